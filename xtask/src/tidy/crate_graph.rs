@@ -1,0 +1,158 @@
+//! Which crate may depend on which. ARCHITECTURE.md says why.
+
+use super::Finding;
+use crate::metadata::{Metadata, Package};
+
+struct Rule {
+    name: &'static str,
+    may_need: &'static [&'static str],
+    /// Only behind a feature of the crate.
+    may_offer: &'static [&'static str],
+}
+
+/// A new crate gets its row here first.
+const RULES: &[Rule] = &[
+    rule("trunkline-edn", &[]),
+    rule("trunkline-macros", &[]),
+    Rule {
+        name: "trunkline",
+        may_need: &["trunkline-macros"],
+        may_offer: &["trunkline-edn"],
+    },
+    rule("trunkline-mcp", &["trunkline"]),
+    rule("trunkline-sql", &["trunkline", "trunkline-mcp"]),
+    rule("trunkline-jobs", &["trunkline"]),
+    rule("trunkline-agent", &["trunkline", "trunkline-mcp"]),
+    rule(
+        "trunkline-cli",
+        &[
+            "trunkline",
+            "trunkline-edn",
+            "trunkline-mcp",
+            "trunkline-sql",
+            "trunkline-jobs",
+            "trunkline-agent",
+        ],
+    ),
+    rule("xtask", &[]),
+];
+
+const fn rule(name: &'static str, may_need: &'static [&'static str]) -> Rule {
+    Rule {
+        name,
+        may_need,
+        may_offer: &[],
+    }
+}
+
+pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
+    let names: Vec<&str> = metadata.members().map(|member| &*member.name).collect();
+    metadata
+        .members()
+        .flat_map(|member| check_member(member, &names))
+        .collect()
+}
+
+fn check_member(member: &Package, members: &[&str]) -> Vec<Finding> {
+    let Some(rule) = RULES.iter().find(|rule| rule.name == member.name) else {
+        return vec![Finding::in_crate(
+            &member.name,
+            "the crate graph has no row for it (xtask/src/tidy/crate_graph.rs)",
+        )];
+    };
+    let mut findings = Vec::new();
+    for dependency in &member.dependencies {
+        let name = dependency.name.as_str();
+        let only_tests = dependency.kind.as_deref() == Some("dev");
+        if only_tests || !members.contains(&name) || rule.may_need.contains(&name) {
+            continue;
+        }
+        if !rule.may_offer.contains(&name) {
+            let message = format!("may not depend on {name}");
+            findings.push(Finding::in_crate(&member.name, message));
+        } else if !dependency.optional {
+            let message = format!("may depend on {name} only behind a feature");
+            findings.push(Finding::in_crate(&member.name, message));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::Dependency;
+
+    const MEMBERS: &[&str] = &["trunkline", "trunkline-edn", "trunkline-sql", "xtask"];
+
+    fn normal(name: &str) -> Dependency {
+        Dependency {
+            name: name.to_owned(),
+            kind: None,
+            optional: false,
+        }
+    }
+
+    #[track_caller]
+    fn check_edge(from: &str, to: Dependency, expected: Option<&str>) {
+        let member = Package {
+            id: from.to_owned(),
+            name: from.to_owned(),
+            dependencies: vec![to],
+        };
+        let found = check_member(&member, MEMBERS);
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, Vec::from_iter(expected));
+    }
+
+    #[test]
+    fn only_the_edges_of_the_table() {
+        check_edge("trunkline-sql", normal("trunkline"), None);
+        check_edge("trunkline-sql", normal("serde"), None);
+        check_edge(
+            "trunkline",
+            normal("trunkline-sql"),
+            Some("trunkline: may not depend on trunkline-sql"),
+        );
+        check_edge(
+            "xtask",
+            normal("trunkline"),
+            Some("xtask: may not depend on trunkline"),
+        );
+        check_edge(
+            "trunkline",
+            normal("trunkline-edn"),
+            Some("trunkline: may depend on trunkline-edn only behind a feature"),
+        );
+        check_edge(
+            "trunkline-new",
+            normal("serde"),
+            Some(
+                "trunkline-new: the crate graph has no row for it (xtask/src/tidy/crate_graph.rs)",
+            ),
+        );
+    }
+
+    #[test]
+    fn the_kind_of_an_edge_counts() {
+        let optional = Dependency {
+            optional: true,
+            ..normal("trunkline-edn")
+        };
+        check_edge("trunkline", optional, None);
+        let dev = Dependency {
+            kind: Some("dev".to_owned()),
+            ..normal("trunkline-sql")
+        };
+        check_edge("trunkline", dev, None);
+        let build = Dependency {
+            kind: Some("build".to_owned()),
+            ..normal("trunkline-sql")
+        };
+        check_edge(
+            "trunkline",
+            build,
+            Some("trunkline: may not depend on trunkline-sql"),
+        );
+    }
+}

@@ -1,0 +1,73 @@
+//! Features that no crate of the graph may turn on. Cargo unifies features, so one crate that does
+//! changes every other.
+
+use super::Finding;
+use crate::metadata::Metadata;
+
+struct Forbidden {
+    package: &'static str,
+    feature: &'static str,
+    because: &'static str,
+}
+
+const FORBIDDEN: &[Forbidden] = &[Forbidden {
+    package: "serde_json",
+    feature: "arbitrary_precision",
+    because: "it changes how every number of every user is read",
+}];
+
+pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for rule in FORBIDDEN {
+        for package in metadata.packages.iter().filter(|p| p.name == rule.package) {
+            let enabled = metadata
+                .resolve
+                .nodes
+                .iter()
+                .filter(|node| node.id == package.id)
+                .any(|node| node.features.iter().any(|on| on == rule.feature));
+            if enabled {
+                findings.push(Finding::in_crate(
+                    rule.package,
+                    format!(
+                        "the feature `{}` is on ({}); `cargo tree -e features -i {}` tells who wants it",
+                        rule.feature, rule.because, rule.package
+                    ),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::{Node, Package, Resolve};
+
+    #[track_caller]
+    fn check_features(name: &str, features: &[&str], fails: bool) {
+        let metadata = Metadata {
+            packages: vec![Package {
+                id: "the id".to_owned(),
+                name: name.to_owned(),
+                dependencies: Vec::new(),
+            }],
+            workspace_members: Vec::new(),
+            resolve: Resolve {
+                nodes: vec![Node {
+                    id: "the id".to_owned(),
+                    features: features.iter().map(ToString::to_string).collect(),
+                }],
+            },
+        };
+        assert_eq!(check(&metadata).len(), usize::from(fails), "{features:?}");
+    }
+
+    #[test]
+    fn arbitrary_precision_fails() {
+        check_features("serde_json", &["default", "raw_value"], false);
+        check_features("serde_json", &["default", "arbitrary_precision"], true);
+        check_features("another", &["arbitrary_precision"], false);
+    }
+}

@@ -1,0 +1,153 @@
+//! A relative link in a Markdown file leads to a file.
+
+use std::path::{Component, Path, PathBuf};
+
+use super::{Finding, in_crate_source};
+
+pub(super) fn check(path: &Path, text: &str, exists: impl Fn(&Path) -> bool) -> Vec<Finding> {
+    // Markdown inside `src` is API documentation: its links name items, and rustdoc checks them.
+    if in_crate_source(path).is_some() {
+        return Vec::new();
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut findings = Vec::new();
+    for (number, target) in targets(text) {
+        let file = target.split(['#', '?']).next().unwrap_or_default();
+        if file.is_empty() || has_scheme(file) {
+            continue;
+        }
+        let resolved = match file.strip_prefix('/') {
+            Some(from_root) => resolve(Path::new(""), from_root),
+            None => resolve(folder, file),
+        };
+        if !resolved.is_some_and(|file| exists(&file)) {
+            findings.push(Finding::in_file(
+                path,
+                number,
+                format!("the link `{target}` leads nowhere"),
+            ));
+        }
+    }
+    findings
+}
+
+/// Link targets with their lines: `[text](target)` and `[label]: target`, outside of code.
+fn targets(text: &str) -> Vec<(usize, &str)> {
+    let mut targets = Vec::new();
+    let mut fence: Option<&str> = None;
+    for (index, line) in text.lines().enumerate() {
+        let start = line.trim_start();
+        let mark = ["```", "~~~"]
+            .into_iter()
+            .find(|mark| start.starts_with(mark));
+        if let Some(open) = fence {
+            if mark == Some(open) {
+                fence = None;
+            }
+            continue;
+        }
+        if mark.is_some() {
+            fence = mark;
+            continue;
+        }
+        let mut found = inline_targets(line);
+        found.extend(definition_target(start));
+        targets.extend(found.into_iter().map(|target| (index + 1, target)));
+    }
+    targets
+}
+
+fn inline_targets(line: &str) -> Vec<&str> {
+    let mut targets = Vec::new();
+    let mut in_code = false;
+    for (at, c) in line.char_indices() {
+        if c == '`' {
+            in_code = !in_code;
+        } else if !in_code && line[at..].starts_with("](") {
+            targets.extend(target(&line[at + 2..]));
+        }
+    }
+    targets
+}
+
+fn definition_target(line: &str) -> Option<&str> {
+    let (label, rest) = line.strip_prefix('[')?.split_once("]:")?;
+    // `[^note]:` is a footnote, and what follows is prose.
+    if label.starts_with('^') || label.contains(']') {
+        return None;
+    }
+    target(rest.trim_start())
+}
+
+/// The target at the start of the text: up to a space, a title or the closing parenthesis.
+fn target(text: &str) -> Option<&str> {
+    if let Some(bracketed) = text.strip_prefix('<') {
+        return bracketed.split('>').next();
+    }
+    text.split(|c: char| c == ')' || c.is_whitespace()).next()
+}
+
+/// `https:`, `mailto:` and their like.
+fn has_scheme(target: &str) -> bool {
+    target.split_once(':').is_some_and(|(scheme, _)| {
+        scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    })
+}
+
+/// The path without `.` and `..`; `None` if it leaves the checkout.
+fn resolve(folder: &Path, relative: &str) -> Option<PathBuf> {
+    let mut resolved = PathBuf::new();
+    for part in folder.join(relative).components() {
+        match part {
+            Component::ParentDir if !resolved.pop() => return None,
+            Component::ParentDir | Component::CurDir => {}
+            other => resolved.push(other),
+        }
+    }
+    Some(resolved)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILES: &[&str] = &["README.md", "docs/config.md", "docs"];
+
+    #[track_caller]
+    fn check_links(file: &str, text: &str, lines: &[usize]) {
+        let exists = |target: &Path| FILES.iter().any(|known| Path::new(known) == target);
+        let found = check(Path::new(file), text, exists);
+        let places: Vec<String> = found.into_iter().map(|finding| finding.place).collect();
+        let expected: Vec<String> = lines.iter().map(|line| format!("{file}:{line}")).collect();
+        assert_eq!(places, expected, "{text:?}");
+    }
+
+    #[test]
+    fn a_dead_link_fails() {
+        check_links("README.md", "[a](docs/config.md)", &[]);
+        check_links("README.md", "[a](docs/)", &[]);
+        check_links("README.md", "[a](docs/confg.md)", &[1]);
+        check_links("README.md", "b\n[a](docs/config.md) [b](no.md)", &[2]);
+        check_links("README.md", "[a](docs/config.md#part \"title\")", &[]);
+        check_links("README.md", "![a](<no such.png>)", &[1]);
+        check_links("README.md", "[a]: docs/config.md", &[]);
+        check_links("README.md", "[a]: no.md", &[1]);
+        check_links("docs/config.md", "[a](../README.md)", &[]);
+        check_links("docs/config.md", "[a](/README.md)", &[]);
+        check_links("docs/config.md", "[a](README.md)", &[1]);
+        check_links("docs/config.md", "[a](../../outside.md)", &[1]);
+    }
+
+    #[test]
+    fn what_is_no_relative_link_passes() {
+        check_links("README.md", "[a](https://example.com/b.md)", &[]);
+        check_links("README.md", "[a](mailto:a@example.com)", &[]);
+        check_links("README.md", "[a](#part)", &[]);
+        check_links("README.md", "`[a](no.md)`", &[]);
+        check_links("README.md", "```text\n[a](no.md)\n```\n[b](no.md)", &[4]);
+        check_links("README.md", "[^a]: a note", &[]);
+        check_links("crates/trunkline/src/docs/router.md", "[a](Router)", &[]);
+    }
+}

@@ -1,0 +1,103 @@
+//! The project's own rules: those that no compiler and no linter knows.
+//!
+//! A rule is a function from what it looks at to [`Finding`]s. What it looks at is handed to it,
+//! so its tests show it failing on bad input without a file system.
+
+mod boundaries;
+mod crate_graph;
+mod file_size;
+mod forbidden_feature;
+mod links;
+mod source;
+mod unfinished;
+
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::metadata::Metadata;
+use crate::tidy::source::Source;
+use crate::workspace::Workspace;
+
+/// Something that breaks a rule.
+pub(crate) struct Finding {
+    /// A file with its line, or a crate.
+    place: String,
+    message: String,
+}
+
+impl Finding {
+    fn in_crate(name: &str, message: impl Into<String>) -> Self {
+        Self {
+            place: name.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    fn in_file(path: &Path, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            place: format!("{}:{line}", path.display()),
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+/// Checks every rule over the whole checkout and prints what breaks one.
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let mut findings = Vec::new();
+
+    let rust = workspace.files("rs")?;
+    for path in &rust {
+        let source = Source::parse(&workspace.read(path)?);
+        findings.extend(file_size::check(path, &source));
+        findings.extend(boundaries::check(path, &source));
+        findings.extend(unfinished::check(path, &source));
+    }
+
+    let markdown = workspace.files("md")?;
+    for path in &markdown {
+        let exists = |target: &Path| workspace.path(target).exists();
+        findings.extend(links::check(path, &workspace.read(path)?, exists));
+    }
+
+    let metadata = Metadata::load(workspace)?;
+    findings.extend(crate_graph::check(&metadata));
+    findings.extend(forbidden_feature::check(&metadata));
+
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if !findings.is_empty() {
+        bail!(
+            "{} places break a rule; they are listed above",
+            findings.len()
+        );
+    }
+    println!("{} .rs and {} .md files", rust.len(), markdown.len());
+    Ok(())
+}
+
+/// The path inside `crates/<name>/src`, with the crate's name.
+fn in_crate_source(path: &Path) -> Option<(&str, &Path)> {
+    let mut parts = path.strip_prefix("crates").ok()?.components();
+    let name = parts.next()?.as_os_str().to_str()?;
+    let inside = parts.as_path().strip_prefix("src").ok()?;
+    Some((name, inside))
+}
+
+/// Whether a whole file is test code by its place.
+fn is_test_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "tests.rs")
+        || path
+            .parent()
+            .into_iter()
+            .flat_map(Path::components)
+            .any(|part| part.as_os_str() == "tests")
+}

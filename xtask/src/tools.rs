@@ -1,0 +1,61 @@
+//! Cargo plugins of the gate, at one exact version each, installed when missing.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use crate::workspace::{self, Workspace};
+
+pub(crate) const DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "0.20.2",
+};
+
+pub(crate) const MACHETE: Tool = Tool {
+    name: "cargo-machete",
+    version: "0.9.2",
+};
+
+pub(crate) struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+impl Tool {
+    /// The program's path: the one on PATH if it is this version, else our own, built once under
+    /// `target/tools`.
+    pub(crate) fn ensure(&self, workspace: &Workspace) -> Result<PathBuf> {
+        let on_path = PathBuf::from(self.name);
+        let own = workspace.path("target/tools/bin").join(self.name);
+        for candidate in [on_path, own.clone()] {
+            if self.is(workspace, &candidate) {
+                return Ok(candidate);
+            }
+        }
+        self.install(workspace)?;
+        Ok(own)
+    }
+
+    fn is(&self, workspace: &Workspace, candidate: &PathBuf) -> bool {
+        workspace::output(workspace.command(candidate).arg("--version"))
+            .is_ok_and(|printed| printed.split_whitespace().any(|word| word == self.version))
+    }
+
+    fn install(&self, workspace: &Workspace) -> Result<()> {
+        let tools = workspace.path("target/tools");
+        let build = tools.join("build");
+        workspace::run(
+            workspace
+                .cargo(["install", "--locked", "--force", "--root"])
+                .arg(&tools)
+                .args([self.name, "--version", self.version])
+                .env("CARGO_TARGET_DIR", &build)
+                // They run for a second each, so the time to build them counts for more.
+                .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+                .env("CARGO_PROFILE_RELEASE_LTO", "off")
+                .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16"),
+        )?;
+        std::fs::remove_dir_all(&build)
+            .with_context(|| format!("cannot remove {}", build.display()))
+    }
+}

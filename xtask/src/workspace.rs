@@ -1,0 +1,125 @@
+//! Where the checkout is, what is in it, and how a command is run there.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The checkout that this program was built from.
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    pub(crate) fn find() -> Result<Self> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .context("xtask lies in a folder of the workspace")?;
+        if !root.join("Cargo.toml").is_file() {
+            bail!("there is no workspace at {}", root.display());
+        }
+        Ok(Self {
+            root: root.to_owned(),
+        })
+    }
+
+    pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// The cargo that runs us, started at the root.
+    pub(crate) fn cargo<I, S>(&self, args: I) -> Command
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = self.command(cargo);
+        command.args(args);
+        // `cargo run` describes the package that it runs, and build scripts would see ours.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("CARGO_PKG_") {
+                command.env_remove(name);
+            }
+        }
+        command.env_remove("CARGO_MANIFEST_DIR");
+        command.env_remove("CARGO_MANIFEST_PATH");
+        command
+    }
+
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root);
+        command
+    }
+
+    /// Files with this extension, as sorted paths relative to the root. Build output and hidden
+    /// folders are left out.
+    pub(crate) fn files(&self, extension: &str) -> Result<Vec<PathBuf>> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.root.clone()];
+        while let Some(folder) = folders.pop() {
+            let entries = std::fs::read_dir(&folder)
+                .with_context(|| format!("cannot list {}", folder.display()))?;
+            for entry in entries {
+                let entry = entry?;
+                let path = entry.path();
+                if entry.file_type()?.is_dir() {
+                    let name = entry.file_name();
+                    if name != "target" && !name.to_string_lossy().starts_with('.') {
+                        folders.push(path);
+                    }
+                } else if path.extension().is_some_and(|is| is == extension) {
+                    found.push(path.strip_prefix(&self.root)?.to_owned());
+                }
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    pub(crate) fn read(&self, relative: &Path) -> Result<String> {
+        std::fs::read_to_string(self.path(relative))
+            .with_context(|| format!("cannot read {}", relative.display()))
+    }
+}
+
+/// Shows a command, runs it with our own stdout and stderr, and fails if it fails.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let shown = show(command);
+    println!("$ {shown}");
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !status.success() {
+        bail!("`{shown}` failed ({status})");
+    }
+    Ok(())
+}
+
+/// Runs a command and returns its stdout; its stderr is part of the error if it fails.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let shown = show(command);
+    let output = command
+        .output()
+        .with_context(|| format!("cannot start `{shown}`"))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        bail!("`{shown}` failed ({}): {}", output.status, stderr.trim());
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not print text"))
+}
+
+fn show(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let mut shown = program.file_name().map_or_else(
+        || program.to_string_lossy().into_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    );
+    for arg in command.get_args() {
+        shown.push(' ');
+        shown += &arg.to_string_lossy();
+    }
+    shown
+}
