@@ -1,0 +1,21 @@
+//! jsonrpsee, as its documentation sets it up.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use jsonrpsee::server::{ServerBuilder, ServerConfig};
+use trunkline_bench::{announce, jsonrpsee_module};
+
+fn main() -> Result<()> {
+    trunkline_bench::run(serve)
+}
+
+async fn serve(address: SocketAddr) -> Result<()> {
+    let config = ServerConfig::builder().set_tcp_no_delay(true).build();
+    let server = ServerBuilder::with_config(config).build(address).await?;
+    let address = server.local_addr()?;
+    let handle = server.start(jsonrpsee_module()?);
+    announce(address);
+    handle.stopped().await;
+    Ok(())
+}

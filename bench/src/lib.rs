@@ -1,0 +1,62 @@
+//! What every contender has in common, so that nothing but the contender differs: the runtime, the
+//! command line, the methods and the bodies.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, bail};
+use jsonrpsee::RpcModule;
+use jsonrpsee::types::ErrorObjectOwned;
+use serde::Deserialize;
+
+/// Bodies and the right replies to them. The load generator posts the same files.
+pub mod body {
+    pub const SINGLE: &str = include_str!("../load/single.json");
+    pub const SINGLE_REPLY: &str = include_str!("../load/single.reply.json");
+    pub const BATCH_REPLY: &str = include_str!("../load/batch.reply.json");
+}
+
+/// The params of `add`; serde reads a struct from an object and from an array, so both forms work.
+#[derive(Deserialize)]
+pub struct Add {
+    pub a: i64,
+    pub b: i64,
+}
+
+/// Runs a server that listens on the address of `--listen ADDR`, on a runtime of one worker.
+pub fn run(server: impl AsyncFnOnce(SocketAddr) -> Result<()>) -> Result<()> {
+    let address = listen_address()?;
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?
+        .block_on(server(address))
+}
+
+/// Tells the harness where the server listens. Call it when connections are accepted.
+pub fn announce(address: SocketAddr) {
+    println!("listening on http://{address}");
+}
+
+fn listen_address() -> Result<SocketAddr> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--listen", address] => address
+            .parse()
+            .with_context(|| format!("`{address}` is not an address like 127.0.0.1:0")),
+        _ => bail!("usage: --listen ADDR"),
+    }
+}
+
+/// jsonrpsee's methods, for its server and for the in-process comparison.
+pub fn jsonrpsee_module() -> Result<RpcModule<()>> {
+    let mut module = RpcModule::new(());
+    module.register_method("add", |params, _, _| {
+        let add: Add = params.parse()?;
+        Ok::<_, ErrorObjectOwned>(add.a + add.b)
+    })?;
+    module.register_method("sum", |params, _, _| {
+        let numbers: Vec<i64> = params.parse()?;
+        Ok::<_, ErrorObjectOwned>(numbers.iter().sum::<i64>())
+    })?;
+    Ok(module)
+}

@@ -1,0 +1,90 @@
+//! One request before the load: a server that answers wrongly is not measured.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::contender::Case;
+use super::server::Server;
+use crate::workspace::Workspace;
+
+const DEADLINE: Duration = Duration::from_secs(5);
+
+pub(super) fn check(workspace: &Workspace, server: &Server, case: Case) -> Result<()> {
+    let body = workspace.read(case.body_file().as_ref())?;
+    let expected: Value = serde_json::from_str(&workspace.read(case.reply_file().as_ref())?)?;
+    let reply = exchange(&server.address, &body)?;
+    let reply: Value = serde_json::from_str(content(&reply)?)
+        .with_context(|| format!("the reply is no JSON: {reply:?}"))?;
+    // The replies of a batch come in any order (JSON-RPC 2.0, section 6).
+    if in_order(reply.clone()) != in_order(expected) {
+        bail!("the reply to the {} is wrong: {reply}", case.about());
+    }
+    Ok(())
+}
+
+fn exchange(address: &str, body: &str) -> Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(DEADLINE))?;
+    write!(
+        stream,
+        "POST / HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply)?;
+    Ok(reply)
+}
+
+/// The content of a reply that came in one piece.
+fn content(reply: &str) -> Result<&str> {
+    let (head, content) =
+        reply.split_once("\r\n\r\n").with_context(|| format!("the reply is no HTTP: {reply:?}"))?;
+    let head = head.to_ascii_lowercase();
+    if !head.starts_with("http/1.1 200 ") {
+        bail!("the reply is {reply:?}");
+    }
+    if head.contains("transfer-encoding") {
+        bail!("the reply is chunked, which no contender should need: {reply:?}");
+    }
+    Ok(content)
+}
+
+fn in_order(mut reply: Value) -> Value {
+    if let Value::Array(replies) = &mut reply {
+        replies.sort_by_key(|reply| reply["id"].as_u64());
+    }
+    reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_content(reply: &str, expected: Option<&str>) {
+        assert_eq!(content(reply).ok(), expected, "{reply:?}");
+    }
+
+    #[test]
+    fn only_a_whole_good_reply_has_content() {
+        check_content("HTTP/1.1 200 OK\r\na: b\r\n\r\n{}", Some("{}"));
+        check_content("HTTP/1.1 400 Bad Request\r\na: b\r\n\r\n{}", None);
+        check_content(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            None,
+        );
+        check_content("", None);
+    }
+
+    #[test]
+    fn a_batch_is_compared_by_id() {
+        let one = serde_json::json!([{"id": 2}, {"id": 1}]);
+        let other = serde_json::json!([{"id": 1}, {"id": 2}]);
+        assert_eq!(in_order(one), in_order(other));
+    }
+}
