@@ -14,54 +14,26 @@ pub(crate) struct Step {
     check: fn(&Workspace) -> Result<()>,
 }
 
-/// What fails fastest and most often stands first.
+/// In order. What reads the code in seconds comes before what runs it.
 pub(crate) const STEPS: &[Step] = &[
-    Step {
-        name: "fmt",
-        about: "the code is formatted",
-        check: fmt,
-    },
-    Step {
-        name: "clippy",
-        about: "no warning from the compiler or clippy, tests and examples included",
-        check: clippy,
-    },
-    Step {
-        name: "doc",
-        about: "the API documentation builds without a warning",
-        check: doc,
-    },
-    Step {
-        name: "test",
-        about: "unit and integration tests; examples compile",
-        check: test,
-    },
-    Step {
-        name: "doctest",
-        about: "the examples in the documentation run",
-        check: doctest,
-    },
-    Step {
-        name: "deny",
-        about: "licences, duplicate versions and sources of the dependencies",
-        check: deny,
-    },
-    Step {
-        name: "machete",
-        about: "no dependency that nothing uses",
-        check: machete,
-    },
-    Step {
-        name: "tidy",
-        about: "the project's own rules: file sizes, crate graph, layers, links",
-        check: tidy::run,
-    },
-    Step {
-        name: "bench-check",
-        about: "the benchmarks, a workspace of their own, still compile",
-        check: bench_check,
-    },
+    step("fmt", "the code is formatted", fmt),
+    step("clippy", "no warning, in tests and examples neither", clippy),
+    step("doc", "the API documentation builds without a warning", doc),
+    step("test", "unit and integration tests", test),
+    step("doctest", "the examples in the documentation run", doctest),
+    step("deny", "licences, versions and sources of the dependencies", deny),
+    step("machete", "no dependency that nothing uses", machete),
+    step("tidy", "the project's own rules", tidy::run),
+    step("bench-check", "the benchmarks still compile", bench_check),
 ];
+
+const fn step(
+    name: &'static str,
+    about: &'static str,
+    check: fn(&Workspace) -> Result<()>,
+) -> Step {
+    Step { name, about, check }
+}
 
 impl Step {
     /// Runs the step and prints what it took.
@@ -82,7 +54,7 @@ impl Step {
     }
 }
 
-pub(crate) fn step(name: &str) -> Option<&'static Step> {
+pub(crate) fn find(name: &str) -> Option<&'static Step> {
     STEPS.iter().find(|step| step.name == name)
 }
 
@@ -120,9 +92,7 @@ fn clippy(workspace: &Workspace) -> Result<()> {
 }
 
 fn doc(workspace: &Workspace) -> Result<()> {
-    run(workspace
-        .cargo(["doc", "--workspace", "--no-deps"])
-        .env("RUSTDOCFLAGS", "-Dwarnings"))
+    run(workspace.cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
 }
 
 fn test(workspace: &Workspace) -> Result<()> {
@@ -135,16 +105,12 @@ fn doctest(workspace: &Workspace) -> Result<()> {
 
 fn deny(workspace: &Workspace) -> Result<()> {
     let deny = tools::DENY.ensure(workspace)?;
-    run(workspace
-        .command(deny)
-        .args(["check", "bans", "licenses", "sources"]))
+    run(workspace.command(deny).args(["check", "bans", "licenses", "sources"]))
 }
 
 fn machete(workspace: &Workspace) -> Result<()> {
     let machete = tools::MACHETE.ensure(workspace)?;
-    run(workspace
-        .command(machete)
-        .args(["--with-metadata", "crates", "xtask"]))
+    run(workspace.command(machete).args(["--with-metadata", "crates", "xtask"]))
 }
 
 fn bench_check(workspace: &Workspace) -> Result<()> {

@@ -42,7 +42,7 @@ fn run(args: &[String]) -> Result<()> {
         "bench" => bench::run(&workspace, rest)?,
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
-        name => match ci::step(name) {
+        name => match ci::find(name) {
             Some(step) => step.run(&workspace)?,
             None => bail!("there is no task `{name}`\n\n{}", usage()),
         },

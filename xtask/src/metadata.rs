@@ -51,8 +51,6 @@ impl Metadata {
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = &Package> {
-        self.packages
-            .iter()
-            .filter(|package| self.workspace_members.contains(&package.id))
+        self.packages.iter().filter(|package| self.workspace_members.contains(&package.id))
     }
 }

@@ -6,15 +6,9 @@ use anyhow::{Context, Result};
 
 use crate::workspace::{self, Workspace};
 
-pub(crate) const DENY: Tool = Tool {
-    name: "cargo-deny",
-    version: "0.20.2",
-};
+pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
 
-pub(crate) const MACHETE: Tool = Tool {
-    name: "cargo-machete",
-    version: "0.9.2",
-};
+pub(crate) const MACHETE: Tool = Tool { name: "cargo-machete", version: "0.9.2" };
 
 pub(crate) struct Tool {
     name: &'static str,

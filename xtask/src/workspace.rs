@@ -19,9 +19,7 @@ impl Workspace {
         if !root.join("Cargo.toml").is_file() {
             bail!("there is no workspace at {}", root.display());
         }
-        Ok(Self {
-            root: root.to_owned(),
-        })
+        Ok(Self { root: root.to_owned() })
     }
 
     pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
@@ -89,9 +87,7 @@ impl Workspace {
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
     println!("$ {shown}");
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+    let status = command.status().with_context(|| format!("cannot start `{shown}`"))?;
     if !status.success() {
         bail!("`{shown}` failed ({status})");
     }
@@ -101,9 +97,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
 /// Runs a command and returns its stdout; its stderr is part of the error if it fails.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let shown = show(command);
-    let output = command
-        .output()
-        .with_context(|| format!("cannot start `{shown}`"))?;
+    let output = command.output().with_context(|| format!("cannot start `{shown}`"))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("`{shown}` failed ({}): {}", output.status, stderr.trim());

@@ -7,9 +7,8 @@ use crate::tidy::source::{Source, is_identifier};
 
 /// The rooms of `crates/trunkline/src` that move bytes or measure time. Every other one is
 /// protocol, a new one too until it is named here.
-const ROOMS_WITH_A_RUNTIME: &[&str] = &[
-    "client", "http", "layers", "lib", "memory", "server", "stdio", "unix",
-];
+const ROOMS_WITH_A_RUNTIME: &[&str] =
+    &["blocking", "client", "http", "layers", "lib", "memory", "server", "stdio", "unix"];
 
 /// What protocol code may not mention. The `CancellationToken` of tokio-util is not among it: a
 /// flag with a waker is no runtime.
@@ -30,12 +29,7 @@ pub(super) fn check(path: &Path, source: &Source) -> Vec<Finding> {
         return Vec::new();
     }
     if name == "trunkline" && !ROOMS_WITH_A_RUNTIME.contains(&room) {
-        return mentions(
-            path,
-            source,
-            RUNTIME,
-            "protocol code knows no runtime and no HTTP",
-        );
+        return mentions(path, source, RUNTIME, "protocol code knows no runtime and no HTTP");
     }
     let domain = DOMAINS.iter().find(|(domain, _)| *domain == name);
     if domain.is_some_and(|(_, doors)| !doors.contains(&room)) {
@@ -56,11 +50,7 @@ fn mentions(path: &Path, source: &Source, words: &[&str], rule: &str) -> Vec<Fin
     let mut findings = Vec::new();
     for (number, line) in source.code_before_tests() {
         if let Some(word) = words.iter().find(|word| mentions_word(line, word)) {
-            findings.push(Finding::in_file(
-                path,
-                number,
-                format!("`{word}` here, but {rule}"),
-            ));
+            findings.push(Finding::in_file(path, number, format!("`{word}` here, but {rule}")));
         }
     }
     findings
@@ -117,21 +107,9 @@ mod tests {
         let speaks = "use std::io;\nuse trunkline::Router;";
         check_file("crates/trunkline-sql/src/database.rs", speaks, &[2]);
         check_file("crates/trunkline-sql/src/sqlite/pool.rs", speaks, &[2]);
-        check_file(
-            "crates/trunkline-sql/src/pool.rs",
-            "fn a() -> trunkline::Error {}",
-            &[1],
-        );
-        check_file(
-            "crates/trunkline-sql/src/pool.rs",
-            "use trunkline as rpc;",
-            &[1],
-        );
-        check_file(
-            "crates/trunkline-sql/src/pool.rs",
-            "use trunkline_sql::a;",
-            &[],
-        );
+        check_file("crates/trunkline-sql/src/pool.rs", "fn a() -> trunkline::Error {}", &[1]);
+        check_file("crates/trunkline-sql/src/pool.rs", "use trunkline as rpc;", &[1]);
+        check_file("crates/trunkline-sql/src/pool.rs", "use trunkline_sql::a;", &[]);
         check_file("crates/trunkline-sql/src/lib.rs", speaks, &[]);
         check_file("crates/trunkline-sql/src/operations.rs", speaks, &[]);
         check_file("crates/trunkline-sql/src/operations/query.rs", speaks, &[]);

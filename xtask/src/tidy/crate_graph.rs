@@ -14,11 +14,7 @@ struct Rule {
 const RULES: &[Rule] = &[
     rule("trunkline-edn", &[]),
     rule("trunkline-macros", &[]),
-    Rule {
-        name: "trunkline",
-        may_need: &["trunkline-macros"],
-        may_offer: &["trunkline-edn"],
-    },
+    Rule { name: "trunkline", may_need: &["trunkline-macros"], may_offer: &["trunkline-edn"] },
     rule("trunkline-mcp", &["trunkline"]),
     rule("trunkline-sql", &["trunkline", "trunkline-mcp"]),
     rule("trunkline-jobs", &["trunkline"]),
@@ -38,19 +34,12 @@ const RULES: &[Rule] = &[
 ];
 
 const fn rule(name: &'static str, may_need: &'static [&'static str]) -> Rule {
-    Rule {
-        name,
-        may_need,
-        may_offer: &[],
-    }
+    Rule { name, may_need, may_offer: &[] }
 }
 
 pub(super) fn check(metadata: &Metadata) -> Vec<Finding> {
     let names: Vec<&str> = metadata.members().map(|member| &*member.name).collect();
-    metadata
-        .members()
-        .flat_map(|member| check_member(member, &names))
-        .collect()
+    metadata.members().flat_map(|member| check_member(member, &names)).collect()
 }
 
 fn check_member(member: &Package, members: &[&str]) -> Vec<Finding> {
@@ -86,20 +75,12 @@ mod tests {
     const MEMBERS: &[&str] = &["trunkline", "trunkline-edn", "trunkline-sql", "xtask"];
 
     fn normal(name: &str) -> Dependency {
-        Dependency {
-            name: name.to_owned(),
-            kind: None,
-            optional: false,
-        }
+        Dependency { name: name.to_owned(), kind: None, optional: false }
     }
 
     #[track_caller]
     fn check_edge(from: &str, to: Dependency, expected: Option<&str>) {
-        let member = Package {
-            id: from.to_owned(),
-            name: from.to_owned(),
-            dependencies: vec![to],
-        };
+        let member = Package { id: from.to_owned(), name: from.to_owned(), dependencies: vec![to] };
         let found = check_member(&member, MEMBERS);
         let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(messages, Vec::from_iter(expected));
@@ -114,11 +95,7 @@ mod tests {
             normal("trunkline-sql"),
             Some("trunkline: may not depend on trunkline-sql"),
         );
-        check_edge(
-            "xtask",
-            normal("trunkline"),
-            Some("xtask: may not depend on trunkline"),
-        );
+        check_edge("xtask", normal("trunkline"), Some("xtask: may not depend on trunkline"));
         check_edge(
             "trunkline",
             normal("trunkline-edn"),
@@ -135,24 +112,11 @@ mod tests {
 
     #[test]
     fn the_kind_of_an_edge_counts() {
-        let optional = Dependency {
-            optional: true,
-            ..normal("trunkline-edn")
-        };
+        let optional = Dependency { optional: true, ..normal("trunkline-edn") };
         check_edge("trunkline", optional, None);
-        let dev = Dependency {
-            kind: Some("dev".to_owned()),
-            ..normal("trunkline-sql")
-        };
+        let dev = Dependency { kind: Some("dev".to_owned()), ..normal("trunkline-sql") };
         check_edge("trunkline", dev, None);
-        let build = Dependency {
-            kind: Some("build".to_owned()),
-            ..normal("trunkline-sql")
-        };
-        check_edge(
-            "trunkline",
-            build,
-            Some("trunkline: may not depend on trunkline-sql"),
-        );
+        let build = Dependency { kind: Some("build".to_owned()), ..normal("trunkline-sql") };
+        check_edge("trunkline", build, Some("trunkline: may not depend on trunkline-sql"));
     }
 }

@@ -13,9 +13,8 @@ pub(super) fn check(path: &Path, source: &Source) -> Option<Finding> {
     if !ours || is_test_file(path) {
         return None;
     }
-    let (line, lines) = source
-        .code_before_tests()
-        .fold((1, 0), |(_, count), (line, _)| (line, count + 1));
+    let (line, lines) =
+        source.code_before_tests().fold((1, 0), |(_, count), (line, _)| (line, count + 1));
     (lines > CAP).then(|| {
         Finding::in_file(
             path,

@@ -37,9 +37,7 @@ fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut fence: Option<&str> = None;
     for (index, line) in text.lines().enumerate() {
         let start = line.trim_start();
-        let mark = ["```", "~~~"]
-            .into_iter()
-            .find(|mark| start.starts_with(mark));
+        let mark = ["```", "~~~"].into_iter().find(|mark| start.starts_with(mark));
         if let Some(open) = fence {
             if mark == Some(open) {
                 fence = None;
@@ -90,9 +88,7 @@ fn target(text: &str) -> Option<&str> {
 /// `https:`, `mailto:` and their like.
 fn has_scheme(target: &str) -> bool {
     target.split_once(':').is_some_and(|(scheme, _)| {
-        scheme
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+        scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
     })
 }
 

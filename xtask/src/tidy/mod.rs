@@ -29,17 +29,11 @@ pub(crate) struct Finding {
 
 impl Finding {
     fn in_crate(name: &str, message: impl Into<String>) -> Self {
-        Self {
-            place: name.to_owned(),
-            message: message.into(),
-        }
+        Self { place: name.to_owned(), message: message.into() }
     }
 
     fn in_file(path: &Path, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            place: format!("{}:{line}", path.display()),
-            message: message.into(),
-        }
+        Self { place: format!("{}:{line}", path.display()), message: message.into() }
     }
 }
 
@@ -75,10 +69,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         println!("{finding}");
     }
     if !findings.is_empty() {
-        bail!(
-            "{} places break a rule; they are listed above",
-            findings.len()
-        );
+        bail!("{} places break a rule; they are listed above", findings.len());
     }
     println!("{} .rs and {} .md files", rust.len(), markdown.len());
     Ok(())

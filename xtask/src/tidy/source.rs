@@ -13,10 +13,7 @@ impl Source {
         let mut splitter = Splitter {
             rest: text,
             last: ' ',
-            source: Self {
-                code: String::with_capacity(text.len()),
-                comments: String::new(),
-            },
+            source: Self { code: String::with_capacity(text.len()), comments: String::new() },
         };
         while splitter.step() {}
         splitter.source
@@ -25,9 +22,8 @@ impl Source {
     /// Lines of code with their numbers, from the first to where the file's test module starts.
     /// An out-of-line `mod tests;` ends nothing: its code is not here.
     pub(crate) fn code_before_tests(&self) -> impl Iterator<Item = (usize, &str)> {
-        let mut lines: Vec<(usize, &str)> = numbered(&self.code)
-            .filter(|(_, line)| !line.trim().is_empty())
-            .collect();
+        let mut lines: Vec<(usize, &str)> =
+            numbered(&self.code).filter(|(_, line)| !line.trim().is_empty()).collect();
         let tests = lines.windows(2).position(|pair| {
             pair[0].1.trim() == "#[cfg(test)]"
                 && pair[1].1.trim_start().starts_with("mod ")
@@ -47,9 +43,7 @@ impl Source {
 }
 
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines()
-        .enumerate()
-        .map(|(index, line)| (index + 1, line))
+    text.lines().enumerate().map(|(index, line)| (index + 1, line))
 }
 
 struct Splitter<'a> {
@@ -93,9 +87,7 @@ impl Splitter<'_> {
         if is_identifier(self.last) {
             return None;
         }
-        let after = ["r", "br", "cr"]
-            .iter()
-            .find_map(|prefix| self.rest.strip_prefix(prefix))?;
+        let after = ["r", "br", "cr"].iter().find_map(|prefix| self.rest.strip_prefix(prefix))?;
         let hashes = after.len() - after.trim_start_matches('#').len();
         after[hashes..].starts_with('"').then_some(hashes)
     }
@@ -115,9 +107,7 @@ impl Splitter<'_> {
         for c in taken.chars() {
             let newline = c == '\n';
             self.source.code.push(if newline { c } else { code(c) });
-            self.source
-                .comments
-                .push(if newline { c } else { comment(c) });
+            self.source.comments.push(if newline { c } else { comment(c) });
         }
         self.rest = rest;
     }
@@ -181,11 +171,7 @@ mod tests {
     #[test]
     fn code_and_comments_part() {
         check("a // b\nc", "a     \nc", "  // b\n ");
-        check(
-            "a /* b /* c */ d */ e",
-            "a                   e",
-            "  /* b /* c */ d */  ",
-        );
+        check("a /* b /* c */ d */ e", "a                   e", "  /* b /* c */ d */  ");
         check(r#"f("// no")"#, "f(___ ___)", "          ");
         check(r#""\"" x"#, "____ x", "      ");
         check(r###"r#"a"b"# x"###, "________ x", "          ");

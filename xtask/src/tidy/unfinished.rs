@@ -9,12 +9,8 @@ const IN_CODE: &[&str] = &["todo!", "unimplemented!"];
 const IN_COMMENTS: &[&str] = &["FIXME"];
 
 pub(super) fn check(path: &Path, source: &Source) -> Vec<Finding> {
-    let code = source
-        .code_lines()
-        .map(|(number, line)| (number, line, IN_CODE));
-    let comments = source
-        .comment_lines()
-        .map(|(number, line)| (number, line, IN_COMMENTS));
+    let code = source.code_lines().map(|(number, line)| (number, line, IN_CODE));
+    let comments = source.comment_lines().map(|(number, line)| (number, line, IN_COMMENTS));
     code.chain(comments)
         .filter_map(|(number, line, marks)| {
             let mark = marks.iter().find(|mark| line.contains(**mark))?;
@@ -33,10 +29,7 @@ mod tests {
 
     #[track_caller]
     fn check_marks(text: &str, expected: usize) {
-        let found = check(
-            Path::new("crates/trunkline/src/id.rs"),
-            &Source::parse(text),
-        );
+        let found = check(Path::new("crates/trunkline/src/id.rs"), &Source::parse(text));
         assert_eq!(found.len(), expected, "{text:?}");
     }
 
