@@ -1,1 +1,63 @@
-//! Placeholder of the first commit.
+//! JSON-RPC 2.0 for Rust: register an operation once, call it from every door.
+//!
+//! ```
+//! use trunkline::{ErrorObject, Params, Router};
+//!
+//! #[derive(serde::Deserialize)]
+//! struct Divide { dividend: f64, divisor: f64 }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let rpc = Router::new()
+//!     .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+//!     .method("divide", |Params(p): Params<Divide>| async move {
+//!         if p.divisor == 0.0 { return Err(ErrorObject::new(1, "division by zero")); }
+//!         Ok(p.dividend / p.divisor)
+//!     })
+//!     .build()?;
+//! assert_eq!(rpc.call::<i64>("add", &[40, 2]).await?, 42);
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod batch;
+mod blocking;
+mod call;
+mod envelope;
+mod error;
+mod extensions;
+mod extract;
+mod id;
+pub mod layers;
+mod limits;
+mod openrpc;
+mod outcome;
+mod params;
+mod router;
+mod rpc;
+
+pub use blocking::{Blocking, Pool, blocking};
+pub use call::Call;
+pub use error::{BoxError, ErrorObject, RpcError, code};
+pub use extensions::Extensions;
+pub use extract::{CallId, Extension, FromCall, State};
+pub use id::Id;
+pub use limits::Limits;
+pub use outcome::Outcome;
+pub use params::{
+    Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
+};
+pub use router::{
+    BuildError, CallFuture, Description, Endpoint, Handler, IntoOutcome, IntoReply, Json,
+    Operation, Place, Registered, Router,
+};
+pub use rpc::{Reply, Rpc, RpcFuture};
+pub use tokio_util::sync::CancellationToken;
+pub use trunkline_macros::{RpcError, rpc};
+
+/// For the code that the macros write.
+#[doc(hidden)]
+pub mod __private {
+    pub use {serde, serde_json};
+}

@@ -1,0 +1,171 @@
+//! Batches (JSON-RPC 2.0, section 6): the same calls through the same service.
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tower::Service;
+
+use crate::call::Call;
+use crate::envelope::Entry;
+use crate::envelope::scan::Span;
+use crate::error::ErrorObject;
+use crate::limits::Limits;
+use crate::outcome::Outcome;
+
+/// How long a batch may keep its thread while all of its calls end at once.
+const TURN: Duration = Duration::from_millis(1);
+
+/// Runs the entries of a batch, at most a number of them at a time, and joins their responses in
+/// the order of the requests. None when there is nothing to answer.
+pub(crate) async fn run<S>(
+    service: &mut S,
+    body: &Bytes,
+    entries: Vec<Entry>,
+    limits: &Limits,
+    mut call: impl FnMut(&Entry) -> Option<Call>,
+) -> Option<Vec<u8>>
+where
+    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S::Future: Unpin,
+{
+    let mut responses = Responses::new(body, &entries, limits.reply_bytes);
+    let mut running = FuturesUnordered::new();
+    let mut turn = Instant::now();
+    for (index, entry) in entries.iter().enumerate() {
+        let Some(call) = call(entry) else {
+            responses.refuse(index, entry);
+            continue;
+        };
+        if responses.spent() {
+            responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
+            continue;
+        }
+        let mut member = Member { index, future: service.call(call) };
+        // Most handlers answer at once; only the others join the set of the running ones.
+        match poll_once(&mut member).await {
+            Poll::Ready((index, outcome)) => responses.set(index, outcome),
+            Poll::Pending => running.push(member),
+        }
+        while running.len() >= limits.batch_parallelism {
+            if let Some((index, outcome)) = running.next().await {
+                responses.set(index, outcome);
+            }
+        }
+        if turn.elapsed() > TURN {
+            yield_now().await;
+            turn = Instant::now();
+        }
+    }
+    while let Some((index, outcome)) = running.next().await {
+        responses.set(index, outcome);
+    }
+    responses.join()
+}
+
+/// A call of a batch, and its place in it.
+struct Member<F> {
+    index: usize,
+    future: F,
+}
+
+impl<F> Future for Member<F>
+where
+    F: Future<Output = Result<Outcome, Infallible>> + Unpin,
+{
+    type Output = (usize, Outcome);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let index = self.index;
+        Pin::new(&mut self.future).poll(cx).map(|Ok(outcome)| (index, outcome))
+    }
+}
+
+/// The responses of a batch, each in the place of its request.
+struct Responses<'a> {
+    body: &'a Bytes,
+    /// The id to answer with; none for a notification.
+    ids: Vec<Option<Id>>,
+    responses: Vec<Option<Vec<u8>>>,
+    bytes: usize,
+    budget: usize,
+}
+
+enum Id {
+    Known(Span),
+    Null,
+}
+
+impl<'a> Responses<'a> {
+    fn new(body: &'a Bytes, entries: &[Entry], budget: usize) -> Self {
+        let id = |entry: &Entry| match entry {
+            Ok(request) => request.id.map(Id::Known),
+            Err(invalid) => Some(invalid.id.map_or(Id::Null, Id::Known)),
+        };
+        let responses = entries.iter().map(|_| None).collect();
+        Self { body, ids: entries.iter().map(id).collect(), responses, bytes: 0, budget }
+    }
+
+    fn refuse(&mut self, index: usize, entry: &Entry) {
+        if let Err(invalid) = entry {
+            self.set(index, Outcome::error(ErrorObject::from(invalid)));
+        }
+    }
+
+    fn set(&mut self, index: usize, outcome: Outcome) {
+        let id = match &self.ids[index] {
+            None => return,
+            Some(Id::Known(span)) => span.of(self.body),
+            Some(Id::Null) => b"null",
+        };
+        let mut response = outcome.into_response(id);
+        if self.bytes + response.len() > self.budget {
+            // The sum stays over the budget, so that nothing further is run.
+            self.bytes = self.bytes.max(self.budget);
+            response = Outcome::reply_too_large(self.budget).into_response(id);
+        }
+        self.bytes += response.len();
+        self.responses[index] = Some(response);
+    }
+
+    /// Whether the budget is used up.
+    fn spent(&self) -> bool {
+        self.bytes > self.budget
+    }
+
+    fn join(self) -> Option<Vec<u8>> {
+        let mut joined = Vec::with_capacity(self.bytes + self.responses.len() + 2);
+        for response in self.responses.iter().flatten() {
+            joined.push(if joined.is_empty() { b'[' } else { b',' });
+            joined.extend_from_slice(response);
+        }
+        if joined.is_empty() {
+            return None;
+        }
+        joined.push(b']');
+        Some(joined)
+    }
+}
+
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await
+}
+
+/// Lets the other tasks of this thread have their turn.
+async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if yielded {
+            return Poll::Ready(());
+        }
+        yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,133 @@
+//! One call on its way to a handler.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::envelope::Request;
+use crate::envelope::scan::{Span, Text};
+use crate::error::ErrorObject;
+use crate::extensions::Extensions;
+use crate::id::Id;
+use crate::router::Registered;
+
+/// A request that is valid as a request: a method's name, params, an id, and what the transport
+/// knows about its sender.
+///
+/// Name, params and id are ranges of the body that they came in: a call copies nothing.
+pub struct Call {
+    body: Bytes,
+    method: Text,
+    params: Option<Span>,
+    id: Option<Span>,
+    operation: Option<Arc<Registered>>,
+    extensions: Extensions,
+    cancellation: Option<CancellationToken>,
+}
+
+impl Call {
+    pub(crate) fn new(body: Bytes, request: Request, extensions: Extensions) -> Self {
+        let Request { method, params, id } = request;
+        Self { body, method, params, id, operation: None, extensions, cancellation: None }
+    }
+
+    /// A call made in this process, as a transport would make it.
+    ///
+    /// # Errors
+    /// -32602 when `params` does not serialise to an array or an object.
+    pub fn request(id: &Id, method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
+        let params = serde_json::to_vec(params)
+            .map_err(|error| ErrorObject::invalid_params(&error.to_string()))?;
+        if !matches!(params.first(), Some(b'[' | b'{')) {
+            return Err(ErrorObject::invalid_params("params serialise to an array or an object"));
+        }
+        let name = serde_json::Value::from(method).to_string();
+        let mut body = Vec::with_capacity(name.len() + params.len() + id.as_raw().len());
+        let mut append = |part: &[u8]| {
+            let start = body.len();
+            body.extend_from_slice(part);
+            Span { start, end: body.len() }
+        };
+        let span = append(name.as_bytes());
+        let method = Text { span, escaped: name.contains('\\') };
+        let params = Some(append(&params));
+        let id = Some(append(id.as_raw().as_bytes()));
+        Ok(Self::new(Bytes::from(body), Request { method, params, id }, Extensions::new()))
+    }
+
+    /// The method's name, unescaped.
+    #[must_use]
+    pub fn method(&self) -> Cow<'_, str> {
+        if self.method.escaped {
+            return Cow::Owned(self.method.unescape(&self.body));
+        }
+        let name = std::str::from_utf8(self.method.inner(&self.body));
+        Cow::Borrowed(name.expect("a call's body was checked to be UTF-8"))
+    }
+
+    /// The params' JSON text: an array or an object.
+    #[must_use]
+    pub fn params(&self) -> Option<&[u8]> {
+        self.params.map(|span| span.of(&self.body))
+    }
+
+    /// The id; a notification has none.
+    #[must_use]
+    pub fn id(&self) -> Option<Id> {
+        self.id.map(|span| Id::from_raw(self.body.slice(span.start..span.end)))
+    }
+
+    /// Whether the client wants no reply (section 4.1).
+    #[must_use]
+    pub fn is_notification(&self) -> bool {
+        self.id.is_none()
+    }
+
+    /// The operation that will be called; none when the method is unknown.
+    #[must_use]
+    pub fn operation(&self) -> Option<&Arc<Registered>> {
+        self.operation.as_ref()
+    }
+
+    /// What the transport and the layers told about this call.
+    #[must_use]
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    /// For layers: what later layers and the handler shall know.
+    pub fn extensions_mut(&mut self) -> &mut Extensions {
+        &mut self.extensions
+    }
+
+    pub(crate) fn resolve(&mut self, operation: Option<Arc<Registered>>) {
+        self.operation = operation;
+    }
+
+    /// The token that tells other threads that nobody waits for this call any more.
+    pub(crate) fn cancellation_token(&mut self) -> CancellationToken {
+        self.cancellation.get_or_insert_default().clone()
+    }
+
+    /// Dropping the guard cancels the token, if a handler asked for one.
+    ///
+    /// A call is cancelled by dropping its future: a transport does that when its client is gone,
+    /// a timeout when its time is up. The guard lives in that future.
+    pub(crate) fn take_guard(&mut self) -> Option<DropGuard> {
+        self.cancellation.take().map(CancellationToken::drop_guard)
+    }
+}
+
+/// Shows no params: they may hold secrets.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("method", &self.method())
+            .field("id", &self.id())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,366 @@
+//! A validating JSON scanner (RFC 8259) that records where things are instead of building values.
+//!
+//! It expects text that is already known to be UTF-8 and adds what UTF-8 does not say: the
+//! grammar, a depth limit, and that `\u` escapes spell Unicode (no lone surrogate), since an
+//! echoed lone surrogate would break the peer's parser.
+
+use std::fmt;
+
+/// A half-open byte range of the scanned text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+impl Span {
+    pub(crate) fn of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        &text[self.start..self.end]
+    }
+}
+
+/// A string's range, quotes included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) span: Span,
+    /// Whether a backslash stands in it: without one, the bytes between the quotes are its value.
+    pub(crate) escaped: bool,
+}
+
+impl Text {
+    /// The bytes between the quotes.
+    pub(crate) fn inner<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        &text[self.span.start + 1..self.span.end - 1]
+    }
+
+    /// Whether this string's value is `expected`, however it is spelled.
+    pub(crate) fn is(&self, text: &[u8], expected: &str) -> bool {
+        if self.escaped {
+            self.unescape(text) == expected
+        } else {
+            self.inner(text) == expected.as_bytes()
+        }
+    }
+
+    /// The string's value, escapes resolved.
+    pub(crate) fn unescape(&self, text: &[u8]) -> String {
+        serde_json::from_slice(self.span.of(text)).expect("the scanner accepted this string")
+    }
+}
+
+/// What kind of value was skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// Why a text is not JSON, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ScanError {
+    pub(crate) reason: ScanReason,
+    /// Offset of the offending byte.
+    pub(crate) offset: usize,
+}
+
+/// The ways in which a text fails to be JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ScanReason {
+    UnexpectedEnd,
+    ExpectedValue,
+    ExpectedMemberName,
+    ExpectedColon,
+    ExpectedCommaOrClose,
+    InvalidNumber,
+    InvalidLiteral,
+    ControlCharacter,
+    InvalidEscape,
+    LoneSurrogate,
+    TooDeep,
+    TrailingText,
+}
+
+impl fmt::Display for ScanReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::UnexpectedEnd => "the text ends inside a value",
+            Self::ExpectedValue => "expected a JSON value",
+            Self::ExpectedMemberName => "expected a member name in double quotes",
+            Self::ExpectedColon => "expected ':' after a member name",
+            Self::ExpectedCommaOrClose => "expected ',' or the end of the array or object",
+            Self::InvalidNumber => "not a JSON number",
+            Self::InvalidLiteral => "expected true, false or null",
+            Self::ControlCharacter => "a control character in a string must be escaped",
+            Self::InvalidEscape => "not a JSON escape sequence",
+            Self::LoneSurrogate => "a \\u escape is half of a surrogate pair",
+            Self::TooDeep => "nested deeper than the limit",
+            Self::TrailingText => "text after the end of the value",
+        })
+    }
+}
+
+type Scan<T> = Result<T, ScanError>;
+
+/// A cursor over a text.
+pub(crate) struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    depth: usize,
+    max_depth: usize,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(bytes: &'a [u8], max_depth: usize) -> Self {
+        Self { bytes, at: 0, depth: 0, max_depth }
+    }
+
+    /// The offset of the next byte.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// The next byte after white space, not consumed.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        while let Some(&byte) = self.bytes.get(self.at) {
+            if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Only white space may follow.
+    pub(crate) fn finish(&mut self) -> Scan<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => self.fail(ScanReason::TrailingText),
+        }
+    }
+
+    /// Skips one value of any kind, validating all of it.
+    pub(crate) fn value(&mut self) -> Scan<(Kind, Span)> {
+        let first = self.peek();
+        let start = self.at;
+        let kind = match first {
+            Some(b'"') => self.string().map(|_| Kind::String),
+            Some(b'{') => {
+                self.object(|scanner, _| scanner.value().map(drop)).map(|()| Kind::Object)
+            }
+            Some(b'[') => self.array(|scanner| scanner.value().map(drop)).map(|()| Kind::Array),
+            Some(b't') => self.literal(b"true").map(|()| Kind::Bool),
+            Some(b'f') => self.literal(b"false").map(|()| Kind::Bool),
+            Some(b'n') => self.literal(b"null").map(|()| Kind::Null),
+            Some(b'-' | b'0'..=b'9') => self.number().map(|()| Kind::Number),
+            Some(_) => self.fail(ScanReason::ExpectedValue),
+            None => self.fail(ScanReason::UnexpectedEnd),
+        }?;
+        let span = Span { start, end: self.at };
+        Ok((kind, span))
+    }
+
+    /// Scans an object whose `{` is next; `member` scans each member's value.
+    pub(crate) fn object<E: From<ScanError>>(
+        &mut self,
+        mut member: impl FnMut(&mut Self, Text) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open()?;
+        if self.peek() == Some(b'}') {
+            return Ok(self.close());
+        }
+        loop {
+            if self.peek() != Some(b'"') {
+                return Ok(self.fail_or_end(ScanReason::ExpectedMemberName)?);
+            }
+            let name = self.string()?;
+            if self.peek() != Some(b':') {
+                return Ok(self.fail_or_end(ScanReason::ExpectedColon)?);
+            }
+            self.at += 1;
+            member(self, name)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => return Ok(self.close()),
+                _ => return Ok(self.fail_or_end(ScanReason::ExpectedCommaOrClose)?),
+            }
+        }
+    }
+
+    /// Scans an array whose `[` is next; `element` scans each element.
+    pub(crate) fn array<E: From<ScanError>>(
+        &mut self,
+        mut element: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open()?;
+        if self.peek() == Some(b']') {
+            return Ok(self.close());
+        }
+        loop {
+            element(self)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => return Ok(self.close()),
+                _ => return Ok(self.fail_or_end(ScanReason::ExpectedCommaOrClose)?),
+            }
+        }
+    }
+
+    /// Scans a string whose opening quote is next.
+    pub(crate) fn string(&mut self) -> Scan<Text> {
+        let start = self.at;
+        let mut escaped = false;
+        self.at += 1;
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    let span = Span { start, end: self.at };
+                    return Ok(Text { span, escaped });
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.escape()?;
+                }
+                Some(0..=0x1f) => return self.fail(ScanReason::ControlCharacter),
+                Some(_) => self.at += 1,
+                None => return self.fail(ScanReason::UnexpectedEnd),
+            }
+        }
+    }
+
+    /// Moves past a `,` if one is next.
+    pub(crate) fn comma(&mut self) -> bool {
+        let found = self.peek() == Some(b',');
+        self.at += usize::from(found);
+        found
+    }
+
+    /// Moves past one byte that `peek` has shown.
+    pub(crate) fn advance(&mut self) {
+        self.at += 1;
+    }
+
+    fn open(&mut self) -> Scan<()> {
+        self.depth += 1;
+        if self.depth > self.max_depth {
+            return self.fail(ScanReason::TooDeep);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.depth -= 1;
+        self.at += 1;
+    }
+
+    fn escape(&mut self) -> Scan<()> {
+        let start = self.at;
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => match self.code_unit()? {
+                0xD800..=0xDBFF => {
+                    let paired = self.bytes.get(self.at..self.at + 2) == Some(b"\\u")
+                        && matches!(self.code_unit()?, 0xDC00..=0xDFFF);
+                    if !paired {
+                        return fail_at(start, ScanReason::LoneSurrogate);
+                    }
+                }
+                0xDC00..=0xDFFF => return fail_at(start, ScanReason::LoneSurrogate),
+                _ => {}
+            },
+            Some(_) => return self.fail(ScanReason::InvalidEscape),
+            None => return fail_at(self.bytes.len(), ScanReason::UnexpectedEnd),
+        }
+        Ok(())
+    }
+
+    /// Reads the `\uXXXX` that is next.
+    fn code_unit(&mut self) -> Scan<u16> {
+        let mut unit = 0;
+        for offset in self.at + 2..self.at + 6 {
+            let digit = match self.bytes.get(offset) {
+                Some(&byte) => char::from(byte).to_digit(16),
+                None => return fail_at(self.bytes.len(), ScanReason::UnexpectedEnd),
+            };
+            let Some(digit) = digit else {
+                return fail_at(offset, ScanReason::InvalidEscape);
+            };
+            unit = unit * 16 + digit;
+        }
+        self.at += 6;
+        Ok(unit as u16)
+    }
+
+    fn literal(&mut self, word: &[u8]) -> Scan<()> {
+        if self.bytes[self.at..].starts_with(word) {
+            self.at += word.len();
+            Ok(())
+        } else {
+            self.fail(ScanReason::InvalidLiteral)
+        }
+    }
+
+    fn number(&mut self) -> Scan<()> {
+        self.at += usize::from(self.bytes[self.at] == b'-');
+        match self.bytes.get(self.at) {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits(),
+            _ => return self.fail_or_end(ScanReason::InvalidNumber),
+        }
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.some_digits()?;
+        }
+        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
+                self.at += 1;
+            }
+            self.some_digits()?;
+        }
+        match self.bytes.get(self.at) {
+            // `042`, `1.2.3`, `1x`: the number goes on in a way that none can.
+            Some(b'0'..=b'9' | b'.' | b'+' | b'-' | b'a'..=b'z' | b'A'..=b'Z') => {
+                self.fail(ScanReason::InvalidNumber)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn some_digits(&mut self) -> Scan<()> {
+        let start = self.at;
+        self.digits();
+        if self.at == start {
+            return self.fail_or_end(ScanReason::InvalidNumber);
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) {
+        while let Some(b'0'..=b'9') = self.bytes.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    fn fail<T>(&self, reason: ScanReason) -> Scan<T> {
+        fail_at(self.at, reason)
+    }
+
+    /// `reason`, or that the text is at its end.
+    fn fail_or_end<T>(&self, reason: ScanReason) -> Scan<T> {
+        if self.at >= self.bytes.len() {
+            return self.fail(ScanReason::UnexpectedEnd);
+        }
+        self.fail(reason)
+    }
+}
+
+fn fail_at<T>(offset: usize, reason: ScanReason) -> Scan<T> {
+    Err(ScanError { reason, offset })
+}

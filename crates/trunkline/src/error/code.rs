@@ -1,0 +1,50 @@
+//! The product-wide table of error codes.
+//!
+//! | code | name | sent when |
+//! |---|---|---|
+//! | -32700 | [`PARSE_ERROR`] | the body is not JSON, not UTF-8, or nested too deep |
+//! | -32600 | [`INVALID_REQUEST`] | valid JSON that is not a request; an empty or too long batch |
+//! | -32601 | [`METHOD_NOT_FOUND`] | no method of that name |
+//! | -32602 | [`INVALID_PARAMS`] | params missing, unknown, twice, too many, or of the wrong type |
+//! | -32603 | [`INTERNAL_ERROR`] | a handler failed in a way that the client may not see, or panicked |
+//! | -32001 | [`TOOL_NOT_FOUND`] | MCP: no tool of that name |
+//! | -32002 | [`TOOL_EXECUTION`] | MCP: a tool failed |
+//! | -32003 | [`DATABASE`] | the database refused or failed |
+//! | -32004 | [`TIMEOUT`] | the call's deadline passed |
+//! | -32005 | [`BUSY`] | too many calls at once; nothing was run |
+//! | -32006 | [`REPLY_TOO_LARGE`] | the reply-byte budget of a batch is spent |
+//! | -32007 | [`UNAUTHENTICATED`] | no credentials, or wrong ones (HTTP 401) |
+//! | -32008 | [`FORBIDDEN`] | not allowed, or a Host or Origin that is not listed (HTTP 403) |
+//! | -32009 | [`REFUSED`] | HTTP refused the request before it was read as JSON-RPC; `data.status` |
+//!
+//! New codes of ours continue from -32010. Applications use codes outside -32768 to -32000,
+//! which JSON-RPC 2.0, section 5.1, reserves.
+
+/// The text is not JSON (section 5.1).
+pub const PARSE_ERROR: i64 = -32700;
+/// The JSON is not a request (section 5.1).
+pub const INVALID_REQUEST: i64 = -32600;
+/// There is no such method (section 5.1).
+pub const METHOD_NOT_FOUND: i64 = -32601;
+/// The params do not fit the method (section 5.1).
+pub const INVALID_PARAMS: i64 = -32602;
+/// The server failed (section 5.1).
+pub const INTERNAL_ERROR: i64 = -32603;
+/// There is no such tool (MCP doors).
+pub const TOOL_NOT_FOUND: i64 = -32001;
+/// A tool failed (MCP doors).
+pub const TOOL_EXECUTION: i64 = -32002;
+/// The database refused or failed.
+pub const DATABASE: i64 = -32003;
+/// The call's deadline passed.
+pub const TIMEOUT: i64 = -32004;
+/// Too many calls at once; nothing was run, so trying again is safe.
+pub const BUSY: i64 = -32005;
+/// The reply-byte budget of a batch is spent.
+pub const REPLY_TOO_LARGE: i64 = -32006;
+/// No credentials, or wrong ones.
+pub const UNAUTHENTICATED: i64 = -32007;
+/// Not allowed.
+pub const FORBIDDEN: i64 = -32008;
+/// Refused by HTTP before it was read as JSON-RPC.
+pub const REFUSED: i64 = -32009;

@@ -1,0 +1,170 @@
+//! The error object (JSON-RPC 2.0, section 5.1).
+
+use std::borrow::Cow;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::code;
+use crate::envelope::{InvalidRequest, Unreadable};
+
+/// What a client is told of a failed call: a code, a short sentence, and data for programs.
+///
+/// `data` is absent or any JSON value, and an explicit `null` is a value.
+#[derive(Clone)]
+pub struct ErrorObject {
+    code: i64,
+    message: Cow<'static, str>,
+    data: Option<Box<RawValue>>,
+}
+
+impl ErrorObject {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<Cow<'static, str>>) -> Self {
+        let message = message.into();
+        Self { code, message, data: None }
+    }
+
+    /// The same error with `data`. A value that does not serialise is logged and left out.
+    #[must_use]
+    pub fn with_data(mut self, data: &(impl Serialize + ?Sized)) -> Self {
+        match to_raw_value(data) {
+            Ok(data) => self.data = Some(data),
+            Err(error) => {
+                tracing::error!(%error, code = self.code, "error data does not serialise")
+            }
+        }
+        self
+    }
+
+    /// -32601 for `method`.
+    #[must_use]
+    pub fn method_not_found(method: &str) -> Self {
+        Self::new(code::METHOD_NOT_FOUND, "Method not found").with_data(&Method { method })
+    }
+
+    /// -32602 with the reason as `data.reason`.
+    #[must_use]
+    pub fn invalid_params(reason: &str) -> Self {
+        Self::new(code::INVALID_PARAMS, "Invalid params").with_data(&Reason { reason })
+    }
+
+    /// -32603 that keeps `cause` from the client.
+    ///
+    /// The cause goes to the log together with an incident number, which the client gets as
+    /// `data.incident`, so that whoever runs the server finds the one by the other.
+    #[must_use]
+    pub fn internal(cause: &dyn fmt::Display) -> Self {
+        let incident = format!("{:016x}", RandomState::new().hash_one(0_u8));
+        tracing::error!(%cause, incident, "internal error");
+        Self::new(code::INTERNAL_ERROR, "Internal error").with_data(&Incident { incident })
+    }
+
+    /// The code: negative numbers from -32768 to -32000 are the protocol's and ours, see
+    /// [`code`](crate::code).
+    #[must_use]
+    pub fn code(&self) -> i64 {
+        self.code
+    }
+
+    /// A short sentence.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What programs may want to know, as JSON text.
+    #[must_use]
+    pub fn data(&self) -> Option<&RawValue> {
+        self.data.as_deref()
+    }
+
+    /// Appends the object as JSON.
+    pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"{\"code\":");
+        out.extend_from_slice(self.code.to_string().as_bytes());
+        out.extend_from_slice(b",\"message\":");
+        serde_json::to_writer(&mut *out, &self.message).expect("text serialises into memory");
+        if let Some(data) = &self.data {
+            out.extend_from_slice(b",\"data\":");
+            out.extend_from_slice(data.get().as_bytes());
+        }
+        out.push(b'}');
+    }
+}
+
+impl From<&Unreadable> for ErrorObject {
+    fn from(unreadable: &Unreadable) -> Self {
+        let (code, message) = match unreadable {
+            Unreadable::Parse(_) | Unreadable::NotUtf8 { .. } => (code::PARSE_ERROR, "Parse error"),
+            Unreadable::EmptyBatch | Unreadable::BatchTooLong { .. } => {
+                (code::INVALID_REQUEST, "Invalid Request")
+            }
+        };
+        let offset = unreadable.offset();
+        let reason = unreadable.text();
+        Self::new(code, message).with_data(&Place { reason: &reason, offset })
+    }
+}
+
+impl From<&InvalidRequest> for ErrorObject {
+    fn from(invalid: &InvalidRequest) -> Self {
+        let member = invalid.reason.member();
+        let reason = invalid.reason.text();
+        Self::new(code::INVALID_REQUEST, "Invalid Request").with_data(&Member { reason, member })
+    }
+}
+
+#[derive(Serialize)]
+struct Reason<'a> {
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct Method<'a> {
+    method: &'a str,
+}
+
+#[derive(Serialize)]
+struct Incident {
+    incident: String,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Member {
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<&'static str>,
+}
+
+impl PartialEq for ErrorObject {
+    fn eq(&self, other: &Self) -> bool {
+        let text = |error: &Self| error.data().map(|data| data.get().to_owned());
+        self.code == other.code && self.message == other.message && text(self) == text(other)
+    }
+}
+
+impl fmt::Display for ErrorObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)
+    }
+}
+
+impl fmt::Debug for ErrorObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut json = Vec::new();
+        self.write_to(&mut json);
+        write!(f, "ErrorObject({})", String::from_utf8_lossy(&json))
+    }
+}
+
+impl std::error::Error for ErrorObject {}

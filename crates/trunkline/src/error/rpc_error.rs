@@ -1,0 +1,77 @@
+//! How a handler's error becomes an error object, and how a client gets it back.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::fmt::{self, Display};
+
+use super::ErrorObject;
+
+/// Any error at all, as `?` makes it.
+pub type BoxError = Box<dyn Error + Send + Sync>;
+
+/// An error that a handler may return.
+///
+/// Derive it for the errors that clients should tell apart; see
+/// [`derive(RpcError)`](macro@crate::RpcError). Everything else goes through [`BoxError`]: the
+/// client sees -32603 without the cause, which goes to the log.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a handler's error",
+    note = "derive `RpcError` for it, or return `Result<_, trunkline::BoxError>`: the client then sees -32603 and the cause is logged"
+)]
+pub trait RpcError: Sized {
+    /// What the client is told.
+    fn into_error_object(self) -> ErrorObject;
+
+    /// The error that `error` stands for, if it is one of these.
+    fn from_error_object(error: &ErrorObject) -> Option<Self>;
+}
+
+impl RpcError for ErrorObject {
+    fn into_error_object(self) -> ErrorObject {
+        self
+    }
+
+    fn from_error_object(error: &ErrorObject) -> Option<Self> {
+        Some(error.clone())
+    }
+}
+
+/// An [`ErrorObject`] in the box is sent as it is; any other error is logged, and the client sees
+/// -32603.
+impl RpcError for BoxError {
+    fn into_error_object(self) -> ErrorObject {
+        match self.downcast::<ErrorObject>() {
+            Ok(error) => *error,
+            Err(cause) => ErrorObject::internal(&Chain(&*cause)),
+        }
+    }
+
+    fn from_error_object(_: &ErrorObject) -> Option<Self> {
+        None
+    }
+}
+
+impl RpcError for Infallible {
+    fn into_error_object(self) -> ErrorObject {
+        match self {}
+    }
+
+    fn from_error_object(_: &ErrorObject) -> Option<Self> {
+        None
+    }
+}
+
+/// An error with its sources, outermost first.
+struct Chain<'a>(&'a (dyn Error + 'static));
+
+impl Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,53 @@
+//! A bound on the calls that run at the same time.
+
+mod future;
+mod layer;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::sync::Semaphore;
+use tower::Service;
+
+use crate::call::Call;
+use crate::outcome::Outcome;
+
+pub use future::ConcurrencyLimitFuture;
+pub use layer::ConcurrencyLimitLayer;
+
+/// Lets a number of calls run and the others wait for their turn.
+///
+/// All clones share one count. It waits in the call's future, not in `poll_ready`, so a timeout
+/// around it counts the wait too.
+#[derive(Debug, Clone)]
+pub struct ConcurrencyLimit<S> {
+    inner: S,
+    permits: Option<Arc<Semaphore>>,
+}
+
+impl<S> Service<Call> for ConcurrencyLimit<S>
+where
+    S: Service<Call, Response = Outcome, Error = Infallible> + Clone + Unpin,
+    S::Future: Unpin,
+{
+    type Response = Outcome;
+    type Error = Infallible;
+    type Future = ConcurrencyLimitFuture<S>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let Some(permits) = &self.permits else {
+            return ConcurrencyLimitFuture::running(self.inner.call(call), None);
+        };
+        match Arc::clone(permits).try_acquire_owned() {
+            Ok(permit) => ConcurrencyLimitFuture::running(self.inner.call(call), Some(permit)),
+            Err(_) => {
+                ConcurrencyLimitFuture::waiting(self.inner.clone(), call, Arc::clone(permits))
+            }
+        }
+    }
+}

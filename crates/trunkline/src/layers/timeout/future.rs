@@ -1,0 +1,61 @@
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::Sleep;
+
+use crate::error::{ErrorObject, code};
+use crate::outcome::Outcome;
+
+/// The future of a call with a deadline.
+pub struct TimeoutFuture<F> {
+    inner: Option<F>,
+    after: Option<Duration>,
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl<F> TimeoutFuture<F> {
+    pub(super) fn new(inner: F, after: Option<Duration>) -> Self {
+        Self { inner: Some(inner), after, sleep: None }
+    }
+}
+
+impl<F> Future for TimeoutFuture<F>
+where
+    F: Future<Output = Result<Outcome, Infallible>> + Unpin,
+{
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        if let Some(inner) = &mut this.inner
+            && let Poll::Ready(outcome) = Pin::new(inner).poll(cx)
+        {
+            return Poll::Ready(outcome);
+        }
+        let Some(after) = this.after else {
+            return Poll::Pending;
+        };
+        let sleep = this.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
+        if sleep.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        // What the call still holds goes now, not when the reply has been written.
+        this.inner = None;
+        Poll::Ready(Ok(timed_out(after)))
+    }
+}
+
+fn timed_out(after: Duration) -> Outcome {
+    let error = ErrorObject::new(code::TIMEOUT, "Call timed out");
+    Outcome::error(error.with_data(&serde_json::json!({ "timeout_ms": after.as_millis() as u64 })))
+}
+
+impl<F> fmt::Debug for TimeoutFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TimeoutFuture").field("after", &self.after).finish_non_exhaustive()
+    }
+}

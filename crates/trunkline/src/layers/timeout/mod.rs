@@ -1,0 +1,44 @@
+//! A deadline for each call.
+
+mod future;
+mod layer;
+
+use std::convert::Infallible;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tower::Service;
+
+use crate::call::Call;
+use crate::outcome::Outcome;
+
+pub use future::TimeoutFuture;
+pub use layer::TimeoutLayer;
+
+/// Drops a call whose time is up and answers -32004 in its place.
+///
+/// The timer is armed when the call is first found unfinished, so calls that end at once cost
+/// nothing.
+#[derive(Debug, Clone)]
+pub struct Timeout<S> {
+    inner: S,
+    after: Option<Duration>,
+}
+
+impl<S> Service<Call> for Timeout<S>
+where
+    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S::Future: Unpin,
+{
+    type Response = Outcome;
+    type Error = Infallible;
+    type Future = TimeoutFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        TimeoutFuture::new(self.inner.call(call), self.after)
+    }
+}

@@ -1,0 +1,67 @@
+//! The limits that hold for calls, whatever door they come through.
+
+use std::time::Duration;
+
+use crate::router::BuildError;
+
+/// Limits of calls. Every limit is on by default; `None` switches one off where that is possible.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// How deep a body's arrays and objects may nest, 1 to [`Limits::MAX_DEPTH`]. Default 128.
+    /// Deeper is -32700.
+    pub depth: usize,
+    /// How many requests a batch may hold. Default 1,000. A longer one is -32600 as a whole.
+    pub batch_requests: usize,
+    /// How many calls of one batch run at the same time. Default 16.
+    pub batch_parallelism: usize,
+    /// How many bytes the replies to one body may have. Default 16 MiB. What does not fit is
+    /// replaced by -32006; calls of a batch that have not started by then are not run.
+    pub reply_bytes: usize,
+    /// How long a call may take, waiting for its turn included. Default 30 s. Then it is dropped,
+    /// and its reply is -32004.
+    pub call_timeout: Option<Duration>,
+    /// How many calls run at the same time. Default 1,024. More wait for their turn.
+    pub concurrent_calls: Option<usize>,
+    /// How many threads run [`blocking`](crate::blocking()) handlers. Default 16. They start when
+    /// they are needed.
+    pub blocking_threads: usize,
+    /// How many blocking calls may wait for a thread. Default 256. More are -32005.
+    pub blocking_queue: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            depth: 128,
+            batch_requests: 1_000,
+            batch_parallelism: 16,
+            reply_bytes: 16 << 20,
+            call_timeout: Some(Duration::from_secs(30)),
+            concurrent_calls: Some(1_024),
+            blocking_threads: 16,
+            blocking_queue: 256,
+        }
+    }
+}
+
+impl Limits {
+    /// The deepest nesting that can be set: what a thread's stack carries for sure.
+    pub const MAX_DEPTH: usize = 1_024;
+
+    pub(crate) fn check(&self) -> Result<(), BuildError> {
+        let fail = |limit, reason| Err(BuildError::Limit { limit, reason });
+        if self.depth == 0 || self.depth > Self::MAX_DEPTH {
+            return fail("depth", "from 1 to 1,024");
+        }
+        if self.batch_parallelism == 0 {
+            return fail("batch_parallelism", "at least 1, or no batch would ever end");
+        }
+        if self.concurrent_calls == Some(0) {
+            return fail("concurrent_calls", "at least 1, or no call would ever run");
+        }
+        if self.blocking_threads == 0 {
+            return fail("blocking_threads", "at least 1, or no blocking call would ever run");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! What comes of a call.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::error::{ErrorObject, code};
+
+/// A call's result or its error, without the envelope around it.
+///
+/// A result is serialised once, here, behind the beginning of the reply that it becomes: a
+/// single reply needs no copy, and a batch appends the same bytes.
+pub struct Outcome(Result<Reply, ErrorObject>);
+
+/// `{"jsonrpc":"2.0","result":` and the result's JSON.
+struct Reply(Vec<u8>);
+
+const RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
+const ERROR: &[u8] = b"{\"jsonrpc\":\"2.0\",\"error\":";
+/// Most results with their envelope fit, so that most replies are one allocation.
+const CAPACITY: usize = 128;
+
+impl Outcome {
+    /// A result. A value that does not serialise becomes -32603.
+    pub fn result(value: &(impl Serialize + ?Sized)) -> Self {
+        let mut json = Vec::with_capacity(CAPACITY);
+        json.extend_from_slice(RESULT);
+        match serde_json::to_writer(&mut json, value) {
+            Ok(()) => Self(Ok(Reply(json))),
+            Err(error) => Self::error(ErrorObject::internal(&error)),
+        }
+    }
+
+    /// An error.
+    #[must_use]
+    pub fn error(error: ErrorObject) -> Self {
+        Self(Err(error))
+    }
+
+    /// The result's JSON text, or the error.
+    ///
+    /// # Errors
+    /// The error object of a call that failed.
+    pub fn as_result(&self) -> Result<&[u8], &ErrorObject> {
+        match &self.0 {
+            Ok(reply) => Ok(&reply.0[RESULT.len()..]),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The error's code, if the call failed.
+    #[must_use]
+    pub fn code(&self) -> Option<i64> {
+        self.0.as_ref().err().map(ErrorObject::code)
+    }
+
+    /// The response object (section 5) for the call with this id.
+    pub(crate) fn into_response(self, id: &[u8]) -> Vec<u8> {
+        let mut json = match self.0 {
+            Ok(Reply(json)) => json,
+            Err(error) => {
+                let mut json = Vec::with_capacity(CAPACITY);
+                json.extend_from_slice(ERROR);
+                error.write_to(&mut json);
+                json
+            }
+        };
+        json.extend_from_slice(b",\"id\":");
+        json.extend_from_slice(id);
+        json.push(b'}');
+        json
+    }
+
+    /// -32006 in place of a result that a batch has no room for.
+    pub(crate) fn reply_too_large(limit: usize) -> Self {
+        let reason =
+            "the replies of this batch are over the limit: ask for less, or in smaller batches";
+        let error = ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large");
+        Self::error(error.with_data(&serde_json::json!({ "reason": reason, "limit_bytes": limit })))
+    }
+}
+
+impl fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_result() {
+            Ok(json) => write!(f, "Outcome({})", String::from_utf8_lossy(json)),
+            Err(error) => write!(f, "Outcome({error:?})"),
+        }
+    }
+}

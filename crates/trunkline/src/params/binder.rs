@@ -1,0 +1,154 @@
+//! One declaration, both forms: params by position and by name become the same named arguments.
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, SeqAccess};
+
+use super::error::ParamsError;
+use super::split::{Elements, Members};
+
+/// Walks the params that were sent and names each after its declaration.
+pub(crate) struct Binder<'de, 'n> {
+    names: &'n [&'static str],
+    /// Whether the last declared param takes all positions that are left.
+    variadic: bool,
+    source: Source<'de>,
+    /// Which of the first 64 were seen; serde's own check finds later duplicates.
+    seen: u64,
+}
+
+enum Source<'de> {
+    Absent,
+    Positions { elements: Elements<'de>, next: usize },
+    Names { text: &'de [u8], members: Members<'de> },
+}
+
+/// What was sent for one declared param.
+pub(crate) enum Argument<'de> {
+    One(&'de [u8]),
+    /// The rest of the positions.
+    Rest {
+        first: Option<&'de [u8]>,
+        rest: Elements<'de>,
+    },
+}
+
+impl<'de, 'n> Binder<'de, 'n> {
+    pub(crate) fn new(
+        params: Option<&'de [u8]>,
+        names: &'n [&'static str],
+        variadic: bool,
+    ) -> Self {
+        let source = match params {
+            None => Source::Absent,
+            Some(text) if text.first() == Some(&b'[') => {
+                Source::Positions { elements: Elements::new(text), next: 0 }
+            }
+            Some(text) => Source::Names { text, members: Members::new(text) },
+        };
+        Self { names, variadic, source, seen: 0 }
+    }
+
+    /// The next argument and the index of its declaration.
+    pub(crate) fn next(&mut self) -> Result<Option<(usize, Argument<'de>)>, ParamsError> {
+        match &mut self.source {
+            Source::Absent => Ok(None),
+            Source::Positions { elements, next } => {
+                let index = *next;
+                *next += 1;
+                let Some(first) = elements.next_value() else {
+                    return Ok(None);
+                };
+                if self.variadic && index + 1 == self.names.len() {
+                    let done = Source::Absent;
+                    let Source::Positions { elements: rest, .. } =
+                        std::mem::replace(&mut self.source, done)
+                    else {
+                        return Ok(None);
+                    };
+                    return Ok(Some((index, Argument::Rest { first: Some(first), rest })));
+                }
+                if index >= self.names.len() {
+                    let given = index + 1 + elements.count();
+                    return Err(ParamsError::TooMany { given, declared: self.names.to_vec() });
+                }
+                Ok(Some((index, Argument::One(first))))
+            }
+            Source::Names { text, members } => {
+                let Some((name, value)) = members.next_member() else {
+                    return Ok(None);
+                };
+                let Some(index) = self.names.iter().position(|declared| name.is(text, declared))
+                else {
+                    let params = unknown(text, self.names);
+                    return Err(ParamsError::Unknown { params, declared: self.names.to_vec() });
+                };
+                let bit = 1_u64.checked_shl(index as u32).unwrap_or(0);
+                if self.seen & bit != 0 {
+                    return Err(ParamsError::Duplicate { param: self.names[index] });
+                }
+                self.seen |= bit;
+                Ok(Some((index, Argument::One(value))))
+            }
+        }
+    }
+}
+
+/// All names that are not declared, since a client would rather mend them at once.
+fn unknown(text: &[u8], declared: &[&'static str]) -> Vec<String> {
+    let mut members = Members::new(text);
+    std::iter::from_fn(|| members.next_member())
+        .filter(|(name, _)| !declared.iter().any(|declared| name.is(text, declared)))
+        .map(|(name, _)| name.unescape(text))
+        .collect()
+}
+
+impl<'de> Argument<'de> {
+    /// No position was left for a variadic param.
+    pub(crate) fn empty_rest() -> Self {
+        Self::Rest { first: None, rest: Elements::new(b"[]") }
+    }
+
+    /// Reads the argument as `T`; `param` is its name.
+    pub(crate) fn read<T: Deserialize<'de>>(self, param: &str) -> Result<T, ParamsError> {
+        self.seed(std::marker::PhantomData, param)
+    }
+
+    pub(crate) fn seed<T: DeserializeSeed<'de>>(
+        self,
+        seed: T,
+        param: &str,
+    ) -> Result<T::Value, ParamsError> {
+        match self {
+            Self::One(text) => {
+                let mut json = serde_json::Deserializer::from_slice(text);
+                seed.deserialize(&mut json)
+            }
+            Self::Rest { first, rest } => {
+                let sequence = serde::de::value::SeqAccessDeserializer::new(Rest { first, rest });
+                seed.deserialize(sequence)
+            }
+        }
+        .map_err(|error| ParamsError::invalid(param, &error))
+    }
+}
+
+/// The rest of the positions as one sequence.
+struct Rest<'de> {
+    first: Option<&'de [u8]>,
+    rest: Elements<'de>,
+}
+
+impl<'de> SeqAccess<'de> for Rest<'de> {
+    type Error = serde_json::Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Self::Error> {
+        let Some(text) = self.first.take().or_else(|| self.rest.next_value()) else {
+            return Ok(None);
+        };
+        let mut json = serde_json::Deserializer::from_slice(text);
+        seed.deserialize(&mut json).map(Some)
+    }
+}

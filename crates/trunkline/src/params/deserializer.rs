@@ -1,0 +1,137 @@
+//! serde's view of a call's params: a derived struct takes them by position and by name.
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeSeed, IntoDeserializer, MapAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::binder::{Argument, Binder};
+use super::error::ParamsError;
+
+/// Deserialises a whole params text.
+#[derive(Clone, Copy)]
+pub(crate) struct ParamsDeserializer<'de> {
+    params: Option<&'de [u8]>,
+    variadic: bool,
+}
+
+impl<'de> ParamsDeserializer<'de> {
+    pub(crate) fn new(params: Option<&'de [u8]>, variadic: bool) -> Self {
+        Self { params, variadic }
+    }
+
+    fn json(&self) -> serde_json::Deserializer<serde_json::de::SliceRead<'de>> {
+        serde_json::Deserializer::from_slice(self.params.unwrap_or(b"{}"))
+    }
+}
+
+/// A struct's fields are the declaration. All else is what JSON says it is: a map takes any
+/// names, a tuple or a `Vec` takes positions.
+impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
+    type Error = ParamsError;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ParamsError> {
+        let binder = Binder::new(self.params, fields, self.variadic);
+        visitor.visit_map(Fields { binder, fields, current: None, variadic_seen: !self.variadic })
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
+        serde::Deserializer::deserialize_any(&mut self.json(), visitor)
+            .map_err(|error| whole(&error))
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
+        Binder::new(self.params, &[], false).next()?;
+        visitor.visit_unit()
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ParamsError> {
+        self.deserialize_unit(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
+        match self.params {
+            None => visitor.visit_none(),
+            Some(_) => visitor.visit_some(self),
+        }
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ParamsError> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ParamsError> {
+        serde::Deserializer::deserialize_enum(&mut self.json(), name, variants, visitor)
+            .map_err(|error| whole(&error))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+fn whole(error: &serde_json::Error) -> ParamsError {
+    let text = error.to_string();
+    ParamsError::Shape(text.split(" at line ").next().unwrap_or(&text).to_owned())
+}
+
+/// The bound arguments as the entries of a map, which is how derived structs know absent fields,
+/// defaults and options.
+struct Fields<'de> {
+    binder: Binder<'de, 'static>,
+    fields: &'static [&'static str],
+    current: Option<(&'static str, Argument<'de>)>,
+    variadic_seen: bool,
+}
+
+impl<'de> MapAccess<'de> for Fields<'de> {
+    type Error = ParamsError;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, ParamsError> {
+        let (name, argument) = match self.binder.next()? {
+            Some((index, argument)) => {
+                self.variadic_seen |= index + 1 == self.fields.len();
+                (self.fields[index], argument)
+            }
+            None => match self.fields.last() {
+                Some(last) if !self.variadic_seen => {
+                    self.variadic_seen = true;
+                    (*last, Argument::empty_rest())
+                }
+                _ => return Ok(None),
+            },
+        };
+        self.current = Some((name, argument));
+        let key: StrDeserializer<'_, ParamsError> = name.into_deserializer();
+        seed.deserialize(key).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(
+        &mut self,
+        seed: V,
+    ) -> Result<V::Value, ParamsError> {
+        let (name, argument) = self.current.take().expect("serde asks for a value after its key");
+        argument.seed(seed, name)
+    }
+}

@@ -1,0 +1,105 @@
+//! Why params do not fit a method (-32602).
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::error::{ErrorObject, code};
+
+/// Params that a method cannot take, and which of them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    /// A param without a default is not there.
+    #[error("the param is missing")]
+    Missing {
+        /// The param's name.
+        param: String,
+    },
+    /// A param has a value of the wrong type, or one out of range.
+    #[error("{reason}")]
+    Invalid {
+        /// The param's name.
+        param: String,
+        /// What serde said of the value.
+        reason: String,
+    },
+    /// A named param that the method does not declare. A typo in the name of an optional param
+    /// would lose data in silence, so it is refused.
+    #[error("no such param")]
+    Unknown {
+        /// The names, as sent.
+        params: Vec<String>,
+        /// The names that the method declares.
+        declared: Vec<&'static str>,
+    },
+    /// A named param stands twice.
+    #[error("the param stands twice")]
+    Duplicate {
+        /// The param's name.
+        param: &'static str,
+    },
+    /// More positional params than the method declares.
+    #[error("too many params: {given} given, at most {} taken", declared.len())]
+    TooMany {
+        /// How many were sent.
+        given: usize,
+        /// The names that the method declares.
+        declared: Vec<&'static str>,
+    },
+    /// The method takes its params by name only, or by position only.
+    #[error("{0}")]
+    Shape(String),
+}
+
+impl From<ParamsError> for ErrorObject {
+    fn from(error: ParamsError) -> Self {
+        let mut data =
+            Data { reason: error.to_string(), param: None, params: None, declared: None };
+        match error {
+            ParamsError::Missing { param } | ParamsError::Invalid { param, .. } => {
+                data.param = Some(param)
+            }
+            ParamsError::Duplicate { param } => data.param = Some(param.to_owned()),
+            ParamsError::Unknown { params, declared } => {
+                data.params = Some(params);
+                data.declared = Some(declared);
+            }
+            ParamsError::TooMany { declared, .. } => data.declared = Some(declared),
+            ParamsError::Shape(_) => {}
+        }
+        Self::new(code::INVALID_PARAMS, "Invalid params").with_data(&data)
+    }
+}
+
+#[derive(Serialize)]
+struct Data {
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    param: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declared: Option<Vec<&'static str>>,
+}
+
+/// What serde-derived code reports while it reads the params as a whole.
+impl serde::de::Error for ParamsError {
+    fn custom<T: fmt::Display>(reason: T) -> Self {
+        Self::Shape(reason.to_string())
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::Missing { param: field.to_owned() }
+    }
+}
+
+impl ParamsError {
+    /// `error` arose in the value of `param`.
+    pub(crate) fn invalid(param: &str, error: &serde_json::Error) -> Self {
+        // The position is relative to the value, which the client never sees alone.
+        let text = error.to_string();
+        let reason = text.split(" at line ").next().unwrap_or(&text).to_owned();
+        Self::Invalid { param: param.to_owned(), reason }
+    }
+}

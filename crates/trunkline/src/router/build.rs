@@ -1,0 +1,119 @@
+//! From registrations to a registry, or the reason why not.
+
+use std::collections::HashMap;
+use std::panic::Location;
+use std::sync::Arc;
+
+use super::operation::Operation;
+use super::registry::{Registered, Registry};
+use super::reply::Json;
+use crate::blocking::Pool;
+use crate::openrpc::{Document, Info};
+
+/// Where a method or a layer was registered, as `file:line:column`.
+pub type Place = &'static Location<'static>;
+
+/// Why a router cannot be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// Two operations have one name.
+    #[error("method `{name}` is registered twice: at {first} and at {second}")]
+    Duplicate {
+        /// The name.
+        name: String,
+        /// The earlier registration.
+        first: Place,
+        /// The later one.
+        second: Place,
+    },
+    /// Names that begin with `rpc.` are the protocol's (JSON-RPC 2.0, section 8).
+    #[error("method `{name}`, registered at {place}, begins with `rpc.`, which is reserved")]
+    Reserved {
+        /// The name.
+        name: String,
+        /// The registration.
+        place: Place,
+    },
+    /// A layer's pattern matches none of the methods registered before it, so it would do nothing.
+    #[error("no method registered before {place} matches the pattern `{pattern}` of this layer")]
+    NothingMatches {
+        /// The pattern.
+        pattern: String,
+        /// The layer's place.
+        place: Place,
+    },
+    /// Two params of one operation have one name.
+    #[error("method `{name}`, registered at {place}, declares the param `{param}` twice")]
+    DuplicateParam {
+        /// The method's name.
+        name: String,
+        /// The param's name.
+        param: &'static str,
+        /// The registration.
+        place: Place,
+    },
+    /// A variadic param takes all positions that are left, so nothing can follow it.
+    #[error(
+        "param `{param}` of method `{name}`, registered at {place}, is variadic but not the last"
+    )]
+    VariadicNotLast {
+        /// The method's name.
+        name: String,
+        /// The param's name.
+        param: &'static str,
+        /// The registration.
+        place: Place,
+    },
+    /// A limit has a value that cannot work.
+    #[error("limit `{limit}`: {reason}")]
+    Limit {
+        /// The field of [`Limits`](crate::Limits).
+        limit: &'static str,
+        /// What would be right.
+        reason: &'static str,
+    },
+}
+
+/// The registry of `operations` and of `rpc.discover`, which describes them.
+pub(super) fn registry(
+    operations: Vec<Operation>,
+    info: &Info,
+    pool: &Pool,
+) -> Result<Registry, BuildError> {
+    let mut places: HashMap<String, Place> = HashMap::new();
+    let mut registered = Vec::with_capacity(operations.len());
+    for operation in operations {
+        check(&operation)?;
+        let name = operation.description.name.clone();
+        if let Some(first) = places.insert(name.clone(), operation.place) {
+            return Err(BuildError::Duplicate { name, first, second: operation.place });
+        }
+        registered.push(register(operation, pool));
+    }
+    let document = Document::new(info, registered.iter().map(|operation| operation.description()));
+    let discover = Operation::new("rpc.discover", move || Json(document.clone()))
+        .description("Describes this service as an OpenRPC document.");
+    registered.push(register(discover, pool));
+    Ok(Registry::new(registered))
+}
+
+fn register(operation: Operation, pool: &Pool) -> Arc<Registered> {
+    let description = operation.description.clone();
+    Arc::new(Registered::new(description, operation.endpoint((), pool)))
+}
+
+fn check(operation: &Operation) -> Result<(), BuildError> {
+    let place = operation.place;
+    let name = &operation.description.name;
+    if name.starts_with("rpc.") {
+        return Err(BuildError::Reserved { name: name.clone(), place });
+    }
+    let params = &operation.description.params;
+    for (index, param) in params.iter().enumerate() {
+        if params[..index].contains(param) {
+            return Err(BuildError::DuplicateParam { name: name.clone(), param, place });
+        }
+    }
+    Ok(())
+}

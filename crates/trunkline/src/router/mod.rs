@@ -1,0 +1,235 @@
+//! The registry of operations and how it is put together.
+
+mod build;
+mod handler;
+mod operation;
+mod pattern;
+mod registry;
+mod reply;
+mod route;
+#[cfg(test)]
+mod tests;
+
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::sync::Arc;
+
+use tower::{Layer, Service};
+
+use crate::blocking::Pool;
+use crate::call::Call;
+use crate::error::BoxError;
+use crate::limits::Limits;
+use crate::openrpc::Info;
+use crate::outcome::Outcome;
+use crate::params::{Arguments, Function, Param};
+use crate::rpc::Rpc;
+
+pub use build::{BuildError, Place};
+pub use handler::Handler;
+pub use operation::{Description, Operation};
+pub use registry::Registered;
+pub(crate) use registry::{Dispatch, Registry};
+pub use reply::{CallFuture, IntoOutcome, IntoReply, Json};
+pub use route::Endpoint;
+
+use handler::Named;
+use operation::LayerFn;
+use pattern::Pattern;
+
+/// Operations on their way to an [`Rpc`]: each is registered once and can then be called through
+/// every door.
+///
+/// `S` is the state that handlers take with [`State`](crate::State) and that is still missing.
+#[derive(Debug)]
+pub struct Router<S = ()> {
+    operations: Vec<Operation<S>>,
+    limits: Limits,
+    info: Info,
+    problem: Option<BuildError>,
+}
+
+impl<S> Default for Router<S> {
+    fn default() -> Self {
+        let (limits, info) = Default::default();
+        Self { operations: Vec::new(), limits, info, problem: None }
+    }
+}
+
+impl<S: Clone + Send + Sync + 'static> Router<S> {
+    /// A router without operations.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Registers a handler: a function of [extractors](crate::FromCall), async or not.
+    #[track_caller]
+    #[must_use]
+    pub fn method<H, M>(self, name: impl Into<String>, handler: H) -> Self
+    where
+        H: Handler<M, S>,
+        M: 'static,
+    {
+        self.operation(Operation::new(name, handler))
+    }
+
+    /// Registers a function whose arguments are the params, by name and by position.
+    ///
+    /// There is one name for each argument, which the compiler checks. `Option` arguments may be
+    /// absent; [`param`](crate::param) declares defaults and variadic params. Up to eight
+    /// arguments; for more, take a struct with [`Params`](crate::Params).
+    #[track_caller]
+    #[must_use]
+    pub fn function<F, A, R, M, P, const N: usize>(
+        mut self,
+        name: impl Into<String>,
+        params: [P; N],
+        function: F,
+    ) -> Self
+    where
+        F: Function<A, R, N>,
+        A: Arguments + 'static,
+        R: IntoReply<M> + 'static,
+        M: 'static,
+        P: Into<Param>,
+    {
+        let name = name.into();
+        let declared = params.map(Into::into);
+        let misplaced = declared.iter().rev().skip(1).find(|param| param.is_variadic());
+        if let Some(param) = misplaced.map(Param::name) {
+            let place = Location::caller();
+            self.problem(BuildError::VariadicNotLast { name: name.clone(), param, place });
+        }
+        let names = declared.each_ref().map(Param::name);
+        self.operation(Operation::new(
+            name,
+            Named { function, declared, names, marker: PhantomData },
+        ))
+    }
+
+    /// Registers an operation.
+    #[must_use]
+    pub fn operation(mut self, operation: Operation<S>) -> Self {
+        self.operations.push(operation);
+        self
+    }
+
+    /// Adds the operations of `other`, layers included. The limits remain this router's.
+    #[must_use]
+    pub fn merge(mut self, other: Self) -> Self {
+        self.operations.extend(other.operations);
+        if let Some(problem) = other.problem {
+            self.problem(problem);
+        }
+        self
+    }
+
+    /// Adds the operations of `other` under `namespace.`.
+    #[must_use]
+    pub fn nest(self, namespace: &str, mut other: Self) -> Self {
+        for operation in &mut other.operations {
+            let name = &mut operation.description.name;
+            *name = format!("{namespace}.{name}");
+        }
+        self.merge(other)
+    }
+
+    /// Wraps every operation registered so far: the layer sees each of their calls, the members
+    /// of batches too. The last layer added is the outermost.
+    ///
+    /// Any tower layer over `Service<Call, Response = Outcome>` will do. Errors of a layer itself
+    /// become error objects as told at [`HandleErrorLayer`](crate::layers::HandleErrorLayer).
+    /// Each operation gets a service of its own from the layer: to count over all of them, use
+    /// layers that share (tower's `GlobalConcurrencyLimitLayer`).
+    #[must_use]
+    pub fn layer<L>(self, layer: L) -> Self
+    where
+        L: Layer<Endpoint> + Send + Sync + 'static,
+        L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Future: Send,
+    {
+        self.layer_matching(|_| true, layer).0
+    }
+
+    /// Like [`layer`](Self::layer), for the operations that match: a name, or `prefix.*`.
+    #[track_caller]
+    #[must_use]
+    pub fn route_layer<L>(self, pattern: &str, layer: L) -> Self
+    where
+        L: Layer<Endpoint> + Send + Sync + 'static,
+        L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Future: Send,
+    {
+        let place = Location::caller();
+        let matcher = Pattern::new(pattern);
+        let (mut router, count) = self.layer_matching(|name| matcher.matches(name), layer);
+        if count == 0 {
+            router.problem(BuildError::NothingMatches { pattern: pattern.to_owned(), place });
+        }
+        router
+    }
+
+    fn layer_matching<L>(mut self, matches: impl Fn(&str) -> bool, layer: L) -> (Self, usize)
+    where
+        L: Layer<Endpoint> + Send + Sync + 'static,
+        L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Future: Send,
+    {
+        let wrap: LayerFn = Arc::new(move |endpoint| endpoint.layered(&layer));
+        let mut count = 0;
+        for operation in &mut self.operations {
+            if matches(&operation.description.name) {
+                operation.layers.push(Arc::clone(&wrap));
+                count += 1;
+            }
+        }
+        (self, count)
+    }
+
+    /// Gives the handlers their state.
+    #[must_use]
+    pub fn with_state<S2>(self, state: S) -> Router<S2> {
+        let bind = |operation: Operation<S>| operation.bind(state.clone());
+        let operations = self.operations.into_iter().map(bind).collect();
+        Router { operations, limits: self.limits, info: self.info, problem: self.problem }
+    }
+
+    /// Sets the limits of all calls.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Says what the service is called, for `rpc.discover`.
+    #[must_use]
+    pub fn info(mut self, title: impl Into<String>, version: impl Into<String>) -> Self {
+        self.info = Info { title: title.into(), version: version.into() };
+        self
+    }
+
+    /// The first problem is the one that `build` reports.
+    fn problem(&mut self, problem: BuildError) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+impl Router {
+    /// Builds the service.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the registrations, with its place in your source.
+    pub fn build(self) -> Result<Rpc, BuildError> {
+        if let Some(problem) = self.problem {
+            return Err(problem);
+        }
+        self.limits.check()?;
+        let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
+        let registry = build::registry(self.operations, &self.info, &pool)?;
+        Ok(Rpc::new(registry, self.limits))
+    }
+}

@@ -1,0 +1,38 @@
+//! Patterns of method names.
+
+/// A method's name, or `prefix.*` for all names that start with `prefix.`, or `*` for all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern(String);
+
+impl Pattern {
+    pub(super) fn new(pattern: &str) -> Self {
+        Self(pattern.to_owned())
+    }
+
+    pub(super) fn matches(&self, name: &str) -> bool {
+        match self.0.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == self.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pattern;
+
+    #[test]
+    fn a_star_stands_for_any_end() {
+        let rows = [
+            ("math.add", "math.add", true),
+            ("math.add", "math.add2", false),
+            ("math.*", "math.add", true),
+            ("math.*", "mathematics.add", false),
+            ("*", "anything", true),
+            ("", "anything", false),
+        ];
+        for (pattern, name, expected) in rows {
+            assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} on {name}");
+        }
+    }
+}
