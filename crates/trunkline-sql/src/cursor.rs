@@ -1,0 +1,67 @@
+//! Cursors: where a listing goes on, in a form that a client can only hand back.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::error::Error;
+
+/// What a cursor belongs to. A cursor sent with another request than the one that gave it is refused,
+/// since its position would mean something else there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fingerprint(u64);
+
+impl Fingerprint {
+    /// FNV-1a over the parts and their ends. It tells requests apart; it need not resist an attacker,
+    /// who gains nothing from a position.
+    pub(crate) fn of(parts: &[&str]) -> Self {
+        const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+        const PRIME: u64 = 0x0000_0100_0000_01b3;
+        // No UTF-8 text has this byte.
+        let bytes = parts.iter().flat_map(|part| part.bytes().chain([0xff]));
+        Self(bytes.fold(BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME)))
+    }
+}
+
+/// Makes the cursor for a position in a request's results.
+pub(crate) fn encode(request: Fingerprint, position: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{:016x}{position}", request.0))
+}
+
+/// Reads the position out of a cursor of the same request.
+pub(crate) fn decode(request: Fingerprint, cursor: &str) -> Result<String, Error> {
+    let text = URL_SAFE_NO_PAD
+        .decode(cursor)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .ok_or(MALFORMED)?;
+    let (hash, position) = text.split_at_checked(16).ok_or(MALFORMED)?;
+    match u64::from_str_radix(hash, 16) {
+        Ok(hash) if hash == request.0 => Ok(position.to_owned()),
+        Ok(_) => Err(Error::BadCursor { reason: "it belongs to a request with other arguments" }),
+        Err(_) => Err(MALFORMED),
+    }
+}
+
+pub(crate) const MALFORMED: Error = Error::BadCursor { reason: "it was not issued by this server" };
+
+#[cfg(test)]
+mod tests {
+    use super::{Fingerprint, decode, encode};
+
+    #[test]
+    fn cursors_belong_to_their_request() {
+        let request = Fingerprint::of(&["a", "b"]);
+        let cursor = encode(request, "größe:7");
+        assert_eq!(decode(request, &cursor).unwrap(), "größe:7");
+        for (name, other, text) in [
+            ("other request", Fingerprint::of(&["ab"]), cursor.as_str()),
+            ("not base64", request, "?"),
+            ("too short", request, "AAAA"),
+            ("not UTF-8", request, "_____________________w"),
+            ("not a hash", request, "enp6enp6enp6enp6enp6enp6"),
+            ("empty", request, ""),
+        ] {
+            assert!(decode(other, text).is_err(), "{name}");
+        }
+    }
+}

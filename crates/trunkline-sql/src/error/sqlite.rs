@@ -1,0 +1,42 @@
+use rusqlite::ErrorCode;
+
+use super::Error;
+
+/// SQLite's result codes, sorted by who can do something about them. The messages of the kept codes come
+/// from SQLite's compiler and functions, which know nothing of files.
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        let (code, message, offset) = match &error {
+            rusqlite::Error::SqliteFailure(cause, message) => (cause.code, message.clone(), None),
+            rusqlite::Error::SqlInputError { error: cause, msg, offset, .. } => {
+                (cause.code, Some(msg.clone()), usize::try_from(*offset).ok())
+            }
+            _ => return Self::Failure(error),
+        };
+        let message = message.unwrap_or_else(|| "no message".to_owned());
+        match code {
+            // SQLITE_ERROR, which rusqlite calls unknown: the SQL is wrong.
+            ErrorCode::Unknown if is_limit(&message) => Self::OverLimit { message },
+            ErrorCode::Unknown | ErrorCode::TypeMismatch | ErrorCode::ConstraintViolation => {
+                Self::Sql { message, offset }
+            }
+            ErrorCode::AuthorizationForStatementDenied => Self::Forbidden { reason: message },
+            ErrorCode::ReadOnly => {
+                Self::Forbidden { reason: "the database is served read-only".to_owned() }
+            }
+            ErrorCode::TooBig => Self::OverLimit { message },
+            ErrorCode::OutOfMemory => Self::OutOfMemory,
+            // Which of deadline and cancellation it was, the reader knows.
+            ErrorCode::OperationInterrupted => Self::Cancelled,
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked,
+            _ => Self::Failure(error),
+        }
+    }
+}
+
+/// SQLite reports most of its limits as plain errors.
+fn is_limit(message: &str) -> bool {
+    const SIGNS: [&str; 5] =
+        ["too many ", "too large", "parser stack overflow", "too deep", "too complex"];
+    SIGNS.iter().any(|sign| message.contains(sign))
+}

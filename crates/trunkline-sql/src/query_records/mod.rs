@@ -1,0 +1,135 @@
+mod condition;
+mod order;
+
+use std::time::Instant;
+
+use rusqlite::types::Value;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+
+use crate::cursor::{self, Fingerprint};
+use crate::error::Error;
+use crate::identifier::quote;
+use crate::rowset::{Bounds, Rowset, TruncatedBy, collect};
+use crate::schema::Table;
+use crate::session::Session;
+use crate::whole_number;
+
+pub use order::{OrderBy, OrderTerm};
+
+/// Asks for rows of one table or view, without SQL.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct QueryRecords {
+    /// The table's name, in either case.
+    pub table_name: String,
+    /// Conditions by column, all of which must hold. A value means equality, `null` means `IS NULL`, and
+    /// an object holds operators: `gt`, `gte`, `lt`, `lte`, `ne`, `in`, `like`, `is_null`.
+    #[serde(default)]
+    pub filters: Option<Map<String, Json>>,
+    /// The columns wanted, in this order. Default all.
+    #[serde(default)]
+    pub columns: Option<Vec<String>>,
+    /// Most rows wanted. Default and maximum [`Settings::max_rows`](crate::Settings).
+    #[serde(default, deserialize_with = "whole_number::optional")]
+    pub limit: Option<u64>,
+    /// Rows to skip. Not together with `cursor`.
+    #[serde(default, deserialize_with = "whole_number::optional")]
+    pub offset: Option<u64>,
+    /// The order of the rows. Rows that it holds for equal are in the order of their row numbers.
+    #[serde(default)]
+    pub order_by: Option<OrderBy>,
+    /// The `next_cursor` of an earlier reply to the same request; only `limit` may differ.
+    #[serde(default)]
+    pub cursor: Option<String>,
+}
+
+impl QueryRecords {
+    /// Asks for the first rows of a table.
+    pub fn new(table_name: impl Into<String>) -> Self {
+        Self { table_name: table_name.into(), ..Self::default() }
+    }
+}
+
+/// The beginning of a query for columns of a table: `SELECT … FROM …`.
+pub(crate) fn select<'n>(columns: impl Iterator<Item = &'n str>, table: &str) -> String {
+    let columns: Vec<String> = columns.map(quote).collect();
+    format!("SELECT {} FROM {}", columns.join(", "), quote(table))
+}
+
+pub(crate) fn query_records(
+    session: &mut Session<'_>,
+    request: &QueryRecords,
+) -> Result<Rowset, Error> {
+    let started = Instant::now();
+    let table = Table::find(session, &request.table_name)?;
+    let columns = columns(&table, request.columns.as_deref())?;
+    let filter = condition::all(&table, request.filters.as_ref())?;
+    let order = order::by(&table, request.order_by.as_ref())?;
+
+    let mut sql = select(columns.iter().copied(), &table.name);
+    sql.push_str(&filter.sql);
+    sql.push_str(&order);
+    // The statement so far, with its values, is what a cursor belongs to.
+    let fingerprint = Fingerprint::of(&["query_records", &sql, &format!("{:?}", filter.values)]);
+    let offset = offset(request, fingerprint)?;
+    let settings = session.settings();
+    let max_rows = request.limit.map_or(settings.max_rows, |wanted| wanted.min(settings.max_rows));
+    sql.push_str(" LIMIT ? OFFSET ?");
+
+    let mut values = filter.values;
+    // One row more than wanted, to know whether there is one.
+    values.push(integer("limit", max_rows.saturating_add(1))?);
+    values.push(integer("offset", offset)?);
+    let bounds = Bounds { max_rows, max_bytes: settings.max_bytes };
+    let mut rowset = session.with_statement(&sql, |statement| {
+        for (index, value) in (1..).zip(&values) {
+            statement.raw_bind_parameter(index, value)?;
+        }
+        collect(statement, bounds, started)
+    })?;
+
+    // A page without rows would give the same cursor for ever.
+    if rowset.truncated && rowset.row_count > 0 {
+        let position = offset.saturating_add(rowset.row_count).to_string();
+        rowset.next_cursor = Some(cursor::encode(fingerprint, &position));
+    }
+    let caller_wanted_no_more = request.limit.is_some_and(|limit| limit <= settings.max_rows);
+    if caller_wanted_no_more && rowset.truncated_by == Some(TruncatedBy::Rows) {
+        rowset.truncated = false;
+        rowset.truncated_by = None;
+    }
+    Ok(rowset)
+}
+
+fn columns<'t>(table: &'t Table, wanted: Option<&[String]>) -> Result<Vec<&'t str>, Error> {
+    match wanted {
+        None => Ok(table.visible_columns().map(|c| c.name.as_str()).collect()),
+        Some([]) => Err(Error::BadArgument {
+            argument: "columns",
+            reason: "it is empty; leave it out for all columns".to_owned(),
+        }),
+        Some(names) => {
+            names.iter().map(|name| table.column(name).map(|column| column.name.as_str())).collect()
+        }
+    }
+}
+
+fn offset(request: &QueryRecords, fingerprint: Fingerprint) -> Result<u64, Error> {
+    match (&request.cursor, request.offset) {
+        (None, offset) => Ok(offset.unwrap_or(0)),
+        (Some(cursor), None) => {
+            cursor::decode(fingerprint, cursor)?.parse().map_err(|_| cursor::MALFORMED)
+        }
+        (Some(_), Some(_)) => Err(Error::BadArgument {
+            argument: "offset",
+            reason: "a cursor already says where to go on; send one of the two".to_owned(),
+        }),
+    }
+}
+
+fn integer(argument: &'static str, value: u64) -> Result<Value, Error> {
+    match i64::try_from(value) {
+        Ok(value) => Ok(Value::Integer(value)),
+        Err(_) => Err(Error::BadArgument { argument, reason: format!("{value} is too large") }),
+    }
+}

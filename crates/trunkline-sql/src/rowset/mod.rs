@@ -1,0 +1,60 @@
+//! Results: typed columns, rows as arrays, and what was left out.
+
+mod cell;
+mod collect;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+pub(crate) use collect::{Bounds, collect};
+
+/// The rows of one query.
+///
+/// | SQLite | JSON |
+/// |---|---|
+/// | NULL | `null` |
+/// | INTEGER up to 2^53 in magnitude | number |
+/// | INTEGER above | string of digits, since most JSON readers would round it |
+/// | REAL | number; `{"$float": "Infinity"}` or `"-Infinity"` where JSON has none (SQLite stores NaN as NULL) |
+/// | TEXT | string; `{"$text": base64, "bytes": n}` if it is not valid UTF-8 |
+/// | BLOB | `{"$blob": base64, "bytes": n}` |
+#[derive(Clone, Debug, Serialize)]
+pub struct Rowset {
+    /// One entry for each column. Two columns may have the same name.
+    pub columns: Vec<ResultColumn>,
+    /// An array of rows, each an array of values. It is text already: rows are written once, while
+    /// SQLite steps.
+    pub rows: Box<RawValue>,
+    /// How many rows there are in `rows`.
+    pub row_count: u64,
+    /// Whether a bound of the server, or `max_rows`, cut the result. A `limit` that the caller gave to
+    /// `query_records` does not count.
+    pub truncated: bool,
+    /// Which bound it was.
+    pub truncated_by: Option<TruncatedBy>,
+    /// Where `query_records` can go on, if it has more rows. Opaque.
+    pub next_cursor: Option<String>,
+    /// Time that SQLite and the writing of rows took, in milliseconds.
+    pub elapsed_ms: f64,
+}
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ResultColumn {
+    /// The name or alias, as SQLite gives it.
+    pub name: String,
+    /// The declared type of the table's column that this is, as it was written; none for an expression.
+    #[serde(rename = "type")]
+    pub declared_type: Option<String>,
+}
+
+/// What cut a result short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TruncatedBy {
+    /// The count of rows.
+    Rows,
+    /// The bytes of the rows' JSON text. The row that did not fit is left out whole.
+    Bytes,
+}

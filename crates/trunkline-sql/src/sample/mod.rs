@@ -1,0 +1,113 @@
+//! A sample database, so that a server has something to show: the tables of TPC-H, which model a
+//! wholesaler with its parts, suppliers, customers and orders.
+
+mod rows;
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+use tempfile::NamedTempFile;
+
+/// How large a sample is, as a fraction of TPC-H's scale factor 1, which has 8.6 million rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scale(f64);
+
+impl Scale {
+    /// 43,000 rows, 6 MB.
+    pub const SMALL: Self = Self(0.005);
+    /// 8,700 rows, 1 MB.
+    pub const TINY: Self = Self(0.001);
+}
+
+/// Why a sample was not written. The file at the path is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SampleError {
+    /// There is a file with content. It may simply be served.
+    #[error("the file is not empty")]
+    NotEmpty,
+    /// The operating system refused to make, write or name the file.
+    #[error("cannot write the sample database")]
+    Io(#[from] io::Error),
+    /// SQLite could not write.
+    #[error("cannot write the sample database")]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+/// Writes the sample to `path`, which must not exist or be an empty file or an empty database. Blocks: some
+/// tenths of a second for [`Scale::SMALL`].
+///
+/// The database is written under another name in the same directory, and takes its own only when it is
+/// whole and on the disk; so an interrupted start leaves at most a `.trunkline-sample-…` file. A process
+/// that has the empty file open already goes on reading that one.
+///
+/// # Errors
+///
+/// [`SampleError::NotEmpty`] if there is content to lose, else what failed.
+pub fn write(path: impl AsRef<Path>, scale: Scale) -> Result<(), SampleError> {
+    let path = path.as_ref();
+    let exists = fs::exists(path)?;
+    if exists && !is_empty(path)? {
+        return Err(SampleError::NotEmpty);
+    }
+    let draft = draft_beside(path)?;
+    fill(draft.path(), scale)?;
+    draft.as_file().sync_all()?;
+    if exists {
+        draft.persist(path).map_err(|error| error.error)?;
+        return Ok(());
+    }
+    match draft.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(SampleError::NotEmpty)
+        }
+        Err(error) => Err(error.error.into()),
+    }
+}
+
+/// No bytes, or a database without tables and views. What SQLite cannot read is content too.
+fn is_empty(path: &Path) -> io::Result<bool> {
+    if fs::metadata(path)?.len() == 0 {
+        return Ok(true);
+    }
+    let count = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).and_then(
+        |connection| {
+            connection
+                .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0))
+        },
+    );
+    Ok(matches!(count, Ok(0)))
+}
+
+fn draft_beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".trunkline-sample-");
+    // As any new file: the user's mask applies. The default is for secrets.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+fn fill(path: &Path, scale: Scale) -> rusqlite::Result<()> {
+    let mut connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    // A draft that fails is thrown away, so nothing is kept to undo it.
+    connection.pragma_update_and_check(None, "journal_mode", "OFF", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(include_str!("schema.sql"))?;
+    rows::insert(&transaction, scale.0)?;
+    transaction.execute_batch(include_str!("indexes.sql"))?;
+    transaction.commit()?;
+    connection.close().map_err(|(_, error)| error)
+}

@@ -1,0 +1,101 @@
+//! One connection as the operations see it.
+
+use std::collections::HashMap;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, Statement};
+
+use crate::error::Error;
+use crate::security::prepare_single;
+use crate::settings::Settings;
+
+/// A hardened connection with its prepared statements. Lives on its reader's stack, beside the
+/// connection, which lets the statements borrow from it.
+pub(crate) struct Session<'c> {
+    connection: &'c Connection,
+    settings: &'c Settings,
+    statements: StatementCache<'c>,
+}
+
+impl<'c> Session<'c> {
+    pub(crate) fn new(connection: &'c Connection, settings: &'c Settings) -> Self {
+        Self { connection, settings, statements: StatementCache::new(settings.statement_cache) }
+    }
+
+    pub(crate) fn settings(&self) -> &'c Settings {
+        self.settings
+    }
+
+    /// Lends the compiled statement of a text, from the cache if it is there.
+    pub(crate) fn with_statement<T>(
+        &mut self,
+        sql: &str,
+        work: impl FnOnce(&mut Statement<'c>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut statement = match self.statements.take(sql) {
+            Some(statement) => statement,
+            None => prepare_single(self.connection, sql)?,
+        };
+        let outcome = work(&mut statement);
+        statement.clear_bindings();
+        self.statements.put(sql, statement);
+        outcome
+    }
+
+    /// All rows of one of this crate's own queries.
+    pub(crate) fn rows<T>(
+        &mut self,
+        sql: &str,
+        params: &[&str],
+        mut read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Error> {
+        self.with_statement(sql, |statement| {
+            let params = params.iter().map(|text| Value::Text((*text).to_owned()));
+            let mut rows = statement.query(rusqlite::params_from_iter(params))?;
+            let mut collected = Vec::new();
+            while let Some(row) = rows.next()? {
+                collected.push(read(row)?);
+            }
+            Ok(collected)
+        })
+    }
+}
+
+/// The statements used last, by their text. rusqlite's own cache compiles with the recursive `prepare`,
+/// which callers' SQL must not reach.
+struct StatementCache<'c> {
+    capacity: usize,
+    clock: u64,
+    entries: HashMap<Box<str>, (u64, Statement<'c>)>,
+}
+
+impl<'c> StatementCache<'c> {
+    /// Longer texts are rarely sent twice, and would fill the memory with programs.
+    const MAX_SQL: usize = 8_192;
+
+    fn new(capacity: usize) -> Self {
+        Self { capacity, clock: 0, entries: HashMap::with_capacity(capacity) }
+    }
+
+    fn take(&mut self, sql: &str) -> Option<Statement<'c>> {
+        self.entries.remove(sql).map(|(_, statement)| statement)
+    }
+
+    fn put(&mut self, sql: &str, statement: Statement<'c>) {
+        if self.capacity == 0 || sql.len() > Self::MAX_SQL {
+            return;
+        }
+        if self.entries.len() >= self.capacity {
+            self.evict_oldest();
+        }
+        self.clock += 1;
+        self.entries.insert(sql.into(), (self.clock, statement));
+    }
+
+    fn evict_oldest(&mut self) {
+        let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used);
+        if let Some(sql) = oldest.map(|(sql, _)| sql.clone()) {
+            self.entries.remove(&sql);
+        }
+    }
+}

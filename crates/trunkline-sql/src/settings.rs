@@ -1,0 +1,45 @@
+use std::time::Duration;
+
+/// How a [`Database`](crate::Database) is served. Every field bounds something; the defaults suit a
+/// server whose callers are not trusted.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Threads, and with them connections, that read at the same time. At least 1. Default 4.
+    pub readers: usize,
+    /// Calls that may wait for a reader; the next one is answered `Busy` at once. Default 64.
+    pub queue: usize,
+    /// How long a call waits for a reader before it is answered `Busy`. Default 2 s.
+    pub queue_wait: Duration,
+    /// Most rows of one result. A caller may ask for fewer, never for more. Default 1,000.
+    pub max_rows: u64,
+    /// Most bytes of one result's rows, as JSON text. Default 1 MiB.
+    pub max_bytes: usize,
+    /// Longest time of one call, waiting included. A caller may ask for less, never for more.
+    /// Default 5 s.
+    pub timeout: Duration,
+    /// How long SQLite waits for another process's lock before the call is answered `Locked`.
+    /// Default 1 s.
+    pub lock_wait: Duration,
+    /// Most bytes that SQLite may allocate, **for the whole process**: SQLite has no smaller unit. The
+    /// lowest value that any `Database` of the process asked for holds until the process ends. The query
+    /// that meets the limit is answered `OutOfMemory`. Zero sets no limit. Default 512 MiB.
+    pub heap_limit: usize,
+    /// Prepared statements that each reader keeps. Default 64.
+    pub statement_cache: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            readers: 4,
+            queue: 64,
+            queue_wait: Duration::from_secs(2),
+            max_rows: 1_000,
+            max_bytes: 1 << 20,
+            timeout: Duration::from_secs(5),
+            lock_wait: Duration::from_secs(1),
+            heap_limit: 512 << 20,
+            statement_cache: 64,
+        }
+    }
+}

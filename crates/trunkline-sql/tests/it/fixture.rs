@@ -1,0 +1,111 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+use trunkline_sql::{Database, Error, RawQuery, Rowset, Settings};
+
+/// SQLite's heap limit is the process's. Tests that run into it on purpose hold this for writing, all
+/// others for reading.
+pub(crate) static MEMORY: RwLock<()> = RwLock::new(());
+
+/// A database in a directory of its own.
+pub(crate) struct Fixture {
+    pub(crate) folder: TempDir,
+    pub(crate) path: PathBuf,
+    pub(crate) database: Database,
+    pub(crate) runtime: Runtime,
+    _memory: Option<RwLockReadGuard<'static, ()>>,
+}
+
+impl Fixture {
+    /// The database of `tests/data/emp.sql`.
+    pub(crate) fn new() -> Self {
+        Self::with(Settings::default())
+    }
+
+    pub(crate) fn with(settings: Settings) -> Self {
+        let memory = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
+        let mut fixture = Self::under_lock(settings);
+        fixture._memory = Some(memory);
+        fixture
+    }
+
+    /// For a test that holds [`MEMORY`] itself.
+    pub(crate) fn under_lock(settings: Settings) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("emp.db");
+        create(&path, include_str!("../data/emp.sql"));
+        let database = Database::open(&path, settings).unwrap();
+        Self { folder, path, database, runtime: runtime(), _memory: None }
+    }
+
+    pub(crate) fn raw(&self, query: RawQuery) -> Result<Rowset, Error> {
+        let call = self.database.execute_raw_query(query, &never());
+        self.runtime.block_on(call)
+    }
+
+    pub(crate) fn sql(&self, sql: &str) -> Result<Rowset, Error> {
+        self.raw(RawQuery::new(sql))
+    }
+
+    /// The content of the directory, by name.
+    pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        files(self.folder.path())
+    }
+}
+
+pub(crate) fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}
+
+pub(crate) fn create(path: &std::path::Path, sql: &str) {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+pub(crate) fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap()
+}
+
+/// A token that nobody cancels.
+pub(crate) fn never() -> CancellationToken {
+    CancellationToken::new()
+}
+
+/// A request as it comes over the wire.
+pub(crate) fn request<T: DeserializeOwned>(json: Value) -> T {
+    serde_json::from_value(json).unwrap()
+}
+
+/// A reply as it goes over the wire.
+pub(crate) fn reply(reply: impl Serialize) -> Value {
+    serde_json::to_value(reply).unwrap()
+}
+
+pub(crate) fn kind<T>(outcome: &Result<T, Error>) -> &'static str {
+    match outcome {
+        Ok(_) => "ok",
+        Err(error) => error.details().kind,
+    }
+}
+
+/// Names in the directory that relative paths lead to.
+pub(crate) fn files_here() -> Vec<std::ffi::OsString> {
+    let entries = fs::read_dir(".").unwrap().map(Result::unwrap);
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name()).collect();
+    names.sort();
+    names
+}
