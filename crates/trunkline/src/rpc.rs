@@ -1,6 +1,7 @@
 //! The built service: bytes in, calls through the layers, bytes out.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -39,8 +40,17 @@ pub struct Rpc {
 /// The layers that every call passes, see [`layers`](crate::layers).
 type Stack = Trace<Metrics<CatchPanic<Timeout<ConcurrencyLimit<Dispatch>>>>>;
 
-/// The future of a call.
-pub type RpcFuture = <Stack as Service<Call>>::Future;
+/// The future of a call through all layers.
+#[derive(Debug)]
+pub struct RpcFuture(<Stack as Service<Call>>::Future);
+
+impl Future for RpcFuture {
+    type Output = Result<Outcome, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.0).poll(cx)
+    }
+}
 
 /// What a body is answered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -200,6 +210,6 @@ impl Service<Call> for Rpc {
     fn call(&mut self, mut call: Call) -> RpcFuture {
         let operation = self.registry.find(call.method().as_bytes()).cloned();
         call.resolve(operation);
-        self.stack.call(call)
+        RpcFuture(self.stack.call(call))
     }
 }

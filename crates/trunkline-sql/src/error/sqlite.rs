@@ -36,7 +36,15 @@ impl From<rusqlite::Error> for Error {
 
 /// SQLite reports most of its limits as plain errors.
 fn is_limit(message: &str) -> bool {
-    const SIGNS: [&str; 5] =
-        ["too many ", "too large", "parser stack overflow", "too deep", "too complex"];
+    const SIGNS: [&str; 8] = [
+        "too many columns",
+        "too many FROM clause terms",
+        "too many SQL variables",
+        "too many terms",
+        "too large",
+        "too complex",
+        "parser stack overflow",
+        "Recursion limit",
+    ];
     SIGNS.iter().any(|sign| message.contains(sign))
 }

@@ -47,7 +47,8 @@ impl Fixture {
     }
 
     pub(crate) fn raw(&self, query: RawQuery) -> Result<Rowset, Error> {
-        let call = self.database.execute_raw_query(query, &never());
+        let never = never();
+        let call = self.database.execute_raw_query(query, &never);
         self.runtime.block_on(call)
     }
 

@@ -118,11 +118,6 @@ impl<'a> Scanner<'a> {
         Self { bytes, at: 0, depth: 0, max_depth }
     }
 
-    /// The offset of the next byte.
-    pub(crate) fn offset(&self) -> usize {
-        self.at
-    }
-
     /// The next byte after white space, not consumed.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
