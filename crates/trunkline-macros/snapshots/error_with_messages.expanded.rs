@@ -1,0 +1,87 @@
+impl ::trunkline::RpcError for MathError {
+    fn into_error_object(self) -> ::trunkline::ErrorObject {
+        match &self {
+            Self::DivisionByZero => ::trunkline::ErrorObject::new(1, "division by zero"),
+            Self::OutOfRange { value, limit } => {
+                #[derive(::trunkline::__private::serde::Serialize)]
+                #[serde(crate = "::trunkline::__private::serde")]
+                struct Data<T0, T1> {
+                    value: T0,
+                    limit: T1,
+                }
+                ::trunkline::ErrorObject::new(
+                        2,
+                        ::std::string::ToString::to_string(&self),
+                    )
+                    .with_data(&Data { value, limit })
+            }
+            Self::Parse(field0) => {
+                ::trunkline::ErrorObject::new(
+                        3,
+                        ::std::string::ToString::to_string(&self),
+                    )
+                    .with_data(field0)
+            }
+            Self::Pair(field0, field1) => {
+                ::trunkline::ErrorObject::new(
+                        -32001,
+                        ::std::string::ToString::to_string(&self),
+                    )
+                    .with_data(&(field0, field1))
+            }
+            Self::Store(..) => ::trunkline::ErrorObject::internal(&self),
+        }
+    }
+    fn from_error_object(
+        error: &::trunkline::ErrorObject,
+    ) -> ::core::option::Option<Self> {
+        match error.code() {
+            1 => ::core::option::Option::Some(Self::DivisionByZero),
+            2 => {
+                #[derive(::trunkline::__private::serde::Deserialize)]
+                #[serde(crate = "::trunkline::__private::serde")]
+                struct Data<T0, T1> {
+                    value: T0,
+                    limit: T1,
+                }
+                let Data { value, limit } = ::trunkline::__private::serde_json::from_str(
+                        error.data()?.get(),
+                    )
+                    .ok()?;
+                ::core::option::Option::Some(Self::OutOfRange { value, limit })
+            }
+            3 => {
+                ::core::option::Option::Some(
+                    Self::Parse(
+                        ::trunkline::__private::serde_json::from_str(error.data()?.get())
+                            .ok()?,
+                    ),
+                )
+            }
+            -32001 => {
+                let (field0, field1) = ::trunkline::__private::serde_json::from_str(
+                        error.data()?.get(),
+                    )
+                    .ok()?;
+                ::core::option::Option::Some(Self::Pair(field0, field1))
+            }
+            _ => ::core::option::Option::None,
+        }
+    }
+}
+impl ::core::fmt::Display for MathError {
+    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        match self {
+            Self::DivisionByZero => formatter.write_str("division by zero"),
+            Self::OutOfRange { value, .. } => {
+                ::core::write!(formatter, "{value} is out of range")
+            }
+            Self::Parse(field0) => ::core::write!(formatter, "cannot parse {field0:?}"),
+            Self::Pair(_, field1) => ::core::write!(formatter, "{field1} of {{0}}"),
+            Self::Store(field0) => {
+                ::core::write!(formatter, "the store failed: {field0}")
+            }
+        }
+    }
+}
+impl ::core::error::Error for MathError {}

@@ -1,0 +1,67 @@
+impl<K> ::trunkline::RpcError for Conflict<K>
+where
+    K: ::trunkline::__private::serde::Serialize
+        + ::trunkline::__private::serde::de::DeserializeOwned,
+    Vec<
+        K,
+    >: ::trunkline::__private::serde::Serialize
+        + ::trunkline::__private::serde::de::DeserializeOwned,
+    Self: ::core::fmt::Display,
+{
+    fn into_error_object(self) -> ::trunkline::ErrorObject {
+        match &self {
+            Self { key, other, place } => {
+                #[derive(::trunkline::__private::serde::Serialize)]
+                #[serde(crate = "::trunkline::__private::serde")]
+                struct Data<T0, T1, T2> {
+                    key: T0,
+                    other: T1,
+                    place: T2,
+                }
+                ::trunkline::ErrorObject::new(
+                        7,
+                        ::std::string::ToString::to_string(&self),
+                    )
+                    .with_data(&Data { key, other, place })
+            }
+        }
+    }
+    fn from_error_object(
+        error: &::trunkline::ErrorObject,
+    ) -> ::core::option::Option<Self> {
+        match error.code() {
+            7 => {
+                #[derive(::trunkline::__private::serde::Deserialize)]
+                #[serde(crate = "::trunkline::__private::serde")]
+                struct Data<T0, T1, T2> {
+                    key: T0,
+                    other: T1,
+                    place: T2,
+                }
+                let Data { key, other, place } = ::trunkline::__private::serde_json::from_str(
+                        error.data()?.get(),
+                    )
+                    .ok()?;
+                ::core::option::Option::Some(Self { key, other, place })
+            }
+            _ => ::core::option::Option::None,
+        }
+    }
+}
+impl<K> ::core::fmt::Display for Conflict<K>
+where
+    K: ::core::fmt::Display,
+    Vec<K>: ::core::fmt::Debug,
+{
+    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        match self {
+            Self { key, other, .. } => {
+                ::core::write!(formatter, "{key} conflicts with {other:?}")
+            }
+        }
+    }
+}
+impl<K> ::core::error::Error for Conflict<K>
+where
+    Self: ::core::fmt::Debug + ::core::fmt::Display,
+{}

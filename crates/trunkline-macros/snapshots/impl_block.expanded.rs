@@ -1,0 +1,140 @@
+impl Calculator {
+    /// Adds two numbers.
+    ///
+    /// The sum wraps around.
+    pub async fn add(&self, a: i64, b: i64) -> i64 {
+        a.wrapping_add(b)
+    }
+    fn divide(&self, dividend: f64, divisor: f64) -> Result<f64, MathError> {
+        checked(dividend / divisor)
+    }
+    fn factor(&self, number: u64) -> Vec<u64> {
+        factors(number)
+    }
+    /// Forgets everything.
+    async fn clear(&self) {
+        self.memory.lock().await.clear();
+    }
+    #[cfg(feature = "debug")]
+    async fn dump(&self, peer: Peer) -> String {
+        format!("{peer}")
+    }
+    fn new() -> Self {
+        Self::default()
+    }
+}
+impl Calculator {
+    /// Registers the methods: `math.add`, `math.Divide`, `math.factor`, `math.clear`, `math.dump`.
+    pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    where
+        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
+    {
+        let service = ::std::sync::Arc::new(self);
+        let router = ::trunkline::Router::new();
+        let router = {
+            #[derive(::trunkline::__private::serde::Deserialize)]
+            #[serde(crate = "::trunkline::__private::serde")]
+            struct AddParams {
+                a: i64,
+                b: i64,
+            }
+            let service = ::std::sync::Arc::clone(&service);
+            router
+                .operation(
+                    ::trunkline::Operation::new(
+                            "math.add",
+                            move |
+                                ::trunkline::Params(params): ::trunkline::Params<AddParams>|
+                            {
+                                let service = ::std::sync::Arc::clone(&service);
+                                async move {
+                                    ::trunkline::Json(
+                                        Self::add(&service, params.a, params.b).await,
+                                    )
+                                }
+                            },
+                        )
+                        .description("Adds two numbers.\n\nThe sum wraps around."),
+                )
+        };
+        let router = {
+            #[derive(::trunkline::__private::serde::Deserialize)]
+            #[serde(crate = "::trunkline::__private::serde")]
+            struct DivideParams {
+                dividend: f64,
+                #[serde(default = "DivideParams::default_divisor")]
+                divisor: f64,
+            }
+            impl DivideParams {
+                fn default_divisor() -> f64 {
+                    1.0
+                }
+            }
+            let service = ::std::sync::Arc::clone(&service);
+            router
+                .operation(
+                    ::trunkline::Operation::new(
+                        "math.Divide",
+                        move |
+                            ::trunkline::Params(
+                                params,
+                            ): ::trunkline::Params<DivideParams>|
+                        { Self::divide(&service, params.dividend, params.divisor) },
+                    ),
+                )
+        };
+        let router = {
+            #[derive(::trunkline::__private::serde::Deserialize)]
+            #[serde(crate = "::trunkline::__private::serde")]
+            struct FactorParams {
+                number: u64,
+            }
+            let service = ::std::sync::Arc::clone(&service);
+            router
+                .operation(
+                    ::trunkline::Operation::new(
+                        "math.factor",
+                        ::trunkline::blocking(move |
+                            ::trunkline::Params(
+                                params,
+                            ): ::trunkline::Params<FactorParams>|
+                        { ::trunkline::Json(Self::factor(&service, params.number)) }),
+                    ),
+                )
+        };
+        let router = {
+            let service = ::std::sync::Arc::clone(&service);
+            router
+                .operation(
+                    ::trunkline::Operation::new(
+                            "math.clear",
+                            move || {
+                                let service = ::std::sync::Arc::clone(&service);
+                                async move {
+                                    Self::clear(&service).await;
+                                    ::trunkline::Json(())
+                                }
+                            },
+                        )
+                        .description("Forgets everything."),
+                )
+        };
+        #[cfg(feature = "debug")]
+        let router = {
+            let service = ::std::sync::Arc::clone(&service);
+            router
+                .operation(
+                    ::trunkline::Operation::new(
+                        "math.dump",
+                        move |peer: Peer| {
+                            let service = ::std::sync::Arc::clone(&service);
+                            async move {
+                                ::trunkline::Json(Self::dump(&service, peer).await)
+                            }
+                        },
+                    ),
+                )
+        };
+        router
+    }
+}

@@ -1,0 +1,70 @@
+impl Mail {
+    fn send(
+        &self,
+        State(outbox): State<Outbox>,
+        sender: Address,
+        r#type: Option<SendParams>,
+        mut priority: u8,
+        urgency: Priority,
+        peer: Peer,
+        recipients: Vec<Address>,
+    ) {
+        outbox.push(sender, recipients);
+    }
+}
+impl Mail {
+    /// Registers the methods: `mail.send`.
+    pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    where
+        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
+    {
+        let service = ::std::sync::Arc::new(self);
+        let router = ::trunkline::Router::new();
+        let router = {
+            #[derive(::trunkline::__private::serde::Deserialize)]
+            #[serde(crate = "::trunkline::__private::serde")]
+            struct SendParams_ {
+                #[serde(rename = "from")]
+                sender: Address,
+                r#type: Option<SendParams>,
+                priority: u8,
+                #[serde(default = "SendParams_::default_urgency")]
+                urgency: Priority,
+                #[serde(rename = "to")]
+                recipients: Vec<Address>,
+            }
+            impl SendParams_ {
+                fn default_urgency() -> Priority {
+                    Priority::normal()
+                }
+            }
+            let service = ::std::sync::Arc::clone(&service);
+            router
+                .operation(
+                    ::trunkline::Operation::new(
+                        "mail.send",
+                        move |
+                            extracted0: State<Outbox>,
+                            peer: Peer,
+                            ::trunkline::VariadicParams(
+                                params,
+                            ): ::trunkline::VariadicParams<SendParams_>|
+                        {
+                            Self::send(
+                                &service,
+                                extracted0,
+                                params.sender,
+                                params.r#type,
+                                params.priority,
+                                params.urgency,
+                                peer,
+                                params.recipients,
+                            );
+                            ::trunkline::Json(())
+                        },
+                    ),
+                )
+        };
+        router
+    }
+}

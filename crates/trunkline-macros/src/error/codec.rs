@@ -1,0 +1,152 @@
+//! `RpcError`: an error as an error object, and back.
+
+use proc_macro2::{Ident, Literal, TokenStream};
+use quote::{format_ident, quote};
+use syn::{WherePredicate, parse_quote};
+
+use super::message::Message;
+use super::model::{ErrorType, Field, Reply, Style, Variant};
+use crate::tokens::find_ident;
+
+pub(super) fn rpc_error(error: &ErrorType) -> TokenStream {
+    let ident = &error.ident;
+    let encoding = error.variants.iter().map(encoding);
+    let decoding = error.variants.iter().filter_map(decoding);
+    let mut generics = error.generics.clone();
+    if !generics.params.is_empty() {
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.extend(bounds(error));
+        predicates.push(parse_quote!(Self: ::core::fmt::Display));
+    }
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let (_, type_generics, _) = error.generics.split_for_impl();
+    quote! {
+        impl #impl_generics ::trunkline::RpcError for #ident #type_generics #where_clause {
+            fn into_error_object(self) -> ::trunkline::ErrorObject {
+                match &self {
+                    #(#encoding)*
+                }
+            }
+
+            fn from_error_object(
+                error: &::trunkline::ErrorObject,
+            ) -> ::core::option::Option<Self> {
+                match error.code() {
+                    #(#decoding)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+        }
+    }
+}
+
+/// What the fields that are sent ask of the parameters in their types.
+fn bounds(error: &ErrorType) -> impl Iterator<Item = WherePredicate> {
+    error
+        .variants
+        .iter()
+        .filter(|variant| matches!(variant.reply, Reply::Code(_)))
+        .flat_map(|variant| &variant.fields)
+        .filter(|field| depends_on(error, field))
+        .map(|Field { ty, .. }| {
+            parse_quote! {
+                #ty: ::trunkline::__private::serde::Serialize
+                    + ::trunkline::__private::serde::de::DeserializeOwned
+            }
+        })
+}
+
+/// Whether the type of `field` names a parameter of `error`.
+pub(super) fn depends_on(error: &ErrorType, field: &Field) -> bool {
+    error
+        .generics
+        .type_params()
+        .any(|param| find_ident(&field.ty, &param.ident.to_string()).is_some())
+}
+
+fn encoding(variant: &Variant) -> TokenStream {
+    let path = &variant.path;
+    let Reply::Code(code) = &variant.reply else {
+        let pattern = variant.with_any_fields();
+        return quote!(#pattern => ::trunkline::ErrorObject::internal(&self),);
+    };
+    let code = Literal::i64_unsuffixed(code.value);
+    let message = match variant.message.as_ref().and_then(Message::fixed) {
+        Some(text) => quote!(#text),
+        None => quote!(::std::string::ToString::to_string(&self)),
+    };
+    let object = quote!(::trunkline::ErrorObject::new(#code, #message));
+    let bindings: Vec<_> = bindings(variant).collect();
+    match (variant.style, &*bindings) {
+        (_, []) => {
+            let pattern = variant.with_any_fields();
+            quote!(#pattern => #object,)
+        }
+        (Style::Named, _) => {
+            let data = data_struct(&bindings, &quote!(Serialize));
+            quote! {
+                #path { #(#bindings),* } => {
+                    #data
+                    #object.with_data(&Data { #(#bindings),* })
+                }
+            }
+        }
+        (_, [value]) => quote!(#path(#value) => #object.with_data(#value),),
+        (_, values) => quote! {
+            #path(#(#values),*) => #object.with_data(&(#(#values),*)),
+        },
+    }
+}
+
+fn decoding(variant: &Variant) -> Option<TokenStream> {
+    let path = &variant.path;
+    let Reply::Code(code) = &variant.reply else {
+        return None;
+    };
+    let code = Literal::i64_unsuffixed(code.value);
+    let data = quote! {
+        ::trunkline::__private::serde_json::from_str(error.data()?.get()).ok()?
+    };
+    let some = quote!(::core::option::Option::Some);
+    let bindings: Vec<_> = bindings(variant).collect();
+    Some(match (variant.style, &*bindings) {
+        (Style::Unit, _) => quote!(#code => #some(#path),),
+        (Style::Named, []) => quote!(#code => #some(#path {}),),
+        (Style::Named, _) => {
+            let definition = data_struct(&bindings, &quote!(Deserialize));
+            quote! {
+                #code => {
+                    #definition
+                    let Data { #(#bindings),* } = #data;
+                    #some(#path { #(#bindings),* })
+                }
+            }
+        }
+        (Style::Tuple, [_]) => quote!(#code => #some(#path(#data)),),
+        (Style::Tuple, []) => quote!(#code => #some(#path()),),
+        (Style::Tuple, values) => quote! {
+            #code => {
+                let (#(#values),*) = #data;
+                #some(#path(#(#values),*))
+            }
+        },
+    })
+}
+
+fn bindings(variant: &Variant) -> impl Iterator<Item = &Ident> {
+    variant.fields.iter().map(|field| &field.binding)
+}
+
+/// The shape of the data. Each field has a parameter for its type, so that the struct holds
+/// references on the way out, and may hold a parameter of the error type.
+fn data_struct(bindings: &[&Ident], derived: &TokenStream) -> TokenStream {
+    let types: Vec<Ident> =
+        (0..bindings.len()).map(|position| format_ident!("T{}", position)).collect();
+    quote! {
+        #[derive(::trunkline::__private::serde::#derived)]
+        #[serde(crate = "::trunkline::__private::serde")]
+        struct Data<#(#types),*> {
+            #(#bindings: #types),*
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `Display` and `Error` from the messages.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::quote;
+use syn::{WherePredicate, parse_quote};
+
+use super::{
+    codec::depends_on,
+    message::Message,
+    model::{ErrorType, Style, Variant},
+};
+
+pub(super) fn display(error: &ErrorType, messages: &[&Message]) -> TokenStream {
+    let ident = &error.ident;
+    let formatter = Ident::new("formatter", Span::mixed_site());
+    let arms = error
+        .variants
+        .iter()
+        .zip(messages)
+        .map(|(variant, message)| arm(variant, message, &formatter));
+
+    let mut generics = error.generics.clone();
+    let (_, type_generics, _) = error.generics.split_for_impl();
+    if !generics.params.is_empty() {
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.extend(bounds(error, messages));
+    }
+    let (impl_generics, _, display_where) = generics.split_for_impl();
+    let error_where = error_where(error);
+    quote! {
+        impl #impl_generics ::core::fmt::Display for #ident #type_generics #display_where {
+            fn fmt(&self, #formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self {
+                    #(#arms)*
+                }
+            }
+        }
+
+        impl #impl_generics ::core::error::Error for #ident #type_generics #error_where {}
+    }
+}
+
+fn arm(variant: &Variant, message: &Message, formatter: &Ident) -> TokenStream {
+    if let Some(text) = message.fixed() {
+        let pattern = variant.with_any_fields();
+        return quote!(#pattern => #formatter.write_str(#text),);
+    }
+    let (path, format) = (&variant.path, &message.format);
+    let pattern = pattern(variant, message);
+    quote!(#path #pattern => ::core::write!(#formatter, #format),)
+}
+
+/// Binds the fields that the message shows.
+fn pattern(variant: &Variant, message: &Message) -> TokenStream {
+    let shown = |position| message.mentions(position);
+    let fields = variant.fields.iter().enumerate();
+    match variant.style {
+        Style::Unit => TokenStream::new(),
+        Style::Named => {
+            let bindings = fields
+                .clone()
+                .filter_map(|(position, field)| shown(position).then_some(&field.binding));
+            let rest = (!fields.clone().all(|(position, _)| shown(position))).then(|| quote!(, ..));
+            quote!({ #(#bindings),* #rest })
+        }
+        Style::Tuple => {
+            let bindings = fields.map(|(position, field)| match shown(position) {
+                true => {
+                    let binding = &field.binding;
+                    quote!(#binding)
+                }
+                false => quote!(_),
+            });
+            quote!((#(#bindings),*))
+        }
+    }
+}
+
+/// What the fields that are shown ask of the parameters in their types.
+fn bounds(error: &ErrorType, messages: &[&Message]) -> Vec<WherePredicate> {
+    let mut bounds = Vec::new();
+    for (variant, message) in error.variants.iter().zip(messages) {
+        for placeholder in &message.placeholders {
+            let field = &variant.fields[placeholder.field];
+            if depends_on(error, field) {
+                let ty = &field.ty;
+                bounds.push(match placeholder.is_debug {
+                    true => parse_quote!(#ty: ::core::fmt::Debug),
+                    false => parse_quote!(#ty: ::core::fmt::Display),
+                });
+            }
+        }
+    }
+    bounds
+}
+
+/// `Error` asks for both of `Self`, which for a generic type are there only if asked for.
+fn error_where(error: &ErrorType) -> Option<syn::WhereClause> {
+    let mut generics = error.generics.clone();
+    if !generics.params.is_empty() {
+        let predicates = &mut generics.make_where_clause().predicates;
+        predicates.push(parse_quote!(Self: ::core::fmt::Debug + ::core::fmt::Display));
+    }
+    generics.where_clause
+}

@@ -1,0 +1,119 @@
+use syn::LitStr;
+
+/// A message with its placeholders, as `"{value} is out of range"` or `"cannot parse {0}"`.
+pub(super) struct Message {
+    /// What `write!` takes: placeholders name bindings.
+    pub(super) format: LitStr,
+    pub(super) placeholders: Vec<Placeholder>,
+}
+
+/// A field in a message.
+pub(super) struct Placeholder {
+    /// The position of the field.
+    pub(super) field: usize,
+    /// `{value:?}`, which asks for `Debug`.
+    pub(super) is_debug: bool,
+}
+
+impl Message {
+    /// Reads `literal`, in which placeholders are among `fields`; the names of tuple fields are
+    /// their positions.
+    ///
+    /// What this does not understand is left to `write!`, which explains it well.
+    pub(super) fn parse(literal: &LitStr, fields: &[FieldName]) -> syn::Result<Self> {
+        let text = literal.value();
+        let mut rest = text.as_str();
+        let mut format = String::new();
+        let mut placeholders = Vec::new();
+        while let Some(brace) = rest.find('{') {
+            let (before, after) = rest.split_at(brace + 1);
+            format.push_str(before);
+            if let Some(escaped) = after.strip_prefix('{') {
+                format.push('{');
+                rest = escaped;
+                continue;
+            }
+            let Some(end) = after.find('}') else {
+                rest = after;
+                break;
+            };
+            let (inside, tail) = after.split_at(end);
+            let (name, style) = inside.split_at(inside.find(':').unwrap_or(inside.len()));
+            let field = position(name.trim(), fields)
+                .map_err(|problem| syn::Error::new(literal.span(), problem))?;
+            format.push_str(&fields[field].binding);
+            format.push_str(style);
+            placeholders.push(Placeholder { field, is_debug: style.trim_end().ends_with('?') });
+            rest = tail;
+        }
+        format.push_str(rest);
+        Ok(Self { format: LitStr::new(&format, literal.span()), placeholders })
+    }
+
+    /// The text itself, if nothing is to be filled in.
+    pub(super) fn fixed(&self) -> Option<LitStr> {
+        let text = self.format.value().replace("{{", "{").replace("}}", "}");
+        self.placeholders.is_empty().then(|| LitStr::new(&text, self.format.span()))
+    }
+
+    pub(super) fn mentions(&self, field: usize) -> bool {
+        self.placeholders.iter().any(|placeholder| placeholder.field == field)
+    }
+}
+
+/// A field, as a message calls it and as the expansion does.
+pub(super) struct FieldName {
+    /// `value` or `0`.
+    pub(super) name: String,
+    /// `value` or `field0`.
+    pub(super) binding: String,
+}
+
+fn position(name: &str, fields: &[FieldName]) -> Result<usize, String> {
+    if name.is_empty() {
+        return Err("a placeholder names its field: `{0}` or `{value}`".to_owned());
+    }
+    fields
+        .iter()
+        .position(|field| field.name == name)
+        .ok_or_else(|| format!("there is no field `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::Span;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, names: &[&str], expected: Result<&str, &str>) {
+        let fields: Vec<_> = names
+            .iter()
+            .map(|name| FieldName {
+                name: (*name).to_owned(),
+                binding: match name.parse::<usize>() {
+                    Ok(position) => format!("field{position}"),
+                    Err(_) => (*name).to_owned(),
+                },
+            })
+            .collect();
+        let found = Message::parse(&LitStr::new(text, Span::call_site()), &fields)
+            .map(|message| message.format.value())
+            .map_err(|error| error.to_string());
+        let expected = expected.map(str::to_owned).map_err(str::to_owned);
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn placeholders_name_bindings() {
+        check("no placeholder", &[], Ok("no placeholder"));
+        check("{value} is out", &["value"], Ok("{value} is out"));
+        check("{0}, then {1:>8?}", &["0", "1"], Ok("{field0}, then {field1:>8?}"));
+        check("{{0}} is a brace", &["0"], Ok("{{0}} is a brace"));
+        check("{{{0}}}", &["0"], Ok("{{{field0}}}"));
+        check("{0", &["0"], Ok("{0"));
+        check("{}", &["0"], Err("a placeholder names its field: `{0}` or `{value}`"));
+        check("{1}", &["0"], Err("there is no field `1`"));
+        check("{valeu}", &["value"], Err("there is no field `valeu`"));
+    }
+}

@@ -1,0 +1,225 @@
+use std::{collections::HashMap, ops::RangeInclusive};
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Attribute, Data, DeriveInput, Fields, Generics, Type, ext::IdentExt};
+
+use super::{
+    attributes::{CodeLiteral, VariantAttributes},
+    message::{FieldName, Message},
+};
+use crate::diagnostics::{Diagnostics, join};
+
+/// The codes that JSON-RPC 2.0 keeps for itself (section 5.1), without those that it leaves to
+/// servers, -32099 to -32000.
+const RESERVED: RangeInclusive<i64> = -32768..=-32100;
+
+/// An enum or a struct to be sent as an error object.
+pub(super) struct ErrorType {
+    pub(super) ident: Ident,
+    pub(super) generics: Generics,
+    /// A struct is its own only variant.
+    pub(super) variants: Vec<Variant>,
+}
+
+pub(super) struct Variant {
+    /// `Self::OutOfRange`, or `Self` for a struct.
+    pub(super) path: TokenStream,
+    pub(super) style: Style,
+    pub(super) fields: Vec<Field>,
+    pub(super) reply: Reply,
+    pub(super) message: Option<Message>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Style {
+    Named,
+    Tuple,
+    Unit,
+}
+
+pub(super) struct Field {
+    /// The variable that holds it: its name, or `field0`.
+    pub(super) binding: Ident,
+    pub(super) ty: Type,
+}
+
+/// What a client is told.
+pub(super) enum Reply {
+    Code(CodeLiteral),
+    /// That something failed, and nothing else.
+    Internal,
+}
+
+impl ErrorType {
+    pub(super) fn parse(input: &DeriveInput) -> syn::Result<Self> {
+        if let Some(lifetime) = input.generics.lifetimes().next() {
+            return Err(syn::Error::new_spanned(
+                lifetime,
+                "an error owns its data: a client decodes it",
+            ));
+        }
+        let (_, variants) = join(check_placement(input), variants(input))?;
+        let mut diagnostics = Diagnostics::default();
+        check_codes(&variants, &mut diagnostics);
+        check_messages(&variants, &mut diagnostics);
+        diagnostics.finish(Self {
+            ident: input.ident.clone(),
+            generics: input.generics.clone(),
+            variants,
+        })
+    }
+
+    /// The message of each variant, unless the author's `Display` supplies them.
+    pub(super) fn messages(&self) -> Option<Vec<&Message>> {
+        self.variants.iter().map(|variant| variant.message.as_ref()).collect()
+    }
+}
+
+fn check_placement(input: &DeriveInput) -> syn::Result<()> {
+    let misplaced = match input.data {
+        Data::Enum(_) => input.attrs.iter().find(|attr| attr.path().is_ident("rpc")),
+        _ => None,
+    };
+    match misplaced {
+        Some(attribute) => {
+            Err(syn::Error::new_spanned(attribute, "`#[rpc(…)]` goes on each variant"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn variants(input: &DeriveInput) -> syn::Result<Vec<Variant>> {
+    match &input.data {
+        Data::Struct(data) => {
+            let variant = Variant::parse(&input.ident, quote!(Self), &input.attrs, &data.fields)?;
+            Ok(vec![variant])
+        }
+        Data::Enum(data) if data.variants.is_empty() => {
+            Err(syn::Error::new_spanned(&input.ident, "an error without variants cannot occur"))
+        }
+        Data::Enum(data) => {
+            let mut diagnostics = Diagnostics::default();
+            let variants = data
+                .variants
+                .iter()
+                .filter_map(|variant| {
+                    let ident = &variant.ident;
+                    let path = quote!(Self::#ident);
+                    let parsed = Variant::parse(ident, path, &variant.attrs, &variant.fields);
+                    diagnostics.take(parsed)
+                })
+                .collect();
+            diagnostics.finish(variants)
+        }
+        Data::Union(data) => {
+            Err(syn::Error::new_spanned(data.union_token, "an error is an enum or a struct"))
+        }
+    }
+}
+
+impl Variant {
+    fn parse(
+        ident: &Ident,
+        path: TokenStream,
+        attributes: &[Attribute],
+        fields: &Fields,
+    ) -> syn::Result<Self> {
+        let helpers = VariantAttributes::parse(attributes)?;
+        let names: Vec<FieldName> = fields.iter().enumerate().map(field_name).collect();
+        let message = helpers.message.map(|literal| Message::parse(&literal, &names)).transpose();
+        let reply = Reply::of(ident, helpers.code, helpers.internal);
+        let (reply, message) = join(reply, message)?;
+        Ok(Self {
+            path,
+            style: match fields {
+                Fields::Named(_) => Style::Named,
+                Fields::Unnamed(_) => Style::Tuple,
+                Fields::Unit => Style::Unit,
+            },
+            fields: fields.iter().enumerate().map(Field::of).collect(),
+            reply,
+            message,
+        })
+    }
+}
+
+impl Variant {
+    /// The pattern of the variant with any fields.
+    pub(super) fn with_any_fields(&self) -> TokenStream {
+        let path = &self.path;
+        match self.style {
+            Style::Named => quote!(#path { .. }),
+            Style::Tuple => quote!(#path(..)),
+            Style::Unit => quote!(#path),
+        }
+    }
+}
+
+fn field_name((position, field): (usize, &syn::Field)) -> FieldName {
+    match &field.ident {
+        Some(ident) => {
+            let name = ident.unraw().to_string();
+            FieldName { binding: name.clone(), name }
+        }
+        None => FieldName { name: position.to_string(), binding: format!("field{position}") },
+    }
+}
+
+impl Field {
+    fn of((position, field): (usize, &syn::Field)) -> Self {
+        let unnamed = || format_ident!("field{}", position);
+        Self { binding: field.ident.clone().unwrap_or_else(unnamed), ty: field.ty.clone() }
+    }
+}
+
+impl Reply {
+    fn of(variant: &Ident, code: Option<CodeLiteral>, internal: bool) -> syn::Result<Self> {
+        match (code, internal) {
+            (Some(code), false) if RESERVED.contains(&code.value) => Err(syn::Error::new_spanned(
+                code.literal,
+                "JSON-RPC 2.0 reserves -32768 to -32000 (section 5.1), and leaves only -32099 to \
+                 -32000 of it to servers",
+            )),
+            (Some(code), false) => Ok(Self::Code(code)),
+            (None, true) => Ok(Self::Internal),
+            (Some(code), true) => Err(syn::Error::new_spanned(
+                code.literal,
+                "an `internal` error has the code -32603",
+            )),
+            (None, false) => Err(syn::Error::new_spanned(
+                variant,
+                "`#[rpc(code = …)]` is missing; `#[rpc(internal)]` keeps the cause from clients",
+            )),
+        }
+    }
+}
+
+fn check_codes(variants: &[Variant], diagnostics: &mut Diagnostics) {
+    let mut first = HashMap::new();
+    for variant in variants {
+        let Reply::Code(code) = &variant.reply else {
+            continue;
+        };
+        if let Some(taken) = first.insert(code.value, &variant.path) {
+            let taken = taken.to_token_stream().to_string().replace(' ', "");
+            diagnostics.at(
+                &code.literal,
+                format_args!("`{}` is already the code of `{taken}`", code.value),
+            );
+        }
+    }
+}
+
+fn check_messages(variants: &[Variant], diagnostics: &mut Diagnostics) {
+    if variants.iter().all(|variant| variant.message.is_none()) {
+        return;
+    }
+    for variant in variants.iter().filter(|variant| variant.message.is_none()) {
+        diagnostics.at(
+            &variant.path,
+            "`message` is missing: either every variant has one, or none has and your `Display` \
+             supplies them",
+        );
+    }
+}

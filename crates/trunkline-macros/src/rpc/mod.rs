@@ -1,0 +1,77 @@
+//! `#[rpc]` on an inherent `impl` block or on a trait.
+//!
+//! The item is parsed into a [`Service`], which knows nothing of the code to generate, and
+//! rewritten so that the compiler accepts it; [`server`] generates `into_rpc` from the service.
+
+mod attributes;
+mod model;
+mod rewrite;
+mod server;
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{Item, ItemImpl, ItemTrait, TraitItem};
+
+use self::{attributes::ServiceAttributes, model::Service};
+
+/// Expands to the item without its helper attributes, and to `into_rpc` or what forbids it.
+pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    match syn::parse2(item) {
+        Ok(Item::Impl(block)) => expand_impl(arguments, block),
+        Ok(Item::Trait(definition)) => expand_trait(arguments, definition),
+        Ok(other) => {
+            let error = syn::Error::new_spanned(&other, misplaced(&other)).into_compile_error();
+            quote!(#error #other)
+        }
+        Err(error) => error.into_compile_error(),
+    }
+}
+
+fn misplaced(item: &Item) -> &'static str {
+    match item {
+        Item::Enum(_) | Item::Struct(_) => {
+            "`#[rpc]` on an error type comes after its `#[derive(RpcError)]`; \
+             to register methods, put it on their `impl` block or trait"
+        }
+        _ => "`#[rpc]` goes on an inherent `impl` block or on a trait",
+    }
+}
+
+fn expand_impl(arguments: TokenStream, mut block: ItemImpl) -> TokenStream {
+    let service =
+        ServiceAttributes::parse(arguments).and_then(|rpc| Service::of_impl(&rpc, &block));
+    rewrite::impl_block(&mut block);
+
+    let generated = match service {
+        Ok(service) => {
+            let into_rpc = server::into_rpc(&service);
+            let (generics, self_ty) = (&block.generics, &block.self_ty);
+            let (impl_generics, _, where_clause) = generics.split_for_impl();
+            quote! {
+                impl #impl_generics #self_ty #where_clause {
+                    #into_rpc
+                }
+            }
+        }
+        Err(error) => error.into_compile_error(),
+    };
+    quote!(#block #generated)
+}
+
+fn expand_trait(arguments: TokenStream, mut definition: ItemTrait) -> TokenStream {
+    let service =
+        ServiceAttributes::parse(arguments).and_then(|rpc| Service::of_trait(&rpc, &definition));
+    rewrite::trait_definition(&mut definition);
+
+    match service {
+        Ok(service) => {
+            let into_rpc = server::into_rpc(&service);
+            definition.items.push(TraitItem::Verbatim(into_rpc));
+            definition.into_token_stream()
+        }
+        Err(error) => {
+            let error = error.into_compile_error();
+            quote!(#error #definition)
+        }
+    }
+}

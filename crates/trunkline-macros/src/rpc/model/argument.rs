@@ -1,0 +1,125 @@
+use quote::format_ident;
+use syn::{Expr, Ident, Pat, PatType, Type, ext::IdentExt};
+
+use crate::diagnostics::{Diagnostics, join};
+use crate::rpc::attributes::ArgumentAttributes;
+use crate::tokens::{ends_with, find_borrow, find_ident};
+
+/// An argument of a method.
+pub(crate) enum Argument {
+    /// Comes from the call's params.
+    Param(Param),
+    /// Comes from the rest of the call: its peer, its headers, the state.
+    Extractor { ident: Ident, ty: Type },
+}
+
+/// An argument that comes from the call's params.
+pub(crate) struct Param {
+    pub(crate) ident: Ident,
+    /// The name on the wire.
+    pub(crate) name: String,
+    pub(crate) ty: Type,
+    /// Its value when a call leaves it out; an `Option` needs none.
+    pub(crate) default: Option<Expr>,
+    /// Whether it collects what is left of the positional params.
+    pub(crate) variadic: bool,
+}
+
+impl Argument {
+    /// Parses the argument at `index`.
+    pub(super) fn parse(index: usize, input: &PatType, generics: &[Ident]) -> syn::Result<Self> {
+        let helpers = ArgumentAttributes::parse(&input.attrs)?;
+        if helpers.extract {
+            return Ok(Self::Extractor {
+                // A pattern takes the value apart in the method; on its way there it has a name.
+                ident: plain_ident(&input.pat)
+                    .unwrap_or_else(|| format_ident!("extracted{}", index)),
+                ty: (*input.ty).clone(),
+            });
+        }
+        Param::parse(helpers, input, generics).map(Self::Param)
+    }
+}
+
+impl Param {
+    fn parse(
+        helpers: ArgumentAttributes,
+        input: &PatType,
+        generics: &[Ident],
+    ) -> syn::Result<Self> {
+        let ident = plain_ident(&input.pat).ok_or_else(|| {
+            syn::Error::new_spanned(
+                &input.pat,
+                "a param is a plain name, by which a call can give it; take it apart in the body",
+            )
+        });
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.take(check_type(&input.ty, generics));
+        if let Some(default) = &helpers.default {
+            diagnostics.take(check_scope(default, generics, "a param's default"));
+        }
+        let (ident, ()) = join(ident, diagnostics.finish(()))?;
+        Ok(Self {
+            name: match helpers.name {
+                Some(name) => name.value(),
+                None => ident.unraw().to_string(),
+            },
+            ident,
+            default: helpers.default,
+            variadic: helpers.variadic,
+            ty: (*input.ty).clone(),
+        })
+    }
+}
+
+/// The name of `name` and of `mut name`.
+fn plain_ident(pattern: &Pat) -> Option<Ident> {
+    match pattern {
+        Pat::Ident(pattern) if pattern.by_ref.is_none() && pattern.subpat.is_none() => {
+            Some(pattern.ident.clone())
+        }
+        _ => None,
+    }
+}
+
+fn check_type(ty: &Type, generics: &[Ident]) -> syn::Result<()> {
+    if let Type::ImplTrait(_) = ty {
+        return Err(syn::Error::new_spanned(ty, "a param has one type: a call names none"));
+    }
+    if let Some(borrow) = find_borrow(ty) {
+        let remedy = match ty {
+            Type::Reference(reference) => owned(&reference.elem),
+            _ => None,
+        };
+        return Err(match remedy {
+            Some(owned) => {
+                syn::Error::new_spanned(ty, format_args!("params are owned: use `{owned}`"))
+            }
+            None => syn::Error::new(borrow, "params are owned: they are decoded for the call"),
+        });
+    }
+    check_scope(ty, generics, "a param's type")
+}
+
+fn owned(borrowed: &Type) -> Option<&'static str> {
+    match borrowed {
+        Type::Slice(_) => Some("Vec"),
+        borrowed if ends_with(borrowed, "str") => Some("String"),
+        borrowed if ends_with(borrowed, "Path") => Some("PathBuf"),
+        _ => None,
+    }
+}
+
+/// The params of a method become a struct, which sees nothing that belongs to the `impl`.
+fn check_scope(tokens: &impl quote::ToTokens, generics: &[Ident], what: &str) -> syn::Result<()> {
+    let names = generics.iter().map(ToString::to_string);
+    for name in names.chain(["Self".to_owned()]) {
+        if let Some(found) = find_ident(tokens, &name) {
+            return Err(syn::Error::new_spanned(
+                found,
+                format_args!("{what} cannot depend on `{name}`: name the type"),
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+use std::collections::HashSet;
+
+use quote::ToTokens;
+use syn::{
+    Attribute, FnArg, Ident, ReceiverKind, Safety, Signature, ext::IdentExt, spanned::Spanned,
+};
+
+use super::{Argument, Execution, Output, Param, description::description};
+use crate::diagnostics::{Diagnostics, join};
+use crate::rpc::attributes::{MethodAttributes, ServiceAttributes};
+
+/// A method to be registered.
+pub(crate) struct Method {
+    pub(crate) ident: Ident,
+    /// The whole name on the wire, `math.add`.
+    pub(crate) name: String,
+    /// The doc comment.
+    pub(crate) description: Option<String>,
+    /// The `#[cfg(…)]` attributes, which the registration repeats.
+    pub(crate) cfgs: Vec<Attribute>,
+    pub(crate) execution: Execution,
+    pub(crate) output: Output,
+    /// In the order of the signature, without `self`.
+    pub(crate) arguments: Vec<Argument>,
+}
+
+impl Method {
+    /// `None` is a method that is not to be registered.
+    pub(super) fn parse(
+        rpc: &ServiceAttributes,
+        generics: &[Ident],
+        attributes: &[Attribute],
+        signature: &Signature,
+    ) -> syn::Result<Option<Self>> {
+        let helpers = MethodAttributes::parse(attributes)?;
+        if helpers.skip {
+            return Ok(None);
+        }
+        let (_, (execution, output)) = join(
+            join(check_receiver(signature), check_plain(signature)),
+            join(
+                Execution::of(signature, helpers.blocking),
+                Output::of(signature, helpers.notification),
+            ),
+        )?;
+        let (name, arguments) =
+            join(wire_name(rpc, &helpers, &signature.ident), arguments(signature, generics))?;
+        Ok(Some(Self {
+            ident: signature.ident.clone(),
+            name,
+            description: description(attributes),
+            cfgs: cfgs(attributes),
+            execution,
+            output,
+            arguments,
+        }))
+    }
+
+    pub(crate) fn params(&self) -> impl Iterator<Item = &Param> {
+        self.arguments.iter().filter_map(|argument| match argument {
+            Argument::Param(param) => Some(param),
+            Argument::Extractor { .. } => None,
+        })
+    }
+}
+
+fn check_receiver(signature: &Signature) -> syn::Result<()> {
+    let error = |tokens: &dyn ToTokens, message| Err(syn::Error::new_spanned(tokens, message));
+    let Some(receiver) = signature.receiver() else {
+        return error(
+            &signature.ident,
+            "a method takes `&self`; leave other functions out with `#[rpc(skip)]`",
+        );
+    };
+    match receiver.kind {
+        ReceiverKind::Reference(_, _, None) => Ok(()),
+        ReceiverKind::Reference(_, _, Some(_)) => error(
+            receiver,
+            "a method takes `&self`, because calls run concurrently; \
+             keep what changes behind a lock or in an atomic",
+        ),
+        _ => error(receiver, "a method takes `&self`, because it is called more than once"),
+    }
+}
+
+fn check_plain(signature: &Signature) -> syn::Result<()> {
+    let mut diagnostics = Diagnostics::default();
+    if !signature.generics.params.is_empty() {
+        diagnostics.at(
+            &signature.generics,
+            "a method is not generic: a call names no types; \
+             leave the function out with `#[rpc(skip)]`",
+        );
+    }
+    if let Safety::Unsafe(keyword) = &signature.safety {
+        diagnostics.at(keyword, "a method is not `unsafe`: anyone may call it");
+    }
+    if let Some(variadic) = &signature.variadic {
+        diagnostics.at(variadic, "use `#[param(variadic)]` on the last param");
+    }
+    diagnostics.finish(())
+}
+
+fn wire_name(
+    rpc: &ServiceAttributes,
+    helpers: &MethodAttributes,
+    ident: &Ident,
+) -> syn::Result<String> {
+    let (segment, span) = match &helpers.name {
+        Some(name) => (name.value(), name.span()),
+        None => (ident.unraw().to_string(), ident.span()),
+    };
+    let name = match &rpc.namespace {
+        Some(namespace) => format!("{}.{segment}", namespace.value()),
+        None => segment,
+    };
+    if name.starts_with("rpc.") {
+        let span = rpc.namespace.as_ref().map_or(span, Spanned::span);
+        return Err(syn::Error::new(
+            span,
+            "names that begin with `rpc.` are reserved (JSON-RPC 2.0, section 8)",
+        ));
+    }
+    Ok(name)
+}
+
+fn arguments(signature: &Signature, generics: &[Ident]) -> syn::Result<Vec<Argument>> {
+    let mut diagnostics = Diagnostics::default();
+    let mut arguments = Vec::new();
+    let mut names = HashSet::new();
+    let mut variadic = None;
+    for input in &signature.inputs {
+        let FnArg::Typed(input) = input else { continue };
+        let Some(argument) = diagnostics.take(Argument::parse(arguments.len(), input, generics))
+        else {
+            continue;
+        };
+        if let Argument::Param(param) = &argument {
+            if let Some(pattern) = variadic {
+                diagnostics.at(pattern, "a variadic param is the last one: it takes the rest");
+            }
+            variadic = param.variadic.then_some(&input.pat);
+            if !names.insert(param.name.clone()) {
+                diagnostics.at(
+                    &input.pat,
+                    format_args!("`{}` is already the name of another param", param.name),
+                );
+            }
+        }
+        arguments.push(argument);
+    }
+    diagnostics.finish(arguments)
+}
+
+fn cfgs(attributes: &[Attribute]) -> Vec<Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
+}

@@ -1,0 +1,96 @@
+use std::collections::HashSet;
+
+use quote::ToTokens;
+use syn::{Attribute, Generics, Ident, ImplItem, ItemImpl, ItemTrait, Signature, TraitItem};
+
+use super::Method;
+use crate::diagnostics::Diagnostics;
+use crate::rpc::attributes::ServiceAttributes;
+
+/// The methods of one `impl` block or trait.
+pub(crate) struct Service {
+    pub(crate) subject: Subject,
+    /// The generic types and constants in scope.
+    pub(crate) generics: Vec<Ident>,
+    pub(crate) methods: Vec<Method>,
+}
+
+/// What `Self` is.
+#[derive(Clone, Copy)]
+pub(crate) enum Subject {
+    /// A type, as in `impl Calculator`.
+    Type,
+    /// A type with parameters, as in `impl<D: Database> Search<D>`.
+    GenericType,
+    /// Any implementor of a trait.
+    Implementor,
+}
+
+impl Service {
+    pub(crate) fn of_impl(rpc: &ServiceAttributes, block: &ItemImpl) -> syn::Result<Self> {
+        if let Some((path, _)) = &block.trait_ {
+            return Err(syn::Error::new_spanned(
+                path,
+                "`#[rpc]` goes on the trait, not on its implementations",
+            ));
+        }
+        let functions = block.items.iter().filter_map(|item| match item {
+            ImplItem::Fn(function) => Some((&*function.attrs, &function.sig)),
+            _ => None,
+        });
+        let generics = generic_names(&block.generics);
+        Ok(Self {
+            subject: match block.generics.params.is_empty() {
+                true => Subject::Type,
+                false => Subject::GenericType,
+            },
+            methods: methods(rpc, &generics, functions)?,
+            generics,
+        })
+    }
+
+    pub(crate) fn of_trait(rpc: &ServiceAttributes, definition: &ItemTrait) -> syn::Result<Self> {
+        let functions = definition.items.iter().filter_map(|item| match item {
+            TraitItem::Fn(function) => Some((&*function.attrs, &function.sig)),
+            _ => None,
+        });
+        let generics = generic_names(&definition.generics);
+        Ok(Self {
+            subject: Subject::Implementor,
+            methods: methods(rpc, &generics, functions)?,
+            generics,
+        })
+    }
+}
+
+fn generic_names(generics: &Generics) -> Vec<Ident> {
+    let types = generics.type_params().map(|param| param.ident.clone());
+    let constants = generics.const_params().map(|param| param.ident.clone());
+    types.chain(constants).collect()
+}
+
+fn methods<'a>(
+    rpc: &ServiceAttributes,
+    generics: &[Ident],
+    functions: impl Iterator<Item = (&'a [Attribute], &'a Signature)>,
+) -> syn::Result<Vec<Method>> {
+    let mut diagnostics = Diagnostics::default();
+    let mut methods = Vec::new();
+    let mut names = HashSet::new();
+    for (attributes, signature) in functions {
+        let Some(method) = diagnostics.take(Method::parse(rpc, generics, attributes, signature))
+        else {
+            continue;
+        };
+        let Some(method) = method else { continue };
+        // Of two methods with opposite `cfg`s, one is there.
+        if method.cfgs.is_empty() && !names.insert(method.name.clone()) {
+            diagnostics.at(
+                method.ident.to_token_stream(),
+                format_args!("`{}` is already the name of another method", method.name),
+            );
+        }
+        methods.push(method);
+    }
+    diagnostics.finish(methods)
+}

@@ -1,0 +1,166 @@
+//! `into_rpc`, which registers the methods of a [`Service`].
+
+mod params;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+
+use self::params::ParamsStruct;
+use super::model::{Argument, Execution, Method, Output, Service, Subject};
+
+pub(super) fn into_rpc(service: &Service) -> TokenStream {
+    // In a trait everything is as public as the trait.
+    let visibility = match service.subject {
+        Subject::Type | Subject::GenericType => quote!(pub),
+        Subject::Implementor => TokenStream::new(),
+    };
+    let docs = docs(service);
+    let state = state_ident(service);
+    let self_bound = self_bound(service.subject);
+    let body = body(service);
+    quote! {
+        #[doc = #docs]
+        #visibility fn into_rpc<#state>(self) -> ::trunkline::Router<#state>
+        where
+            #self_bound
+            #state: ::core::clone::Clone
+                + ::core::marker::Send
+                + ::core::marker::Sync
+                + 'static,
+        {
+            #body
+        }
+    }
+}
+
+fn docs(service: &Service) -> String {
+    let names: Vec<String> =
+        service.methods.iter().map(|method| format!("`{}`", method.name)).collect();
+    format!(" Registers the methods: {}.", names.join(", "))
+}
+
+/// `S`, unless the item has a parameter of that name.
+fn state_ident(service: &Service) -> Ident {
+    match service.generics.iter().any(|ident| ident == "S") {
+        true => format_ident!("RouterState"),
+        false => format_ident!("S"),
+    }
+}
+
+/// What the compiler does not see from the type itself.
+fn self_bound(subject: Subject) -> TokenStream {
+    let shared = quote!(::core::marker::Send + ::core::marker::Sync + 'static);
+    match subject {
+        Subject::Type => TokenStream::new(),
+        Subject::GenericType => quote!(Self: #shared,),
+        Subject::Implementor => quote!(Self: ::core::marker::Sized + #shared,),
+    }
+}
+
+fn body(service: &Service) -> TokenStream {
+    if service.methods.is_empty() {
+        return quote!(::trunkline::Router::new());
+    }
+    let Locals { router, service: this, .. } = Locals::new();
+    let registrations = service.methods.iter().map(registration);
+    quote! {
+        let #this = ::std::sync::Arc::new(self);
+        let #router = ::trunkline::Router::new();
+        #(#registrations)*
+        #router
+    }
+}
+
+/// The variables of the expansion, which an argument of the same name does not shadow.
+struct Locals {
+    router: Ident,
+    service: Ident,
+    params: Ident,
+}
+
+impl Locals {
+    fn new() -> Self {
+        let local = |name| Ident::new(name, Span::mixed_site());
+        Self { router: local("router"), service: local("service"), params: local("params") }
+    }
+}
+
+fn registration(method: &Method) -> TokenStream {
+    let Locals { router, service, .. } = Locals::new();
+    let cfgs = &method.cfgs;
+    let params = ParamsStruct::of(method);
+    let definition = params.as_ref().map(ParamsStruct::definition);
+    let operation = operation(method, params.as_ref());
+    quote! {
+        #(#cfgs)*
+        let #router = {
+            #definition
+            let #service = ::std::sync::Arc::clone(&#service);
+            #router.operation(#operation)
+        };
+    }
+}
+
+fn operation(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
+    let name = &method.name;
+    let handler = handler(method, params);
+    let description = method.description.iter().map(|text| quote!(.description(#text)));
+    // The place of this call is where the operation was registered.
+    let new = quote_spanned!(method.ident.span()=> ::trunkline::Operation::new(#name, #handler));
+    quote!(#new #(#description)*)
+}
+
+fn handler(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
+    let Locals { service, .. } = Locals::new();
+    let inputs = inputs(method, params);
+    let outcome = outcome(method);
+    match method.execution {
+        Execution::Sync => quote!(move |#inputs| { #outcome }),
+        Execution::Blocking => quote!(::trunkline::blocking(move |#inputs| { #outcome })),
+        Execution::Async => quote! {
+            move |#inputs| {
+                let #service = ::std::sync::Arc::clone(&#service);
+                async move { #outcome }
+            }
+        },
+    }
+}
+
+/// The arguments of the handler: the extractors, then the params.
+fn inputs(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
+    let extractors = method.arguments.iter().filter_map(|argument| match argument {
+        Argument::Extractor { ident, ty } => Some(quote!(#ident: #ty)),
+        Argument::Param(_) => None,
+    });
+    let params = params.map(|of| {
+        let Locals { params, .. } = Locals::new();
+        let (wrapper, ident) = (of.wrapper(), of.ident());
+        quote!(::trunkline::#wrapper(#params): ::trunkline::#wrapper<#ident>)
+    });
+    let inputs = extractors.chain(params);
+    quote!(#(#inputs),*)
+}
+
+/// Calls the method, by a path that no method of `Arc` hides, and makes an outcome of its value.
+fn outcome(method: &Method) -> TokenStream {
+    let Locals { service, params, .. } = Locals::new();
+    let ident = &method.ident;
+    let arguments = method.arguments.iter().map(|argument| match argument {
+        Argument::Param(param) => {
+            let field = &param.ident;
+            quote!(#params.#field)
+        }
+        Argument::Extractor { ident, .. } => quote!(#ident),
+    });
+    let wait = (method.execution == Execution::Async).then(|| quote!(.await));
+    let value = quote!(Self::#ident(&#service, #(#arguments),*) #wait);
+    match &method.output {
+        Output::Unit => quote! {
+            #value;
+            ::trunkline::Json(())
+        },
+        Output::Result => value,
+        Output::Value(ty) => quote_spanned!(ty.span()=> ::trunkline::Json(#value)),
+    }
+}

@@ -1,0 +1,76 @@
+//! Questions about types and names.
+
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::Type;
+
+/// Whether `ty` is a path such as `std::io::Result<T>`, whatever is before `name`.
+pub(crate) fn ends_with(ty: &Type, name: &str) -> bool {
+    match ty {
+        Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == name),
+        Type::Group(group) => ends_with(&group.elem, name),
+        Type::Paren(paren) => ends_with(&paren.elem, name),
+        _ => false,
+    }
+}
+
+/// Where `name` occurs in `tokens`, at any depth.
+pub(crate) fn find_ident(tokens: impl ToTokens, name: &str) -> Option<Ident> {
+    tokens.to_token_stream().into_iter().find_map(|tree| match tree {
+        TokenTree::Ident(ident) => (ident == name).then_some(ident),
+        TokenTree::Group(group) => find_ident(group.stream(), name),
+        TokenTree::Punct(_) | TokenTree::Literal(_) => None,
+    })
+}
+
+/// Where a type borrows. `&'static` counts too.
+pub(crate) fn find_borrow(tokens: impl ToTokens) -> Option<Span> {
+    find_lifetime(tokens.to_token_stream(), |_| true)
+}
+
+/// Where a type borrows for less than `'static`.
+pub(crate) fn find_short_borrow(tokens: impl ToTokens) -> Option<Span> {
+    find_lifetime(tokens.to_token_stream(), |lifetime| lifetime != "static")
+}
+
+/// Finds a `&` or a lifetime that `counts`; the elided lifetime of a `&` is `_`.
+fn find_lifetime(tokens: TokenStream, counts: fn(&str) -> bool) -> Option<Span> {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(tree) = tokens.next() {
+        let span = tree.span();
+        match tree {
+            TokenTree::Group(group) => {
+                if let Some(span) = find_lifetime(group.stream(), counts) {
+                    return Some(span);
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '\'' => {
+                let name = tokens.next().map(|name| name.to_string());
+                if name.is_some_and(|name| counts(&name)) {
+                    return Some(span);
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '&' => {
+                // A lifetime that follows decides.
+                let named =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(next)) if next.as_char() == '\'');
+                if !named {
+                    return Some(span);
+                }
+            }
+            TokenTree::Punct(_) | TokenTree::Ident(_) | TokenTree::Literal(_) => {}
+        }
+    }
+    None
+}
+
+/// `add_all` as `AddAll`, `r#type` as `Type`.
+pub(crate) fn camel_case(name: &str) -> String {
+    name.split('_')
+        .flat_map(|word| {
+            let mut letters = word.chars();
+            let first = letters.next().map(char::to_uppercase);
+            first.into_iter().flatten().chain(letters)
+        })
+        .collect()
+}
