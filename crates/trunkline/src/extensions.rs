@@ -9,9 +9,14 @@ use std::sync::Arc;
 /// The calls of a batch share one set until a layer changes it for one of them. Cloning costs a
 /// reference count.
 #[derive(Clone, Default)]
-pub struct Extensions(Option<Arc<Entries>>);
+pub struct Extensions(Option<Arc<Set>>);
 
-type Entries = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
+#[derive(Clone, Default)]
+struct Set {
+    entries: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
+    /// What came with a request of the HTTP door, as other middleware set it.
+    request: http::Extensions,
+}
 
 impl Extensions {
     /// An empty set. Allocates nothing.
@@ -20,26 +25,33 @@ impl Extensions {
         Self::default()
     }
 
+    /// A set that starts with the extensions of an HTTP request.
+    pub(crate) fn of_request(request: http::Extensions) -> Self {
+        Self(Some(Arc::new(Set { entries: Vec::new(), request })))
+    }
+
     /// Adds a value in place of the earlier one of its type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        let entries = Arc::make_mut(self.0.get_or_insert_default());
+        let set = Arc::make_mut(self.0.get_or_insert_default());
         let key = TypeId::of::<T>();
-        entries.retain(|(other, _)| *other != key);
-        entries.push((key, Arc::new(value)));
+        set.entries.retain(|(other, _)| *other != key);
+        set.entries.push((key, Arc::new(value)));
     }
 
     /// The value of type `T`, if there is one.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        let set = self.0.as_deref()?;
         let key = TypeId::of::<T>();
-        let (_, value) = self.0.as_deref()?.iter().find(|(other, _)| *other == key)?;
-        value.downcast_ref()
+        match set.entries.iter().find(|(other, _)| *other == key) {
+            Some((_, value)) => value.downcast_ref(),
+            None => set.request.get(),
+        }
     }
 }
 
 impl fmt::Debug for Extensions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let count = self.0.as_deref().map_or(0, Vec::len);
-        write!(f, "Extensions({count})")
+        f.write_str("Extensions")
     }
 }

@@ -28,6 +28,7 @@ mod envelope;
 mod error;
 mod extensions;
 mod extract;
+pub mod http;
 mod id;
 pub mod layers;
 mod limits;

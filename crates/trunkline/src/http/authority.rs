@@ -1,0 +1,102 @@
+//! Whom a request is addressed to (RFC 9110, section 7.2) and which names are ours.
+
+use std::net::{IpAddr, SocketAddr};
+
+use http::header::HOST;
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderValue, Version};
+
+use super::refusal::Refusal;
+
+/// The names under which a server answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hosts {
+    /// Any name. For servers that a proxy in front of them guards.
+    Any,
+    /// These names, on any port. IPv6 addresses stand in brackets.
+    Listed(Vec<String>),
+    /// These names and every IP address, on any port: for servers bound to all addresses of a
+    /// machine. (An attack by DNS rebinding needs a name.)
+    ListedAndAddresses(Vec<String>),
+}
+
+impl Default for Hosts {
+    fn default() -> Self {
+        Self::Listed(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned).to_vec())
+    }
+}
+
+impl Hosts {
+    /// Adds a name.
+    pub fn allow(&mut self, host: impl Into<String>) {
+        match self {
+            Self::Any => {}
+            Self::Listed(hosts) | Self::ListedAndAddresses(hosts) => hosts.push(host.into()),
+        }
+    }
+
+    /// Adds the address that a server is bound to.
+    pub(crate) fn bind(&mut self, address: SocketAddr) {
+        let ip = address.ip();
+        if !ip.is_unspecified() {
+            return self.allow(if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() });
+        }
+        if let Self::Listed(hosts) = self {
+            *self = Self::ListedAndAddresses(std::mem::take(hosts));
+        }
+    }
+
+    fn allows(&self, host: &str) -> bool {
+        let listed = |hosts: &[String]| hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
+        match self {
+            Self::Any => true,
+            Self::Listed(hosts) => listed(hosts),
+            Self::ListedAndAddresses(hosts) => listed(hosts) || is_address(host),
+        }
+    }
+}
+
+fn is_address(host: &str) -> bool {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    bare.parse::<IpAddr>().is_ok()
+}
+
+/// Checks the Host of a request: exactly one in HTTP/1.1, none or one in HTTP/1.0, and one of
+/// ours. The authority of an absolute or HTTP/2 target counts too.
+pub(super) fn check(parts: &Parts, hosts: &Hosts) -> Result<(), Refusal> {
+    let mut values = parts.headers.get_all(HOST).iter();
+    let header = values.next();
+    if values.next().is_some() {
+        return Err(Refusal::Malformed("the Host header stands twice"));
+    }
+    let target = parts.uri.authority();
+    if header.is_none() && target.is_none() {
+        return match parts.version {
+            Version::HTTP_09 | Version::HTTP_10 => Ok(()),
+            _ => Err(Refusal::Malformed("the Host header is missing")),
+        };
+    }
+    if let Some(target) = target {
+        allowed(target, hosts)?;
+    }
+    if let Some(header) = header {
+        allowed(&authority(header)?, hosts)?;
+    }
+    Ok(())
+}
+
+fn authority(header: &HeaderValue) -> Result<Authority, Refusal> {
+    let malformed = Refusal::Malformed("the Host header is not a host and a port");
+    match Authority::try_from(header.as_bytes()) {
+        Ok(authority) if !authority.as_str().contains('@') => Ok(authority),
+        _ => Err(malformed),
+    }
+}
+
+fn allowed(authority: &Authority, hosts: &Hosts) -> Result<(), Refusal> {
+    if hosts.allows(authority.host()) {
+        return Ok(());
+    }
+    Err(Refusal::Host(authority.host().to_owned()))
+}

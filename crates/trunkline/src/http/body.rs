@@ -1,0 +1,85 @@
+//! Reading a request's body: bounded in bytes and in time.
+
+use std::error::Error;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http_body::Body;
+use http_body_util::BodyExt;
+
+use super::refusal::Refusal;
+
+/// Reads a whole body. One that came in one piece is not copied.
+pub(super) async fn read<B>(body: B, limit: usize, timeout: Duration) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let too_large = Refusal::TooLarge { limit };
+    if body.size_hint().lower() > limit as u64 {
+        return Err(too_large);
+    }
+    within(timeout, collect(body, limit)).await.unwrap_or(Err(Refusal::BodyTimeout))
+}
+
+/// Framing that a proxy before us may have read in another way (RFC 9112, section 6.3).
+pub(super) fn check_framing(headers: &HeaderMap) -> Result<(), Refusal> {
+    if headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
+        return Err(Refusal::Framing("the Content-Length header stands twice"));
+    }
+    if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Refusal::Framing("Content-Length and Transfer-Encoding exclude each other"));
+    }
+    Ok(())
+}
+
+async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let mut body = pin!(body);
+    let mut whole = Bytes::new();
+    let mut joined = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            let error = error.into();
+            tracing::debug!(%error, "a body could not be read");
+            Refusal::BrokenBody
+        })?;
+        // Trailers say nothing to us.
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if whole.len() + joined.len() + data.len() > limit {
+            return Err(Refusal::TooLarge { limit });
+        }
+        if whole.is_empty() && joined.is_empty() {
+            whole = data;
+        } else {
+            joined.extend_from_slice(&std::mem::take(&mut whole));
+            joined.extend_from_slice(&data);
+        }
+    }
+    Ok(if joined.is_empty() { whole } else { joined.freeze() })
+}
+
+/// `future`'s output, or none after `timeout`. The timer is made when it is first needed: most
+/// bodies arrive with their head.
+async fn within<F: Future>(timeout: Duration, future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    let mut sleep: Option<Pin<Box<tokio::time::Sleep>>> = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(output) = future.as_mut().poll(cx) {
+            return Poll::Ready(Some(output));
+        }
+        let sleep = sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
+        sleep.as_mut().poll(cx).map(|()| None)
+    })
+    .await
+}

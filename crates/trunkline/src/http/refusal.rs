@@ -1,0 +1,125 @@
+//! Requests that HTTP refuses before they are read as JSON-RPC.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use serde_json::json;
+
+use crate::error::{ErrorObject, code};
+use crate::outcome::Outcome;
+
+/// Why a request is refused. Its reply has the HTTP status *and* a JSON-RPC error object, so that
+/// both an HTTP client and a JSON-RPC client understand it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Path,
+    Method,
+    Malformed(&'static str),
+    /// Where the next request of the connection starts is in doubt.
+    Framing(&'static str),
+    Host(String),
+    Origin(String),
+    NoCredentials,
+    WrongCredentials,
+    Expectation,
+    Coding,
+    MediaType,
+    TooLarge {
+        limit: usize,
+    },
+    BodyTimeout,
+    BrokenBody,
+}
+
+pub(super) const METHODS: HeaderValue = HeaderValue::from_static("POST, OPTIONS");
+
+impl Refusal {
+    pub(super) fn response(&self) -> Response<Full<Bytes>> {
+        let status = self.status();
+        let data = json!({ "status": status.as_u16(), "reason": self.reason() });
+        let error = ErrorObject::new(self.code(), self.message()).with_data(&data);
+        let json = Outcome::error(error).into_response(b"null");
+        let mut response = Response::new(Full::new(Bytes::from(json)));
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if let Some((name, value)) = self.header() {
+            headers.insert(name, value);
+        }
+        if self.closes() {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Path => StatusCode::NOT_FOUND,
+            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Malformed(_) | Self::Framing(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
+            Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
+            Self::NoCredentials | Self::WrongCredentials => StatusCode::UNAUTHORIZED,
+            Self::Expectation => StatusCode::EXPECTATION_FAILED,
+            Self::Coding | Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+        }
+    }
+
+    fn code(&self) -> i64 {
+        match self {
+            Self::NoCredentials | Self::WrongCredentials => code::UNAUTHENTICATED,
+            Self::Host(_) | Self::Origin(_) => code::FORBIDDEN,
+            _ => code::REFUSED,
+        }
+    }
+
+    fn message(&self) -> &'static str {
+        match self {
+            Self::NoCredentials | Self::WrongCredentials => "Unauthenticated",
+            Self::Host(_) | Self::Origin(_) => "Forbidden",
+            _ => "Request refused",
+        }
+    }
+
+    fn reason(&self) -> Cow<'static, str> {
+        match self {
+            Self::Path => "nothing is served at this path".into(),
+            Self::Method => "calls are sent with POST".into(),
+            Self::Malformed(reason) | Self::Framing(reason) => (*reason).into(),
+            Self::Host(host) => format!("this server is not called \"{host}\": its operator can allow the host").into(),
+            Self::Origin(origin) => {
+                format!("pages of {origin} may not call this server: its operator can allow the origin").into()
+            }
+            Self::NoCredentials => "send a token as Authorization: Bearer TOKEN".into(),
+            Self::WrongCredentials => "the token is not valid".into(),
+            Self::Expectation => "the only expectation understood is 100-continue".into(),
+            Self::Coding => "send the body without a Content-Encoding".into(),
+            Self::MediaType => "send JSON in UTF-8 with Content-Type: application/json".into(),
+            Self::TooLarge { limit } => format!("a body has at most {limit} bytes").into(),
+            Self::BodyTimeout => "the body did not arrive in time".into(),
+            Self::BrokenBody => "the body's framing is broken".into(),
+        }
+    }
+
+    /// The header that the status requires or invites.
+    fn header(&self) -> Option<(HeaderName, HeaderValue)> {
+        match self {
+            Self::Method => Some((ALLOW, METHODS)),
+            Self::NoCredentials => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
+            Self::WrongCredentials => {
+                Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer error=\"invalid_token\"")))
+            }
+            Self::Coding => Some((ACCEPT_ENCODING, HeaderValue::from_static("identity"))),
+            _ => None,
+        }
+    }
+
+    /// Whether what is left of the body makes the connection useless.
+    fn closes(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::BodyTimeout | Self::BrokenBody | Self::Framing(_))
+    }
+}

@@ -1,0 +1,48 @@
+//! The settings of the HTTP door.
+
+use std::time::Duration;
+
+use super::authority::Hosts;
+use super::bearer::Tokens;
+use super::status::StatusPolicy;
+
+/// Settings of the HTTP door. `Default` is safe for a server on this machine.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The paths that are answered; any other is 404. Default: every path, for a service that is
+    /// mounted in a router of its own.
+    pub paths: Vec<String>,
+    /// How many bytes a body may have. Default 1 MiB. More is 413.
+    pub max_body: usize,
+    /// How long a body may take to arrive. Default 10 s. Then it is 408.
+    pub body_timeout: Duration,
+    /// The HTTP status of JSON-RPC errors. Default: always 200.
+    pub status_policy: StatusPolicy,
+    /// The names that clients may call this server, without ports. Default: `localhost`,
+    /// `127.0.0.1`, `[::1]`, to which a [`Server`](crate::Server) adds its address. Others are
+    /// 403: a web page that rebinds its name to this machine is stopped here.
+    pub hosts: Hosts,
+    /// The origins of web pages, as `https://name:port`, that may call besides those of this
+    /// server itself. Default: none. Others are 403; requests without an Origin pass.
+    pub allow_origins: Vec<String>,
+    /// Origins that may call and read the replies (CORS). Default: none.
+    pub cors_origins: Vec<String>,
+    /// The tokens of which a request must carry one (`Authorization: Bearer …`). Default: none,
+    /// and all requests pass.
+    pub bearer: Tokens,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            paths: Vec::new(),
+            max_body: 1 << 20,
+            body_timeout: Duration::from_secs(10),
+            status_policy: StatusPolicy::default(),
+            hosts: Hosts::default(),
+            allow_origins: Vec::new(),
+            cors_origins: Vec::new(),
+            bearer: Tokens::default(),
+        }
+    }
+}

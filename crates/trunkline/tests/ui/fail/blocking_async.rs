@@ -1,0 +1,11 @@
+use trunkline::rpc;
+
+struct Service;
+
+#[rpc]
+impl Service {
+    #[rpc(blocking)]
+    async fn wait(&self) {}
+}
+
+fn main() {}

@@ -1,0 +1,18 @@
+use trunkline::rpc;
+
+struct Service {
+    name: String,
+}
+
+#[rpc]
+impl Service {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn fixed(&self) -> &'static str {
+        "fixed"
+    }
+}
+
+fn main() {}

@@ -1,0 +1,30 @@
+use trunkline::RpcError;
+
+#[derive(Debug, RpcError)]
+enum Error {
+    #[rpc(code = 1, message = "first")]
+    First,
+    #[rpc(code = 1, message = "second")]
+    Second,
+    #[rpc(code = 0x1, message = "third")]
+    Third { field: u8 },
+}
+
+#[derive(Debug, RpcError)]
+enum Reserved {
+    #[rpc(code = -32602, message = "the protocol's")]
+    Protocol,
+    #[rpc(code = -32768, message = "the lowest of them")]
+    Lowest,
+    #[rpc(code = 9223372036854775808, message = "too large")]
+    Large,
+    #[rpc(code = "1", message = "not a number")]
+    Text,
+    #[rpc(code = 1, internal, message = "both")]
+    Both,
+    #[rpc(message = "neither")]
+    Neither,
+    Bare,
+}
+
+fn main() {}

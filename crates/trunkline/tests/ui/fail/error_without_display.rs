@@ -1,0 +1,9 @@
+use trunkline::RpcError;
+
+#[derive(Debug, RpcError)]
+enum Silent {
+    #[rpc(code = 1)]
+    One,
+}
+
+fn main() {}

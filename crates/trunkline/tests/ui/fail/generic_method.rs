@@ -1,0 +1,14 @@
+use trunkline::rpc;
+
+struct Service;
+
+#[rpc]
+impl Service {
+    fn any<T>(&self, value: T) {}
+
+    fn anything(&self, value: impl ToString) {}
+
+    unsafe fn dangerous(&self) {}
+}
+
+fn main() {}

@@ -1,0 +1,21 @@
+use trunkline::{RpcError, rpc};
+
+#[rpc]
+fn function() {}
+
+#[rpc(code = 1, message = "before the derive")]
+#[derive(Debug, RpcError)]
+struct Early;
+
+trait Service {
+    fn ping(&self);
+}
+
+struct Implementor;
+
+#[rpc]
+impl Service for Implementor {
+    fn ping(&self) {}
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+use trunkline::rpc;
+
+struct Service;
+
+#[rpc]
+impl Service {
+    fn pair(&self, (a, b): (u8, u8)) -> u8 {
+        a + b
+    }
+
+    fn ignored(&self, _: u8) {}
+}
+
+fn main() {}

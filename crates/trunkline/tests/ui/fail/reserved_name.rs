@@ -1,0 +1,16 @@
+use trunkline::rpc;
+
+struct Service;
+
+#[rpc(namespace = "rpc")]
+impl Service {
+    fn discover(&self) {}
+}
+
+#[rpc]
+impl Service {
+    #[rpc(name = "rpc.ping")]
+    fn ping(&self) {}
+}
+
+fn main() {}

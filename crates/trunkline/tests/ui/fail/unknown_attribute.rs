@@ -1,0 +1,25 @@
+use trunkline::rpc;
+
+struct Service;
+
+#[rpc(name = "service")]
+impl Service {
+    fn one(&self) {}
+}
+
+#[rpc(namespace = "")]
+impl Service {
+    fn two(&self) {}
+}
+
+#[rpc]
+impl Service {
+    #[rpc(skipped)]
+    fn three(&self, #[param(optional)] a: u8, #[extract] #[param(default = 1)] b: u8) {}
+
+    #[rpc(name = "a", name = "b")]
+    #[notification(now)]
+    fn four(&self, #[param] a: u8) {}
+}
+
+fn main() {}

@@ -1,0 +1,26 @@
+//! Every shape of an error.
+
+#[derive(Debug, trunkline::RpcError)]
+enum Shapes<T> {
+    #[rpc(code = 1, message = "unit")]
+    Unit,
+    #[rpc(code = -32000, message = "{0:?} {1}")]
+    Tuple(Vec<T>, u8),
+    #[rpc(code = -32769, message = "{{{field}}}")]
+    Named { field: T },
+    #[rpc(internal, message = "internal")]
+    Internal(std::io::Error),
+}
+
+#[derive(Debug, trunkline::RpcError)]
+#[rpc(code = 2, message = "struct")]
+struct Struct {
+    field: u8,
+}
+
+fn is_error<E: std::error::Error + trunkline::RpcError>(_: E) {}
+
+fn main() {
+    is_error(Shapes::<u8>::Unit);
+    is_error(Struct { field: 1 });
+}
