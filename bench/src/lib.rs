@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use jsonrpsee::RpcModule;
 use jsonrpsee::types::ErrorObjectOwned;
 use serde::Deserialize;
+use trunkline::{Router, Rpc, param};
 
 /// Bodies and the right replies to them. The load generator posts the same files.
 pub mod body {
@@ -59,4 +60,15 @@ pub fn jsonrpsee_module() -> Result<RpcModule<()>> {
         Ok::<_, ErrorObjectOwned>(numbers.iter().sum::<i64>())
     })?;
     Ok(module)
+}
+
+/// Our methods, for the same two uses.
+pub fn trunkline_rpc() -> Result<Rpc> {
+    let rpc = Router::new()
+        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+        .function("sum", [param("numbers").variadic()], |numbers: Vec<i64>| {
+            numbers.iter().sum::<i64>()
+        })
+        .build()?;
+    Ok(rpc)
 }
