@@ -37,6 +37,7 @@ mod outcome;
 mod params;
 mod router;
 mod rpc;
+pub mod server;
 
 pub use blocking::{Blocking, Pool, blocking};
 pub use call::Call;
@@ -54,6 +55,7 @@ pub use router::{
     Operation, Place, Registered, Router,
 };
 pub use rpc::{Reply, Rpc, RpcFuture};
+pub use server::{Server, ServerHandle};
 pub use tokio_util::sync::CancellationToken;
 pub use trunkline_macros::{RpcError, rpc};
 

@@ -48,7 +48,8 @@ impl Hosts {
     }
 
     fn allows(&self, host: &str) -> bool {
-        let listed = |hosts: &[String]| hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
+        let listed =
+            |hosts: &[String]| hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host));
         match self {
             Self::Any => true,
             Self::Listed(hosts) => listed(hosts),

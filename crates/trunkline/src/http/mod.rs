@@ -92,10 +92,12 @@ impl HttpService {
         let shared_with = origin::shared_with(&parts.headers, settings);
         let mut response = match self.admit(&mut parts) {
             Ok(Admitted::Options) => options(&parts, shared_with.is_some()),
-            Ok(Admitted::Call) => match body::read(body, settings.max_body, settings.body_timeout).await {
-                Ok(body) => self.answer(parts, body).await,
-                Err(refusal) => refusal.response(),
-            },
+            Ok(Admitted::Call) => {
+                match body::read(body, settings.max_body, settings.body_timeout).await {
+                    Ok(body) => self.answer(parts, body).await,
+                    Err(refusal) => refusal.response(),
+                }
+            }
             Err(refusal) => refusal.response(),
         };
         if let Some(origin) = shared_with {

@@ -6,7 +6,8 @@ use mime::Mime;
 
 use super::refusal::Refusal;
 
-const JSON_TYPES: [&str; 3] = ["application/json", "application/json-rpc", "application/jsonrequest"];
+const JSON_TYPES: [&str; 3] =
+    ["application/json", "application/json-rpc", "application/jsonrequest"];
 
 /// Passes what says to be JSON in UTF-8, not compressed.
 ///
@@ -40,6 +41,8 @@ fn is_json(value: &str) -> bool {
         return false;
     };
     let known = JSON_TYPES.iter().any(|json| media.essence_str().eq_ignore_ascii_case(json));
-    let utf8 = |(name, value): (mime::Name<'_>, mime::Name<'_>)| name != mime::CHARSET || value == mime::UTF_8;
+    let utf8 = |(name, value): (mime::Name<'_>, mime::Name<'_>)| {
+        name != mime::CHARSET || value == mime::UTF_8
+    };
     known && media.params().all(utf8)
 }

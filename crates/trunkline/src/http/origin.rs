@@ -20,7 +20,10 @@ pub(super) fn check(parts: &Parts, settings: &Settings) -> Result<(), Refusal> {
         return Err(Refusal::Malformed("the Origin header stands twice"));
     }
     let listed = |list: &[String]| list.iter().any(|listed| origin == listed.as_str());
-    if same_origin(origin, parts) || listed(&settings.allow_origins) || listed(&settings.cors_origins) {
+    if same_origin(origin, parts)
+        || listed(&settings.allow_origins)
+        || listed(&settings.cors_origins)
+    {
         return Ok(());
     }
     Err(Refusal::Origin(String::from_utf8_lossy(origin.as_bytes()).into_owned()))
@@ -67,6 +70,8 @@ fn same_origin(origin: &HeaderValue, parts: &Parts) -> bool {
 }
 
 fn same_authority(one: &[u8], other: &[u8], default_port: &[u8]) -> bool {
-    let bare = |authority: &[u8]| authority.strip_suffix(default_port).unwrap_or(authority).to_ascii_lowercase();
+    let bare = |authority: &[u8]| {
+        authority.strip_suffix(default_port).unwrap_or(authority).to_ascii_lowercase()
+    };
     !other.is_empty() && bare(one) == bare(other)
 }

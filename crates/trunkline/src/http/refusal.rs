@@ -90,10 +90,14 @@ impl Refusal {
             Self::Path => "nothing is served at this path".into(),
             Self::Method => "calls are sent with POST".into(),
             Self::Malformed(reason) | Self::Framing(reason) => (*reason).into(),
-            Self::Host(host) => format!("this server is not called \"{host}\": its operator can allow the host").into(),
-            Self::Origin(origin) => {
-                format!("pages of {origin} may not call this server: its operator can allow the origin").into()
+            Self::Host(host) => {
+                format!("this server is not called \"{host}\": its operator can allow the host")
+                    .into()
             }
+            Self::Origin(origin) => format!(
+                "pages of {origin} may not call this server: its operator can allow the origin"
+            )
+            .into(),
             Self::NoCredentials => "send a token as Authorization: Bearer TOKEN".into(),
             Self::WrongCredentials => "the token is not valid".into(),
             Self::Expectation => "the only expectation understood is 100-continue".into(),
@@ -120,6 +124,9 @@ impl Refusal {
 
     /// Whether what is left of the body makes the connection useless.
     fn closes(&self) -> bool {
-        matches!(self, Self::TooLarge { .. } | Self::BodyTimeout | Self::BrokenBody | Self::Framing(_))
+        matches!(
+            self,
+            Self::TooLarge { .. } | Self::BodyTimeout | Self::BrokenBody | Self::Framing(_)
+        )
     }
 }

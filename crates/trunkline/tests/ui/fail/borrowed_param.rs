@@ -1,3 +1,5 @@
+#![allow(unused_variables)]
+
 use std::borrow::Cow;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+#![allow(unused_variables)]
+
 use trunkline::RpcError;
 
 #[derive(Debug, RpcError)]

@@ -1,3 +1,5 @@
+#![allow(unused_variables)]
+
 use trunkline::{RpcError, rpc};
 
 #[rpc]
@@ -6,6 +8,9 @@ fn function() {}
 #[rpc(code = 1, message = "before the derive")]
 #[derive(Debug, RpcError)]
 struct Early;
+
+#[trunkline::rpc(code = 1, message = "not a helper")]
+struct Qualified;
 
 trait Service {
     fn ping(&self);

@@ -1,3 +1,5 @@
+#![allow(unused_variables)]
+
 use trunkline::rpc;
 
 struct Service;
@@ -15,11 +17,13 @@ impl Service {
 #[rpc]
 impl Service {
     #[rpc(skipped)]
-    fn three(&self, #[param(optional)] a: u8, #[extract] #[param(default = 1)] b: u8) {}
+    fn three(&self) {}
+
+    fn params(&self, #[param(optional)] a: u8, #[extract] #[param(default = 1)] b: u8, #[param] c: u8) {}
 
     #[rpc(name = "a", name = "b")]
     #[notification(now)]
-    fn four(&self, #[param] a: u8) {}
+    fn four(&self) {}
 }
 
 fn main() {}

@@ -1,19 +1,45 @@
-//! Services merge with routers of any state.
+//! Services merge with routers of any state, and those that extract it with its own.
 
-use trunkline::{Router, State, rpc};
+#![deny(warnings)]
+
+use trunkline::{Call, ErrorObject, FromCall, Router, State, rpc};
 
 #[derive(Clone)]
-struct Database;
+pub struct Database;
 
-struct Service;
+struct Private;
+
+impl<S> FromCall<S> for Private {
+    fn from_call(_: &mut Call, _: &S) -> Result<Self, ErrorObject> {
+        Ok(Self)
+    }
+}
+
+pub struct Service;
 
 #[rpc]
 impl Service {
-    fn ping(&self) {}
+    fn ping(&self, #[extract] _private: Private) {}
+}
+
+pub struct Stateful;
+
+#[rpc]
+impl Stateful {
+    fn count(&self, #[extract] State(_): State<Database>, #[extract] State(_): State<Database>) {}
+}
+
+#[rpc]
+pub trait Trait {
+    async fn count_more(&self, #[extract] database: State<Database>);
+}
+
+impl Trait for Stateful {
+    async fn count_more(&self, _: State<Database>) {}
 }
 
 fn main() {
     let router: Router<Database> = Router::new().merge(Service.into_rpc());
-    let router = router.method("count", |State(_): State<Database>| 1);
+    let router = router.merge(Stateful.into_rpc()).merge(Trait::into_rpc(Stateful));
     let _: Router = router.with_state(Database);
 }

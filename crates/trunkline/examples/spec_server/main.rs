@@ -1,0 +1,88 @@
+//! Serves the methods that protocol test suites call: `subtract`, `sum`, `echo`, `fail` and so on.
+//!
+//! ```text
+//! cargo run -p trunkline --example spec_server -- --listen 127.0.0.1:8080
+//! ```
+#![expect(clippy::print_stdout, reason = "the address is what the caller waits for")]
+
+mod service;
+
+use std::error::Error;
+use std::time::Duration;
+
+use clap::Parser;
+use trunkline::server::{self, Health, Server};
+use trunkline::{Limits, http};
+
+/// Serves the methods of the protocol cases on the path `/`.
+#[derive(Parser)]
+struct Arguments {
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    listen: String,
+    /// The largest body, in bytes.
+    #[arg(long)]
+    max_body: Option<usize>,
+    /// The most requests in a batch.
+    #[arg(long)]
+    max_batch: Option<usize>,
+    /// How long a body may take, in milliseconds.
+    #[arg(long)]
+    body_timeout_ms: Option<u64>,
+    /// A token that requests must carry. Repeats.
+    #[arg(long)]
+    bearer: Vec<String>,
+    /// An origin that may call and read the replies. Repeats.
+    #[arg(long)]
+    cors_origin: Vec<String>,
+    /// A name that clients may call this server. Repeats.
+    #[arg(long)]
+    allow_host: Vec<String>,
+    /// An origin that may call. Repeats.
+    #[arg(long)]
+    allow_origin: Vec<String>,
+    /// The path of the health page.
+    #[arg(long)]
+    health: Option<String>,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = Arguments::parse();
+    let rpc = service::router(arguments.limits()).build()?;
+    let http = rpc.http_with(arguments.http());
+    let server = Server::bind(&arguments.listen).settings(arguments.server()).serve(http).await?;
+    println!("listening on http://{}", server.local_addr());
+    server::shutdown_signal().await?;
+    server.stop().await;
+    Ok(())
+}
+
+impl Arguments {
+    fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        limits.batch_requests = self.max_batch.unwrap_or(limits.batch_requests);
+        limits
+    }
+
+    fn http(&self) -> http::Settings {
+        let mut settings = http::Settings { paths: vec!["/".to_owned()], ..Default::default() };
+        settings.max_body = self.max_body.unwrap_or(settings.max_body);
+        settings.body_timeout =
+            self.body_timeout_ms.map_or(settings.body_timeout, Duration::from_millis);
+        settings.allow_origins.clone_from(&self.allow_origin);
+        settings.cors_origins.clone_from(&self.cors_origin);
+        self.allow_host.iter().for_each(|host| settings.hosts.allow(host));
+        self.bearer.iter().for_each(|token| settings.bearer.allow(token.as_str()));
+        settings
+    }
+
+    fn server(&self) -> server::Settings {
+        let health = self.health.as_ref().map(|path| Health {
+            path: path.clone(),
+            service: "spec_server".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        });
+        server::Settings { health, ..Default::default() }
+    }
+}

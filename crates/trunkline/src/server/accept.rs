@@ -1,0 +1,83 @@
+//! Taking connections in.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+use tower::Service;
+
+use super::connection::{self, Shared};
+use super::status::Phase;
+
+/// How long to wait when the system has no file descriptor or memory for a connection.
+const EXHAUSTED: Duration = Duration::from_millis(100);
+
+/// Accepts until the server has drained. Connections that come in the meantime are told that it
+/// is stopping, which is more than a refused connection says.
+pub(super) async fn run<S, B>(
+    listener: TcpListener,
+    service: S,
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
+        + Clone
+        + Send
+        + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let limit = Arc::new(Semaphore::new(shared.settings.connections.min(Semaphore::MAX_PERMITS)));
+    loop {
+        let permit = tokio::select! {
+            // The semaphore is never closed.
+            permit = Arc::clone(&limit).acquire_owned() => permit,
+            () = shared.counts.reached(Phase::Stopped) => return,
+        };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shared.counts.reached(Phase::Stopped) => return,
+        };
+        let (socket, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) if is_of_one_connection(&error) => continue,
+            Err(error) => {
+                tracing::warn!(%error, "no connection can be accepted now");
+                tokio::time::sleep(EXHAUSTED).await;
+                continue;
+            }
+        };
+        // Replies are written whole: waiting for more to send only delays them.
+        if let Err(error) = socket.set_nodelay(true) {
+            tracing::debug!(%peer, %error, "TCP_NODELAY cannot be set");
+        }
+        shared.counts.connection_opened();
+        let connection = connection::serve(socket, peer, service.clone(), Arc::clone(&shared));
+        let shared = Arc::clone(&shared);
+        tasks.spawn(async move {
+            connection.await;
+            shared.counts.connection_closed();
+            drop(permit);
+        });
+    }
+}
+
+/// Whether only the connection that was about to be accepted is lost.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+    )
+}

@@ -1,0 +1,197 @@
+//! The server as an object: bound, running, asked for its status, stopped.
+//!
+//! It sits on hyper directly: HTTP/1.1, and HTTP/2 by prior knowledge (h2c).
+
+mod accept;
+mod connection;
+mod executor;
+mod handle;
+mod health;
+mod settings;
+mod signal;
+mod status;
+mod stream;
+mod watch;
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower::Service;
+
+use crate::http::HttpService;
+use crate::router::{BuildError, Router};
+
+pub use handle::{Drained, ServerHandle};
+pub use settings::{Health, Settings};
+pub use signal::shutdown_signal;
+pub use status::{Phase, Status};
+
+use connection::Shared;
+use executor::Tracked;
+use status::Counts;
+
+/// A server that is about to run.
+///
+/// ```
+/// # use trunkline::{Router, Server};
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rpc = Router::new().method("ping", || "pong").build()?;
+/// let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
+/// println!("listening on http://{}", server.local_addr());
+/// assert!(server.stop().await.is_complete());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a server runs when `serve` is awaited"]
+pub struct Server {
+    address: String,
+    settings: Settings,
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address is not one, or another process has it, or this one may not.
+    #[error("cannot listen on {address}")]
+    Bind {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The handlers cannot be put together.
+    #[error("the handlers cannot be served")]
+    Build(#[from] BuildError),
+}
+
+impl Server {
+    /// A server for `address`, as `host:port`. Port 0 lets the system choose.
+    pub fn bind(address: impl ToString) -> Self {
+        Self { address: address.to_string(), settings: Settings::default() }
+    }
+
+    /// Replaces the settings.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Binds the address and answers calls: those of an [`Rpc`](crate::Rpc), or of an
+    /// [`HttpService`] with settings of its own.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
+    pub async fn serve(self, service: impl Into<HttpService>) -> Result<ServerHandle, ServeError> {
+        let mut service = service.into();
+        self.listen(|address| {
+            service.bind(address);
+            service
+        })
+        .await
+    }
+
+    /// Binds the address and answers HTTP requests with any tower service: an [`HttpService`] in
+    /// HTTP layers, an axum router.
+    ///
+    /// The address is not added to the hosts of services inside.
+    ///
+    /// # Errors
+    /// When the address cannot be bound.
+    pub async fn serve_http<S, B>(self, service: S) -> Result<ServerHandle, ServeError>
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.listen(|_| service).await
+    }
+
+    async fn listen<S, B>(
+        self,
+        service: impl FnOnce(SocketAddr) -> S,
+    ) -> Result<ServerHandle, ServeError>
+    where
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
+            + Clone
+            + Send
+            + 'static,
+        S::Future: Send,
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let Self { address, settings } = self;
+        let failed = |source| ServeError::Bind { address: address.clone(), source };
+        let listener = TcpListener::bind(&address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let tasks = TaskTracker::new();
+        let mut builder = Builder::new(Tracked(tasks.clone()));
+        // The watch of each connection times heads; hyper's own timer would allocate for each.
+        builder.http1().max_buf_size(connection::MAX_HEAD);
+        builder
+            .http2()
+            .max_concurrent_streams(settings.streams)
+            .max_header_list_size(MAX_HEAD_HTTP2);
+        let shared = Arc::new(Shared {
+            settings,
+            counts: Counts::new(),
+            builder,
+            drain: CancellationToken::new(),
+            cut: CancellationToken::new(),
+        });
+        let accepting = accept::run(listener, service(address), Arc::clone(&shared), tasks.clone());
+        tasks.spawn(accepting);
+        shared.counts.advance(Phase::Running);
+        tracing::info!(%address, "server is running");
+        Ok(ServerHandle { address, shared, tasks })
+    }
+}
+
+const MAX_HEAD_HTTP2: u32 = connection::MAX_HEAD as u32;
+
+/// A server in one call: a port and its handlers.
+#[derive(Debug, Default)]
+pub struct Config {
+    /// The port on 127.0.0.1; 0 lets the system choose.
+    pub port: u16,
+    /// The methods.
+    pub handlers: Router,
+}
+
+/// Starts a server on this machine's loopback address.
+///
+/// ```
+/// # use trunkline::{Router, server::{Config, create_server}};
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let handlers = Router::new().method("ping", || "pong");
+/// let server = create_server(Config { port: 0, handlers }).await?;
+/// assert_eq!(server.status().in_flight, 0);
+/// server.stop().await;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// When the handlers cannot be built or the port cannot be bound.
+pub async fn create_server(config: Config) -> Result<ServerHandle, ServeError> {
+    let rpc = config.handlers.build()?;
+    Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, config.port))).serve(rpc).await
+}

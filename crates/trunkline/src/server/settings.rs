@@ -1,0 +1,50 @@
+//! The settings of a server.
+
+use std::time::Duration;
+
+/// Settings of a [`Server`](super::Server): its connections and its end.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How many connections may be open. Default 10,000. More wait to be accepted.
+    pub connections: usize,
+    /// How long a request's head may take from its first byte. Default 10 s. Then the connection
+    /// is closed.
+    pub head_timeout: Duration,
+    /// How long a connection may be without a request. Default 75 s. Then it is closed.
+    pub idle_timeout: Duration,
+    /// How long a client may take no byte of a reply. Default 30 s. Then the connection is closed.
+    pub write_timeout: Duration,
+    /// How long the calls that run may go on when the server stops. Default 30 s. Then they are
+    /// cut off.
+    pub drain_timeout: Duration,
+    /// How many requests of one HTTP/2 connection may run. Default 128.
+    pub streams: u32,
+    /// What `GET /health` answers. Default: nothing is served there.
+    pub health: Option<Health>,
+}
+
+/// The health page: 200 while the server runs, 503 while it drains. It is open to all, whatever
+/// guards the calls.
+#[derive(Debug, Clone)]
+pub struct Health {
+    /// The path, `/health` as a rule.
+    pub path: String,
+    /// The name of the service.
+    pub service: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+            write_timeout: Duration::from_secs(30),
+            drain_timeout: Duration::from_secs(30),
+            streams: 128,
+            health: None,
+        }
+    }
+}

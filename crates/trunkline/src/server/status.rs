@@ -1,0 +1,112 @@
+//! What a server says of itself.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+/// The life of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Its socket is bound.
+    Starting,
+    /// It answers.
+    Running,
+    /// It takes no further requests and finishes those that run.
+    Draining,
+    /// It has ended.
+    Stopped,
+}
+
+/// The state of a server at one time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Status {
+    /// Where in its life it is.
+    pub phase: Phase,
+    /// How long it has been running.
+    pub uptime: Duration,
+    /// Open connections.
+    pub connections: usize,
+    /// Requests that are being answered.
+    pub in_flight: usize,
+    /// Connections accepted since the start.
+    pub total_connections: u64,
+    /// Requests taken since the start, without those of the health page.
+    pub total_requests: u64,
+}
+
+/// What the connections of a server count together.
+#[derive(Debug)]
+pub(super) struct Counts {
+    started: Instant,
+    phase: watch::Sender<Phase>,
+    connections: AtomicUsize,
+    in_flight: AtomicUsize,
+    total_connections: AtomicU64,
+    total_requests: AtomicU64,
+}
+
+impl Counts {
+    pub(super) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            phase: watch::Sender::new(Phase::Starting),
+            connections: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            total_connections: AtomicU64::new(0),
+            total_requests: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        *self.phase.borrow()
+    }
+
+    /// Goes on to `phase`; never back.
+    pub(super) fn advance(&self, phase: Phase) {
+        self.phase.send_if_modified(|current| {
+            let later = phase > *current;
+            *current = phase.max(*current);
+            later
+        });
+    }
+
+    pub(super) async fn reached(&self, phase: Phase) {
+        // The sender lives in `self`, so the wait cannot fail.
+        let _ = self.phase.subscribe().wait_for(|current| *current >= phase).await;
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn connection_opened(&self) {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        self.total_connections.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn connection_closed(&self) {
+        self.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn request_begun(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.total_requests.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn request_ended(&self) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn read(&self) -> Status {
+        Status {
+            phase: self.phase(),
+            uptime: self.started.elapsed(),
+            connections: self.connections.load(Ordering::Relaxed),
+            in_flight: self.in_flight(),
+            total_connections: self.total_connections.load(Ordering::Relaxed),
+            total_requests: self.total_requests.load(Ordering::Relaxed),
+        }
+    }
+}

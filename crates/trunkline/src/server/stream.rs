@@ -1,0 +1,118 @@
+//! A connection's socket: it tells the watch what happens, and ends without losing a reply.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Sleep;
+
+use super::watch::{Wait, Watch};
+
+/// How long a closing connection takes in what the client still sends.
+const LINGER: Duration = Duration::from_secs(1);
+
+pub(super) struct Stream {
+    socket: TcpStream,
+    watch: Arc<Watch>,
+    /// HTTP/2 frames come at any time, and are no heads.
+    http2: Option<bool>,
+    linger: Option<Pin<Box<Sleep>>>,
+}
+
+impl Stream {
+    pub(super) fn new(socket: TcpStream, watch: Arc<Watch>) -> Self {
+        Self { socket, watch, http2: None, linger: None }
+    }
+
+    fn received(&mut self, bytes: &[u8]) {
+        let http2 = *self.http2.get_or_insert_with(|| bytes.starts_with(b"PRI "));
+        if !http2 && self.watch.wait() == Wait::Idle {
+            self.watch.set(Wait::Head);
+        }
+    }
+
+    fn sent(&self) {
+        if self.watch.wait() == Wait::Write {
+            self.watch.set(Wait::Write);
+        }
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.socket).poll_read(cx, buffer))?;
+        let received = &buffer.filled()[before..];
+        if !received.is_empty() {
+            self.received(received);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let count = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes))?;
+        self.sent();
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
+        if self.watch.wait() == Wait::Write {
+            self.watch.set(Wait::Idle);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Closes our half, then takes in what the client may still be sending: a socket that is closed
+    /// with bytes unread resets the connection, and the client may lose the reply.
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.linger.is_none() {
+            ready!(Pin::new(&mut self.socket).poll_shutdown(cx))?;
+            if !self.watch.is_cut_short() {
+                return Poll::Ready(Ok(()));
+            }
+            self.linger = Some(Box::pin(tokio::time::sleep(LINGER)));
+        }
+        let mut buffer = [0; 4096];
+        loop {
+            if let Some(linger) = &mut self.linger
+                && linger.as_mut().poll(cx).is_ready()
+            {
+                return Poll::Ready(Ok(()));
+            }
+            let mut read = ReadBuf::new(&mut buffer);
+            match ready!(Pin::new(&mut self.socket).poll_read(cx, &mut read)) {
+                Ok(()) if !read.filled().is_empty() => {}
+                _ => return Poll::Ready(Ok(())),
+            }
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let count = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, buffers))?;
+        self.sent();
+        Poll::Ready(Ok(count))
+    }
+}

@@ -1,0 +1,99 @@
+//! What a connection waits for and since when, so that one coarse timer can watch it.
+//!
+//! A timer armed for each request costs more than the request's own bookkeeping. Here a request
+//! writes down a time; the connection's one timer looks at it when it fires, and sleeps for what
+//! is left.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::settings::Settings;
+
+/// What a connection waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// The next request.
+    Idle = 0,
+    /// The rest of a request's head.
+    Head = 1,
+    /// Nothing that the connection itself limits: body and call have timers of their own.
+    Call = 2,
+    /// The client, to take the reply.
+    Write = 3,
+}
+
+/// Written by the connection's stream and its requests, read by its timer.
+#[derive(Debug)]
+pub(super) struct Watch {
+    opened: Instant,
+    /// Milliseconds since `opened`, and the wait in the two lowest bits.
+    state: AtomicU64,
+    /// Requests that run; HTTP/2 has several.
+    running: AtomicUsize,
+    /// Whether the last reply was sent while the client may still be sending.
+    cut_short: AtomicBool,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        Self {
+            opened: Instant::now(),
+            state: AtomicU64::new(Wait::Idle as u64),
+            running: AtomicUsize::new(0),
+            cut_short: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn set(&self, wait: Wait) {
+        let millis = self.opened.elapsed().as_millis() as u64;
+        self.state.store(millis << 2 | wait as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn wait(&self) -> Wait {
+        match self.state.load(Ordering::Relaxed) & 3 {
+            0 => Wait::Idle,
+            1 => Wait::Head,
+            2 => Wait::Call,
+            _ => Wait::Write,
+        }
+    }
+
+    pub(super) fn request_begun(&self) {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        self.set(Wait::Call);
+    }
+
+    pub(super) fn request_ended(&self) {
+        if self.running.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.set(Wait::Write);
+        }
+    }
+
+    /// A reply ends the connection before the client has sent all of its request.
+    pub(super) fn cut_short(&self) {
+        self.cut_short.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.cut_short.load(Ordering::Relaxed)
+    }
+
+    /// How long the timer may sleep, or what has lasted too long.
+    pub(super) fn left(&self, settings: &Settings) -> Result<Duration, Wait> {
+        let wait = self.wait();
+        let allowed = match wait {
+            Wait::Idle => settings.idle_timeout,
+            Wait::Head => settings.head_timeout,
+            Wait::Write => settings.write_timeout,
+            // The shortest of the others may begin right after this look.
+            Wait::Call => return Ok(settings.head_timeout.min(settings.write_timeout)),
+        };
+        let since = Duration::from_millis(self.state.load(Ordering::Relaxed) >> 2);
+        let left = allowed.saturating_sub(self.opened.elapsed().saturating_sub(since));
+        if left.is_zero() {
+            return Err(wait);
+        }
+        // A shorter wait may begin while the timer sleeps for a longer one.
+        Ok(left.min(settings.head_timeout).max(Duration::from_millis(1)))
+    }
+}
