@@ -7,10 +7,7 @@ impl ::trunkline::RpcError for FindError {
                 struct Data<T0> {
                     table: T0,
                 }
-                ::trunkline::ErrorObject::new(
-                        10,
-                        ::std::string::ToString::to_string(&self),
-                    )
+                ::trunkline::ErrorObject::new(10, ::std::format!("{self}"))
                     .with_data(&Data { table })
             }
             Self::Database(..) => ::trunkline::ErrorObject::internal(&self),

@@ -9,24 +9,15 @@ impl ::trunkline::RpcError for MathError {
                     value: T0,
                     limit: T1,
                 }
-                ::trunkline::ErrorObject::new(
-                        2,
-                        ::std::string::ToString::to_string(&self),
-                    )
+                ::trunkline::ErrorObject::new(2, ::std::format!("{self}"))
                     .with_data(&Data { value, limit })
             }
             Self::Parse(field0) => {
-                ::trunkline::ErrorObject::new(
-                        3,
-                        ::std::string::ToString::to_string(&self),
-                    )
+                ::trunkline::ErrorObject::new(3, ::std::format!("{self}"))
                     .with_data(field0)
             }
             Self::Pair(field0, field1) => {
-                ::trunkline::ErrorObject::new(
-                        -32001,
-                        ::std::string::ToString::to_string(&self),
-                    )
+                ::trunkline::ErrorObject::new(-32001, ::std::format!("{self}"))
                     .with_data(&(field0, field1))
             }
             Self::Store(..) => ::trunkline::ErrorObject::internal(&self),

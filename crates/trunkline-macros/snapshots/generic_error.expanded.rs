@@ -18,10 +18,7 @@ where
                     other: T1,
                     place: T2,
                 }
-                ::trunkline::ErrorObject::new(
-                        7,
-                        ::std::string::ToString::to_string(&self),
-                    )
+                ::trunkline::ErrorObject::new(7, ::std::format!("{self}"))
                     .with_data(&Data { key, other, place })
             }
         }

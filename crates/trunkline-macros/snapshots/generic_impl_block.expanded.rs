@@ -1,3 +1,4 @@
+#[allow(clippy::needless_pass_by_value, reason = "params are owned")]
 impl<D, S> Search<D, S>
 where
     D: Database,
@@ -34,7 +35,11 @@ where
                             ::trunkline::Params(params): ::trunkline::Params<FindParams>|
                         {
                             let service = ::std::sync::Arc::clone(&service);
-                            async move { Self::find(&service, params.query).await }
+                            async move {
+                                ::trunkline::IntoOutcome::into_outcome(
+                                    Self::find(&service, params.query).await,
+                                )
+                            }
                         },
                     ),
                 )

@@ -1,3 +1,4 @@
+#[allow(clippy::needless_pass_by_value, reason = "params are owned")]
 impl Calculator {
     /// Adds two numbers.
     ///
@@ -48,8 +49,10 @@ impl Calculator {
                             {
                                 let service = ::std::sync::Arc::clone(&service);
                                 async move {
-                                    ::trunkline::Json(
-                                        Self::add(&service, params.a, params.b).await,
+                                    ::trunkline::IntoOutcome::into_outcome(
+                                        ::trunkline::Json(
+                                            Self::add(&service, params.a, params.b).await,
+                                        ),
                                     )
                                 }
                             },
@@ -79,7 +82,11 @@ impl Calculator {
                             ::trunkline::Params(
                                 params,
                             ): ::trunkline::Params<DivideParams>|
-                        { Self::divide(&service, params.dividend, params.divisor) },
+                        {
+                            ::trunkline::IntoOutcome::into_outcome(
+                                Self::divide(&service, params.dividend, params.divisor),
+                            )
+                        },
                     ),
                 )
         };
@@ -98,7 +105,11 @@ impl Calculator {
                             ::trunkline::Params(
                                 params,
                             ): ::trunkline::Params<FactorParams>|
-                        { ::trunkline::Json(Self::factor(&service, params.number)) }),
+                        {
+                            ::trunkline::IntoOutcome::into_outcome(
+                                ::trunkline::Json(Self::factor(&service, params.number)),
+                            )
+                        }),
                     ),
                 )
         };
@@ -129,7 +140,9 @@ impl Calculator {
                         move |peer: Peer| {
                             let service = ::std::sync::Arc::clone(&service);
                             async move {
-                                ::trunkline::Json(Self::dump(&service, peer).await)
+                                ::trunkline::IntoOutcome::into_outcome(
+                                    ::trunkline::Json(Self::dump(&service, peer).await),
+                                )
                             }
                         },
                     ),

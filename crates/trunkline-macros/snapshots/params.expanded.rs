@@ -1,3 +1,4 @@
+#[allow(clippy::needless_pass_by_value, reason = "params are owned")]
 impl Mail {
     fn send(
         &self,
@@ -17,6 +18,8 @@ impl Mail {
     pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
     where
         S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
+        State<Outbox>: ::trunkline::FromCall<S>,
+        Peer: ::trunkline::FromCall<S>,
     {
         let service = ::std::sync::Arc::new(self);
         let router = ::trunkline::Router::new();

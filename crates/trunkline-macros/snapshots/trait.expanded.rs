@@ -56,8 +56,10 @@ pub trait Math: Display {
                             {
                                 let service = ::std::sync::Arc::clone(&service);
                                 async move {
-                                    Self::divide(&service, params.dividend, params.divisor)
-                                        .await
+                                    ::trunkline::IntoOutcome::into_outcome(
+                                        Self::divide(&service, params.dividend, params.divisor)
+                                            .await,
+                                    )
                                 }
                             },
                         )
@@ -82,7 +84,9 @@ pub trait Math: Display {
                         {
                             let service = ::std::sync::Arc::clone(&service);
                             async move {
-                                ::trunkline::Json(Self::sum(&service, params.numbers).await)
+                                ::trunkline::IntoOutcome::into_outcome(
+                                    ::trunkline::Json(Self::sum(&service, params.numbers).await),
+                                )
                             }
                         },
                     ),
@@ -117,7 +121,11 @@ pub trait Math: Display {
                 .operation(
                     ::trunkline::Operation::new(
                         "math.version",
-                        move || { ::trunkline::Json(Self::version(&service)) },
+                        move || {
+                            ::trunkline::IntoOutcome::into_outcome(
+                                ::trunkline::Json(Self::version(&service)),
+                            )
+                        },
                     ),
                 )
         };

@@ -73,7 +73,7 @@ fn encoding(variant: &Variant) -> TokenStream {
     let code = Literal::i64_unsuffixed(code.value);
     let message = match variant.message.as_ref().and_then(Message::fixed) {
         Some(text) => quote!(#text),
-        None => quote!(::std::string::ToString::to_string(&self)),
+        None => quote!(::std::format!("{self}")),
     };
     let object = quote!(::trunkline::ErrorObject::new(#code, #message));
     let bindings: Vec<_> = bindings(variant).collect();

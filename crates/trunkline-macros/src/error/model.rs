@@ -1,7 +1,7 @@
 use std::{collections::HashMap, ops::RangeInclusive};
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{ToTokens, format_ident, quote};
+use quote::{format_ident, quote};
 use syn::{Attribute, Data, DeriveInput, Fields, Generics, Type, ext::IdentExt};
 
 use super::{
@@ -23,6 +23,7 @@ pub(super) struct ErrorType {
 }
 
 pub(super) struct Variant {
+    pub(super) ident: Ident,
     /// `Self::OutOfRange`, or `Self` for a struct.
     pub(super) path: TokenStream,
     pub(super) style: Style,
@@ -131,6 +132,7 @@ impl Variant {
         let reply = Reply::of(ident, helpers.code, helpers.internal);
         let (reply, message) = join(reply, message)?;
         Ok(Self {
+            ident: ident.clone(),
             path,
             style: match fields {
                 Fields::Named(_) => Style::Named,
@@ -201,8 +203,7 @@ fn check_codes(variants: &[Variant], diagnostics: &mut Diagnostics) {
         let Reply::Code(code) = &variant.reply else {
             continue;
         };
-        if let Some(taken) = first.insert(code.value, &variant.path) {
-            let taken = taken.to_token_stream().to_string().replace(' ', "");
+        if let Some(taken) = first.insert(code.value, &variant.ident) {
             diagnostics.at(
                 &code.literal,
                 format_args!("`{}` is already the code of `{taken}`", code.value),
@@ -217,7 +218,7 @@ fn check_messages(variants: &[Variant], diagnostics: &mut Diagnostics) {
     }
     for variant in variants.iter().filter(|variant| variant.message.is_none()) {
         diagnostics.at(
-            &variant.path,
+            &variant.ident,
             "`message` is missing: either every variant has one, or none has and your `Display` \
              supplies them",
         );

@@ -14,6 +14,9 @@ pub(super) fn impl_block(block: &mut ItemImpl) {
             strip(&mut function.attrs, &mut function.sig);
         }
     }
+    block.attrs.push(parse_quote! {
+        #[allow(clippy::needless_pass_by_value, reason = "params are owned")]
+    });
 }
 
 pub(super) fn trait_definition(definition: &mut ItemTrait) {

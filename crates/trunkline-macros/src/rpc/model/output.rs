@@ -5,7 +5,7 @@ use crate::tokens::{ends_with, find_short_borrow};
 /// What a method returns, as far as its signature shows.
 pub(crate) enum Output {
     Unit,
-    Result,
+    Result(Box<Type>),
     Value(Box<Type>),
 }
 
@@ -29,7 +29,7 @@ impl Output {
             ));
         }
         Ok(match ends_with(ty, "Result") {
-            true => Self::Result,
+            true => Self::Result(ty.clone()),
             false => Self::Value(ty.clone()),
         })
     }

@@ -18,6 +18,7 @@ pub(super) fn into_rpc(service: &Service) -> TokenStream {
     let docs = docs(service);
     let state = state_ident(service);
     let self_bound = self_bound(service.subject);
+    let extractor_bounds = extractor_bounds(service, &state);
     let body = body(service);
     quote! {
         #[doc = #docs]
@@ -28,6 +29,7 @@ pub(super) fn into_rpc(service: &Service) -> TokenStream {
                 + ::core::marker::Send
                 + ::core::marker::Sync
                 + 'static,
+            #extractor_bounds
         {
             #body
         }
@@ -56,6 +58,18 @@ fn self_bound(subject: Subject) -> TokenStream {
         Subject::GenericType => quote!(Self: #shared,),
         Subject::Implementor => quote!(Self: ::core::marker::Sized + #shared,),
     }
+}
+
+/// An extractor may want a certain state, so `into_rpc` is for the states that all can do with.
+fn extractor_bounds(service: &Service, state: &Ident) -> TokenStream {
+    // A bound cannot have a `cfg`, and a type that is not there cannot be bound.
+    let methods = service.methods.iter().filter(|method| method.cfgs.is_empty());
+    let types =
+        methods.flat_map(|method| &method.arguments).filter_map(|argument| match argument {
+            Argument::Extractor { ty, .. } => Some(ty),
+            Argument::Param(_) => None,
+        });
+    quote!(#(#types: ::trunkline::FromCall<#state>,)*)
 }
 
 fn body(service: &Service) -> TokenStream {
@@ -145,7 +159,13 @@ fn inputs(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
 /// Calls the method, by a path that no method of `Arc` hides, and makes an outcome of its value.
 fn outcome(method: &Method) -> TokenStream {
     let Locals { service, params, .. } = Locals::new();
-    let ident = &method.ident;
+    // The span is where the compiler says what is wrong with the type.
+    let span = match &method.output {
+        Output::Unit => method.ident.span(),
+        Output::Result(ty) | Output::Value(ty) => ty.span(),
+    };
+    let mut ident = method.ident.clone();
+    ident.set_span(span);
     let arguments = method.arguments.iter().map(|argument| match argument {
         Argument::Param(param) => {
             let field = &param.ident;
@@ -153,14 +173,18 @@ fn outcome(method: &Method) -> TokenStream {
         }
         Argument::Extractor { ident, .. } => quote!(#ident),
     });
-    let wait = (method.execution == Execution::Async).then(|| quote!(.await));
-    let value = quote!(Self::#ident(&#service, #(#arguments),*) #wait);
+    let wait = (method.execution == Execution::Async).then(|| quote_spanned!(span=> .await));
+    let value = quote_spanned!(span=> Self::#ident(&#service, #(#arguments),*) #wait);
     match &method.output {
         Output::Unit => quote! {
             #value;
             ::trunkline::Json(())
         },
-        Output::Result => value,
-        Output::Value(ty) => quote_spanned!(ty.span()=> ::trunkline::Json(#value)),
+        Output::Result(_) => quote_spanned! {span=>
+            ::trunkline::IntoOutcome::into_outcome(#value)
+        },
+        Output::Value(_) => quote_spanned! {span=>
+            ::trunkline::IntoOutcome::into_outcome(::trunkline::Json(#value))
+        },
     }
 }
