@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::task::yield_now;
 use trunkline::{Call, CallId, ErrorObject, FromCall, Router, Rpc, RpcError, code, rpc};
 
 /// Calls `method` and compares its result, or the code of its error.
@@ -27,7 +28,7 @@ const REFUSED: Result<Value, i64> = Err(code::INVALID_PARAMS);
 const UNKNOWN: Result<Value, i64> = Err(code::METHOD_NOT_FOUND);
 
 fn built(router: Router) -> Rpc {
-    router.build().unwrap()
+    router.build().expect("no name twice")
 }
 
 #[derive(Debug, RpcError)]
@@ -56,6 +57,7 @@ impl Calculator {
         dividend: f64,
         #[param(default = f64::from(2_u8))] divisor: f64,
     ) -> Result<f64, MathError> {
+        yield_now().await;
         if divisor == 0.0 {
             return Err(MathError::DivisionByZero);
         }
@@ -63,6 +65,7 @@ impl Calculator {
     }
 
     async fn sum(&self, start: i64, #[param(variadic)] numbers: Vec<i64>) -> i64 {
+        yield_now().await;
         start + numbers.iter().sum::<i64>()
     }
 
@@ -78,6 +81,7 @@ impl Calculator {
 
     #[notification]
     async fn clear(&self) {
+        yield_now().await;
         self.cleared.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -200,7 +204,6 @@ struct Mail;
 impl Mail {
     fn send(
         &self,
-        #[extract] Caller(name): Caller,
         #[param(name = "from")] service: String,
         r#type: Option<SendParams>,
         #[param(default = default_router())] mut router: u8,
@@ -209,7 +212,11 @@ impl Mail {
         router += 1;
         let size = r#type.map(|params| params.size);
         let called = params.0.is_some();
-        format!("{name} {service} {size:?} {router} {called}")
+        format!("{service} {size:?} {router} {called}")
+    }
+
+    fn whoami(&self, #[extract] Caller(name): Caller, #[extract] Caller(again): Caller) -> String {
+        name + &again
     }
 
     fn clone(&self, from: String) -> String {
@@ -221,6 +228,7 @@ impl Mail {
     }
 
     async fn unit(&self) -> Result<(), ErrorObject> {
+        yield_now().await;
         Ok(())
     }
 
@@ -237,10 +245,12 @@ fn default_router() -> u8 {
 async fn names_are_free() {
     let rpc = built(Mail.into_rpc());
     let full = json!({"from": "ada", "type": {"size": 3}, "router": 8});
-    check(&rpc, "send", full, Ok(json!("send ada Some(3) 9 true"))).await;
-    check(&rpc, "send", json!(["ada"]), Ok(json!("send ada None 2 true"))).await;
-    check(&rpc, "send", json!(["ada", null, 4]), Ok(json!("send ada None 5 true"))).await;
+    check(&rpc, "send", full, Ok(json!("ada Some(3) 9 true"))).await;
+    check(&rpc, "send", json!(["ada"]), Ok(json!("ada None 2 true"))).await;
+    check(&rpc, "send", json!(["ada", null, 4]), Ok(json!("ada None 5 true"))).await;
     check(&rpc, "send", json!({"service": "ada"}), REFUSED).await;
+    check(&rpc, "whoami", json!([]), Ok(json!("whoamiwhoami"))).await;
+    check(&rpc, "whoami", json!([1]), REFUSED).await;
     check(&rpc, "clone", json!(["git"]), Ok(json!("git"))).await;
     check(&rpc, "loop", json!([1, 2]), Ok(json!(2))).await;
     check(&rpc, "loop", json!({"in": [1]}), Ok(json!(1))).await;
@@ -269,6 +279,7 @@ struct Search<S> {
 #[rpc(namespace = "search")]
 impl<S: Database> Search<S> {
     async fn find(&self, query: String) -> Vec<String> {
+        yield_now().await;
         self.database.rows(&query)
     }
 }
@@ -321,7 +332,7 @@ impl Shop for Corner {
             _ => return Err(ErrorObject::new(4, "out of stock")),
         };
         // A future that is suspended holds its arguments.
-        tokio::task::yield_now().await;
+        yield_now().await;
         Ok(price * count - self.discount("").await)
     }
 
