@@ -122,7 +122,7 @@ pub(crate) fn describe_table(
             reason: format!("at most {MAX_SAMPLE_ROWS} rows are shown, not {sample_rows}"),
         });
     }
-    let table = Table::find(session, &request.table_name)?;
+    let table = session.table(&request.table_name)?;
     let sample = match sample_rows {
         0 => None,
         rows => Some(sample(session, &table, rows)?),
@@ -136,7 +136,7 @@ pub(crate) fn describe_table(
         ddl: ddl(session, &table.name)?,
         columns: columns(&table),
         kind: table.kind,
-        name: table.name,
+        name: table.name.clone(),
         sample,
     })
 }

@@ -33,6 +33,7 @@ mod error;
 mod file;
 mod identifier;
 mod list_tables;
+mod operations;
 mod query_records;
 mod raw_query;
 mod readers;
@@ -52,6 +53,7 @@ pub use describe_table::{
 pub use error::{Details, Error, ErrorClass, OpenError};
 pub use file::create_empty;
 pub use list_tables::{ListTables, TableList, TableSummary};
+pub use operations::operations;
 pub use query_records::{OrderBy, OrderTerm, QueryRecords};
 pub use raw_query::{Params, RawQuery};
 pub use rowset::{ResultColumn, Rowset, TruncatedBy};

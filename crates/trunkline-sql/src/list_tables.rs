@@ -66,9 +66,11 @@ pub(crate) fn list_tables(
     };
 
     let found = session.rows(
-        "SELECT name, type, ncol, wr FROM pragma_table_list \
-         WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
-         AND name > ?1 AND name LIKE ?2 AND type LIKE ?3 ORDER BY name",
+        "SELECT list.name, list.type, \
+         CASE list.type WHEN 'virtual' THEN (SELECT count(*) FROM pragma_table_info(list.name)) \
+         ELSE list.ncol END, list.wr FROM pragma_table_list AS list \
+         WHERE schema = 'main' AND list.type <> 'shadow' AND list.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
+         AND list.name > ?1 AND list.name LIKE ?2 AND list.type LIKE ?3 ORDER BY list.name",
         &[&after, pattern, kind],
         |row| {
             let kind = TableKind::from_sqlite(&row.get::<_, String>(1)?);

@@ -1,11 +1,13 @@
 //! One connection as the operations see it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement};
 
 use crate::error::Error;
+use crate::schema::Table;
 use crate::security::prepare_single;
 use crate::settings::Settings;
 
@@ -15,11 +17,29 @@ pub(crate) struct Session<'c> {
     connection: &'c Connection,
     settings: &'c Settings,
     statements: StatementCache<'c>,
+    tables: TableCache,
+}
+
+/// Tables that were looked up, by the name that was asked for, as of one version of the schema.
+#[derive(Default)]
+struct TableCache {
+    schema_version: i64,
+    tables: HashMap<String, Arc<Table>>,
+}
+
+impl TableCache {
+    /// Names are in the case that callers wrote, so there may be many for one table.
+    const CAPACITY: usize = 256;
 }
 
 impl<'c> Session<'c> {
     pub(crate) fn new(connection: &'c Connection, settings: &'c Settings) -> Self {
-        Self { connection, settings, statements: StatementCache::new(settings.statement_cache) }
+        Self {
+            connection,
+            settings,
+            statements: StatementCache::new(settings.statement_cache),
+            tables: TableCache::default(),
+        }
     }
 
     pub(crate) fn settings(&self) -> &'c Settings {
@@ -40,6 +60,24 @@ impl<'c> Session<'c> {
         statement.clear_bindings();
         self.statements.put(sql, statement);
         outcome
+    }
+
+    /// A table or view, looked up again only after the schema has changed.
+    pub(crate) fn table(&mut self, name: &str) -> Result<Arc<Table>, Error> {
+        let versions = self.rows("PRAGMA schema_version", &[], |row| row.get(0))?;
+        let schema_version = versions.first().copied().unwrap_or_default();
+        if self.tables.schema_version != schema_version {
+            self.tables = TableCache { schema_version, ..TableCache::default() };
+        }
+        if let Some(table) = self.tables.tables.get(name) {
+            return Ok(Arc::clone(table));
+        }
+        let table = Arc::new(Table::find(self, name)?);
+        if self.tables.tables.len() >= TableCache::CAPACITY {
+            self.tables.tables.clear();
+        }
+        self.tables.tables.insert(name.to_owned(), Arc::clone(&table));
+        Ok(table)
     }
 
     /// All rows of one of this crate's own queries.

@@ -15,12 +15,18 @@ impl From<rusqlite::Error> for Error {
         };
         let message = message.unwrap_or_else(|| "no message".to_owned());
         match code {
+            // The authorizer's refusal of a function is an ordinary error.
+            ErrorCode::Unknown if message.starts_with("not authorized") => {
+                Self::Forbidden { reason: message }
+            }
             // SQLITE_ERROR, which rusqlite calls unknown: the SQL is wrong.
             ErrorCode::Unknown if is_limit(&message) => Self::OverLimit { message },
             ErrorCode::Unknown | ErrorCode::TypeMismatch | ErrorCode::ConstraintViolation => {
                 Self::Sql { message, offset }
             }
-            ErrorCode::AuthorizationForStatementDenied => Self::Forbidden { reason: message },
+            ErrorCode::AuthorizationForStatementDenied => Self::Forbidden {
+                reason: "it does something else than reading tables or describing them".to_owned(),
+            },
             ErrorCode::ReadOnly => {
                 Self::Forbidden { reason: "the database is served read-only".to_owned() }
             }

@@ -61,7 +61,7 @@ pub(crate) fn query_records(
     request: &QueryRecords,
 ) -> Result<Rowset, Error> {
     let started = Instant::now();
-    let table = Table::find(session, &request.table_name)?;
+    let table = session.table(&request.table_name)?;
     let columns = columns(&table, request.columns.as_deref())?;
     let filter = condition::all(&table, request.filters.as_ref())?;
     let order = order::by(&table, request.order_by.as_ref())?;

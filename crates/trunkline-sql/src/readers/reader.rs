@@ -3,6 +3,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
+use rusqlite::ErrorCode;
+
 use super::Seat;
 use super::stop::Stop;
 use super::task::Task;
@@ -42,9 +44,24 @@ fn serve(file: &DatabaseFile, settings: &Settings, jobs: &Receiver<Job>) {
     while let Some(job) = carried.take().or_else(|| jobs.recv().ok()) {
         match file.connect(settings) {
             Ok(link) => carried = serve_with(&link, settings, job, jobs),
-            Err(error) => job.fail(Error::Unavailable(error)),
+            Err(error) => job.fail(unavailable(error)),
         }
     }
+}
+
+/// Opening reads the schema, so what can stop a query can stop it as well.
+fn unavailable(error: OpenError) -> Error {
+    match error {
+        OpenError::Sqlite { source, .. } if is_passing(&source) => source.into(),
+        other => Error::Unavailable(other),
+    }
+}
+
+fn is_passing(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OutOfMemory)
+    )
 }
 
 /// Runs jobs until a fresh connection is needed, and returns the job that needs it, if any.

@@ -15,9 +15,9 @@ use tempfile::NamedTempFile;
 pub struct Scale(f64);
 
 impl Scale {
-    /// 43,000 rows, 6 MB.
-    pub const SMALL: Self = Self(0.005);
-    /// 8,700 rows, 1 MB.
+    /// 86,800 rows, 15 MB.
+    pub const SMALL: Self = Self(0.01);
+    /// 8,595 rows, 1.5 MB.
     pub const TINY: Self = Self(0.001);
 }
 

@@ -1,1 +1,169 @@
+//! Serving changes no byte of the file, and creates none beside it.
 
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection;
+use trunkline_sql::{Database, OpenError, Settings, create_empty};
+
+use crate::fixture::{create, files, never, request, runtime};
+
+const COUNT: &str = "SELECT count(*) FROM t";
+
+fn count(database: &Database) -> String {
+    let query = request(serde_json::json!({ "query": COUNT }));
+    let rowset = runtime().block_on(database.execute_raw_query(query, &never()));
+    rowset.unwrap().rows.get().to_owned()
+}
+
+fn open(path: &Path) -> Database {
+    Database::open(path, Settings::default()).unwrap()
+}
+
+#[test]
+fn whatever_the_journal_mode() {
+    for mode in ["DELETE", "TRUNCATE", "PERSIST", "WAL"] {
+        for read_only_folder in [false, true] {
+            // These characters mean something in an URI.
+            let folder = tempfile::Builder::new().prefix("a?b#c%20 ä").tempdir().unwrap();
+            let path = folder.path().join("file:x?mode=memory.db");
+            create(
+                &path,
+                &format!(
+                    "PRAGMA journal_mode = {mode}; CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)"
+                ),
+            );
+            let before = files(folder.path());
+            set_read_only(folder.path(), read_only_folder);
+
+            let database = open(&path);
+            assert_eq!(count(&database), "[[2]]", "{mode}");
+            let during = files(folder.path());
+            drop(database);
+            set_read_only(folder.path(), false);
+
+            assert!(during == before, "{mode}: {:?} while open", during.keys());
+            assert!(files(folder.path()) == before, "{mode}: afterwards");
+        }
+    }
+}
+
+fn set_read_only(folder: &Path, read_only: bool) {
+    let mut permissions = fs::metadata(folder).unwrap().permissions();
+    permissions.set_readonly(read_only);
+    fs::set_permissions(folder, permissions).unwrap();
+}
+
+#[test]
+fn a_writer_of_a_closed_wal_database_is_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wal.db");
+    create(&path, "PRAGMA journal_mode = WAL; CREATE TABLE t(a); INSERT INTO t VALUES (1)");
+    let database = open(&path);
+    assert_eq!(count(&database), "[[1]]");
+
+    // The row is in the log only, and then, the writer gone, in the file only.
+    let writer = Connection::open(&path).unwrap();
+    writer.execute_batch("INSERT INTO t VALUES (2)").unwrap();
+    assert_eq!(count(&database), "[[2]]");
+    writer.execute_batch("INSERT INTO t VALUES (3)").unwrap();
+    assert_eq!(count(&database), "[[3]]");
+    writer.close().unwrap();
+    assert_eq!(count(&database), "[[3]]");
+
+    create(&path, "INSERT INTO t VALUES (4)");
+    assert_eq!(count(&database), "[[4]]");
+}
+
+#[test]
+fn no_answer_mixes_two_states_of_a_wal_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wal.db");
+    create(
+        &path,
+        "PRAGMA journal_mode = WAL; PRAGMA page_size = 512; CREATE TABLE t(a, b); \
+         WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
+         INSERT INTO t SELECT 0, hex(randomblob(60)) FROM n",
+    );
+    let database = open(&path);
+    let runtime = runtime();
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for state in 1..=30 {
+                create(&path, &format!("UPDATE t SET a = {state}"));
+            }
+        });
+        let mut answers = 0;
+        while !writer.is_finished() {
+            let query = request(serde_json::json!({
+                "query": "SELECT count(DISTINCT a), count(*) FROM t"
+            }));
+            let outcome = runtime.block_on(database.execute_raw_query(query, &never()));
+            match outcome {
+                Ok(rowset) => {
+                    assert_eq!(rowset.rows.get(), "[[1,3000]]");
+                    answers += 1;
+                }
+                Err(error) => {
+                    let kind = error.details().kind;
+                    assert!(matches!(kind, "changing" | "locked"), "{error:?}");
+                }
+            }
+        }
+        assert!(answers > 0);
+    });
+}
+
+#[test]
+fn what_cannot_be_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.db");
+    fs::write(&text, "this is not a database, but it is long enough to have a header").unwrap();
+    let missing = folder.path().join("missing.db");
+    let rows: [(&str, &Path, fn(&OpenError) -> bool); 3] = [
+        ("missing", &missing, |e| matches!(e, OpenError::Missing { .. })),
+        ("directory", folder.path(), |e| matches!(e, OpenError::NotAFile { .. })),
+        ("text", &text, |e| matches!(e, OpenError::NotADatabase { .. })),
+    ];
+    for (name, path, expected) in rows {
+        let error = Database::open(path, Settings::default()).unwrap_err();
+        assert!(expected(&error), "{name}: {error:?}");
+    }
+    assert!(!missing.exists());
+
+    let no_readers = Settings { readers: 0, ..Settings::default() };
+    let error = Database::open(&text, no_readers).unwrap_err();
+    assert!(matches!(error, OpenError::Setting { setting: "readers" }));
+}
+
+#[test]
+fn an_unfinished_transaction_needs_a_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
+    // A crash: the journal stays, and nobody holds a lock.
+    let writer = Connection::open(&path).unwrap();
+    writer
+        .execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE t SET a = randomblob(100000)")
+        .unwrap();
+    let crashed = folder.path().join("crashed.db");
+    fs::copy(&path, &crashed).unwrap();
+    fs::copy(folder.path().join("a.db-journal"), folder.path().join("crashed.db-journal")).unwrap();
+    let before = fs::read(&crashed).unwrap();
+    let error = Database::open(&crashed, Settings::default()).unwrap_err();
+    assert!(matches!(error, OpenError::NeedsRecovery { .. }), "{error:?}");
+    assert!(fs::read(&crashed).unwrap() == before);
+}
+
+#[test]
+fn an_empty_database_is_made_only_where_there_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new.db");
+    create_empty(&path).unwrap();
+    let database = open(&path);
+    let never = never();
+    let list = database.list_tables(request(serde_json::json!({})), &never);
+    assert!(runtime().block_on(list).unwrap().tables.is_empty());
+    let error = create_empty(&path).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);
+}

@@ -1,1 +1,148 @@
+//! What ends a query before its result: deadline, cancellation, a dropped future, no free reader.
 
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use trunkline_sql::{Database, Error, RawQuery, Rowset, Settings};
+
+use crate::fixture::{Fixture, kind, never};
+
+const ENDLESS: &str =
+    "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+/// One operation of SQLite's virtual machine, which nothing can interrupt: `instr` compares half of the
+/// text at each place of the other half.
+const ONE_LONG_STEP: &str = "SELECT instr(hex(zeroblob(240000)), hex(zeroblob(120000)) || '1')";
+
+fn one_reader(timeout: Duration) -> Fixture {
+    Fixture::with(Settings {
+        readers: 1,
+        queue: 1,
+        queue_wait: Duration::from_millis(100),
+        timeout,
+        ..Settings::default()
+    })
+}
+
+async fn run(database: &Database, sql: &str) -> Result<Rowset, Error> {
+    database.execute_raw_query(RawQuery::new(sql), &never()).await
+}
+
+/// Asks until the only reader is free again.
+async fn is_free_within(database: &Database, limit: Duration) -> bool {
+    let deadline = Instant::now() + limit;
+    while Instant::now() < deadline {
+        match run(database, "SELECT 1").await {
+            Err(Error::Busy) => {}
+            outcome => return outcome.is_ok(),
+        }
+    }
+    false
+}
+
+#[test]
+fn the_caller_may_shorten_the_deadline() {
+    let fixture = Fixture::new();
+    let mut query = RawQuery::new(ENDLESS);
+    query.timeout_ms = Some(50);
+    let started = Instant::now();
+    let outcome = fixture.raw(query);
+    assert!(started.elapsed() < Duration::from_secs(1));
+    let Err(Error::Timeout { limit }) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(limit, Duration::from_millis(50));
+}
+
+#[test]
+fn the_caller_may_not_lengthen_the_deadline() {
+    let fixture = one_reader(Duration::from_millis(50));
+    let mut query = RawQuery::new(ENDLESS);
+    query.timeout_ms = Some(60_000);
+    let started = Instant::now();
+    assert_eq!(kind(&fixture.raw(query)), "timeout");
+    assert!(started.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn a_cancelled_token_frees_the_reader() {
+    let fixture = one_reader(Duration::from_secs(60));
+    fixture.runtime.block_on(async {
+        let cancel = CancellationToken::new();
+        let call = fixture.database.execute_raw_query(RawQuery::new(ENDLESS), &cancel);
+        let (outcome, ()) = tokio::join!(call, async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            cancel.cancel();
+        });
+        assert_eq!(kind(&outcome), "cancelled");
+        assert!(is_free_within(&fixture.database, Duration::from_secs(1)).await);
+
+        let outcome = fixture.database.execute_raw_query(RawQuery::new(ENDLESS), &cancel);
+        assert_eq!(kind(&outcome.await), "cancelled", "before it began");
+    });
+}
+
+#[test]
+fn a_dropped_future_frees_the_reader() {
+    let fixture = one_reader(Duration::from_secs(60));
+    fixture.runtime.block_on(async {
+        let call = run(&fixture.database, ENDLESS);
+        let elapsed = tokio::time::timeout(Duration::from_millis(20), call).await;
+        assert!(elapsed.is_err());
+        assert!(is_free_within(&fixture.database, Duration::from_secs(1)).await);
+    });
+}
+
+#[test]
+fn a_late_cancellation_does_not_hit_the_next_query() {
+    let fixture = one_reader(Duration::from_secs(60));
+    fixture.runtime.block_on(async {
+        for _ in 0..300 {
+            let call = run(&fixture.database, "SELECT count(*) FROM emp a, emp b, emp c");
+            drop(tokio::time::timeout(Duration::from_micros(50), call).await);
+            assert_eq!(kind(&run(&fixture.database, "SELECT 1").await), "ok");
+        }
+    });
+}
+
+#[test]
+fn one_long_step_is_answered_at_the_deadline_and_bounds_what_follows() {
+    let fixture = one_reader(Duration::from_millis(100));
+    fixture.runtime.block_on(async {
+        let started = Instant::now();
+        assert_eq!(kind(&run(&fixture.database, ONE_LONG_STEP).await), "timeout");
+        assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
+
+        // The only reader is stuck: one may wait, for a while, and the next not at all.
+        let started = Instant::now();
+        let (first, second) =
+            tokio::join!(run(&fixture.database, "SELECT 1"), run(&fixture.database, "SELECT 1"),);
+        assert_eq!((kind(&first), kind(&second)), ("busy", "busy"));
+        assert!(started.elapsed() < Duration::from_millis(400), "{:?}", started.elapsed());
+        assert!(is_free_within(&fixture.database, Duration::from_secs(20)).await);
+    });
+}
+
+#[test]
+fn many_calls_share_few_readers() {
+    let fixture = Fixture::with(Settings { readers: 2, ..Settings::default() });
+    fixture.runtime.block_on(async {
+        let mut calls = tokio::task::JoinSet::new();
+        for _ in 0..60 {
+            let database = fixture.database.clone();
+            calls.spawn(async move { run(&database, "SELECT name FROM emp").await.is_ok() });
+        }
+        assert!(calls.join_all().await.iter().all(|ok| *ok));
+    });
+}
+
+#[test]
+fn another_process_with_a_lock() {
+    let fixture =
+        Fixture::with(Settings { lock_wait: Duration::from_millis(50), ..Settings::default() });
+    let writer = rusqlite::Connection::open(&fixture.path).unwrap();
+    writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    assert_eq!(kind(&fixture.sql("SELECT * FROM emp")), "locked");
+    writer.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(kind(&fixture.sql("SELECT * FROM emp")), "ok");
+}

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
+use serde::Serialize;
 use serde_json::json;
 
 use super::settings::Health;
@@ -21,8 +22,15 @@ pub(super) fn page(health: &Health, phase: Phase) -> Response<Full<Bytes>> {
         Phase::Starting | Phase::Running => (StatusCode::OK, "healthy"),
         Phase::Draining | Phase::Stopped => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
     };
-    let body = json!({ "status": word, "service": health.service, "version": health.version });
-    respond(status, body.to_string().into_bytes())
+    let page = Page { status: word, service: &health.service, version: &health.version };
+    respond(status, serde_json::to_vec(&page).expect("text serialises into memory"))
+}
+
+#[derive(Serialize)]
+struct Page<'a> {
+    status: &'static str,
+    service: &'a str,
+    version: &'a str,
 }
 
 /// 503 with a JSON-RPC error object.

@@ -1,0 +1,57 @@
+//! The command line: flags, then the environment, then defaults.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Serves a SQLite database over JSON-RPC 2.0.
+#[derive(Parser)]
+#[command(name = "trunkline", version, args_conflicts_with_subcommands = true)]
+struct Line {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: Serve,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Answers calls over HTTP. This is what happens without a subcommand, too.
+    Serve(Serve),
+}
+
+#[derive(Args)]
+pub(crate) struct Serve {
+    /// The SQLite database to serve, read-only. Without it, trunkline.db is opened, or created
+    /// empty.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
+    pub(crate) db: Option<PathBuf>,
+    /// Fill a missing or empty database with a small TPC-H sample.
+    #[arg(long, env = "TRUNKLINE_SAMPLE")]
+    pub(crate) sample: bool,
+    /// The address to listen on.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
+    pub(crate) listen: String,
+    /// A token that requests must carry as `Authorization: Bearer TOKEN`. Repeats. Prefer the
+    /// environment: other users of the machine can read command lines.
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "TRUNKLINE_BEARER",
+        hide_env_values = true,
+        value_delimiter = ','
+    )]
+    pub(crate) bearer: Vec<String>,
+    /// A name that clients may call this server, besides localhost and its address. Repeats.
+    #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
+    pub(crate) allow_host: Vec<String>,
+    /// An origin whose web pages may call and read the replies. Repeats.
+    #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
+    pub(crate) allow_origin: Vec<String>,
+}
+
+/// Reads the command line. Ends the process with a usage message (exit code 2) if it is wrong.
+pub(crate) fn parse() -> Command {
+    let line = Line::parse();
+    line.command.unwrap_or(Command::Serve(line.serve))
+}

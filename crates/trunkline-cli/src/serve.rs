@@ -1,0 +1,84 @@
+//! `trunkline serve`.
+
+use std::net::SocketAddr;
+
+use anyhow::{Context, bail};
+use trunkline::server::{self, Drained, Health, Server};
+use trunkline::{Router, Rpc, http};
+
+use crate::arguments::Serve;
+use crate::{database, output};
+
+/// Serves until SIGINT or SIGTERM, and answers what runs before it ends.
+pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
+    raise_file_limit();
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    let drained = runtime.block_on(serve(arguments))?;
+    if !drained.is_complete() {
+        bail!("{} requests were cut off: they did not end within the drain timeout", drained.cut);
+    }
+    Ok(())
+}
+
+async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
+    refuse_open_doors(arguments).await?;
+    let (path, database) = database::open(arguments.db.as_deref(), arguments.sample)?;
+    let rpc = Router::new()
+        .nest("db", trunkline_sql::operations(database))
+        .info("trunkline", env!("CARGO_PKG_VERSION"))
+        .build()?;
+    let service = rpc.http_with(http_settings(arguments));
+    let server = Server::bind(&arguments.listen).settings(server_settings()).serve(service).await?;
+    output::started(&path, server.local_addr(), &names(&rpc), !arguments.bearer.is_empty());
+    server::shutdown_signal().await.context("cannot wait for signals")?;
+    tracing::info!(status = ?server.status(), "stopping");
+    Ok(server.stop().await)
+}
+
+/// Without a token, nothing but this machine may reach the calls.
+async fn refuse_open_doors(arguments: &Serve) -> anyhow::Result<()> {
+    if !arguments.bearer.is_empty() {
+        return Ok(());
+    }
+    let listen = &arguments.listen;
+    let addresses = tokio::net::lookup_host(listen).await;
+    let mut addresses =
+        addresses.with_context(|| format!("{listen} is not an address like 127.0.0.1:8080"))?;
+    if addresses.any(|address: SocketAddr| !address.ip().is_loopback()) {
+        bail!(
+            "refused to listen on {listen}: other machines could reach it, and no token is needed to call; \
+             set TRUNKLINE_BEARER, or listen on 127.0.0.1"
+        );
+    }
+    Ok(())
+}
+
+fn http_settings(arguments: &Serve) -> http::Settings {
+    let paths = ["/", "/rpc", "/jsonrpc"].map(str::to_owned).to_vec();
+    let mut settings = http::Settings { paths, ..Default::default() };
+    settings.cors_origins.clone_from(&arguments.allow_origin);
+    arguments.allow_host.iter().for_each(|host| settings.hosts.allow(host));
+    arguments.bearer.iter().for_each(|token| settings.bearer.allow(token.as_str()));
+    settings
+}
+
+fn server_settings() -> server::Settings {
+    let health = Health {
+        path: "/health".to_owned(),
+        service: "trunkline".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    server::Settings { health: Some(health), ..Default::default() }
+}
+
+fn names(rpc: &Rpc) -> Vec<&str> {
+    rpc.operations().iter().map(|operation| operation.name()).collect()
+}
+
+/// Each connection takes a file descriptor, and the usual limit of 1,024 is soon reached. Where
+/// the limit cannot be raised, connections wait to be accepted.
+fn raise_file_limit() {
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+}
