@@ -6,10 +6,10 @@ use trunkline_sql::{Error, ErrorClass, OpenError};
 use crate::fixture::{Fixture, never, request};
 
 #[track_caller]
-fn check(error: &Error, class: ErrorClass, message: &str, details: Value) {
+fn check(error: &Error, class: ErrorClass, message: &str, details: &Value) {
     assert_eq!(error.client_message(), message);
     assert_eq!(error.class(), class, "{message}");
-    assert_eq!(serde_json::to_value(error.details()).unwrap(), details, "{message}");
+    assert_eq!(serde_json::to_value(error.details()).unwrap(), *details, "{message}");
 }
 
 #[test]
@@ -24,19 +24,19 @@ fn unknown_names_come_with_near_ones() {
         &ask(json!({"table_name": "employees"})),
         ErrorClass::Request,
         r#"there is no table named "employees"; did you mean "emp"?"#,
-        json!({"kind": "unknown_table", "table": "employees", "candidates": ["emp"]}),
+        &json!({"kind": "unknown_table", "table": "employees", "candidates": ["emp"]}),
     );
     check(
         &ask(json!({"table_name": "EMP", "columns": ["salry"]})),
         ErrorClass::Request,
         r#"table "emp" has no column named "salry"; did you mean "salary"?"#,
-        json!({"kind": "unknown_column", "table": "emp", "column": "salry", "candidates": ["salary"]}),
+        &json!({"kind": "unknown_column", "table": "emp", "column": "salry", "candidates": ["salary"]}),
     );
     check(
         &ask(json!({"table_name": "emp", "filters": {"city": {"near": 1}}})),
         ErrorClass::Request,
         "filter on column \"city\": no operator \"near\"; there are gt, gte, lt, lte, ne, in, like, is_null",
-        json!({"kind": "bad_filter", "argument": "filters", "column": "city"}),
+        &json!({"kind": "bad_filter", "argument": "filters", "column": "city"}),
     );
 }
 
@@ -47,13 +47,13 @@ fn sql_mistakes_come_with_their_place() {
         &fixture.sql("SELECT missing FROM emp").unwrap_err(),
         ErrorClass::Request,
         "SQL error: no such column: missing",
-        json!({"kind": "sql", "offset": 7}),
+        &json!({"kind": "sql", "offset": 7}),
     );
     check(
         &fixture.sql("DELETE FROM emp").unwrap_err(),
         ErrorClass::Forbidden,
         "the statement is not allowed: it does something else than reading tables or describing them",
-        json!({"kind": "forbidden"}),
+        &json!({"kind": "forbidden"}),
     );
 }
 
@@ -64,6 +64,6 @@ fn a_file_that_went_away_is_not_named() {
         &error,
         ErrorClass::Database,
         "the database cannot be opened",
-        json!({"kind": "unavailable"}),
+        &json!({"kind": "unavailable"}),
     );
 }

@@ -120,7 +120,8 @@ fn what_cannot_be_served() {
     let text = folder.path().join("text.db");
     fs::write(&text, "this is not a database, but it is long enough to have a header").unwrap();
     let missing = folder.path().join("missing.db");
-    let rows: [(&str, &Path, fn(&OpenError) -> bool); 3] = [
+    type Expected = fn(&OpenError) -> bool;
+    let rows: [(&str, &Path, Expected); 3] = [
         ("missing", &missing, |e| matches!(e, OpenError::Missing { .. })),
         ("directory", folder.path(), |e| matches!(e, OpenError::NotAFile { .. })),
         ("text", &text, |e| matches!(e, OpenError::NotADatabase { .. })),

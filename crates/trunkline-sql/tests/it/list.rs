@@ -14,7 +14,7 @@ fn run(fixture: &Fixture, arguments: Value) -> Result<Value, trunkline_sql::Erro
 }
 
 #[track_caller]
-fn check(fixture: &Fixture, arguments: Value, expected: &[&str]) {
+fn check(fixture: &Fixture, arguments: &Value, expected: &[&str]) {
     let list = run(fixture, arguments.clone()).unwrap();
     let tables = list["tables"].as_array().unwrap();
     let names: Vec<&str> = tables.iter().map(|t| t["name"].as_str().unwrap()).collect();
@@ -48,7 +48,7 @@ fn names() {
         (json!({"kind": "virtual"}), &["boxes", "docs", "old_docs"]),
         (json!({"kind": "table", "pattern": "%p%"}), &["dept", "emp", "pair", "we\"ird; DROP"]),
     ] {
-        check(&fixture, arguments, expected);
+        check(&fixture, &arguments, expected);
     }
     assert!(serde_json::from_value::<ListTables>(json!({"kind": "trigger"})).is_err());
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::fixture::{Fixture, kind, reply, request};
 
 #[track_caller]
-fn check(fixture: &Fixture, arguments: Value, expected: Result<Value, &str>) {
+fn check(fixture: &Fixture, arguments: &Value, expected: Result<Value, &str>) {
     let outcome = fixture.raw(request(arguments.clone()));
     match expected {
         Ok(rows) => {
@@ -44,7 +44,7 @@ fn parameters() {
         ("SELECT :a", json!({"a": 1, ":a": 2}), Err("bad_params")),
     ];
     for (query, params, expected) in rows {
-        check(&fixture, json!({"query": query, "params": params}), expected);
+        check(&fixture, &json!({"query": query, "params": params}), expected);
     }
 }
 
@@ -57,7 +57,7 @@ fn a_statement_used_again_has_no_values_of_the_last_call() {
         (json!([]), Err("bad_params")),
         (json!([null]), Ok(json!([["none"]]))),
     ] {
-        check(&fixture, json!({"query": query, "params": params}), expected);
+        check(&fixture, &json!({"query": query, "params": params}), expected);
     }
 }
 
@@ -66,7 +66,7 @@ fn values() {
     let fixture = Fixture::new();
     check(
         &fixture,
-        json!({"query": "SELECT v FROM extremes"}),
+        &json!({"query": "SELECT v FROM extremes"}),
         Ok(json!([
             [9_007_199_254_740_992_i64],
             ["9007199254740993"],
@@ -137,7 +137,7 @@ fn arguments() {
         (json!({"query": "VALUES (1), (2)", "max_rows": 1}), Ok(json!([[1]]))),
         (json!({"query": "VALUES (1), (2)", "max_rows": null}), Ok(json!([[1], [2]]))),
     ] {
-        check(&fixture, arguments, expected);
+        check(&fixture, &arguments, expected);
     }
 }
 
