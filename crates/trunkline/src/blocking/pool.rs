@@ -84,7 +84,7 @@ impl Shared {
                 Err(error) if queue.threads == 0 => return Err(ErrorObject::internal(&error)),
                 // The threads that are there will come to it.
                 Err(error) => {
-                    tracing::warn!(%error, threads = queue.threads, "no further thread can be started")
+                    tracing::warn!(%error, threads = queue.threads, "no further thread can be started");
                 }
             }
         } else if queue.jobs.len() >= queue.idle + self.max_queued {

@@ -165,10 +165,8 @@ impl<'a> Scanner<'a> {
         mut member: impl FnMut(&mut Self, Text) -> Result<(), E>,
     ) -> Result<(), E> {
         self.open()?;
-        if self.peek() == Some(b'}') {
-            return Ok(self.close());
-        }
-        loop {
+        let mut more = self.peek() != Some(b'}');
+        while more {
             if self.peek() != Some(b'"') {
                 return Ok(self.fail_or_end(ScanReason::ExpectedMemberName)?);
             }
@@ -178,12 +176,10 @@ impl<'a> Scanner<'a> {
             }
             self.at += 1;
             member(self, name)?;
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                Some(b'}') => return Ok(self.close()),
-                _ => return Ok(self.fail_or_end(ScanReason::ExpectedCommaOrClose)?),
-            }
+            more = self.more(b'}')?;
         }
+        self.close();
+        Ok(())
     }
 
     /// Scans an array whose `[` is next; `element` scans each element.
@@ -192,17 +188,13 @@ impl<'a> Scanner<'a> {
         mut element: impl FnMut(&mut Self) -> Result<(), E>,
     ) -> Result<(), E> {
         self.open()?;
-        if self.peek() == Some(b']') {
-            return Ok(self.close());
-        }
-        loop {
+        let mut more = self.peek() != Some(b']');
+        while more {
             element(self)?;
-            match self.peek() {
-                Some(b',') => self.at += 1,
-                Some(b']') => return Ok(self.close()),
-                _ => return Ok(self.fail_or_end(ScanReason::ExpectedCommaOrClose)?),
-            }
+            more = self.more(b']')?;
         }
+        self.close();
+        Ok(())
     }
 
     /// Scans a string whose opening quote is next.
@@ -247,6 +239,18 @@ impl<'a> Scanner<'a> {
         }
         self.at += 1;
         Ok(())
+    }
+
+    /// Whether a comma follows, which is consumed, and not the closing bracket, which is not.
+    fn more(&mut self, close: u8) -> Scan<bool> {
+        match self.peek() {
+            Some(b',') => {
+                self.at += 1;
+                Ok(true)
+            }
+            Some(byte) if byte == close => Ok(false),
+            _ => self.fail_or_end(ScanReason::ExpectedCommaOrClose),
+        }
     }
 
     fn close(&mut self) {

@@ -33,7 +33,7 @@ impl ErrorObject {
         match to_raw_value(data) {
             Ok(data) => self.data = Some(data),
             Err(error) => {
-                tracing::error!(%error, code = self.code, "error data does not serialise")
+                tracing::error!(%error, code = self.code, "error data does not serialise");
             }
         }
         self

@@ -117,8 +117,9 @@ impl HttpService {
         authority::check(parts, &settings.hosts)?;
         let path = parts.uri.path();
         let options = parts.method == Method::OPTIONS;
-        let known = settings.paths.is_empty() || settings.paths.iter().any(|known| known == path);
-        if !known && !(options && path == "*") {
+        let served = |known: &String| known == path;
+        let anything = settings.paths.is_empty() || (options && path == "*");
+        if !anything && !settings.paths.iter().any(served) {
             return Err(Refusal::Path);
         }
         // A browser's question whether it may call is answered, whoever asks; without the CORS

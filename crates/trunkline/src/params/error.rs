@@ -58,7 +58,7 @@ impl From<ParamsError> for ErrorObject {
             Data { reason: error.to_string(), param: None, params: None, declared: None };
         match error {
             ParamsError::Missing { param } | ParamsError::Invalid { param, .. } => {
-                data.param = Some(param)
+                data.param = Some(param);
             }
             ParamsError::Duplicate { param } => data.param = Some(param.to_owned()),
             ParamsError::Unknown { params, declared } => {

@@ -114,7 +114,7 @@ macro_rules! functions {
                 while let Some((index, argument)) = binder.next()? {
                     match index {
                         $($index => $value = Some(argument.read(names[$index])?),)*
-                        _ => drop(argument),
+                        _ => {}
                     }
                 }
                 Ok(($(match $value {
@@ -126,7 +126,25 @@ macro_rules! functions {
     };
 }
 
-functions!(0:);
+impl<F, R> Function<(), R, 0> for F
+where
+    F: Fn() -> R + Send + Sync + 'static,
+{
+    fn apply(&self, (): ()) -> R {
+        self()
+    }
+}
+
+impl Arguments for () {
+    fn bind(
+        params: Option<&[u8]>,
+        _names: &[&'static str],
+        _declared: &[Param],
+    ) -> Result<Self, ParamsError> {
+        super::refuse_any(params)
+    }
+}
+
 functions!(1: 0 A a);
 functions!(2: 0 A a, 1 B b);
 functions!(3: 0 A a, 1 B b, 2 C c);

@@ -15,6 +15,7 @@ mod watch;
 
 use std::convert::Infallible;
 use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -80,8 +81,8 @@ pub enum ServeError {
 
 impl Server {
     /// A server for `address`, as `host:port`. Port 0 lets the system choose.
-    pub fn bind(address: impl ToString) -> Self {
-        Self { address: address.to_string(), settings: Settings::default() }
+    pub fn bind(address: impl Display) -> Self {
+        Self { address: format!("{address}"), settings: Settings::default() }
     }
 
     /// Replaces the settings.
