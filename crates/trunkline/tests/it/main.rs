@@ -1,0 +1,8 @@
+//! The library's tests, through the doors that its users take.
+
+mod cases_http;
+mod cases_jsonrpc;
+mod compile;
+mod rpc_error;
+mod rpc_macro;
+mod support;

@@ -1,0 +1,103 @@
+//! A client that sends what it is given, byte for byte, and reads what comes back.
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+
+use super::in_time;
+
+/// One connection.
+pub(crate) struct Client(BufReader<TcpStream>);
+
+/// One HTTP/1 reply.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Client {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        let stream = in_time("to connect", TcpStream::connect(address)).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// Sends all of `bytes`, or as much as the server takes before it closes.
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        let sent = in_time("to send", self.0.get_mut().write_all(bytes.as_ref())).await;
+        if let Err(error) = sent {
+            println!("the server stopped reading: {error}");
+        }
+    }
+
+    pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
+        self.send(request).await;
+        self.reply().await
+    }
+
+    pub(crate) async fn reply(&mut self) -> Reply {
+        let mut reply = self.head().await;
+        let bodiless = reply.status < 200 || reply.status == 204;
+        if let Some(length) = reply.header("content-length").filter(|_| !bodiless) {
+            reply.body = vec![0; length.parse().unwrap()];
+            in_time("a reply's body", self.0.read_exact(&mut reply.body)).await.unwrap();
+        }
+        reply
+    }
+
+    /// A reply without its body: the answer to HEAD.
+    pub(crate) async fn head(&mut self) -> Reply {
+        let line = self.line().await;
+        let status = line.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5));
+        let status = status.and_then(|status| status.parse().ok());
+        let mut reply = Reply {
+            status: status.unwrap_or_else(|| panic!("not a reply: {line:?}")),
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
+        loop {
+            let line = self.line().await;
+            let Some((name, value)) = line.split_once(':') else {
+                return reply;
+            };
+            reply.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+    }
+
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        in_time("a line of a reply", self.0.read_line(&mut line)).await.unwrap();
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    pub(crate) async fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        in_time("bytes", self.0.read_exact(&mut bytes)).await.unwrap();
+        bytes
+    }
+
+    /// Waits until the server closes, and returns what it still sent. A reset is an end too.
+    pub(crate) async fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        let _ = in_time("the end of the connection", self.0.read_to_end(&mut rest)).await;
+        rest
+    }
+}
+
+impl Reply {
+    /// The header's value; of several, the first.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error} in {:?}", String::from_utf8_lossy(&self.body)))
+    }
+}

@@ -1,0 +1,27 @@
+//! Servers in this process, on a port that the system chooses.
+
+use trunkline::Limits;
+use trunkline::http::{self, HttpService};
+use trunkline::server::{self, Server, ServerHandle};
+
+/// The methods of the protocol cases.
+#[path = "../../../examples/spec_server/service.rs"]
+pub(crate) mod service;
+
+/// Settings with the one path of the protocol cases.
+pub(crate) fn on_loopback() -> http::Settings {
+    http::Settings { paths: vec!["/".to_owned()], ..Default::default() }
+}
+
+/// Serves the methods of the protocol cases.
+pub(crate) async fn serve(http: http::Settings) -> ServerHandle {
+    let rpc = service::router(Limits::default()).build().unwrap();
+    serve_with(rpc.http_with(http), server::Settings::default()).await
+}
+
+pub(crate) async fn serve_with(
+    service: impl Into<HttpService>,
+    settings: server::Settings,
+) -> ServerHandle {
+    Server::bind("127.0.0.1:0").settings(settings).serve(service).await.unwrap()
+}
