@@ -1,0 +1,18 @@
+//! trunkline, as its documentation sets it up: every default layer, check and limit is on.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use trunkline::Server;
+use trunkline_bench::{announce, trunkline_rpc};
+
+fn main() -> Result<()> {
+    trunkline_bench::run(serve)
+}
+
+async fn serve(address: SocketAddr) -> Result<()> {
+    let server = Server::bind(address).serve(trunkline_rpc()?).await?;
+    announce(server.local_addr());
+    server.stopped().await;
+    Ok(())
+}
