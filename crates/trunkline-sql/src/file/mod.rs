@@ -2,9 +2,11 @@
 
 mod stamp;
 
-use std::fs;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -20,20 +22,33 @@ use stamp::Stamp;
 ///
 /// `AlreadyExists` if there is a file, which is left as it is, and what the operating system says else.
 pub fn create_empty(path: impl AsRef<Path>) -> io::Result<()> {
-    fs::File::create_new(path).map(drop)
+    File::create_new(path).map(drop)
 }
 
 /// A database file that exists, under its absolute name.
 #[derive(Debug)]
 pub(crate) struct DatabaseFile {
     path: PathBuf,
+    /// For a look at the header. It is never closed: with any descriptor of a file, POSIX takes away all
+    /// locks that the process has on it, also those with which SQLite reads at that moment.
+    header: ManuallyDrop<Mutex<File>>,
 }
 
 /// A hardened read-only connection.
-pub(crate) struct Link {
+pub(crate) struct Link<'f> {
     pub(crate) connection: Connection,
-    /// Set if the connection does not watch the file itself.
-    unlocked: Option<Stamp>,
+    file: &'f DatabaseFile,
+    access: Access,
+}
+
+/// How a connection learns of other processes' writes.
+enum Access {
+    /// By SQLite's locks on the file.
+    RollbackJournal,
+    /// By the log and its index, which exist.
+    SharedLog,
+    /// Not at all; its results hold only as long as the stamp does.
+    Unlocked(Stamp),
 }
 
 impl DatabaseFile {
@@ -46,9 +61,10 @@ impl DatabaseFile {
         if !metadata.is_file() {
             return Err(OpenError::NotAFile { path: path.to_owned() });
         }
+        let header = ManuallyDrop::new(Mutex::new(File::open(path).map_err(failed)?));
         // An absolute name cannot begin with `file:`, which SQLite would read as an URI with options.
         let path = fs::canonicalize(path).map_err(failed)?;
-        Ok(Self { path })
+        Ok(Self { path, header })
     }
 
     /// Opens a connection that changes no byte of the file and creates none beside it.
@@ -61,33 +77,37 @@ impl DatabaseFile {
     /// compared before and after each call ([`Link::is_current`]): a result that a writer may have torn
     /// is thrown away and read again. If `-wal` and `-shm` exist, the connection shares them in the
     /// ordinary way, as the processes do that made them.
-    pub(crate) fn connect(&self, settings: &Settings) -> Result<Link, OpenError> {
-        let unlocked = self
-            .unlocked_stamp()
-            .map_err(|source| OpenError::Io { path: self.path.clone(), source })?;
-        self.open(unlocked.is_some())
+    pub(crate) fn connect(&self, settings: &Settings) -> Result<Link<'_>, OpenError> {
+        let access =
+            self.access().map_err(|source| OpenError::Io { path: self.path.clone(), source })?;
+        self.open(matches!(access, Access::Unlocked(_)))
             .and_then(|connection| {
                 security::harden(&connection, settings)?;
                 Ok(connection)
             })
-            .map(|connection| Link { connection, unlocked })
+            .map(|connection| Link { connection, file: self, access })
             .map_err(|source| self.refusal(source))
     }
 
-    /// The stamp under which the file may be read without locks, or none if it must be shared.
-    fn unlocked_stamp(&self) -> io::Result<Option<Stamp>> {
+    fn access(&self) -> io::Result<Access> {
         if !self.is_in_wal_mode()? {
-            return Ok(None);
+            return Ok(Access::RollbackJournal);
         }
         let stamp = Stamp::settled(&self.path)?;
-        Ok(stamp.is_closed().then_some(stamp))
+        Ok(if stamp.is_closed() { Access::Unlocked(stamp) } else { Access::SharedLog })
     }
 
     /// Bytes 18 and 19 of the header, "file format write version" and "read version", are 2 in WAL mode.
     fn is_in_wal_mode(&self) -> io::Result<bool> {
-        let mut header = Vec::with_capacity(20);
-        fs::File::open(&self.path)?.take(20).read_to_end(&mut header)?;
-        Ok(header.get(18..20).is_some_and(|versions| versions.contains(&2)))
+        let mut header = self.header.lock().unwrap_or_else(PoisonError::into_inner);
+        header.seek(SeekFrom::Start(18))?;
+        let mut versions = [0; 2];
+        match header.read_exact(&mut versions) {
+            Ok(()) => Ok(versions.contains(&2)),
+            // A database without content has no header.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn open(&self, immutable: bool) -> rusqlite::Result<Connection> {
@@ -110,11 +130,16 @@ impl DatabaseFile {
     }
 }
 
-impl Link {
-    /// Whether all that was read so far, and what will be read now, comes from one state of the file. For
-    /// a connection that takes SQLite's locks this is SQLite's work, and always so.
+impl Link<'_> {
+    /// Whether all that was read so far, and what will be read now, comes from one state of the file, and
+    /// reading creates no file. If not, the results are void and the connection has to be replaced.
     pub(crate) fn is_current(&self) -> bool {
-        self.unlocked.as_ref().is_none_or(Stamp::is_current)
+        match &self.access {
+            // A writer may have turned WAL mode on and gone again.
+            Access::RollbackJournal => !matches!(self.file.is_in_wal_mode(), Ok(true)),
+            Access::SharedLog => true,
+            Access::Unlocked(stamp) => stamp.is_current(),
+        }
     }
 }
 

@@ -65,7 +65,12 @@ fn is_passing(error: &rusqlite::Error) -> bool {
 }
 
 /// Runs jobs until a fresh connection is needed, and returns the job that needs it, if any.
-fn serve_with(link: &Link, settings: &Settings, first: Job, jobs: &Receiver<Job>) -> Option<Job> {
+fn serve_with(
+    link: &Link<'_>,
+    settings: &Settings,
+    first: Job,
+    jobs: &Receiver<Job>,
+) -> Option<Job> {
     let mut session = Session::new(&link.connection, settings);
     let mut next = Some(first);
     while let Some(mut job) = next.take().or_else(|| jobs.recv().ok()) {
@@ -102,7 +107,7 @@ impl Job {
         Self { task, stop, seat, runs: 0 }
     }
 
-    fn run(&mut self, link: &Link, session: &mut Session<'_>) {
+    fn run(&mut self, link: &Link<'_>, session: &mut Session<'_>) {
         if self.stop.is_over() {
             self.task.fail(self.stop.reason());
             return;

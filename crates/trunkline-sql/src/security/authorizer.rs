@@ -72,7 +72,8 @@ fn is_in(sorted_lower_case: &[&str], name: &str) -> bool {
 ///
 /// R-Tree compiles its writing statements when a table is first read, and could not be read at all if the
 /// authorizer denied them. A caller's own write to these tables is refused by the defensive mode, which
-/// knows who asks, then by `readonly()`, by `query_only`, and by the file.
+/// knows who asks, then by `readonly()`, by `query_only`, and by the file. An R-Tree that another process
+/// creates later can be read from the next connection on.
 fn rtree_shadows(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
     let mut statement = connection.prepare(
         "SELECT name || suffix FROM sqlite_schema, \

@@ -76,6 +76,46 @@ fn a_writer_of_a_closed_wal_database_is_seen() {
 }
 
 #[test]
+fn a_database_may_change_its_journal_mode() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (1)");
+    let database = open(&path);
+    for (mode, expected) in [("DELETE", "[[2]]"), ("WAL", "[[3]]"), ("DELETE", "[[4]]")] {
+        create(&path, &format!("PRAGMA journal_mode = {mode}; INSERT INTO t VALUES (0)"));
+        let before = files(folder.path());
+        assert_eq!(count(&database), expected, "{mode}");
+        let after = files(folder.path());
+        assert!(after == before, "{mode}: {:?}", after.keys());
+    }
+}
+
+/// POSIX drops a process's locks on a file when it closes any descriptor of it.
+#[cfg(target_os = "linux")]
+#[test]
+fn opening_and_closing_keeps_the_locks_of_other_connections() {
+    use std::os::unix::fs::MetadataExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (1), (2)");
+    let reader = Connection::open(&path).unwrap();
+    let mut statement = reader.prepare("SELECT a FROM t").unwrap();
+    let mut rows = statement.query([]).unwrap();
+    // In the middle of a result SQLite holds its shared lock.
+    rows.next().unwrap();
+    let place = format!(":{} ", fs::metadata(&path).unwrap().ino());
+    let is_locked = || fs::read_to_string("/proc/locks").unwrap().contains(&place);
+    assert!(is_locked(), "before");
+    drop(open(&path));
+    // Its readers end some time after; that nothing happens then can only be watched.
+    let watched = std::time::Instant::now();
+    while watched.elapsed() < std::time::Duration::from_millis(100) {
+        assert!(is_locked(), "after {:?}", watched.elapsed());
+    }
+}
+
+#[test]
 fn no_answer_mixes_two_states_of_a_wal_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wal.db");
