@@ -1,0 +1,220 @@
+//! The scanner against `serde_json`, on any bytes and on requests that were tampered with.
+//!
+//! Two readers of `serde_json` enclose ours. What its `Value` takes, we take; what we take, its
+//! `RawValue` takes, which checks the grammar and nothing else. Where the two differ, this is
+//! what we do:
+//!
+//! | text | `Value` | here | `RawValue` |
+//! |---|---|---|---|
+//! | a number out of range, `1e400` | no | yes | yes |
+//! | nesting of exactly 128 | no | yes, by default | yes |
+//! | nesting deeper than the limit | no | no | yes |
+//! | a lone surrogate, `"\ud800"` | no | no | yes |
+//!
+//! None of them takes a byte-order mark, and all of them take members that stand twice: those are
+//! refused one step later, as invalid requests.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::envelope::scan::ScanReason;
+use crate::envelope::{Unreadable, parse};
+
+const DEPTH: usize = 128;
+
+/// Why we do not read `text`, if we do not.
+fn refusal(text: &[u8]) -> Option<Unreadable> {
+    match parse(text, DEPTH, usize::MAX) {
+        Ok(_) | Err(Unreadable::EmptyBatch) => None,
+        Err(unreadable) => Some(unreadable),
+    }
+}
+
+/// Where the readers differ: the text, and who takes it of `Value`, us and `RawValue`.
+#[test]
+fn the_known_differences_are_these() {
+    let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let rows = [
+        ("1e400", (false, true, true)),
+        ("{\"a\":-1e400}", (false, true, true)),
+        (&nested(127), (true, true, true)),
+        (&nested(128), (false, true, true)),
+        (&nested(129), (false, false, true)),
+        (r#""\ud800""#, (false, false, true)),
+        (r#"{"\udc00":1}"#, (false, false, true)),
+        (r#"{"a":1,"a":2}"#, (true, true, true)),
+        ("\u{feff}{}", (false, false, false)),
+        ("", (false, false, false)),
+    ];
+    for (text, expected) in rows {
+        let value = serde_json::from_str::<Value>(text).is_ok();
+        let raw = serde_json::from_str::<&RawValue>(text).is_ok();
+        assert_eq!((value, refusal(text.as_bytes()).is_none(), raw), expected, "{text}");
+    }
+}
+
+fn check(text: &[u8]) -> Result<(), TestCaseError> {
+    let value = serde_json::from_slice::<Value>(text);
+    let raw = serde_json::from_slice::<&RawValue>(text);
+    match refusal(text) {
+        None => {
+            prop_assert!(raw.is_ok(), "we take what is not JSON: {raw:?}");
+            if let Err(error) = value {
+                let error = error.to_string();
+                let known = ["number out of range", "recursion limit exceeded"];
+                prop_assert!(known.iter().any(|known| error.starts_with(known)), "{error}");
+            }
+        }
+        Some(unreadable) => {
+            prop_assert!(value.is_err(), "we refuse what Value takes: {unreadable:?}");
+            let known = matches!(
+                &unreadable,
+                Unreadable::Parse(error)
+                    if matches!(error.reason, ScanReason::LoneSurrogate | ScanReason::TooDeep)
+            );
+            prop_assert!(known || raw.is_err(), "we refuse JSON: {unreadable:?}");
+            let offset = unreadable.offset().expect("no batch was empty or too long");
+            prop_assert!(offset <= text.len());
+        }
+    }
+    Ok(())
+}
+
+/// What JSON is made of, valid pieces and broken ones.
+const PIECES: &[&str] = &[
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "{\"a\":",
+    "[1,",
+    "\"b\"",
+    "\"jsonrpc\":\"2.0\"",
+    "\"id\":",
+    "\"method\":",
+    "\"params\":",
+    "null",
+    "true",
+    "fals",
+    "0",
+    "-",
+    "1",
+    ".5",
+    "e",
+    "E+",
+    "1e400",
+    " ",
+    "\n",
+    "\\u",
+    "d800",
+    "\\udc00",
+    "\\ud83d\\ude00",
+    "00e9",
+    "\u{7f}",
+    "\u{feff}",
+    "é",
+    "😀",
+    "\0",
+    "\t",
+    "\\n",
+];
+
+fn requests() -> impl Strategy<Value = String> {
+    let value = prop_oneof![
+        Just("null".to_owned()),
+        any::<bool>().prop_map(|b| b.to_string()),
+        any::<f64>().prop_filter("JSON has no NaN", |f| f.is_finite()).prop_map(|f| f.to_string()),
+        "-?[1-9][0-9]{0,30}(\\.[0-9]{1,3})?([eE][+-]?[0-9]{1,4})?",
+        any::<String>().prop_map(|s| Value::from(s).to_string()),
+        r#""(\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]|[ -!#-Z])*""#,
+    ];
+    let value = value.prop_recursive(6, 24, 4, |inner| {
+        let member = (any::<String>(), inner.clone());
+        let member = member.prop_map(|(name, value)| format!("{}:{value}", Value::from(name)));
+        prop_oneof![
+            vec(inner, 0..4).prop_map(|values| format!("[{}]", values.join(","))),
+            vec(member, 0..4).prop_map(|members| format!("{{{}}}", members.join(" , "))),
+        ]
+    });
+    let request = (value.clone(), value).prop_map(|(params, id)| {
+        format!(r#"{{"jsonrpc":"2.0","method":"m","params":{params},"id":{id}}}"#)
+    });
+    prop_oneof![
+        3 => request.clone(),
+        1 => vec(request, 0..3).prop_map(|requests| format!("[{}]", requests.join(","))),
+    ]
+}
+
+#[derive(Debug, Clone)]
+enum Change {
+    Remove(Index),
+    Replace(Index, u8),
+    Insert(Index, &'static str),
+    Truncate(Index),
+    Swap(Index, Index),
+}
+
+fn changes() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        any::<Index>().prop_map(Change::Remove),
+        (any::<Index>(), any::<u8>()).prop_map(|(at, byte)| Change::Replace(at, byte)),
+        (any::<Index>(), select(PIECES)).prop_map(|(at, piece)| Change::Insert(at, piece)),
+        any::<Index>().prop_map(Change::Truncate),
+        (any::<Index>(), any::<Index>()).prop_map(|(a, b)| Change::Swap(a, b)),
+    ]
+}
+
+fn change(text: &mut Vec<u8>, change: &Change) {
+    if text.is_empty() {
+        return;
+    }
+    let len = text.len();
+    match change {
+        Change::Remove(at) => drop(text.remove(at.index(len))),
+        Change::Replace(at, byte) => text[at.index(len)] = *byte,
+        Change::Insert(at, piece) => {
+            let at = at.index(len);
+            text.splice(at..at, piece.bytes()).for_each(drop);
+        }
+        Change::Truncate(at) => text.truncate(at.index(len)),
+        Change::Swap(a, b) => text.swap(a.index(len), b.index(len)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_are_judged_as_serde_json_judges_them(text in vec(any::<u8>(), 0..64)) {
+        check(&text)?;
+    }
+
+    #[test]
+    fn any_pieces_are_judged_as_serde_json_judges_them(pieces in vec(select(PIECES), 0..24)) {
+        check(pieces.concat().as_bytes())?;
+    }
+
+    #[test]
+    fn any_request_is_judged_as_serde_json_judges_it(request in requests()) {
+        check(request.as_bytes())?;
+    }
+
+    #[test]
+    fn a_request_that_was_tampered_with_is_judged_as_serde_json_judges_it(
+        request in requests(),
+        changes in vec(changes(), 1..4),
+    ) {
+        let mut text = request.into_bytes();
+        for each in &changes {
+            change(&mut text, each);
+        }
+        check(&text)?;
+    }
+}
