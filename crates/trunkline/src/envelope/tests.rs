@@ -381,7 +381,7 @@ fn nesting_is_allowed_to_the_limit_and_not_further() {
     check(r#"{"jsonrpc":"2.0","method":"m","params":[[[]]]}"#, "m [[[]]]");
     check(r#"{"jsonrpc":"2.0","method":"m","params":[[[[]]]]}"#, "TooDeep at 42");
     check(r#"{"a":[[]],"b":{"c":{"d":{}}}}"#, "NoVersion");
-    check(r#"{"a":[[]],"b":{"c":{"d":{"e":1,"f":[]}}}}"#, "TooDeep at 36");
+    check(r#"{"a":[[]],"b":{"c":{"d":{"e":1,"f":[]}}}}"#, "TooDeep at 35");
     check(r#"[{"jsonrpc":"2.0","method":"m","params":[[]]}]"#, "[m [[]]]");
     check(r#"[{"jsonrpc":"2.0","method":"m","params":[[[]]]}]"#, "TooDeep at 42");
     check("[[[[]]],[[[]]]]", "[NotAnObject | NotAnObject]");

@@ -1,7 +1,7 @@
 //! One declaration, both forms: params by position and by name become the same named arguments.
 
-use serde::Deserialize;
-use serde::de::{DeserializeSeed, SeqAccess};
+use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::error::ParamsError;
 use super::split::{Elements, Members};
@@ -123,10 +123,7 @@ impl<'de> Argument<'de> {
                 let mut json = serde_json::Deserializer::from_slice(text);
                 seed.deserialize(&mut json)
             }
-            Self::Rest { first, rest } => {
-                let sequence = serde::de::value::SeqAccessDeserializer::new(Rest { first, rest });
-                seed.deserialize(sequence)
-            }
+            Self::Rest { first, rest } => seed.deserialize(Rest { first, rest }),
         }
         .map_err(|error| ParamsError::invalid(param, &error))
     }
@@ -150,5 +147,36 @@ impl<'de> SeqAccess<'de> for Rest<'de> {
         };
         let mut json = serde_json::Deserializer::from_slice(text);
         seed.deserialize(&mut json).map(Some)
+    }
+}
+
+/// What reads a sequence reads the rest, through newtypes and `Option`s too.
+impl<'de> serde::Deserializer<'de> for Rest<'de> {
+    type Error = serde_json::Error;
+
+    fn deserialize_any<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, Self::Error> {
+        let value = visitor.visit_seq(&mut self)?;
+        // A tuple stops reading when it is full.
+        match usize::from(self.first.is_some()) + self.rest.count() {
+            0 => Ok(value),
+            left => Err(Self::Error::custom(format_args!("too many values, by {left}"))),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }

@@ -6,6 +6,7 @@ use serde::forward_to_deserialize_any;
 
 use super::binder::{Argument, Binder};
 use super::error::ParamsError;
+use super::split::Elements;
 
 /// Deserialises a whole params text.
 #[derive(Clone, Copy)]
@@ -19,10 +20,20 @@ impl<'de> ParamsDeserializer<'de> {
         Self { params, variadic }
     }
 
-    fn json(&self) -> serde_json::Deserializer<serde_json::de::SliceRead<'de>> {
+    fn json(&self) -> Json<'de> {
         serde_json::Deserializer::from_slice(self.params.unwrap_or(b"{}"))
     }
+
+    /// That more positions were sent than `taken`, if they were.
+    fn too_many(&self, taken: usize) -> Option<ParamsError> {
+        let text = self.params.filter(|text| text.first() == Some(&b'['))?;
+        let given = Elements::new(text).count();
+        let reason = format!("too many params: {given} given, at most {taken} taken");
+        (given > taken).then_some(ParamsError::Shape(reason))
+    }
 }
+
+type Json<'de> = serde_json::Deserializer<serde_json::de::SliceRead<'de>>;
 
 /// A struct's fields are the declaration. All else is what JSON says it is: a map takes any
 /// names, a tuple or a `Vec` takes positions.
@@ -41,7 +52,30 @@ impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
         serde::Deserializer::deserialize_any(&mut self.json(), visitor)
-            .map_err(|error| whole(&error))
+            .map_err(|error| ParamsError::whole(&error))
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
+        let mut json = Json::from_slice(self.params.unwrap_or(b"[]"));
+        serde::Deserializer::deserialize_any(&mut json, visitor)
+            .map_err(|error| ParamsError::whole(&error))
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, ParamsError> {
+        self.deserialize_seq(visitor).map_err(|error| self.too_many(len).unwrap_or(error))
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, ParamsError> {
+        self.deserialize_tuple(len, visitor)
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ParamsError> {
@@ -79,18 +113,13 @@ impl<'de> serde::Deserializer<'de> for ParamsDeserializer<'de> {
         visitor: V,
     ) -> Result<V::Value, ParamsError> {
         serde::Deserializer::deserialize_enum(&mut self.json(), name, variants, visitor)
-            .map_err(|error| whole(&error))
+            .map_err(|error| ParamsError::whole(&error))
     }
 
     forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
-        seq tuple tuple_struct map identifier ignored_any
+        map identifier ignored_any
     }
-}
-
-fn whole(error: &serde_json::Error) -> ParamsError {
-    let text = error.to_string();
-    ParamsError::Shape(text.split(" at line ").next().unwrap_or(&text).to_owned())
 }
 
 /// The bound arguments as the entries of a map, which is how derived structs know absent fields,

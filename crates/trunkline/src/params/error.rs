@@ -47,7 +47,8 @@ pub enum ParamsError {
         /// The names that the method declares.
         declared: Vec<&'static str>,
     },
-    /// The method takes its params by name only, or by position only.
+    /// The params do not fit as a whole: the method takes them by name only, or by position only,
+    /// or as another number of them.
     #[error("{0}")]
     Shape(String),
 }
@@ -92,14 +93,30 @@ impl serde::de::Error for ParamsError {
     fn missing_field(field: &'static str) -> Self {
         Self::Missing { param: field.to_owned() }
     }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::Duplicate { param: field }
+    }
 }
 
 impl ParamsError {
     /// `error` arose in the value of `param`.
     pub(crate) fn invalid(param: &str, error: &serde_json::Error) -> Self {
-        // The position is relative to the value, which the client never sees alone.
-        let text = error.to_string();
-        let reason = text.split(" at line ").next().unwrap_or(&text).to_owned();
-        Self::Invalid { param: param.to_owned(), reason }
+        Self::Invalid { param: param.to_owned(), reason: reason(error) }
+    }
+
+    /// `error` arose in the params as a whole.
+    pub(crate) fn whole(error: &serde_json::Error) -> Self {
+        Self::Shape(reason(error))
+    }
+}
+
+/// The error's text without its position, which is relative to a value that the client never sees
+/// alone.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rsplit_once(" at line ") {
+        Some((reason, _)) if error.line() > 0 => reason.to_owned(),
+        _ => text,
     }
 }
