@@ -3,6 +3,7 @@
 mod cases_http;
 mod cases_jsonrpc;
 mod compile;
+mod http_guard;
 mod rpc_error;
 mod rpc_macro;
 mod support;

@@ -1,5 +1,6 @@
 //! A client that sends what it is given, byte for byte, and reads what comes back.
 
+use std::io;
 use std::net::SocketAddr;
 
 use serde_json::Value;
@@ -28,10 +29,13 @@ impl Client {
 
     /// Sends all of `bytes`, or as much as the server takes before it closes.
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        let sent = in_time("to send", self.0.get_mut().write_all(bytes.as_ref())).await;
-        if let Err(error) = sent {
+        if let Err(error) = self.try_send(bytes).await {
             println!("the server stopped reading: {error}");
         }
+    }
+
+    pub(crate) async fn try_send(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+        in_time("to send", self.0.get_mut().write_all(bytes.as_ref())).await
     }
 
     pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {

@@ -1,0 +1,621 @@
+//! What the HTTP door lets in, and how it refuses the rest.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline::http::{Hosts, Settings, StatusPolicy};
+use trunkline::server::{self, ServerHandle};
+use trunkline::{Limits, code};
+
+use crate::support::{
+    CALL, Client, RESULT, Reply, on_loopback, post, post_with, serve, serve_with, service,
+};
+
+/// The reply that a row expects, and what becomes of its connection.
+struct Expected {
+    status: u16,
+    body: Body,
+    headers: Vec<(&'static str, &'static str)>,
+    without: Vec<&'static str>,
+    closes: bool,
+}
+
+enum Body {
+    Result,
+    Empty,
+    /// A JSON-RPC error with a null id and the status as data.
+    Refusal,
+}
+
+fn served() -> Expected {
+    let headers = vec![("content-type", "application/json")];
+    Expected { status: 200, body: Body::Result, headers, without: Vec::new(), closes: false }
+}
+
+fn empty(status: u16) -> Expected {
+    Expected { status, body: Body::Empty, headers: Vec::new(), ..served() }
+}
+
+fn refused(status: u16) -> Expected {
+    Expected { status, body: Body::Refusal, ..served() }
+}
+
+/// What hyper refuses by itself, see `docs/decisions/0001-what-hyper-answers-first.md`.
+fn refused_by_hyper(status: u16) -> Expected {
+    empty(status).closing()
+}
+
+impl Expected {
+    fn with(mut self, name: &'static str, value: &'static str) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    fn without(mut self, name: &'static str) -> Self {
+        self.without.push(name);
+        self
+    }
+
+    /// The reply says that the connection ends, and it does.
+    fn closing(mut self) -> Self {
+        self.closes = true;
+        self.with("connection", "close")
+    }
+
+    #[track_caller]
+    fn check(&self, name: &str, reply: &Reply) {
+        assert_eq!(reply.status, self.status, "{name}: {reply:?}");
+        match self.body {
+            Body::Result => assert_eq!(reply.body, RESULT.as_bytes(), "{name}"),
+            Body::Empty => assert_eq!(reply.body, b"", "{name}"),
+            Body::Refusal => check_refusal(name, self.status, &reply.json()),
+        }
+        for (header, value) in &self.headers {
+            assert_eq!(reply.header(header), Some(*value), "{name}: {header} in {reply:?}");
+        }
+        for header in &self.without {
+            assert_eq!(reply.header(header), None, "{name}: {header} in {reply:?}");
+        }
+    }
+}
+
+#[track_caller]
+fn check_refusal(name: &str, status: u16, json: &Value) {
+    let code = match status {
+        401 => code::UNAUTHENTICATED,
+        403 => code::FORBIDDEN,
+        _ => code::REFUSED,
+    };
+    assert_eq!(json["jsonrpc"], "2.0", "{name}");
+    assert_eq!(json.get("id"), Some(&Value::Null), "{name}");
+    assert_eq!(json["error"]["code"], code, "{name}");
+    assert_eq!(json["error"]["data"]["status"], status, "{name}");
+    let reason = json["error"]["data"]["reason"].as_str().unwrap_or_default();
+    assert!(!reason.is_empty(), "{name}: a refusal says why");
+}
+
+/// Sends a request on a connection of its own and compares the reply. Then the connection either
+/// ends or carries a correct call.
+async fn check(server: &ServerHandle, name: &str, request: impl AsRef<[u8]>, expected: Expected) {
+    let mut client = Client::connect(server.local_addr()).await;
+    client.send(request).await;
+    expected.check(name, &client.reply().await);
+    if expected.closes {
+        assert_eq!(client.rest().await, b"", "{name}: nothing follows");
+    } else {
+        served().check(name, &client.ask(post(CALL)).await);
+    }
+}
+
+/// Sends a request to a server whose settings refuse the call that [`check`] sends after it.
+async fn check_once(
+    server: &ServerHandle,
+    name: &str,
+    request: impl AsRef<[u8]>,
+    expected: Expected,
+) {
+    let mut client = Client::connect(server.local_addr()).await;
+    client.send(request).await;
+    expected.check(name, &client.reply().await);
+}
+
+/// A POST of the call with these lines in place of `Host` and `Content-Type`.
+fn post_lines(lines: &str) -> String {
+    format!("POST / HTTP/1.1\r\n{lines}Content-Length: {}\r\n\r\n{CALL}", CALL.len())
+}
+
+fn post_host(host: &str) -> String {
+    post_lines(&format!("Host: {host}\r\nContent-Type: application/json\r\n"))
+}
+
+fn post_type(media: &str) -> String {
+    post_lines(&format!("Host: localhost\r\nContent-Type: {media}\r\n"))
+}
+
+fn post_target(target: &str) -> String {
+    String::from_utf8(post(CALL)).unwrap().replacen(" / ", &format!(" {target} "), 1)
+}
+
+/// A request without a body.
+fn bare(method: &str, target: &str, lines: &str) -> String {
+    format!("{method} {target} HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n")
+}
+
+fn chunked(lines: &str, body: &str) -> String {
+    let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+    format!("{head}{lines}Transfer-Encoding: chunked\r\n\r\n{body}")
+}
+
+/// The call as one chunk, and the end.
+fn chunks() -> String {
+    format!("{:x}\r\n{CALL}\r\n0\r\n\r\n", CALL.len())
+}
+
+#[tokio::test]
+async fn hosts() {
+    let server = serve(on_loopback()).await;
+    for host in ["localhost", "localhost:8080", "LocalHost", "127.0.0.1:1", "[::1]", "[::1]:8080"] {
+        check(&server, host, post_host(host), served()).await;
+    }
+    for host in [
+        "evil.example",
+        "evil.example:80",
+        "localhost.evil.example",
+        "127.0.0.1.evil.example",
+        "notlocalhost",
+        "127.0.0.2",
+        "[::2]:8080",
+    ] {
+        check(&server, host, post_host(host), refused(403)).await;
+    }
+    for host in ["", "user@localhost", "localhost@evil.example", "local host", "[::1", "a/b"] {
+        check(&server, host, post_host(host), refused(400)).await;
+    }
+    let json = "Content-Type: application/json\r\n";
+    for (name, lines) in [
+        ("no host", String::new()),
+        ("the same host twice", "Host: localhost\r\nHost: localhost\r\n".to_owned()),
+        ("two hosts", "Host: localhost\r\nHost: evil.example\r\n".to_owned()),
+    ] {
+        check(&server, name, post_lines(&format!("{lines}{json}")), refused(400)).await;
+    }
+}
+
+#[tokio::test]
+async fn hosts_of_http_1_0() {
+    let server = serve(on_loopback()).await;
+    let old = |host: &str| post_host(host).replacen("HTTP/1.1", "HTTP/1.0", 1);
+    let no_host = old("localhost").replacen("Host: localhost\r\n", "", 1);
+    let ends = |expected: Expected| Expected { closes: true, ..expected };
+    check(&server, "no host", no_host, ends(served())).await;
+    check(&server, "a good host", old("localhost"), ends(served())).await;
+    check(&server, "a bad host", old("evil.example"), ends(refused(403))).await;
+}
+
+#[tokio::test]
+async fn authorities_of_absolute_targets() {
+    let server = serve(on_loopback()).await;
+    for (target, expected) in [
+        ("http://localhost/", served()),
+        ("http://127.0.0.1:9/", served()),
+        ("http://evil.example/", refused(403)),
+        ("http://evil.example:80/", refused(403)),
+    ] {
+        check(&server, target, post_target(target), expected).await;
+    }
+}
+
+#[tokio::test]
+async fn hosts_that_are_allowed_by_settings() {
+    let settings = |hosts| Settings { hosts, ..on_loopback() };
+    let rpc = service::router(Limits::default()).build().unwrap();
+
+    let any = serve(settings(Hosts::Any)).await;
+    check(&any, "any name", post_host("evil.example"), served()).await;
+    check(&any, "any name, but a name", post_host("a@b"), refused(400)).await;
+
+    let listed = serve(settings(Hosts::Listed(vec!["rpc.example".to_owned()]))).await;
+    check_once(&listed, "a listed name", post_host("RPC.example:443"), served()).await;
+    check_once(&listed, "one not listed", post_host("localhost"), refused(403)).await;
+    check_once(&listed, "the server's address", post_host("127.0.0.1"), served()).await;
+
+    let everywhere = server::Server::bind("0.0.0.0:0").serve(rpc.http()).await.unwrap();
+    check(&everywhere, "any IPv4 address", post_host("192.0.2.1:80"), served()).await;
+    check(&everywhere, "any IPv6 address", post_host("[2001:db8::1]"), served()).await;
+    check(&everywhere, "not any name", post_host("evil.example"), refused(403)).await;
+}
+
+const ALLOW_ORIGIN: &str = "access-control-allow-origin";
+
+async fn serve_pages() -> ServerHandle {
+    let mut settings = Settings { max_body: 1_000, ..on_loopback() };
+    settings.allow_origins = vec!["https://listed.example".to_owned()];
+    settings.cors_origins = vec!["https://shared.example".to_owned()];
+    serve(settings).await
+}
+
+#[tokio::test]
+async fn origins() {
+    let server = serve_pages().await;
+    let from = |origin: &str| post_with(&format!("Origin: {origin}\r\n"), CALL);
+    for origin in ["http://localhost", "https://localhost", "http://localhost:80"] {
+        check(&server, origin, from(origin), served().without(ALLOW_ORIGIN)).await;
+    }
+    let listed = from("https://listed.example");
+    check(&server, "a listed origin", listed, served().without(ALLOW_ORIGIN)).await;
+    for origin in [
+        "null",
+        "",
+        "https://evil.example",
+        "http://listed.example",
+        "https://listed.example:444",
+        "https://listed.example.evil.example",
+        "http://localhost:8080",
+        "http://localhost.evil.example",
+        "file://localhost",
+        "localhost",
+    ] {
+        check(&server, origin, from(origin), refused(403).without(ALLOW_ORIGIN)).await;
+    }
+    let twice = post_with("Origin: http://localhost\r\nOrigin: http://localhost\r\n", CALL);
+    check(&server, "two origins", twice, refused(400).without(ALLOW_ORIGIN)).await;
+    let same_port = post_lines(
+        "Host: localhost:8080\r\nOrigin: http://localhost:8080\r\nContent-Type: application/json\r\n",
+    );
+    check(&server, "the same port", same_port, served()).await;
+}
+
+#[tokio::test]
+async fn replies_are_shared_with_listed_origins_only() {
+    let server = serve_pages().await;
+    let origin = "Origin: https://shared.example\r\n";
+    let shared = |expected: Expected| {
+        expected.with(ALLOW_ORIGIN, "https://shared.example").with("vary", "origin")
+    };
+    let no_type = post_lines(&format!("Host: localhost\r\n{origin}"));
+    check(&server, "a result", post_with(origin, CALL), shared(served())).await;
+    check(&server, "a wrong type", no_type, shared(refused(415))).await;
+    check(&server, "a wrong path", bare("POST", "/nope", origin), shared(refused(404))).await;
+    check(&server, "a wrong method", bare("GET", "/", origin), shared(refused(405))).await;
+    let large = post_with(origin, [b' '; 1_001]);
+    check(&server, "too large", large, shared(refused(413)).closing()).await;
+}
+
+#[tokio::test]
+async fn preflights_are_answered_before_the_origin_is_checked() {
+    let server = serve_pages().await;
+    let preflight = |origin: &str| {
+        let lines = format!("Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\n");
+        bare("OPTIONS", "/", &lines)
+    };
+    let granted = empty(200)
+        .with(ALLOW_ORIGIN, "https://shared.example")
+        .with("access-control-allow-methods", "POST, OPTIONS")
+        .with("access-control-max-age", "600");
+    check(&server, "shared", preflight("https://shared.example"), granted).await;
+    for origin in ["https://evil.example", "https://listed.example", "null", "http://localhost"] {
+        let expected = empty(204).with("allow", "POST, OPTIONS").without(ALLOW_ORIGIN);
+        let expected = expected.without("access-control-allow-methods");
+        check(&server, origin, preflight(origin), expected).await;
+    }
+}
+
+#[tokio::test]
+async fn methods_and_paths() {
+    let server = serve(on_loopback()).await;
+    let allow = |expected: Expected| expected.with("allow", "POST, OPTIONS");
+    for method in ["GET", "PUT", "DELETE", "PATCH", "TRACE", "post", "POSTS"] {
+        check(&server, method, bare(method, "/", ""), allow(refused(405))).await;
+    }
+    for target in ["/", "*", "/?query"] {
+        check(&server, target, bare("OPTIONS", target, ""), allow(empty(204))).await;
+    }
+    for target in ["/nope", "//", "/%2F", "/rpc", "/."] {
+        check(&server, target, post_target(target), refused(404)).await;
+    }
+    check(&server, "a query", post_target("/?method=sum"), served()).await;
+    check(&server, "OPTIONS elsewhere", bare("OPTIONS", "/nope", ""), refused(404)).await;
+    check(&server, "POST of *", post_target("*"), refused(404)).await;
+
+    let mut client = Client::connect(server.local_addr()).await;
+    client.send(bare("HEAD", "/", "")).await;
+    let reply = client.head().await;
+    assert_eq!((reply.status, reply.header("allow")), (405, Some("POST, OPTIONS")));
+    served().check("HEAD has no body", &client.ask(post(CALL)).await);
+}
+
+#[tokio::test]
+async fn media_types() {
+    let server = serve(on_loopback()).await;
+    for media in [
+        "application/json",
+        "application/json-rpc",
+        "application/jsonrequest",
+        "APPLICATION/JSON; CHARSET=UTF-8",
+        "application/json;charset=utf-8",
+        "application/json; charset=\"utf-8\"",
+        "application/json; charset=utf-8; profile=x",
+    ] {
+        check(&server, media, post_type(media), served()).await;
+    }
+    for media in [
+        "",
+        "json",
+        "application",
+        "application/",
+        "application/*",
+        "*/*",
+        "text/plain",
+        "text/plain;application/json",
+        "application/json-patch+json",
+        "application/vnd.api+json",
+        "application/jsonx",
+        "application/json, application/json",
+        "application/json; charset=latin1",
+        "application/json; charset=utf-16",
+        "application/json; charset=utf-8; charset=latin1",
+        "application/json; charset=",
+        "application/json; charset",
+        "multipart/form-data; boundary=x",
+    ] {
+        check(&server, media, post_type(media), refused(415)).await;
+    }
+    let twice = post_with("Content-Type: application/json\r\n", CALL);
+    check(&server, "two types", twice, refused(400)).await;
+}
+
+#[tokio::test]
+async fn codings_and_expectations() {
+    let server = serve(on_loopback()).await;
+    let coded = |coding: &str| post_with(&format!("Content-Encoding: {coding}\r\n"), CALL);
+    check(&server, "identity", coded("Identity"), served()).await;
+    for coding in ["gzip", "br", "x", "identity, gzip"] {
+        let expected = refused(415).with("accept-encoding", "identity");
+        check(&server, coding, coded(coding), expected).await;
+    }
+    for (expectation, expected) in [("200-ok", refused(417)), ("100-continue, x", refused(417))] {
+        let request = post_with(&format!("Expect: {expectation}\r\n"), CALL);
+        check(&server, expectation, request, expected).await;
+    }
+}
+
+#[tokio::test]
+async fn a_body_is_asked_for_only_if_it_will_be_read() {
+    let server = serve(Settings { max_body: 1_000, ..on_loopback() }).await;
+    let head = |headers: &str, length: usize| {
+        let expects = format!("{headers}Expect: 100-Continue\r\nContent-Length: {length}\r\n");
+        bare("POST", "/", &expects)
+    };
+    let json = "Content-Type: application/json\r\n";
+
+    let mut client = Client::connect(server.local_addr()).await;
+    assert_eq!(client.ask(head(json, CALL.len())).await.status, 100);
+    served().check("asked for", &client.ask(CALL).await);
+
+    for (name, head, status) in [
+        ("too large", head(json, 1_001), 413),
+        ("a wrong type", head("Content-Type: text/plain\r\n", 1), 415),
+        ("compressed", head(&format!("{json}Content-Encoding: gzip\r\n"), 1), 415),
+        ("a foreign page", head(&format!("{json}Origin: null\r\n"), 1), 403),
+    ] {
+        let mut client = Client::connect(server.local_addr()).await;
+        refused(status).check(name, &client.ask(head).await);
+    }
+}
+
+#[tokio::test]
+async fn tokens() {
+    let mut settings = on_loopback();
+    settings.bearer.allow("secret");
+    settings.bearer.allow("another-secret");
+    let server = serve(settings).await;
+    let with = |value: &str| {
+        let request = post_with(&format!("Authorization: {value}\r\n"), CALL);
+        String::from_utf8(request).unwrap()
+    };
+    for value in ["Bearer secret", "bearer secret", "BEARER  another-secret "] {
+        let mut client = Client::connect(server.local_addr()).await;
+        served().check(value, &client.ask(with(value)).await);
+    }
+    let asked = "Bearer";
+    let wrong = "Bearer error=\"invalid_token\"";
+    for (value, challenge) in [
+        ("Basic c2VjcmV0", asked),
+        ("secret", asked),
+        ("Bearer", asked),
+        ("Bearersecret", asked),
+        ("Bearer wrong", wrong),
+        ("Bearer secre", wrong),
+        ("Bearer secrets", wrong),
+        ("Bearer SECRET", wrong),
+        ("Bearer secret another-secret", wrong),
+        ("Bearer secret\r\nAuthorization: Bearer secret", asked),
+    ] {
+        let mut client = Client::connect(server.local_addr()).await;
+        let expected = refused(401).with("www-authenticate", challenge);
+        expected.check(value, &client.ask(with(value)).await);
+        served().check(value, &client.ask(with("Bearer secret")).await);
+    }
+    let mut client = Client::connect(server.local_addr()).await;
+    refused(401).with("www-authenticate", asked).check("none", &client.ask(post(CALL)).await);
+    empty(204).check("OPTIONS", &client.ask(bare("OPTIONS", "/", "")).await);
+}
+
+#[tokio::test]
+async fn bodies_that_are_too_large() {
+    let server = serve(Settings { max_body: 1_000, ..on_loopback() }).await;
+    let over = " ".repeat(1_001);
+    let at_limit = format!("{CALL:1000}");
+    let in_chunks = |body: &str| {
+        let half = |part: &str| format!("{:x}\r\n{part}\r\n", part.len());
+        let (one, other) = body.split_at(500);
+        chunked("", &format!("{}{}0\r\n\r\n", half(one), half(other)))
+    };
+    check(&server, "at the limit", post(&at_limit), served()).await;
+    check(&server, "over it", post(&over), refused(413).closing()).await;
+    check(&server, "at the limit in chunks", in_chunks(&at_limit), served()).await;
+    check(&server, "over it in chunks", in_chunks(&over), refused(413).closing()).await;
+
+    let announced = bare("POST", "/", "Content-Type: application/json\r\nContent-Length: 1001\r\n");
+    check(&server, "only announced", announced, refused(413).closing()).await;
+    let endless = chunked("", &format!("3e9\r\n{over}\r\n"));
+    check(&server, "without an end", endless, refused(413).closing()).await;
+}
+
+/// A socket that is closed with bytes unread resets the connection, and the client may lose the
+/// reply. So the server takes in what is still coming, for a while.
+#[tokio::test]
+async fn a_refusal_reaches_a_client_that_is_still_sending() {
+    let server = serve(on_loopback()).await;
+    let json = "Content-Type: application/json\r\nContent-Length: 9000000\r\n";
+    let megabytes = "x".repeat(8_000_000);
+    for (name, head, expected) in [
+        ("413", bare("POST", "/", json), refused(413).closing()),
+        ("400", chunked("", "zz\r\n"), refused(400).closing()),
+    ] {
+        let mut client = Client::connect(server.local_addr()).await;
+        let sent = client.try_send(format!("{head}{megabytes}")).await;
+        sent.unwrap_or_else(|error| panic!("{name}: the server takes it in: {error}"));
+        expected.check(name, &client.reply().await);
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_stall() {
+    let settings = Settings { body_timeout: Duration::from_millis(100), ..on_loopback() };
+    let server = serve(settings).await;
+    let half = &post(CALL)[..100];
+    check(&server, "half a body", half, refused(408).closing()).await;
+    check(&server, "half a chunk", chunked("", "3d\r\n{"), refused(408).closing()).await;
+}
+
+#[tokio::test]
+async fn bodies_with_broken_framing() {
+    let server = serve(on_loopback()).await;
+    for (name, body) in [
+        ("a size that is no number", "zz\r\n{}\r\n0\r\n\r\n"),
+        ("a size over 64 bits", "fffffffffffffffff\r\n{}\r\n0\r\n\r\n"),
+        ("a negative size", "-2\r\n{}\r\n0\r\n\r\n"),
+        ("no size", "\r\n{}\r\n0\r\n\r\n"),
+        ("a chunk longer than its size", "1\r\n{}\r\n0\r\n\r\n"),
+        ("a line that ends in LF only", "2\n{}\n0\n\n"),
+    ] {
+        check(&server, name, chunked("", body), refused(400).closing()).await;
+    }
+    let extended = format!("{:x};name=value\r\n{CALL}\r\n0\r\nTrailer: x\r\n\r\n", CALL.len());
+    check(&server, "extensions and trailers", chunked("", &extended), served()).await;
+}
+
+#[tokio::test]
+async fn what_hyper_refuses_by_itself() {
+    let server = serve(on_loopback()).await;
+    let headers =
+        |count: usize| (0..count).map(|index| format!("X-{index}: x\r\n")).collect::<String>();
+    let length = |lines: &str| {
+        let head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
+        format!("{head}{lines}\r\n{CALL}")
+    };
+    let http_1_0 = |request: String| request.replacen("HTTP/1.1", "HTTP/1.0", 1);
+    let rows: [(&str, String, u16); 20] = [
+        ("conflicting lengths", length("Content-Length: 61\r\nContent-Length: 5\r\n"), 400),
+        ("lengths in a list", length("Content-Length: 61, 61\r\n"), 400),
+        ("a length that is no number", length("Content-Length: abc\r\n"), 400),
+        ("a signed length", length("Content-Length: +61\r\n"), 400),
+        ("a negative length", length("Content-Length: -1\r\n"), 400),
+        ("an empty length", length("Content-Length: \r\n"), 400),
+        ("a length over 64 bits", length("Content-Length: 18446744073709551616\r\n"), 400),
+        ("chunked in HTTP/1.0", http_1_0(chunked("", &chunks())), 400),
+        ("gzip without chunked", length("Transfer-Encoding: gzip\r\n"), 400),
+        ("chunked is not last", length("Transfer-Encoding: chunked, gzip\r\n"), 400),
+        (
+            "chunked, then identity",
+            chunked("", &chunks()).replacen(
+                "\r\n\r\n",
+                "\r\nTransfer-Encoding: identity\r\n\r\n",
+                1,
+            ),
+            400,
+        ),
+        ("a space before the colon", length("Content-Length : 61\r\n"), 400),
+        ("a folded line", length("X: a\r\n b\r\nContent-Length: 61\r\n"), 400),
+        ("a control character", length("X: a\0b\r\nContent-Length: 61\r\n"), 400),
+        ("no version", "POST /\r\n\r\n".to_owned(), 400),
+        ("HTTP/3.0", "POST / HTTP/3.0\r\n\r\n".to_owned(), 400),
+        ("not HTTP", "\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}".to_owned(), 400),
+        ("a target over 64 KiB", post_target(&format!("/{}", "a".repeat(1 << 16))), 414),
+        ("101 headers", bare("POST", "/", &headers(100)), 431),
+        ("a head over 128 KiB", bare("POST", "/", &format!("X: {}\r\n", "x".repeat(1 << 17))), 431),
+    ];
+    for (name, request, status) in rows {
+        check(&server, name, request, refused_by_hyper(status)).await;
+    }
+    let most = String::from_utf8(post_with(&headers(97), CALL)).unwrap();
+    check(&server, "100 headers", most, served()).await;
+    let target = format!("/?{}", "a".repeat((1 << 16) - 100));
+    check(&server, "a target of almost 64 KiB", post_target(&target), served()).await;
+    let large = post_with(&format!("X: {}\r\n", "x".repeat(120_000)), CALL);
+    check(&server, "a head of 117 KiB", large, served()).await;
+}
+
+/// RFC 9112, section 6.3: Transfer-Encoding counts and the connection ends, so that nothing in
+/// the body is ever taken for a request.
+#[tokio::test]
+async fn length_and_chunks_together_end_the_connection() {
+    let server = serve(on_loopback()).await;
+    let smuggled = "POST / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for lines in ["Content-Length: 5\r\n", "Content-Length: 61\r\nX: x\r\n"] {
+        let request = chunked(lines, &format!("{}{smuggled}", chunks()));
+        check(&server, lines, request, served().closing()).await;
+    }
+    let after = chunked("", &format!("{}{smuggled}", chunks())).replacen(
+        "\r\n\r\n",
+        "\r\nContent-Length: 5\r\n\r\n",
+        1,
+    );
+    check(&server, "the length last", after, served().closing()).await;
+}
+
+#[tokio::test]
+async fn requests_in_a_row_are_answered_in_order() {
+    let server = serve(on_loopback()).await;
+    let mut client = Client::connect(server.local_addr()).await;
+    let call =
+        |id: usize| format!(r#"{{"jsonrpc":"2.0","method":"echo","params":[{id}],"id":{id}}}"#);
+    client.send((0..50).flat_map(|id| post(call(id))).collect::<Vec<u8>>()).await;
+    for id in 0..50 {
+        let expected = json!({"jsonrpc": "2.0", "result": [id], "id": id});
+        assert_eq!(client.reply().await.json(), expected);
+    }
+}
+
+#[tokio::test]
+async fn the_status_may_tell_the_error() {
+    let rpc = service::router(Limits::default()).build().unwrap();
+    let call = |method: &str, params: &str| {
+        format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":1}}"#)
+    };
+    let fail = |code: i64| call("fail", &format!(r#"{{"code":{code},"message":"m"}}"#));
+    let rows = [
+        ("a result", CALL.to_owned(), 200, 200),
+        ("not JSON", "{".to_owned(), 200, 400),
+        ("not a request", "{}".to_owned(), 200, 400),
+        ("an empty batch", "[]".to_owned(), 200, 400),
+        ("no method", call("nope", "[]"), 200, 200),
+        ("wrong params", call("subtract", "[1]"), 200, 200),
+        ("an internal error", fail(code::INTERNAL_ERROR), 200, 500),
+        ("an application's error", fail(1), 200, 200),
+        ("a batch of errors", "[{},1]".to_owned(), 200, 200),
+        ("a notification", r#"{"jsonrpc":"2.0","method":"nope"}"#.to_owned(), 204, 204),
+    ];
+    for (name, body, always_ok, by_error) in rows {
+        for (status_policy, status) in
+            [(StatusPolicy::AlwaysOk, always_ok), (StatusPolicy::ByError, by_error)]
+        {
+            let http = rpc.http_with(Settings { status_policy, ..on_loopback() });
+            let server = serve_with(http, server::Settings::default()).await;
+            let mut client = Client::connect(server.local_addr()).await;
+            let reply = client.ask(post(&body)).await;
+            assert_eq!(reply.status, status, "{name} with {status_policy:?}");
+        }
+    }
+}
