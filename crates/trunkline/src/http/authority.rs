@@ -89,13 +89,14 @@ pub(super) fn check(parts: &Parts, hosts: &Hosts) -> Result<(), Refusal> {
 
 fn authority(header: &HeaderValue) -> Result<Authority, Refusal> {
     let malformed = Refusal::Malformed("the Host header is not a host and a port");
-    match Authority::try_from(header.as_bytes()) {
-        Ok(authority) if !authority.as_str().contains('@') => Ok(authority),
-        _ => Err(malformed),
-    }
+    Authority::try_from(header.as_bytes()).map_err(|_| malformed)
 }
 
 fn allowed(authority: &Authority, hosts: &Hosts) -> Result<(), Refusal> {
+    // RFC 9110, section 4.2.4: what looks like a host here may be meant to deceive.
+    if authority.as_str().contains('@') {
+        return Err(Refusal::Malformed("a user stands before the host"));
+    }
     if hosts.allows(authority.host()) {
         return Ok(());
     }

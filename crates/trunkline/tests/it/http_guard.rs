@@ -200,6 +200,8 @@ async fn authorities_of_absolute_targets() {
         ("http://127.0.0.1:9/", served()),
         ("http://evil.example/", refused(403)),
         ("http://evil.example:80/", refused(403)),
+        ("http://user@localhost/", refused(400)),
+        ("http://localhost@evil.example/", refused(400)),
     ] {
         check(&server, target, post_target(target), expected).await;
     }
