@@ -10,7 +10,7 @@ impl ::trunkline::RpcError for FindError {
                 ::trunkline::ErrorObject::new(10, ::std::format!("{self}"))
                     .with_data(&Data { table })
             }
-            Self::Database(..) => ::trunkline::ErrorObject::internal(&self),
+            Self::Database(..) => ::trunkline::ErrorObject::internal_error(&self),
         }
     }
     fn from_error_object(

@@ -20,7 +20,7 @@ impl ::trunkline::RpcError for MathError {
                 ::trunkline::ErrorObject::new(-32001, ::std::format!("{self}"))
                     .with_data(&(field0, field1))
             }
-            Self::Store(..) => ::trunkline::ErrorObject::internal(&self),
+            Self::Store(..) => ::trunkline::ErrorObject::internal_error(&self),
         }
     }
     fn from_error_object(

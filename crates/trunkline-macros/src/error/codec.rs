@@ -68,7 +68,7 @@ fn encoding(variant: &Variant) -> TokenStream {
     let path = &variant.path;
     let Reply::Code(code) = &variant.reply else {
         let pattern = variant.with_any_fields();
-        return quote!(#pattern => ::trunkline::ErrorObject::internal(&self),);
+        return quote!(#pattern => ::trunkline::ErrorObject::internal_error(&self),);
     };
     let code = Literal::i64_unsuffixed(code.value);
     let message = match variant.message.as_ref().and_then(Message::fixed) {

@@ -1,6 +1,7 @@
 //! The error object (JSON-RPC 2.0, section 5.1).
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
@@ -60,6 +61,12 @@ impl ErrorObject {
         let incident = format!("{:016x}", RandomState::new().hash_one(0_u8));
         tracing::error!(%cause, incident, "internal error");
         Self::new(code::INTERNAL_ERROR, "Internal error").with_data(&Incident { incident })
+    }
+
+    /// Like [`internal`](Self::internal); the log gets the error with all its sources.
+    #[must_use]
+    pub fn internal_error(cause: &(dyn Error + 'static)) -> Self {
+        Self::internal(&Chain(cause))
     }
 
     /// The code: negative numbers from -32768 to -32000 are the protocol's and ours, see
@@ -146,6 +153,21 @@ struct Member {
     member: Option<&'static str>,
 }
 
+/// An error with its sources, outermost first.
+struct Chain<'a>(&'a (dyn Error + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}
+
 impl PartialEq for ErrorObject {
     fn eq(&self, other: &Self) -> bool {
         let text = |error: &Self| error.data().map(|data| data.get().to_owned());
@@ -167,4 +189,4 @@ impl fmt::Debug for ErrorObject {
     }
 }
 
-impl std::error::Error for ErrorObject {}
+impl Error for ErrorObject {}

@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::error::Error;
-use std::fmt::{self, Display};
 
 use super::ErrorObject;
 
@@ -42,7 +41,7 @@ impl RpcError for BoxError {
     fn into_error_object(self) -> ErrorObject {
         match self.downcast::<ErrorObject>() {
             Ok(error) => *error,
-            Err(cause) => ErrorObject::internal(&Chain(&*cause)),
+            Err(cause) => ErrorObject::internal_error(&*cause),
         }
     }
 
@@ -58,20 +57,5 @@ impl RpcError for Infallible {
 
     fn from_error_object(_: &ErrorObject) -> Option<Self> {
         None
-    }
-}
-
-/// An error with its sources, outermost first.
-struct Chain<'a>(&'a (dyn Error + 'static));
-
-impl Display for Chain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut source = self.0.source();
-        while let Some(error) = source {
-            write!(f, ": {error}")?;
-            source = error.source();
-        }
-        Ok(())
     }
 }
