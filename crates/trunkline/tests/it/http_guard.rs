@@ -335,8 +335,11 @@ async fn media_types() {
         "application/jsonrequest",
         "APPLICATION/JSON; CHARSET=UTF-8",
         "application/json;charset=utf-8",
-        "application/json; charset=\"utf-8\"",
-        "application/json; charset=utf-8; profile=x",
+        "application/json ; charset=\"utf-8\"",
+        "application/json; charset=utf-8; profile=\"a;b\"",
+        "application/json; odd=\"quoted \\\" text; charset=latin1\"",
+        "application/json;",
+        "application/json; ; charset=utf-8",
     ] {
         check(&server, media, post_type(media), served()).await;
     }
@@ -358,6 +361,10 @@ async fn media_types() {
         "application/json; charset=utf-8; charset=latin1",
         "application/json; charset=",
         "application/json; charset",
+        "application/json; charset=\"utf-8",
+        "application/json; charset=utf-8 profile=x",
+        "application/json; =utf-8",
+        "application/json charset=utf-8",
         "multipart/form-data; boundary=x",
     ] {
         check(&server, media, post_type(media), refused(415)).await;
