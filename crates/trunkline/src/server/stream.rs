@@ -80,13 +80,7 @@ impl AsyncWrite for Stream {
     /// Closes our half, then takes in what the client may still be sending: a socket that is closed
     /// with bytes unread resets the connection, and the client may lose the reply.
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.linger.is_none() {
-            ready!(Pin::new(&mut self.socket).poll_shutdown(cx))?;
-            if !self.watch.is_cut_short() {
-                return Poll::Ready(Ok(()));
-            }
-            self.linger = Some(Box::pin(tokio::time::sleep(LINGER)));
-        }
+        ready!(Pin::new(&mut self.socket).poll_shutdown(cx))?;
         let mut buffer = [0; 4096];
         loop {
             if let Some(linger) = &mut self.linger
@@ -95,10 +89,13 @@ impl AsyncWrite for Stream {
                 return Poll::Ready(Ok(()));
             }
             let mut read = ReadBuf::new(&mut buffer);
-            match ready!(Pin::new(&mut self.socket).poll_read(cx, &mut read)) {
-                Ok(()) if !read.filled().is_empty() => {}
+            match Pin::new(&mut self.socket).poll_read(cx, &mut read) {
+                Poll::Ready(Ok(())) if !read.filled().is_empty() => {}
+                Poll::Pending if self.linger.is_some() => return Poll::Pending,
+                Poll::Pending if self.watch.is_cut_short() => {}
                 _ => return Poll::Ready(Ok(())),
             }
+            self.linger.get_or_insert_with(|| Box::pin(tokio::time::sleep(LINGER)));
         }
     }
 

@@ -74,8 +74,10 @@ impl Watch {
         self.cut_short.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the client may still be sending: the rest of a request, or of a head that hyper has
+    /// refused.
     pub(super) fn is_cut_short(&self) -> bool {
-        self.cut_short.load(Ordering::Relaxed)
+        self.cut_short.load(Ordering::Relaxed) || self.wait() == Wait::Head
     }
 
     /// How long the timer may sleep, or what has lasted too long.

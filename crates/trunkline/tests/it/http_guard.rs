@@ -476,11 +476,16 @@ async fn bodies_that_are_too_large() {
 #[tokio::test]
 async fn a_refusal_reaches_a_client_that_is_still_sending() {
     let server = serve(on_loopback()).await;
-    let json = "Content-Type: application/json\r\nContent-Length: 9000000\r\n";
+    let length = "Content-Length: 9000000\r\n";
+    let json = &format!("Content-Type: application/json\r\n{length}");
     let megabytes = "x".repeat(8_000_000);
     for (name, head, expected) in [
         ("413", bare("POST", "/", json), refused(413).closing()),
         ("400", chunked("", "zz\r\n"), refused(400).closing()),
+        ("404", bare("POST", "/nope", json), refused(404)),
+        ("405", bare("PUT", "/", json), refused(405)),
+        ("415", bare("POST", "/", length), refused(415)),
+        ("431", "POST / HTTP/1.1\r\nHost: ".to_owned(), refused_by_hyper(431)),
     ] {
         let mut client = Client::connect(server.local_addr()).await;
         let sent = client.try_send(format!("{head}{megabytes}")).await;
