@@ -6,16 +6,22 @@ use std::sync::Arc;
 
 /// A set of values, at most one of each type.
 ///
-/// The calls of a batch share one set until a layer changes it for one of them. Cloning costs a
-/// reference count.
+/// The calls of a batch share one set until a layer changes it for one of them. Cloning costs
+/// reference counts.
 #[derive(Clone, Default)]
-pub struct Extensions(Option<Arc<Set>>);
+pub struct Extensions {
+    /// What the door knows, shared by all calls of a body.
+    origin: Option<Arc<dyn Origin>>,
+    /// What was added on the way.
+    entries: Option<Arc<Entries>>,
+}
 
-#[derive(Clone, Default)]
-struct Set {
-    entries: Vec<(TypeId, Arc<dyn Any + Send + Sync>)>,
-    /// What came with a request of the HTTP door, as other middleware set it.
-    request: http::Extensions,
+type Entries = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
+
+/// What came along with a body through a door.
+pub(crate) trait Origin: Any + Send + Sync {
+    /// The values that middleware of the door has set.
+    fn extensions(&self) -> &http::Extensions;
 }
 
 impl Extensions {
@@ -25,27 +31,35 @@ impl Extensions {
         Self::default()
     }
 
-    /// A set that starts with the extensions of an HTTP request.
-    pub(crate) fn of_request(request: http::Extensions) -> Self {
-        Self(Some(Arc::new(Set { entries: Vec::new(), request })))
+    pub(crate) fn of(origin: impl Origin) -> Self {
+        Self { origin: Some(Arc::new(origin)), entries: None }
+    }
+
+    /// What the door knows, if the call came through a door of type `T`.
+    pub(crate) fn origin<T: Origin>(&self) -> Option<&T> {
+        let origin: &dyn Any = self.origin.as_deref()?;
+        origin.downcast_ref()
     }
 
     /// Adds a value in place of the earlier one of its type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        let set = Arc::make_mut(self.0.get_or_insert_default());
+        let entries = Arc::make_mut(self.entries.get_or_insert_default());
         let key = TypeId::of::<T>();
-        set.entries.retain(|(other, _)| *other != key);
-        set.entries.push((key, Arc::new(value)));
+        entries.retain(|(other, _)| *other != key);
+        entries.push((key, Arc::new(value)));
     }
 
     /// The value of type `T`, if there is one.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        let set = self.0.as_deref()?;
         let key = TypeId::of::<T>();
-        match set.entries.iter().find(|(other, _)| *other == key) {
+        let added = self
+            .entries
+            .as_deref()
+            .and_then(|entries| entries.iter().find(|(other, _)| *other == key));
+        match added {
             Some((_, value)) => value.downcast_ref(),
-            None => set.request.get(),
+            None => self.origin.as_deref()?.extensions().get(),
         }
     }
 }

@@ -32,6 +32,7 @@ use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -54,6 +55,7 @@ pub use settings::Settings;
 pub use status::StatusPolicy;
 
 use refusal::Refusal;
+use request::Head;
 
 /// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
 /// it with `route_service`. Cloning is cheap.
@@ -87,6 +89,19 @@ impl HttpService {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
+        self.handle_from(request, None).await
+    }
+
+    /// Answers one request of a client at `peer`.
+    pub(crate) async fn handle_from<B>(
+        &self,
+        request: Request<B>,
+        peer: Option<SocketAddr>,
+    ) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
         let settings = &self.0.settings;
         let (mut parts, body) = request.into_parts();
         let shared_with = origin::shared_with(&parts.headers, settings);
@@ -94,7 +109,7 @@ impl HttpService {
             Ok(Admitted::Options) => options(&parts, shared_with.is_some()),
             Ok(Admitted::Call) => {
                 match body::read(body, settings.max_body, settings.body_timeout).await {
-                    Ok(body) => self.answer(parts, body).await,
+                    Ok(body) => self.answer(Head::new(parts, peer), body).await,
                     Err(refusal) => refusal.response(),
                 }
             }
@@ -107,7 +122,7 @@ impl HttpService {
     }
 
     /// The address of the server is one of the names that clients may call it.
-    pub(crate) fn bind(&mut self, address: std::net::SocketAddr) {
+    pub(crate) fn bind(&mut self, address: SocketAddr) {
         Arc::make_mut(&mut self.0).settings.hosts.bind(address);
     }
 
@@ -137,10 +152,8 @@ impl HttpService {
         Ok(Admitted::Call)
     }
 
-    async fn answer(&self, parts: Parts, body: Bytes) -> Response<Full<Bytes>> {
-        let mut extensions = Extensions::of_request(parts.extensions);
-        extensions.insert(Headers::new(parts.headers));
-        let reply = self.0.rpc.handle(body, extensions).await;
+    async fn answer(&self, head: Head, body: Bytes) -> Response<Full<Bytes>> {
+        let reply = self.0.rpc.handle(body, Extensions::of(head)).await;
         let status = self.0.settings.status_policy.status(&reply);
         respond(status, reply)
     }

@@ -2,21 +2,44 @@
 
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::sync::Arc;
 
 use http::HeaderMap;
+use http::request::Parts;
 
 use crate::call::Call;
 use crate::error::ErrorObject;
+use crate::extensions::{Extensions, Origin};
 use crate::extract::FromCall;
+
+/// The head of a request, shared by the calls of its body.
+pub(super) struct Head {
+    headers: HeaderMap,
+    peer: Option<SocketAddr>,
+    extensions: http::Extensions,
+}
+
+impl Head {
+    pub(super) fn new(parts: Parts, peer: Option<SocketAddr>) -> Self {
+        let Parts { headers, extensions, .. } = parts;
+        Self { headers, peer, extensions }
+    }
+}
+
+impl Origin for Head {
+    fn extensions(&self) -> &http::Extensions {
+        &self.extensions
+    }
+}
 
 /// Extracts the headers of the HTTP request. Through a door without headers there are none.
 #[derive(Debug, Clone, Default)]
-pub struct Headers(Arc<HeaderMap>);
+pub struct Headers(pub HeaderMap);
 
 impl Headers {
-    pub(super) fn new(headers: HeaderMap) -> Self {
-        Self(Arc::new(headers))
+    /// The headers that a call came with, for layers.
+    #[must_use]
+    pub fn of(extensions: &Extensions) -> Option<&HeaderMap> {
+        extensions.origin::<Head>().map(|head| &head.headers)
     }
 }
 
@@ -30,7 +53,7 @@ impl Deref for Headers {
 
 impl<S> FromCall<S> for Headers {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
-        Ok(call.extensions().get::<Self>().cloned().unwrap_or_default())
+        Ok(Self(Self::of(call.extensions()).cloned().unwrap_or_default()))
     }
 }
 
@@ -40,8 +63,17 @@ impl<S> FromCall<S> for Headers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer(pub Option<SocketAddr>);
 
+impl Peer {
+    /// The address that a call came from, for layers.
+    #[must_use]
+    pub fn of(extensions: &Extensions) -> Self {
+        let direct = extensions.origin::<Head>().and_then(|head| head.peer);
+        Self(direct.or_else(|| extensions.get::<Self>()?.0))
+    }
+}
+
 impl<S> FromCall<S> for Peer {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
-        Ok(call.extensions().get::<Self>().copied().unwrap_or(Self(None)))
+        Ok(Self::of(call.extensions()))
     }
 }

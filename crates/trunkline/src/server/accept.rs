@@ -1,20 +1,14 @@
 //! Taking connections in.
 
-use std::convert::Infallible;
-use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response};
-use http_body::Body;
-use hyper::body::Incoming;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
-use tower::Service;
 
+use super::answer::Answer;
 use super::connection::{self, Shared};
 use super::status::Phase;
 
@@ -23,20 +17,13 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 
 /// Accepts until the server has drained. Connections that come in the meantime are told that it
 /// is stopping, which is more than a refused connection says.
-pub(super) async fn run<S, B>(
+pub(super) async fn run<A: Answer>(
     listener: TcpListener,
-    service: S,
+    service: A,
     shared: Arc<Shared>,
     tasks: TaskTracker,
-) where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
-        + Clone
-        + Send
-        + 'static,
-    S::Future: Send,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+) {
+    let service = Arc::new(service);
     let limit = Arc::new(Semaphore::new(shared.settings.connections.min(Semaphore::MAX_PERMITS)));
     loop {
         let permit = tokio::select! {
@@ -62,7 +49,7 @@ pub(super) async fn run<S, B>(
             tracing::debug!(%peer, %error, "TCP_NODELAY cannot be set");
         }
         shared.counts.connection_opened();
-        let connection = connection::serve(socket, peer, service.clone(), Arc::clone(&shared));
+        let connection = connection::serve(socket, peer, Arc::clone(&service), Arc::clone(&shared));
         let shared = Arc::clone(&shared);
         tasks.spawn(async move {
             connection.await;

@@ -1,32 +1,30 @@
 //! One connection, from its first byte to its last.
 
 use std::convert::Infallible;
-use std::error::Error;
 use std::net::SocketAddr;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use http::header::CONNECTION;
 use http::{Request, Response};
-use http_body::Body;
-use http_body_util::{Either, Full};
+use http_body_util::Either;
 use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
+use super::answer::Answer;
 use super::executor::Tracked;
 use super::health;
 use super::settings::Settings;
 use super::status::{Counts, Phase};
 use super::stream::Stream;
 use super::watch::{Wait, Watch};
-use crate::http::Peer;
 
 /// What all connections of a server share.
 pub(super) struct Shared {
@@ -46,41 +44,43 @@ pub(super) const MAX_HEAD: usize = 128 * 1024;
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves a connection until it ends, waits too long, or has to stop.
-pub(super) async fn serve<S, B>(
+pub(super) async fn serve<A: Answer>(
     socket: TcpStream,
     peer: SocketAddr,
-    service: S,
+    service: Arc<A>,
     shared: Arc<Shared>,
-) where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
-        + Clone
-        + Send
-        + 'static,
-    S::Future: Send,
-    B: Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+) {
     let watch = Arc::new(Watch::new());
     let stream = TokioIo::new(Stream::new(socket, Arc::clone(&watch)));
     let requests =
         Requests { service, peer, watch: Arc::clone(&watch), shared: Arc::clone(&shared) };
-    let mut connection = pin!(shared.builder.serve_connection(stream, requests));
-    let mut timer = pin!(tokio::time::sleep(shared.settings.head_timeout));
-    let mut ending = false;
+    let requests = Arc::new(requests);
+    let service = service_fn(move |request| Arc::clone(&requests).answer(request));
+    let mut connection = pin!(shared.builder.serve_connection(stream, service));
+    // The connection is polled several times for each request; this set polls what has woken only.
+    let mut events = FuturesUnordered::new();
+    events.push(event(Event::Cut, Duration::ZERO, Arc::clone(&shared)));
+    events.push(event(Event::Drain, Duration::ZERO, Arc::clone(&shared)));
+    events.push(event(Event::Timer, shared.settings.head_timeout, Arc::clone(&shared)));
+    // A connection that comes while the server drains gets its one reply, which says so.
+    let mut ending = shared.counts.phase() >= Phase::Draining;
     loop {
-        tokio::select! {
+        let happened = tokio::select! {
+            biased;
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
                     tracing::debug!(%peer, %error, "connection ended");
                 }
                 return;
             }
-            () = shared.cut.cancelled() => return,
-            () = shared.drain.cancelled(), if !ending => {
+            happened = events.next() => happened,
+        };
+        match happened {
+            Some(Event::Drain) => {
                 ending = true;
                 connection.as_mut().graceful_shutdown();
             }
-            () = timer.as_mut() => {
+            Some(Event::Timer) => {
                 let sleep = match watch.left(&shared.settings) {
                     Ok(left) => left,
                     Err(Wait::Idle) if !ending => {
@@ -93,109 +93,80 @@ pub(super) async fn serve<S, B>(
                         return;
                     }
                 };
-                timer.as_mut().reset(tokio::time::Instant::now() + sleep);
+                events.push(event(Event::Timer, sleep, Arc::clone(&shared)));
             }
+            Some(Event::Cut) | None => return,
         }
     }
 }
 
+/// What may happen to a connection from outside.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Drain,
+    Cut,
+    Timer,
+}
+
+async fn event(event: Event, after: Duration, shared: Arc<Shared>) -> Event {
+    match event {
+        Event::Drain => shared.drain.cancelled().await,
+        Event::Cut => shared.cut.cancelled().await,
+        Event::Timer => tokio::time::sleep(after).await,
+    }
+    event
+}
+
 /// The requests of one connection.
-struct Requests<S> {
-    service: S,
+struct Requests<A> {
+    service: Arc<A>,
     peer: SocketAddr,
     watch: Arc<Watch>,
     shared: Arc<Shared>,
 }
 
-impl<S, B> hyper::service::Service<Request<Incoming>> for Requests<S>
-where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
-        + Clone
-        + Send
-        + 'static,
-    S::Future: Send,
-    B: Body<Data = Bytes>,
-{
-    type Response = Response<Either<B, Full<Bytes>>>;
-    type Error = Infallible;
-    type Future = Answer<S::Future>;
-
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        let phase = self.shared.counts.phase();
-        let answered = match &self.shared.settings.health {
-            Some(health) if health::is_asked(health, &request) => Some(health::page(health, phase)),
-            _ if phase >= Phase::Draining => Some(health::stopping()),
-            _ => None,
-        };
-        if let Some(response) = answered {
-            self.watch.set(Wait::Write);
-            return Answer { state: State::Ready { response: Some(response) }, running: None };
+impl<A: Answer> Requests<A> {
+    /// Answers one: with the health page, as a server that is stopping, or with the service.
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Reply<A>, Infallible> {
+        let Self { service, peer, watch, shared } = &*self;
+        let phase = shared.counts.phase();
+        let asked =
+            shared.settings.health.as_ref().filter(|health| health::is_asked(health, &request));
+        if let Some(health) = asked {
+            watch.replied();
+            return Ok(health::page(health, phase).map(Either::Right));
         }
-        let running = Running::begin(&self.watch, &self.shared);
-        request.extensions_mut().insert(Peer(Some(self.peer)));
-        let state = State::Running { future: self.service.clone().call(request) };
-        Answer { state, running: Some(running) }
-    }
-}
-
-pin_project_lite::pin_project! {
-    /// The response to one request.
-    struct Answer<F> {
-        #[pin]
-        state: State<F>,
-        running: Option<Running>,
-    }
-}
-
-pin_project_lite::pin_project! {
-    #[project = StateProjection]
-    enum State<F> {
-        Ready { response: Option<Response<Full<Bytes>>> },
-        Running { #[pin] future: F },
-    }
-}
-
-impl<F, B> Future for Answer<F>
-where
-    F: Future<Output = Result<Response<B>, Infallible>>,
-{
-    type Output = Result<Response<Either<B, Full<Bytes>>>, Infallible>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let response = match this.state.project() {
-            StateProjection::Ready { response } => {
-                response.take().expect("polled once when ready").map(Either::Right)
-            }
-            StateProjection::Running { future } => {
-                let Ok(response) = std::task::ready!(future.poll(cx));
-                response.map(Either::Left)
-            }
-        };
-        if let Some(running) = this.running.take()
-            && response.headers().get(CONNECTION).is_some_and(|value| value == "close")
-        {
-            running.watch.cut_short();
+        if phase >= Phase::Draining {
+            watch.cut_short();
+            watch.replied();
+            return Ok(health::stopping().map(Either::Right));
         }
-        Poll::Ready(Ok(response))
+        let _running = Running::begin(watch, shared);
+        let response = service.answer(request, *peer).await;
+        if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
+            watch.cut_short();
+        }
+        Ok(response.map(Either::Left))
     }
 }
+
+type Reply<A> = Response<Either<<A as Answer>::Body, health::Page>>;
 
 /// A request that runs, counted until it is dropped.
-struct Running {
-    watch: Arc<Watch>,
-    shared: Arc<Shared>,
+struct Running<'a> {
+    watch: &'a Watch,
+    shared: &'a Shared,
 }
 
-impl Running {
-    fn begin(watch: &Arc<Watch>, shared: &Arc<Shared>) -> Self {
+impl<'a> Running<'a> {
+    fn begin(watch: &'a Watch, shared: &'a Shared) -> Self {
         watch.request_begun();
         shared.counts.request_begun();
-        Self { watch: Arc::clone(watch), shared: Arc::clone(shared) }
+        Self { watch, shared }
     }
 }
 
-impl Drop for Running {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.watch.request_ended();
         self.shared.counts.request_ended();

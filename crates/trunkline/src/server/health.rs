@@ -22,12 +22,15 @@ pub(super) fn page(health: &Health, phase: Phase) -> Response<Full<Bytes>> {
         Phase::Starting | Phase::Running => (StatusCode::OK, "healthy"),
         Phase::Draining | Phase::Stopped => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
     };
-    let page = Page { status: word, service: &health.service, version: &health.version };
+    let page = Status { status: word, service: &health.service, version: &health.version };
     respond(status, serde_json::to_vec(&page).expect("text serialises into memory"))
 }
 
+/// The body of these answers.
+pub(super) type Page = Full<Bytes>;
+
 #[derive(Serialize)]
-struct Page<'a> {
+struct Status<'a> {
     status: &'static str,
     service: &'a str,
     version: &'a str,

@@ -3,6 +3,7 @@
 //! It sits on hyper directly: HTTP/1.1, and HTTP/2 by prior knowledge (h2c).
 
 mod accept;
+mod answer;
 mod connection;
 mod executor;
 mod handle;
@@ -38,6 +39,7 @@ pub use settings::{Health, Settings};
 pub use signal::shutdown_signal;
 pub use status::{Phase, Status};
 
+use answer::{Answer, Tower};
 use connection::Shared;
 use executor::Tracked;
 use status::Counts;
@@ -114,30 +116,19 @@ impl Server {
     /// When the address cannot be bound.
     pub async fn serve_http<S, B>(self, service: S) -> Result<ServerHandle, ServeError>
     where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
-            + Clone
-            + Send
-            + 'static,
+        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+        S: Clone + Send + Sync + 'static,
         S::Future: Send,
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        self.listen(|_| service).await
+        self.listen(|_| Tower(service)).await
     }
 
-    async fn listen<S, B>(
+    async fn listen<A: Answer>(
         self,
-        service: impl FnOnce(SocketAddr) -> S,
-    ) -> Result<ServerHandle, ServeError>
-    where
-        S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>
-            + Clone
-            + Send
-            + 'static,
-        S::Future: Send,
-        B: Body<Data = Bytes> + Send + 'static,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
+        service: impl FnOnce(SocketAddr) -> A,
+    ) -> Result<ServerHandle, ServeError> {
         let Self { address, settings } = self;
         let failed = |source| ServeError::Bind { address: address.clone(), source };
         let listener = TcpListener::bind(&address).await.map_err(failed)?;

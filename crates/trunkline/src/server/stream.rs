@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
-use super::watch::{Wait, Watch};
+use super::watch::Watch;
 
 /// How long a closing connection takes in what the client still sends.
 const LINGER: Duration = Duration::from_secs(1);
@@ -29,15 +29,14 @@ impl Stream {
     }
 
     fn received(&mut self, bytes: &[u8]) {
-        let http2 = *self.http2.get_or_insert_with(|| bytes.starts_with(b"PRI "));
-        if !http2 && self.watch.wait() == Wait::Idle {
-            self.watch.set(Wait::Head);
+        if !*self.http2.get_or_insert_with(|| bytes.starts_with(b"PRI ")) {
+            self.watch.received();
         }
     }
 
-    fn sent(&self) {
-        if self.watch.wait() == Wait::Write {
-            self.watch.set(Wait::Write);
+    fn sent(&self, count: usize, of: usize) {
+        if count < of {
+            self.watch.progressed();
         }
     }
 }
@@ -65,15 +64,13 @@ impl AsyncWrite for Stream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let count = ready!(Pin::new(&mut self.socket).poll_write(cx, bytes))?;
-        self.sent();
+        self.sent(count, bytes.len());
         Poll::Ready(Ok(count))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(Pin::new(&mut self.socket).poll_flush(cx))?;
-        if self.watch.wait() == Wait::Write {
-            self.watch.set(Wait::Idle);
-        }
+        self.watch.flushed();
         Poll::Ready(Ok(()))
     }
 
@@ -109,7 +106,7 @@ impl AsyncWrite for Stream {
         buffers: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let count = ready!(Pin::new(&mut self.socket).poll_write_vectored(cx, buffers))?;
-        self.sent();
+        self.sent(count, buffers.iter().map(|buffer| buffer.len()).sum());
         Poll::Ready(Ok(count))
     }
 }

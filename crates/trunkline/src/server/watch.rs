@@ -44,12 +44,46 @@ impl Watch {
         }
     }
 
-    pub(super) fn set(&self, wait: Wait) {
+    /// From now on the connection waits for something else.
+    fn set(&self, wait: Wait) {
         let millis = self.opened.elapsed().as_millis() as u64;
         self.state.store(millis << 2 | wait as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn wait(&self) -> Wait {
+    /// The same from the time that is written down already: looking at the clock costs more than
+    /// all else here.
+    fn turn(&self, wait: Wait) {
+        let state = self.state.load(Ordering::Relaxed);
+        self.state.store(state & !3 | wait as u64, Ordering::Relaxed);
+    }
+
+    /// Bytes have come.
+    pub(super) fn received(&self) {
+        if self.wait() == Wait::Idle {
+            self.set(Wait::Head);
+        }
+    }
+
+    /// Some of the bytes of a reply have gone out, and some could not.
+    pub(super) fn progressed(&self) {
+        if self.wait() == Wait::Write {
+            self.set(Wait::Write);
+        }
+    }
+
+    /// All that there was to send has gone out.
+    pub(super) fn flushed(&self) {
+        if self.wait() == Wait::Write {
+            self.turn(Wait::Idle);
+        }
+    }
+
+    /// A reply is there and has to go out.
+    pub(super) fn replied(&self) {
+        self.set(Wait::Write);
+    }
+
+    fn wait(&self) -> Wait {
         match self.state.load(Ordering::Relaxed) & 3 {
             0 => Wait::Idle,
             1 => Wait::Head,
@@ -60,12 +94,12 @@ impl Watch {
 
     pub(super) fn request_begun(&self) {
         self.running.fetch_add(1, Ordering::Relaxed);
-        self.set(Wait::Call);
+        self.turn(Wait::Call);
     }
 
     pub(super) fn request_ended(&self) {
         if self.running.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.set(Wait::Write);
+            self.replied();
         }
     }
 

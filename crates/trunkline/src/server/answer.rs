@@ -1,0 +1,55 @@
+//! What a server serves: the HTTP door itself, or any tower service.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use tower::Service;
+
+use crate::http::{HttpService, Peer};
+
+/// Answers HTTP requests.
+pub(super) trait Answer: Send + Sync + 'static {
+    type Body: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static;
+
+    fn answer(
+        &self,
+        request: Request<Incoming>,
+        peer: SocketAddr,
+    ) -> impl Future<Output = Response<Self::Body>> + Send;
+}
+
+/// Without the boxed future that it has as a tower service.
+impl Answer for HttpService {
+    type Body = Full<Bytes>;
+
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Full<Bytes>> {
+        self.handle_from(request, Some(peer)).await
+    }
+}
+
+/// Any tower service of HTTP requests. They carry a [`Peer`] in their extensions.
+pub(super) struct Tower<S>(pub(super) S);
+
+impl<S, B> Answer for Tower<S>
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + Sync + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+{
+    type Body = B;
+
+    async fn answer(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response<B> {
+        request.extensions_mut().insert(Peer(Some(peer)));
+        let mut service = self.0.clone();
+        let Ok(()) = std::future::poll_fn(|cx| service.poll_ready(cx)).await;
+        let Ok(response) = service.call(request).await;
+        response
+    }
+}
