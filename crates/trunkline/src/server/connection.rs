@@ -76,6 +76,7 @@ pub(super) async fn serve<A: Answer>(
             happened = events.next() => happened,
         };
         match happened {
+            Some(Event::Drain) if ending => {}
             Some(Event::Drain) => {
                 ending = true;
                 connection.as_mut().graceful_shutdown();

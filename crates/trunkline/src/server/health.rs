@@ -23,7 +23,12 @@ pub(super) fn page(health: &Health, phase: Phase) -> Response<Full<Bytes>> {
         Phase::Draining | Phase::Stopped => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
     };
     let page = Status { status: word, service: &health.service, version: &health.version };
-    respond(status, serde_json::to_vec(&page).expect("text serialises into memory"))
+    let mut response =
+        respond(status, serde_json::to_vec(&page).expect("text serialises into memory"));
+    if phase >= Phase::Draining {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }
 
 /// The body of these answers.

@@ -6,4 +6,5 @@ mod compile;
 mod http_guard;
 mod rpc_error;
 mod rpc_macro;
+mod server;
 mod support;

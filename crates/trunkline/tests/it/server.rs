@@ -1,0 +1,282 @@
+//! The server as an object: its life, what it counts, and its end.
+
+use std::error::Error;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::net::TcpStream;
+use trunkline::server::{Config, Health, Phase, ServeError, Server, Settings, create_server};
+use trunkline::{Router, ServerHandle, code};
+
+use crate::support::{
+    Client, DONE, Gate, WAIT, in_time, on_loopback, post, serve, serve_with, until,
+};
+
+const PING: &str = r#"{"jsonrpc":"2.0","method":"ping","id":1}"#;
+const PONG: &str = r#"{"jsonrpc":"2.0","result":"pong","id":1}"#;
+
+fn health() -> Health {
+    Health { path: "/health".to_owned(), service: "test".to_owned(), version: "1.2.3".to_owned() }
+}
+
+fn with_health() -> Settings {
+    Settings { health: Some(health()), ..Default::default() }
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
+}
+
+/// A server with a gate, and a client whose call waits at it.
+async fn with_a_waiting_call(settings: Settings) -> (ServerHandle, Gate, Client) {
+    let gate = Gate::new();
+    let server = serve_with(gate.router().build().unwrap(), settings).await;
+    let mut client = Client::connect(server.local_addr()).await;
+    client.send(post(WAIT)).await;
+    until("the call to wait", || gate.entered() == 1).await;
+    (server, gate, client)
+}
+
+/// Begins to stop a server, and waits until it drains.
+async fn draining(server: &ServerHandle) -> tokio::task::JoinHandle<trunkline::server::Drained> {
+    let stopping = server.clone();
+    let stop = tokio::spawn(async move { stopping.stop().await });
+    until("the server to drain", || server.status().phase >= Phase::Draining).await;
+    stop
+}
+
+#[tokio::test]
+async fn the_address_is_the_one_that_the_system_chose() {
+    let server = serve(on_loopback()).await;
+    let address = server.local_addr();
+    assert_eq!(address.ip(), Ipv4Addr::LOCALHOST);
+    assert_ne!(address.port(), 0);
+    TcpStream::connect(address).await.unwrap();
+}
+
+#[tokio::test]
+async fn connections_and_requests_are_counted() {
+    let gate = Gate::new();
+    let server = serve_with(gate.router().build().unwrap(), with_health()).await;
+    let status = server.status();
+    assert_eq!((status.phase, status.connections, status.in_flight), (Phase::Running, 0, 0));
+    assert_eq!((status.total_connections, status.total_requests), (0, 0));
+
+    let mut one = Client::connect(server.local_addr()).await;
+    let mut other = Client::connect(server.local_addr()).await;
+    for _ in 0..3 {
+        assert_eq!(one.ask(post(PING)).await.body, PONG.as_bytes());
+    }
+    assert_eq!(one.ask(get("/health")).await.status, 200);
+    other.send(post(WAIT)).await;
+    until("the call to wait", || gate.entered() == 1).await;
+    let status = server.status();
+    assert_eq!((status.connections, status.in_flight), (2, 1));
+    assert_eq!((status.total_connections, status.total_requests), (2, 4));
+
+    gate.open(1);
+    assert_eq!(other.reply().await.body, DONE.as_bytes());
+    drop((one, other));
+    until("the connections to end", || server.status().connections == 0).await;
+    let status = server.status();
+    assert_eq!((status.in_flight, status.total_connections, status.total_requests), (0, 2, 4));
+    assert!(server.status().uptime > Duration::ZERO);
+}
+
+#[tokio::test]
+async fn the_health_page_is_open_to_all() {
+    let gate = Gate::new();
+    let mut http = on_loopback();
+    http.bearer.allow("secret");
+    let rpc = gate.router().build().unwrap();
+    let server = serve_with(rpc.http_with(http), with_health()).await;
+    let mut client = Client::connect(server.local_addr()).await;
+    let foreign = "GET /health?x HTTP/1.1\r\nHost: 10.0.0.1\r\nOrigin: null\r\n\r\n";
+    for request in [&get("/health"), foreign] {
+        let reply = client.ask(request).await;
+        assert_eq!(reply.status, 200);
+        let expected = json!({"status": "healthy", "service": "test", "version": "1.2.3"});
+        assert_eq!(reply.json(), expected);
+        assert_eq!(reply.header("content-type"), Some("application/json"));
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+    }
+    assert_eq!(client.ask(get("/healthy")).await.status, 404);
+    let posted = post(PING);
+    let posted = String::from_utf8(posted).unwrap().replacen("POST /", "POST /health", 1);
+    assert_eq!(client.ask(posted).await.status, 404, "only GET is the health page");
+}
+
+#[tokio::test]
+async fn without_the_setting_there_is_no_health_page() {
+    let server = serve(on_loopback()).await;
+    let mut client = Client::connect(server.local_addr()).await;
+    assert_eq!(client.ask(get("/health")).await.status, 404);
+}
+
+#[tokio::test]
+async fn stop_finishes_the_calls_that_run() {
+    let (server, gate, mut client) = with_a_waiting_call(Settings::default()).await;
+    let mut idle = Client::connect(server.local_addr()).await;
+    assert_eq!(idle.ask(post(PING)).await.status, 200);
+
+    let stop = draining(&server).await;
+    assert_eq!(idle.rest().await, b"", "a connection without a call ends");
+    assert_eq!(server.status().in_flight, 1);
+    assert!(!stop.is_finished());
+
+    gate.open(1);
+    let reply = client.reply().await;
+    assert_eq!(reply.body, DONE.as_bytes());
+    assert_eq!(reply.header("connection"), Some("close"));
+    assert_eq!(client.rest().await, b"");
+    let drained = in_time("the server to stop", stop).await.unwrap();
+    assert_eq!((drained.in_flight, drained.cut, drained.is_complete()), (1, 0, true));
+    assert_eq!(server.status().phase, Phase::Stopped);
+    assert!(TcpStream::connect(server.local_addr()).await.is_err());
+}
+
+#[tokio::test]
+async fn a_draining_server_says_so_to_new_connections() {
+    let (server, gate, _client) = with_a_waiting_call(with_health()).await;
+    let stop = draining(&server).await;
+
+    let mut late = Client::connect(server.local_addr()).await;
+    until("the late connection", || server.status().connections == 2).await;
+    let reply = late.ask(post(PING)).await;
+    assert_eq!(reply.status, 503);
+    assert_eq!(reply.header("connection"), Some("close"));
+    assert_eq!(reply.header("retry-after"), Some("1"));
+    let error = reply.json();
+    assert_eq!(error["error"]["code"], code::BUSY);
+    assert_eq!(error["error"]["data"]["status"], 503);
+    assert_eq!(error.get("id"), Some(&serde_json::Value::Null));
+    assert_eq!(late.rest().await, b"");
+
+    let mut prober = Client::connect(server.local_addr()).await;
+    let reply = prober.ask(get("/health")).await;
+    assert_eq!((reply.status, &reply.json()["status"]), (503, &json!("draining")));
+    assert_eq!(prober.rest().await, b"", "a prober does not hold the server up");
+
+    assert_eq!(gate.entered(), 1, "nothing further was run");
+    gate.open(1);
+    assert!(in_time("the server to stop", stop).await.unwrap().is_complete());
+}
+
+#[tokio::test]
+async fn calls_are_cut_off_after_the_drain_timeout() {
+    let settings = Settings { drain_timeout: Duration::from_millis(50), ..Default::default() };
+    let gate = Gate::new();
+    let server = serve_with(gate.router().build().unwrap(), settings).await;
+    let calls = ["wait", "work", "block"]
+        .map(|method| post(format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":1}}"#)));
+    let mut clients = Vec::new();
+    for call in calls {
+        let mut client = Client::connect(server.local_addr()).await;
+        client.send(call).await;
+        clients.push(client);
+    }
+    until("the calls to wait", || gate.entered() == 3).await;
+
+    let drained = in_time("the server to stop", server.stop()).await;
+    assert_eq!((drained.in_flight, drained.cut, drained.is_complete()), (3, 3, false));
+    assert!(drained.took >= Duration::from_millis(50));
+    for mut client in clients {
+        assert_eq!(client.rest().await, b"", "no reply");
+    }
+    until("both to be told", || gate.cancelled() == 2).await;
+    assert_eq!((server.status().in_flight, server.status().connections), (0, 0));
+}
+
+#[tokio::test]
+async fn stopping_twice_waits_for_the_same_end() {
+    let (server, gate, mut client) = with_a_waiting_call(Settings::default()).await;
+    let (one, other) = (draining(&server).await, draining(&server).await);
+    let observer = server.clone();
+    let stopped = tokio::spawn(async move { observer.stopped().await });
+    assert!(!one.is_finished() && !other.is_finished() && !stopped.is_finished());
+    gate.open(1);
+    assert_eq!(client.reply().await.body, DONE.as_bytes());
+    for stop in [one, other] {
+        assert!(in_time("the server to stop", stop).await.unwrap().is_complete());
+    }
+    in_time("to be told of it", stopped).await.unwrap();
+    let drained = in_time("the stopped server to stop", server.stop()).await;
+    assert_eq!((drained.in_flight, drained.cut), (0, 0));
+    assert_eq!(server.status().phase, Phase::Stopped);
+}
+
+#[tokio::test]
+async fn stop_that_is_not_awaited_is_taken_up_again() {
+    let (server, gate, mut client) = with_a_waiting_call(Settings::default()).await;
+    let stop = draining(&server).await;
+    stop.abort();
+    assert!(in_time("the abort", stop).await.unwrap_err().is_cancelled());
+    assert_eq!(server.status().phase, Phase::Draining);
+    gate.open(1);
+    assert_eq!(client.reply().await.body, DONE.as_bytes());
+    assert!(in_time("the server to stop", server.stop()).await.is_complete());
+}
+
+#[tokio::test]
+async fn an_idle_server_stops_at_once() {
+    let server = serve(on_loopback()).await;
+    let mut silent = Client::connect(server.local_addr()).await;
+    until("the connection", || server.status().connections == 1).await;
+    let drained = in_time("the server to stop", server.stop()).await;
+    assert_eq!(drained.in_flight, 0);
+    assert!(drained.took < Duration::from_secs(1), "{drained:?}");
+    assert_eq!(silent.rest().await, b"");
+}
+
+#[tokio::test]
+async fn a_port_can_be_bound_again_after_stop() {
+    let first = serve(on_loopback()).await;
+    let mut client = Client::connect(first.local_addr()).await;
+    assert_eq!(client.ask(post("[]")).await.status, 200);
+    first.stop().await;
+    let rpc = Gate::new().router().build().unwrap();
+    let second = Server::bind(first.local_addr()).serve(rpc).await.unwrap();
+    assert_eq!(second.local_addr(), first.local_addr());
+    let mut client = Client::connect(second.local_addr()).await;
+    assert_eq!(client.ask(post(PING)).await.body, PONG.as_bytes());
+}
+
+#[tokio::test]
+async fn a_server_goes_on_when_its_handle_is_dropped() {
+    let server = serve(on_loopback()).await;
+    let address = server.local_addr();
+    drop(server);
+    let mut client = Client::connect(address).await;
+    assert_eq!(client.ask(post("[]")).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_failed_bind_names_the_address() {
+    let taken = serve(on_loopback()).await.local_addr().to_string();
+    for address in [taken.as_str(), "127.0.0.1:99999", "nonsense"] {
+        let rpc = Router::new().build().unwrap();
+        let error = Server::bind(address).serve(rpc).await.unwrap_err();
+        assert_eq!(error.to_string(), format!("cannot listen on {address}"));
+        assert!(error.source().is_some(), "the system's reason is the source");
+        assert!(matches!(error, ServeError::Bind { .. }));
+    }
+}
+
+#[tokio::test]
+async fn a_port_and_handlers_make_a_server() {
+    let handlers = Router::new().method("ping", || "pong");
+    let server = create_server(Config { port: 0, handlers }).await.unwrap();
+    assert_eq!(server.local_addr().ip(), Ipv4Addr::LOCALHOST);
+    let mut client = Client::connect(server.local_addr()).await;
+    assert_eq!(client.ask(post(PING)).await.body, PONG.as_bytes());
+
+    let port = server.local_addr().port();
+    let error = create_server(Config { port, handlers: Router::new() }).await.unwrap_err();
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    assert_eq!(error.to_string(), format!("cannot listen on {address}"));
+
+    let handlers = Router::new().method("twice", || 1).method("twice", || 2);
+    let error = create_server(Config { port: 0, handlers }).await.unwrap_err();
+    assert!(matches!(error, ServeError::Build(_)), "{error}");
+}
