@@ -42,7 +42,7 @@ where
             responses.refuse(index, entry);
             continue;
         };
-        if responses.spent() {
+        if responses.spent {
             responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
             continue;
         }
@@ -59,6 +59,10 @@ where
         }
         if turn.elapsed() > TURN {
             yield_now().await;
+            // The deadlines of the waiting calls do not wait for the rest to be started.
+            while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
+                responses.set(index, outcome);
+            }
             turn = Instant::now();
         }
     }
@@ -94,6 +98,8 @@ struct Responses<'a> {
     responses: Vec<Option<Vec<u8>>>,
     bytes: usize,
     budget: usize,
+    /// Whether a response was over the budget: then nothing further is run.
+    spent: bool,
 }
 
 enum Id {
@@ -108,34 +114,41 @@ impl<'a> Responses<'a> {
             Err(invalid) => Some(invalid.id.map_or(Id::Null, Id::Known)),
         };
         let responses = entries.iter().map(|_| None).collect();
-        Self { body, ids: entries.iter().map(id).collect(), responses, bytes: 0, budget }
+        let ids = entries.iter().map(id).collect();
+        Self { body, ids, responses, bytes: 0, budget, spent: false }
     }
 
+    /// Refusals are small, and -32006 in their place would be no smaller: they always fit.
     fn refuse(&mut self, index: usize, entry: &Entry) {
-        if let Err(invalid) = entry {
-            self.set(index, Outcome::error(ErrorObject::from(invalid)));
+        if let (Err(invalid), Some(id)) = (entry, self.id(index)) {
+            let response = Outcome::error(ErrorObject::from(invalid)).into_response(id);
+            self.put(index, response);
         }
     }
 
     fn set(&mut self, index: usize, outcome: Outcome) {
-        let id = match &self.ids[index] {
-            None => return,
-            Some(Id::Known(span)) => span.of(self.body),
-            Some(Id::Null) => b"null",
+        let Some(id) = self.id(index) else {
+            return;
         };
         let mut response = outcome.into_response(id);
         if self.bytes + response.len() > self.budget {
-            // The sum stays over the budget, so that nothing further is run.
-            self.bytes = self.bytes.max(self.budget);
+            self.spent = true;
             response = Outcome::reply_too_large(self.budget).into_response(id);
         }
+        self.put(index, response);
+    }
+
+    fn put(&mut self, index: usize, response: Vec<u8>) {
         self.bytes += response.len();
         self.responses[index] = Some(response);
     }
 
-    /// Whether the budget is used up.
-    fn spent(&self) -> bool {
-        self.bytes > self.budget
+    /// The id to answer with; a notification has none.
+    fn id(&self, index: usize) -> Option<&'a [u8]> {
+        match self.ids[index].as_ref()? {
+            Id::Known(span) => Some(span.of(self.body)),
+            Id::Null => Some(b"null"),
+        }
     }
 
     fn join(self) -> Option<Vec<u8>> {

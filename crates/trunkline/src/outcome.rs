@@ -71,10 +71,10 @@ impl Outcome {
         json
     }
 
-    /// -32006 in place of a result that a batch has no room for.
+    /// -32006 in place of a result that the replies to a body have no room for.
     pub(crate) fn reply_too_large(limit: usize) -> Self {
         let reason =
-            "the replies of this batch are over the limit: ask for less, or in smaller batches";
+            "the replies to this body are over the limit: ask for less, or in smaller batches";
         let error = ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large");
         Self::error(error.with_data(&serde_json::json!({ "reason": reason, "limit_bytes": limit })))
     }

@@ -1,0 +1,395 @@
+//! Batches (JSON-RPC 2.0, section 6): what runs, how much of it at a time, and what is answered.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+use tokio::time::sleep;
+use trunkline::{ErrorObject, Extensions, Limits, Router, Rpc, blocking};
+
+/// Runs a batch with a clock that stands still while there is anything to do.
+fn run(rpc: &Rpc, batch: &str) -> Option<Vec<u8>> {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(rpc.handle(batch.to_owned().into(), Extensions::new())).into_json()
+}
+
+fn batch(members: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    let members: Vec<_> = members.into_iter().map(|member| member.as_ref().to_owned()).collect();
+    format!("[{}]", members.join(","))
+}
+
+fn call(method: &str, params: &Value, id: usize) -> String {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": id }).to_string()
+}
+
+fn notification(method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()
+}
+
+/// Runs a batch and compares each reply with its id, and either its result or its error's code.
+#[track_caller]
+fn check(rpc: &Rpc, members: &[String], expected: &[(Value, Result<Value, i64>)]) {
+    let reply = run(rpc, &batch(members)).unwrap_or_else(|| b"[]".to_vec());
+    let replies: Vec<Value> = serde_json::from_slice(&reply).unwrap();
+    let found: Vec<_> = replies.iter().map(describe).collect();
+    assert_eq!(found, expected, "{members:#?}");
+}
+
+fn describe(reply: &Value) -> (Value, Result<Value, i64>) {
+    assert_eq!(reply["jsonrpc"], "2.0");
+    let outcome = match reply.get("error") {
+        Some(error) => Err(error["code"].as_i64().unwrap()),
+        None => Ok(reply["result"].clone()),
+    };
+    (reply["id"].clone(), outcome)
+}
+
+/// Counts the calls that run at the same time.
+#[derive(Debug, Clone, Default)]
+struct Gauge(Arc<(AtomicUsize, AtomicUsize)>);
+
+impl Gauge {
+    async fn run(self, milliseconds: u64) -> u64 {
+        let running = self.0.0.fetch_add(1, Ordering::SeqCst) + 1;
+        self.0.1.fetch_max(running, Ordering::SeqCst);
+        sleep(Duration::from_millis(milliseconds)).await;
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
+        milliseconds
+    }
+
+    fn most(&self) -> usize {
+        self.0.1.load(Ordering::SeqCst)
+    }
+}
+
+/// Handlers of every kind. `log` takes what the notifications say when they have finished.
+fn service(limits: Limits, log: &Arc<Mutex<Vec<u64>>>) -> Rpc {
+    let log = Arc::clone(log);
+    Router::new()
+        .function("now", ["n"], |n: u64| n)
+        .function("later", ["ms", "n"], async |ms: u64, n: u64| {
+            sleep(Duration::from_millis(ms)).await;
+            n
+        })
+        .function("yields", ["times", "n"], async |times: u64, n: u64| {
+            for _ in 0..times {
+                tokio::task::yield_now().await;
+            }
+            n
+        })
+        .method("threaded", blocking(|| "threaded"))
+        .method("fails", || Err::<(), _>(ErrorObject::new(7, "no")))
+        .method("panics", || -> () { panic!("at once") })
+        .function("panics later", ["ms"], async |ms: u64| -> () {
+            sleep(Duration::from_millis(ms)).await;
+            panic!("later");
+        })
+        .function("log", ["ms", "n"], move |ms: u64, n: u64| {
+            let log = Arc::clone(&log);
+            async move {
+                sleep(Duration::from_millis(ms)).await;
+                log.lock().unwrap().push(n);
+            }
+        })
+        .limits(limits)
+        .build()
+        .unwrap()
+}
+
+#[derive(Debug, Clone)]
+enum Member {
+    Now,
+    Later(u64),
+    Yields(u64),
+    Threaded,
+    Fails,
+    Panics,
+    PanicsLater(u64),
+    Log(u64),
+    LogUnknown,
+    LogRefused,
+    Unknown,
+    Refused,
+    NotAnObject,
+    Invalid,
+    InvalidWithId,
+}
+
+impl Member {
+    fn text(&self, n: usize) -> String {
+        match self {
+            Self::Now => call("now", &json!([n]), n),
+            Self::Later(ms) => call("later", &json!({ "n": n, "ms": ms }), n),
+            Self::Yields(times) => call("yields", &json!([times, n]), n),
+            Self::Threaded => call("threaded", &json!([]), n),
+            Self::Fails => call("fails", &json!([]), n),
+            Self::Panics => call("panics", &json!([]), n),
+            Self::PanicsLater(ms) => call("panics later", &json!([ms]), n),
+            Self::Log(ms) => notification("log", &json!([ms, n])),
+            Self::LogUnknown => notification("unknown", &json!([])),
+            Self::LogRefused => notification("log", &json!([])),
+            Self::Unknown => call("unknown", &json!([]), n),
+            Self::Refused => call("now", &json!(["x"]), n),
+            Self::NotAnObject => n.to_string(),
+            Self::Invalid => json!({ "jsonrpc": "2.0", "method": 1 }).to_string(),
+            Self::InvalidWithId => json!({ "method": "now", "id": n }).to_string(),
+        }
+    }
+
+    fn reply(&self, n: usize) -> Option<(Value, Result<Value, i64>)> {
+        let outcome = match self {
+            Self::Now | Self::Later(_) | Self::Yields(_) => Ok(json!(n)),
+            Self::Threaded => Ok(json!("threaded")),
+            Self::Fails => Err(7),
+            Self::Panics | Self::PanicsLater(_) => Err(-32603),
+            Self::Log(_) | Self::LogUnknown | Self::LogRefused => return None,
+            Self::Unknown => Err(-32601),
+            Self::Refused => Err(-32602),
+            Self::NotAnObject | Self::Invalid => return Some((Value::Null, Err(-32600))),
+            Self::InvalidWithId => Err(-32600),
+        };
+        Some((json!(n), outcome))
+    }
+}
+
+fn members() -> impl Strategy<Value = Vec<Member>> {
+    let member = prop_oneof![
+        Just(Member::Now),
+        (0..100_u64).prop_map(Member::Later),
+        (0..5_u64).prop_map(Member::Yields),
+        Just(Member::Threaded),
+        Just(Member::Fails),
+        Just(Member::Panics),
+        (0..100_u64).prop_map(Member::PanicsLater),
+        (0..100_u64).prop_map(Member::Log),
+        Just(Member::LogUnknown),
+        Just(Member::LogRefused),
+        Just(Member::Unknown),
+        Just(Member::Refused),
+        Just(Member::NotAnObject),
+        Just(Member::Invalid),
+        Just(Member::InvalidWithId),
+    ];
+    vec(member, 1..20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn replies_come_in_the_order_of_the_requests_with_their_ids(
+        members in members(),
+        batch_parallelism in 1..6_usize,
+        concurrent_calls in prop_oneof![Just(None), (1..4_usize).prop_map(Some)],
+    ) {
+        let limits = Limits { batch_parallelism, concurrent_calls, ..Limits::default() };
+        let log = Arc::default();
+        let rpc = service(Limits { call_timeout: None, ..limits }, &log);
+        let texts: Vec<_> = members.iter().enumerate().map(|(n, member)| member.text(n)).collect();
+        let expected: Vec<_> =
+            members.iter().enumerate().filter_map(|(n, member)| member.reply(n)).collect();
+        check(&rpc, &texts, &expected);
+
+        // Notifications are not answered, but they have finished.
+        let mut logged = log.lock().unwrap().clone();
+        logged.sort_unstable();
+        let logs = members.iter().enumerate().filter(|(_, member)| matches!(member, Member::Log(_)));
+        prop_assert_eq!(logged, logs.map(|(n, _)| n as u64).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn as_many_members_run_at_a_time_as_the_limit_says() {
+    for (batch_parallelism, members, most) in [(1, 5, 1), (2, 9, 2), (7, 50, 7), (16, 3, 3)] {
+        let gauge = Gauge::default();
+        let counted = gauge.clone();
+        let rpc = Router::new()
+            .function("work", ["ms"], move |ms: u64| counted.clone().run(ms))
+            .limits(Limits { batch_parallelism, ..Limits::default() })
+            .build()
+            .unwrap();
+        let work = (0..members).map(|n| call("work", &json!([n % 4 + 1]), n)).collect::<Vec<_>>();
+        let replies = (0..members).map(|n| (json!(n), Ok(json!(n % 4 + 1)))).collect::<Vec<_>>();
+        check(&rpc, &work, &replies);
+        assert_eq!(gauge.most(), most, "{members} members, {batch_parallelism} at a time");
+    }
+}
+
+#[test]
+fn a_member_that_is_too_slow_or_panics_fails_alone() {
+    let limits = Limits { call_timeout: Some(Duration::from_millis(50)), ..Limits::default() };
+    let rpc = service(limits, &Arc::default());
+    let members = [
+        call("later", &json!([10, 1]), 1),
+        call("later", &json!([1_000_000, 2]), 2),
+        call("panics", &json!([]), 3),
+        call("panics later", &json!([20]), 4),
+        call("now", &json!([5]), 5),
+        call("later", &json!([40, 6]), 6),
+    ];
+    let expected = [
+        (json!(1), Ok(json!(1))),
+        (json!(2), Err(-32004)),
+        (json!(3), Err(-32603)),
+        (json!(4), Err(-32603)),
+        (json!(5), Ok(json!(5))),
+        (json!(6), Ok(json!(6))),
+    ];
+    check(&rpc, &members, &expected);
+}
+
+#[test]
+fn nothing_is_run_after_the_replies_are_over_their_limit() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&ran);
+    let rpc = Router::new()
+        .function("text", ["length"], move |length: usize| {
+            count.fetch_add(1, Ordering::SeqCst);
+            "x".repeat(length)
+        })
+        .limits(Limits { reply_bytes: 1_000, ..Limits::default() })
+        .build()
+        .unwrap();
+    let text = |length: usize, id| call("text", &json!([length]), id);
+    let fits = |length: usize, id: i32| (json!(id), Ok(json!("x".repeat(length))));
+    let too_large = |id: i32| (json!(id), Err(-32006));
+
+    let members = [
+        text(400, 1),
+        text(400, 2),
+        text(400, 3),
+        text(1, 4),
+        r#"{"id":5}"#.to_owned(),
+        notification("text", &json!([1])),
+        "6".to_owned(),
+        call("unknown", &json!([]), 7),
+    ];
+    let expected = [
+        fits(400, 1),
+        fits(400, 2),
+        too_large(3),
+        too_large(4),
+        (json!(5), Err(-32600)),
+        (json!(null), Err(-32600)),
+        too_large(7),
+    ];
+    check(&rpc, &members, &expected);
+    assert_eq!(ran.swap(0, Ordering::SeqCst), 3, "the third was run to see how large it is");
+
+    let many: Vec<_> = (0..500).map(|id| text(400, id)).collect();
+    let reply = run(&rpc, &batch(&many)).unwrap();
+    let error = br#"{"jsonrpc":"2.0","error":{"code":-32006,"message":"Reply too large","data":{"#;
+    assert!(reply.windows(error.len()).filter(|window| window == error).count() == 498);
+    assert!(reply.len() < 1_000 + 500 * 260, "{} bytes", reply.len());
+    assert_eq!(ran.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_member_that_was_running_already_is_answered_if_it_fits() {
+    let limits = Limits { reply_bytes: 1_000, batch_parallelism: 2, ..Limits::default() };
+    let rpc = Router::new()
+        .function("text", ["length", "ms"], async |length: usize, ms: u64| {
+            sleep(Duration::from_millis(ms)).await;
+            "x".repeat(length)
+        })
+        .limits(limits)
+        .build()
+        .unwrap();
+    let members = [
+        call("text", &json!([2_000, 1]), 1),
+        call("text", &json!([3, 2]), 2),
+        call("text", &json!([3, 3]), 3),
+    ];
+    let expected = [(json!(1), Err(-32006)), (json!(2), Ok(json!("xxx"))), (json!(3), Err(-32006))];
+    check(&rpc, &members, &expected);
+}
+
+#[test]
+fn a_batch_of_notifications_is_not_answered() {
+    let log = Arc::default();
+    let rpc = service(Limits::default(), &log);
+    let notifications = [
+        notification("log", &json!([5, 1])),
+        notification("unknown", &json!([])),
+        notification("log", &json!(["x"])),
+        notification("panics", &json!([])),
+        notification("log", &json!([0, 2])),
+    ];
+    assert_eq!(run(&rpc, &batch(notifications)), None);
+    assert_eq!(*log.lock().unwrap(), [2, 1], "each has finished");
+}
+
+#[test]
+fn a_batch_over_the_limit_runs_nothing() {
+    let log = Arc::default();
+    let rpc = service(Limits { batch_requests: 2, ..Limits::default() }, &log);
+    let log_one = |n| notification("log", &json!([0, n]));
+    let reply = run(&rpc, &batch([log_one(1), log_one(2), log_one(3)])).unwrap();
+    let reason = "a batch holds at most 2 requests; nothing of it was run";
+    let error =
+        json!({ "code": -32600, "message": "Invalid Request", "data": { "reason": reason } });
+    let expected = json!({ "jsonrpc": "2.0", "error": error, "id": null });
+    assert_eq!(serde_json::from_slice::<Value>(&reply).unwrap(), expected);
+    assert_eq!(*log.lock().unwrap(), [0; 0]);
+    assert_eq!(run(&rpc, &batch([log_one(1), log_one(2)])), None);
+    assert_eq!(*log.lock().unwrap(), [1, 2]);
+}
+
+/// Work that takes its thread for longer than a batch may keep it.
+fn busy() {
+    thread::sleep(Duration::from_millis(2));
+}
+
+#[test]
+fn a_long_batch_lets_other_tasks_have_their_turn() {
+    let rpc = Router::new().method("busy", busy).build().unwrap();
+    let members: Vec<_> = (0..20).map(|id| call("busy", &json!([]), id)).collect();
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let turns = runtime.block_on(async {
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let other = tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+            }
+        });
+        rpc.handle(batch(members).into(), Extensions::new()).await;
+        other.abort();
+        turns.load(Ordering::SeqCst)
+    });
+    assert!(turns >= 20, "{turns} turns beside 20 calls");
+}
+
+#[test]
+fn a_member_that_waits_goes_on_while_the_others_take_their_time() {
+    let ended = Arc::new(Mutex::new(Vec::new()));
+    let (one, other) = (Arc::clone(&ended), Arc::clone(&ended));
+    let rpc = Router::new()
+        .method("busy", move || {
+            busy();
+            one.lock().unwrap().push("busy");
+        })
+        .method("waits", move || {
+            let ended = Arc::clone(&other);
+            async move {
+                for _ in 0..3 {
+                    tokio::task::yield_now().await;
+                }
+                ended.lock().unwrap().push("waited");
+            }
+        })
+        .build()
+        .unwrap();
+    let first = call("waits", &json!([]), 0);
+    let rest = (1..20).map(|id| call("busy", &json!([]), id));
+    run(&rpc, &batch([first].into_iter().chain(rest)));
+    let ended = ended.lock().unwrap();
+    let place = ended.iter().position(|end| *end == "waited").unwrap();
+    assert!(place < 10, "it was held up by {place} of 19 others");
+}
