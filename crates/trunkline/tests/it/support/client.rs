@@ -27,6 +27,10 @@ impl Client {
         Self(BufReader::new(stream))
     }
 
+    pub(crate) fn local_addr(&self) -> SocketAddr {
+        self.0.get_ref().local_addr().unwrap()
+    }
+
     /// Sends all of `bytes`, or as much as the server takes before it closes.
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         if let Err(error) = self.try_send(bytes).await {
