@@ -18,18 +18,33 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(super) struct Stream {
     socket: TcpStream,
     watch: Arc<Watch>,
-    /// HTTP/2 frames come at any time, and are no heads.
-    http2: Option<bool>,
+    /// How much of [`PREFACE`] has come; none when something else came. HTTP/2 frames come at any
+    /// time, and are no heads.
+    preface: Option<usize>,
     linger: Option<Pin<Box<Sleep>>>,
 }
 
+/// What an HTTP/2 connection begins with, as far as it takes to tell (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI ";
+
 impl Stream {
     pub(super) fn new(socket: TcpStream, watch: Arc<Watch>) -> Self {
-        Self { socket, watch, http2: None, linger: None }
+        Self { socket, watch, preface: Some(0), linger: None }
     }
 
     fn received(&mut self, bytes: &[u8]) {
-        if !*self.http2.get_or_insert_with(|| bytes.starts_with(b"PRI ")) {
+        let Some(expected) = self.preface.map(|come| &PREFACE[come..]) else {
+            return self.watch.received();
+        };
+        if expected.is_empty() {
+            return;
+        }
+        let count = expected.len().min(bytes.len());
+        let come = PREFACE.len() - expected.len() + count;
+        self.preface = (bytes[..count] == expected[..count]).then_some(come);
+        if self.preface == Some(PREFACE.len()) {
+            self.watch.is_http2();
+        } else {
             self.watch.received();
         }
     }

@@ -64,6 +64,11 @@ impl Watch {
         }
     }
 
+    /// What came was no head.
+    pub(super) fn is_http2(&self) {
+        self.turn(Wait::Idle);
+    }
+
     /// Some of the bytes of a reply have gone out, and some could not.
     pub(super) fn progressed(&self) {
         if self.wait() == Wait::Write {

@@ -3,6 +3,8 @@
 mod cases_http;
 mod cases_jsonrpc;
 mod compile;
+mod extractors;
+mod http2;
 mod http_guard;
 mod rpc_error;
 mod rpc_macro;
