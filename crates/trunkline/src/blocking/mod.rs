@@ -1,6 +1,8 @@
 //! Handlers that block: on threads of their own, as many as a limit allows.
 
 mod pool;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;

@@ -31,11 +31,12 @@ struct Shared {
 struct Queue {
     jobs: VecDeque<Job>,
     threads: usize,
-    idle: usize,
+    /// Threads that run a job. The others are free, or will be as soon as they have started.
+    busy: usize,
     closed: bool,
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce(&Shared) + Send>;
 type Finished = Result<Outcome, Box<dyn Any + Send>>;
 
 impl Pool {
@@ -49,14 +50,16 @@ impl Pool {
     pub(crate) fn run(&self, job: impl FnOnce() -> Outcome + Send + 'static) -> CallFuture {
         let (sender, receiver) = oneshot::channel::<Finished>();
         let span = tracing::Span::current();
-        let job = move || {
+        let job = move |pool: &Shared| {
             // A call that was cancelled while it waited is not run at all.
-            if sender.is_closed() {
-                return;
+            let run = || catch_unwind(AssertUnwindSafe(|| span.in_scope(job)));
+            let finished = (!sender.is_closed()).then(run);
+            // The thread is free before the caller hears of it, who may come again at once.
+            pool.lock().busy -= 1;
+            if let Some(finished) = finished {
+                // Nobody may be there any more to hear of it.
+                let _ = sender.send(finished);
             }
-            let finished = catch_unwind(AssertUnwindSafe(|| span.in_scope(job)));
-            // Nobody may be there any more to hear of it.
-            let _ = sender.send(finished);
         };
         match self.0.0.submit(Box::new(job)) {
             Ok(()) => CallFuture::later(async {
@@ -74,7 +77,8 @@ impl Pool {
 impl Shared {
     fn submit(self: &Arc<Self>, job: Job) -> Result<(), ErrorObject> {
         let mut queue = self.lock();
-        if queue.jobs.len() >= queue.idle && queue.threads < self.max_threads {
+        let free = queue.threads - queue.busy;
+        if queue.jobs.len() >= free && queue.threads < self.max_threads {
             let shared = Arc::clone(self);
             let started = thread::Builder::new()
                 .name("trunkline-blocking".into())
@@ -87,7 +91,7 @@ impl Shared {
                     tracing::warn!(%error, threads = queue.threads, "no further thread can be started");
                 }
             }
-        } else if queue.jobs.len() >= queue.idle + self.max_queued {
+        } else if queue.jobs.len() >= free.saturating_add(self.max_queued) {
             return Err(ErrorObject::new(code::BUSY, "Server is busy"));
         }
         queue.jobs.push_back(job);
@@ -99,15 +103,14 @@ impl Shared {
         let mut queue = self.lock();
         loop {
             if let Some(job) = queue.jobs.pop_front() {
+                queue.busy += 1;
                 drop(queue);
-                job();
+                job(self);
                 queue = self.lock();
             } else if queue.closed {
                 return;
             } else {
-                queue.idle += 1;
                 queue = self.work.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                queue.idle -= 1;
             }
         }
     }

@@ -1,0 +1,211 @@
+//! The bounds of the thread pool, and what becomes of calls that are cancelled.
+
+use std::pin::Pin;
+use std::sync::mpsc;
+use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+use crate::blocking::blocking;
+use crate::error::code;
+use crate::extensions::Extensions;
+use crate::limits::Limits;
+use crate::router::Router;
+use crate::rpc::{Reply, Rpc};
+
+/// Holds calls back until it is opened, and knows how many are inside.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<Inside>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inside {
+    open: bool,
+    now: usize,
+    most: usize,
+    passed: usize,
+}
+
+impl Gate {
+    fn pass(&self) {
+        let mut inside = self.state.lock().unwrap();
+        inside.now += 1;
+        inside.most = inside.most.max(inside.now);
+        self.changed.notify_all();
+        inside = self.changed.wait_while(inside, |inside| !inside.open).unwrap();
+        inside.now -= 1;
+        inside.passed += 1;
+    }
+
+    fn open(&self) {
+        self.state.lock().unwrap().open = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until `calls` are inside at the same time.
+    #[track_caller]
+    fn filled(&self, calls: usize) {
+        let inside = self.state.lock().unwrap();
+        let (_inside, timeout) = self
+            .changed
+            .wait_timeout_while(inside, Duration::from_secs(10), |inside| inside.now < calls)
+            .unwrap();
+        assert!(!timeout.timed_out(), "{calls} calls never ran at the same time");
+    }
+}
+
+fn gated(blocking_threads: usize, blocking_queue: usize) -> (Rpc, Arc<Gate>) {
+    let gate = Arc::new(Gate::default());
+    let handler = Arc::clone(&gate);
+    let limits = Limits { blocking_threads, blocking_queue, ..Limits::default() };
+    let router = Router::new().method("m", blocking(move || handler.pass())).limits(limits);
+    (router.build().unwrap(), gate)
+}
+
+type Pending = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// Starts a call; tells its code at once when it has been refused.
+fn start(rpc: &Rpc) -> Result<Pending, Option<i64>> {
+    let rpc = rpc.clone();
+    let body = r#"{"jsonrpc":"2.0","method":"m","id":1}"#;
+    let mut call: Pending =
+        Box::pin(async move { rpc.handle(body.into(), Extensions::new()).await });
+    match call.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Pending => Ok(call),
+        Poll::Ready(reply) => Err(code_of(&reply)),
+    }
+}
+
+fn code_of(reply: &Reply) -> Option<i64> {
+    match reply {
+        Reply::Single { code, .. } => *code,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Starts `calls` calls at once and compares how many were taken and how many ran together.
+#[track_caller]
+fn check(threads: usize, queue: usize, calls: usize, taken: usize, most: usize) {
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    let (rpc, gate) = gated(threads, queue);
+    let (started, refused): (Vec<_>, Vec<_>) =
+        (0..calls).map(|_| start(&rpc)).partition(Result::is_ok);
+    assert_eq!(started.len(), taken, "{threads} threads, {queue} waiting, {calls} calls");
+    for refused in refused {
+        assert_eq!(refused.err(), Some(Some(code::BUSY)));
+    }
+    gate.filled(most);
+    gate.open();
+    for call in started.into_iter().flatten() {
+        assert_eq!(code_of(&runtime.block_on(call)), None);
+    }
+    let inside = gate.state.lock().unwrap();
+    assert_eq!((inside.most, inside.passed), (most, taken));
+}
+
+#[test]
+fn as_many_calls_run_as_there_are_threads_and_as_many_wait_as_the_queue_holds() {
+    // Whether a thread has taken its call already must not matter: try more than once.
+    for _ in 0..20 {
+        check(1, 0, 3, 1, 1);
+        check(1, 1, 3, 2, 1);
+        check(2, 0, 5, 2, 2);
+        check(2, 3, 9, 5, 2);
+        check(4, 256, 20, 20, 4);
+        check(16, 1, 3, 3, 3);
+    }
+}
+
+#[test]
+fn a_call_that_was_cancelled_while_it_waited_is_not_run() {
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let _entered = runtime.enter();
+    let (rpc, gate) = gated(1, 2);
+    let first = start(&rpc).ok().unwrap();
+    gate.filled(1);
+    let second = start(&rpc).ok().unwrap();
+    let third = start(&rpc).ok().unwrap();
+    drop(second);
+    gate.open();
+    assert_eq!(code_of(&runtime.block_on(first)), None);
+    assert_eq!(code_of(&runtime.block_on(third)), None);
+    assert_eq!(gate.state.lock().unwrap().passed, 2);
+}
+
+#[test]
+fn a_call_that_runs_past_its_deadline_is_told_by_its_token() {
+    let (sender, told) = mpsc::channel();
+    let handler = move |token: CancellationToken| {
+        sender.send("runs").unwrap();
+        Builder::new_current_thread().build().unwrap().block_on(token.cancelled());
+        sender.send("is cancelled").unwrap();
+    };
+    let rpc = Router::new().method("m", blocking(handler)).build().unwrap();
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let _entered = runtime.enter();
+    let call = start(&rpc).ok().unwrap();
+    assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok("runs"));
+    assert_eq!(code_of(&runtime.block_on(call)), Some(code::TIMEOUT));
+    assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok("is cancelled"));
+}
+
+#[test]
+fn a_thread_is_free_when_its_caller_hears_of_the_result() {
+    let limits = Limits { blocking_threads: 1, blocking_queue: 0, ..Limits::default() };
+    for limits in [limits, Limits::default()] {
+        let thread = || format!("{:?}", std::thread::current().id());
+        let rpc = Router::new().method("m", blocking(thread)).limits(limits).build().unwrap();
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let ask = |_| runtime.block_on(rpc.call::<String>("m", &[0; 0])).unwrap();
+        let threads: std::collections::HashSet<_> = (0..200).map(ask).collect();
+        assert_eq!(threads.len(), 1, "one caller after the other needs one thread");
+    }
+}
+
+#[test]
+fn a_thread_survives_a_panic() {
+    let rpc = Router::new()
+        .method("m", blocking(|| -> () { panic!("on a thread") }))
+        .method("n", blocking(|| 1))
+        .limits(Limits { blocking_threads: 1, ..Limits::default() })
+        .build()
+        .unwrap();
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        for _ in 0..3 {
+            let panicked = rpc.call::<()>("m", &[0; 0]).await;
+            assert_eq!(panicked.unwrap_err().code(), code::INTERNAL_ERROR);
+            assert_eq!(rpc.call::<i64>("n", &[0; 0]).await.unwrap(), 1);
+        }
+    });
+}
+
+#[test]
+fn the_threads_end_with_the_service() {
+    thread_local! {
+        /// Dropped when its thread ends.
+        static ALIVE: std::cell::RefCell<Option<mpsc::Sender<()>>> = const { std::cell::RefCell::new(None) };
+    }
+
+    let (sender, ended) = mpsc::channel();
+    let sender = Mutex::new(Some(sender));
+    let handler = move || {
+        let sender = sender.lock().unwrap().take();
+        ALIVE.with(|alive| *alive.borrow_mut() = sender);
+    };
+    let rpc = Router::new().method("m", blocking(handler)).build().unwrap();
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(rpc.call::<()>("m", &[0; 0])).unwrap();
+    let clone = rpc.clone();
+    drop(rpc);
+    assert_eq!(ended.try_recv(), Err(mpsc::TryRecvError::Empty), "a clone is a service too");
+    drop(clone);
+    let end = ended.recv_timeout(Duration::from_secs(10));
+    assert_eq!(end, Err(mpsc::RecvTimeoutError::Disconnected));
+}
