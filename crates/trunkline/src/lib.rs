@@ -64,3 +64,7 @@ pub use trunkline_macros::{RpcError, rpc};
 pub mod __private {
     pub use {serde, serde_json};
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
