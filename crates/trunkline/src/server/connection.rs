@@ -61,7 +61,8 @@ pub(super) async fn serve<A: Answer>(
     let mut events = FuturesUnordered::new();
     events.push(event(Event::Cut, Duration::ZERO, Arc::clone(&shared)));
     events.push(event(Event::Drain, Duration::ZERO, Arc::clone(&shared)));
-    events.push(event(Event::Timer, shared.settings.head_timeout, Arc::clone(&shared)));
+    let sleep = Watch::longest_sleep(&shared.settings);
+    events.push(event(Event::Timer, sleep, Arc::clone(&shared)));
     // A connection that comes while the server drains gets its one reply, which says so.
     let mut ending = shared.counts.phase() >= Phase::Draining;
     loop {

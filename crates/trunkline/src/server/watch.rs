@@ -126,15 +126,18 @@ impl Watch {
             Wait::Idle => settings.idle_timeout,
             Wait::Head => settings.head_timeout,
             Wait::Write => settings.write_timeout,
-            // The shortest of the others may begin right after this look.
-            Wait::Call => return Ok(settings.head_timeout.min(settings.write_timeout)),
+            Wait::Call => return Ok(Self::longest_sleep(settings)),
         };
         let since = Duration::from_millis(self.state.load(Ordering::Relaxed) >> 2);
         let left = allowed.saturating_sub(self.opened.elapsed().saturating_sub(since));
         if left.is_zero() {
             return Err(wait);
         }
-        // A shorter wait may begin while the timer sleeps for a longer one.
-        Ok(left.min(settings.head_timeout).max(Duration::from_millis(1)))
+        Ok(left.min(Self::longest_sleep(settings)).max(Duration::from_millis(1)))
+    }
+
+    /// A shorter wait may begin while the timer sleeps for a longer one.
+    pub(super) fn longest_sleep(settings: &Settings) -> Duration {
+        settings.head_timeout.min(settings.idle_timeout).min(settings.write_timeout)
     }
 }

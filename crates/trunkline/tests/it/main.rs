@@ -6,6 +6,8 @@ mod compile;
 mod extractors;
 mod http2;
 mod http_guard;
+mod process;
+mod resilience;
 mod rpc_error;
 mod rpc_macro;
 mod server;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -87,6 +88,27 @@ impl Client {
         let mut bytes = vec![0; count];
         in_time("bytes", self.0.read_exact(&mut bytes)).await.unwrap();
         bytes
+    }
+
+    /// Sends `bytes` again and again until the server closes, and returns what it still sent.
+    pub(crate) async fn drip(&mut self, bytes: &str) -> Vec<u8> {
+        let mut rest = Vec::new();
+        let ended = async {
+            loop {
+                tokio::select! {
+                    read = self.0.read_buf(&mut rest) => match read {
+                        Ok(1..) => {}
+                        _ => return,
+                    },
+                    () = tokio::time::sleep(Duration::from_millis(5)) => {
+                        // Whether the server is still there, reading tells.
+                        let _ = self.0.get_mut().write_all(bytes.as_bytes()).await;
+                    }
+                }
+            }
+        };
+        in_time("the end of the connection", ended).await;
+        rest
     }
 
     /// Waits until the server closes, and returns what it still sent. A reset is an end too.

@@ -1,0 +1,90 @@
+//! A server as a process of its own, and the signals that end it.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use crate::support::{CALL, Client, RESULT, in_time, post, post_with};
+
+/// A running `spec_server`; killed when a test fails.
+struct Process {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Process {
+    fn start() -> Self {
+        let mut child = Command::new(spec_server())
+            .args(["--listen", "127.0.0.1:0", "--health", "/health"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("listening on http://").unwrap();
+        Self { address: address.parse().unwrap(), child }
+    }
+
+    fn signal(&self, name: &str) {
+        let (signal, id) = (format!("-{name}"), self.child.id().to_string());
+        assert!(Command::new("kill").args([signal, id]).status().unwrap().success());
+    }
+
+    /// Waits for the end of the process; whether it ended by itself and well.
+    async fn ended(mut self) -> bool {
+        let wait = tokio::task::spawn_blocking(move || self.child.wait().unwrap().success());
+        in_time("the process to end", wait).await.unwrap()
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended, as a rule.
+        let _ = self.child.kill();
+    }
+}
+
+/// The example's binary, which cargo builds next to the tests.
+fn spec_server() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let path = test.parent().unwrap().with_file_name("examples").join("spec_server");
+    assert!(path.exists(), "{} is missing: cargo build --examples", path.display());
+    path
+}
+
+#[tokio::test]
+async fn a_signal_ends_the_process_after_the_calls_that_run() {
+    for signal in ["TERM", "INT"] {
+        let process = Process::start();
+        let call = post_with("Expect: 100-continue\r\n", CALL);
+        let (head, body) = call.split_at(call.len() - CALL.len());
+        let mut clients = Vec::new();
+        for _ in 0..100 {
+            let mut client = Client::connect(process.address).await;
+            // The call runs from now on: its body is awaited.
+            assert_eq!(client.ask(head).await.status, 100);
+            clients.push(client);
+        }
+        process.signal(signal);
+        in_time("the process to drain", async {
+            while Client::connect(process.address).await.ask(post(CALL)).await.status != 503 {}
+        })
+        .await;
+        for client in &mut clients {
+            let reply = client.ask(body).await;
+            assert_eq!((reply.status, reply.body.as_slice()), (200, RESULT.as_bytes()));
+        }
+        assert!(process.ended().await, "SIG{signal}: the exit status is 0");
+    }
+}
+
+#[tokio::test]
+async fn a_signal_ends_an_idle_process() {
+    let process = Process::start();
+    let mut idle = Client::connect(process.address).await;
+    assert_eq!(idle.ask(post(CALL)).await.status, 200);
+    process.signal("TERM");
+    assert_eq!(idle.rest().await, b"");
+    assert!(process.ended().await);
+}
