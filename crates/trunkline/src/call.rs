@@ -9,10 +9,11 @@ use serde::Serialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::envelope::Request;
-use crate::envelope::scan::{Span, Text};
+use crate::envelope::scan::{Kind, Scanner, Span, Text};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;
+use crate::limits::Limits;
 use crate::router::Registered;
 
 /// A request that is valid as a request: a method's name, params, an id, and what the transport
@@ -38,19 +39,26 @@ impl Call {
     /// A call made in this process, as a transport would make it.
     ///
     /// # Errors
-    /// -32602 when `params` does not serialise to an array or an object.
+    /// -32602 when `params` does not serialise to an array or an object, or nests deeper than
+    /// [`Limits::MAX_DEPTH`](crate::Limits::MAX_DEPTH).
     pub fn request(id: &Id, method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
         let params = serde_json::to_vec(params)
             .map_err(|error| ErrorObject::invalid_params(&error.to_string()))?;
-        if !matches!(params.first(), Some(b'[' | b'{')) {
-            return Err(ErrorObject::invalid_params("params serialise to an array or an object"));
+        // Raw values serialise to what no body could hold, and all else relies on that check.
+        match Scanner::new(&params, Limits::MAX_DEPTH).value() {
+            Ok((Kind::Array | Kind::Object, _)) => {}
+            Ok(_) => {
+                let reason = "params serialise to an array or an object";
+                return Err(ErrorObject::invalid_params(reason));
+            }
+            Err(error) => return Err(ErrorObject::invalid_params(&error.reason.to_string())),
         }
         let name = serde_json::Value::from(method).to_string();
         let mut body = Vec::with_capacity(name.len() + params.len() + id.as_raw().len());
         let mut append = |part: &[u8]| {
             let start = body.len();
             body.extend_from_slice(part);
-            Span { start, end: body.len() }
+            Span::new(start, body.len())
         };
         let span = append(name.as_bytes());
         let method = Text { span, escaped: name.contains('\\') };
@@ -78,7 +86,7 @@ impl Call {
     /// The id; a notification has none.
     #[must_use]
     pub fn id(&self) -> Option<Id> {
-        self.id.map(|span| Id::from_raw(self.body.slice(span.start..span.end)))
+        self.id.map(|span| Id::from_raw(self.body.slice(span.range())))
     }
 
     /// Whether the client wants no reply (section 4.1).
