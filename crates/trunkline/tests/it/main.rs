@@ -1,4 +1,5 @@
 //! The library's tests, through the doors that its users take.
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
 mod cases_http;
 mod cases_jsonrpc;
