@@ -1,5 +1,6 @@
 //! Batches (JSON-RPC 2.0, section 6): the same calls through the same service.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -12,9 +13,7 @@ use futures_util::stream::FuturesUnordered;
 use tower::Service;
 
 use crate::call::Call;
-use crate::envelope::Entry;
-use crate::envelope::scan::Span;
-use crate::error::ErrorObject;
+use crate::envelope::{Entry, InvalidRequest, Request};
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 
@@ -26,27 +25,30 @@ const TURN: Duration = Duration::from_millis(1);
 pub(crate) async fn run<S>(
     service: &mut S,
     body: &Bytes,
-    entries: Vec<Entry>,
+    entries: &[Entry],
     limits: &Limits,
-    mut call: impl FnMut(&Entry) -> Option<Call>,
+    mut call: impl FnMut(Request) -> Call,
 ) -> Option<Vec<u8>>
 where
     S: Service<Call, Response = Outcome, Error = Infallible>,
     S::Future: Unpin,
 {
-    let mut responses = Responses::new(body, &entries, limits.reply_bytes);
+    let mut responses = Responses::new(body, entries, limits.reply_bytes);
     let mut running = FuturesUnordered::new();
     let mut turn = Instant::now();
     for (index, entry) in entries.iter().enumerate() {
-        let Some(call) = call(entry) else {
-            responses.refuse(index, entry);
-            continue;
+        let request = match entry {
+            Ok(request) => *request,
+            Err(invalid) => {
+                responses.refuse(index, invalid);
+                continue;
+            }
         };
         if responses.spent {
             responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
             continue;
         }
-        let mut member = Member { index, future: service.call(call) };
+        let mut member = Member { index, future: service.call(call(request)) };
         // Most handlers answer at once; only the others join the set of the running ones.
         match poll_once(&mut member).await {
             Poll::Ready((index, outcome)) => responses.set(index, outcome),
@@ -57,7 +59,8 @@ where
                 responses.set(index, outcome);
             }
         }
-        if turn.elapsed() > TURN {
+        // Looking at the clock costs as much as a small call.
+        if index % 8 == 7 && turn.elapsed() > TURN {
             yield_now().await;
             // The deadlines of the waiting calls do not wait for the rest to be started.
             while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
@@ -90,80 +93,85 @@ where
     }
 }
 
-/// The responses of a batch, each in the place of its request.
+/// The responses of a batch, joined in the order of the requests.
 struct Responses<'a> {
     body: &'a Bytes,
-    /// The id to answer with; none for a notification.
-    ids: Vec<Option<Id>>,
-    responses: Vec<Option<Vec<u8>>>,
+    entries: &'a [Entry],
+    joined: Vec<u8>,
+    /// The entry whose response is joined next.
+    next: usize,
+    /// What later entries are answered with. Empty as long as calls end in their order.
+    waiting: BTreeMap<usize, Option<Vec<u8>>>,
     bytes: usize,
     budget: usize,
     /// Whether a response was over the budget: then nothing further is run.
     spent: bool,
 }
 
-enum Id {
-    Known(Span),
-    Null,
-}
-
 impl<'a> Responses<'a> {
-    fn new(body: &'a Bytes, entries: &[Entry], budget: usize) -> Self {
-        let id = |entry: &Entry| match entry {
-            Ok(request) => request.id.map(Id::Known),
-            Err(invalid) => Some(invalid.id.map_or(Id::Null, Id::Known)),
-        };
-        let responses = entries.iter().map(|_| None).collect();
-        let ids = entries.iter().map(id).collect();
-        Self { body, ids, responses, bytes: 0, budget, spent: false }
+    fn new(body: &'a Bytes, entries: &'a [Entry], budget: usize) -> Self {
+        let joined = Vec::with_capacity(entries.len() * USUAL);
+        let waiting = BTreeMap::new();
+        Self { body, entries, joined, next: 0, waiting, bytes: 0, budget, spent: false }
     }
 
     /// Refusals are small, and -32006 in their place would be no smaller: they always fit.
-    fn refuse(&mut self, index: usize, entry: &Entry) {
-        if let (Err(invalid), Some(id)) = (entry, self.id(index)) {
-            let response = Outcome::error(ErrorObject::from(invalid)).into_response(id);
-            self.put(index, response);
-        }
+    fn refuse(&mut self, index: usize, invalid: &InvalidRequest) {
+        let response = self.id(index).map(|id| Outcome::error(invalid.into()).into_response(id));
+        self.put(index, response);
     }
 
     fn set(&mut self, index: usize, outcome: Outcome) {
         let Some(id) = self.id(index) else {
-            return;
+            return self.put(index, None);
         };
         let mut response = outcome.into_response(id);
         if self.bytes + response.len() > self.budget {
             self.spent = true;
             response = Outcome::reply_too_large(self.budget).into_response(id);
         }
-        self.put(index, response);
+        self.put(index, Some(response));
     }
 
-    fn put(&mut self, index: usize, response: Vec<u8>) {
-        self.bytes += response.len();
-        self.responses[index] = Some(response);
+    fn put(&mut self, index: usize, response: Option<Vec<u8>>) {
+        self.bytes += response.as_ref().map_or(0, Vec::len);
+        if index != self.next {
+            self.waiting.insert(index, response);
+            return;
+        }
+        self.append(response);
+        while let Some(response) = self.waiting.remove(&self.next) {
+            self.append(response);
+        }
+    }
+
+    fn append(&mut self, response: Option<Vec<u8>>) {
+        self.next += 1;
+        if let Some(response) = response {
+            self.joined.push(if self.joined.is_empty() { b'[' } else { b',' });
+            self.joined.extend_from_slice(&response);
+        }
     }
 
     /// The id to answer with; a notification has none.
     fn id(&self, index: usize) -> Option<&'a [u8]> {
-        match self.ids[index].as_ref()? {
-            Id::Known(span) => Some(span.of(self.body)),
-            Id::Null => Some(b"null"),
+        match &self.entries[index] {
+            Ok(request) => request.id.map(|id| id.of(self.body)),
+            Err(invalid) => Some(invalid.id.map_or(b"null", |id| id.of(self.body))),
         }
     }
 
-    fn join(self) -> Option<Vec<u8>> {
-        let mut joined = Vec::with_capacity(self.bytes + self.responses.len() + 2);
-        for response in self.responses.iter().flatten() {
-            joined.push(if joined.is_empty() { b'[' } else { b',' });
-            joined.extend_from_slice(response);
-        }
-        if joined.is_empty() {
+    fn join(mut self) -> Option<Vec<u8>> {
+        if self.joined.is_empty() {
             return None;
         }
-        joined.push(b']');
-        Some(joined)
+        self.joined.push(b']');
+        Some(self.joined)
     }
 }
+
+/// The bytes of a usual response.
+const USUAL: usize = 64;
 
 async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
     poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await

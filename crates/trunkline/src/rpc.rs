@@ -109,11 +109,8 @@ impl Rpc {
                 self.single(outcome, id.of(&body))
             }
             Message::Batch(entries) => {
-                let call = |entry: &envelope::Entry| {
-                    let request = entry.as_ref().ok()?;
-                    Some(self.call_of(&body, *request, extensions.clone()))
-                };
-                match batch::run(&mut stack, &body, entries, &self.limits, call).await {
+                let call = |request| self.call_of(&body, request, extensions.clone());
+                match batch::run(&mut stack, &body, &entries, &self.limits, call).await {
                     Some(json) => Reply::Batch { json },
                     None => Reply::None,
                 }

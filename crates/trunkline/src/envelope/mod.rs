@@ -31,6 +31,8 @@ pub(crate) enum Unreadable {
     NotUtf8 { offset: usize },
     /// `[]` (-32600).
     EmptyBatch,
+    /// Longer than offsets can tell (-32600).
+    TooLong,
     /// More entries than the limit (-32600).
     BatchTooLong { limit: usize },
 }
@@ -41,12 +43,18 @@ impl From<ScanError> for Unreadable {
     }
 }
 
+/// Offsets are of 32 bits. The limits of the doors are far below.
+const MAX_TEXT: usize = u32::MAX as usize;
+
 /// Reads a body.
 pub(crate) fn parse(
     text: &[u8],
     max_depth: usize,
     max_batch: usize,
 ) -> Result<Message, Unreadable> {
+    if text.len() > MAX_TEXT {
+        return Err(Unreadable::TooLong);
+    }
     if let Err(error) = std::str::from_utf8(text) {
         let offset = error.valid_up_to();
         return Err(Unreadable::NotUtf8 { offset });
@@ -86,6 +94,7 @@ impl Unreadable {
             Self::Parse(error) => error.reason.to_string(),
             Self::NotUtf8 { .. } => "the body is not UTF-8".into(),
             Self::EmptyBatch => "a batch holds at least one request".into(),
+            Self::TooLong => "a body is shorter than 4 GiB".into(),
             Self::BatchTooLong { limit } => {
                 format!("a batch holds at most {limit} requests; nothing of it was run")
             }
@@ -95,9 +104,9 @@ impl Unreadable {
     /// The byte at which reading stopped.
     pub(crate) fn offset(&self) -> Option<usize> {
         match self {
-            Self::Parse(error) => Some(error.offset),
+            Self::Parse(error) => Some(error.offset as usize),
             Self::NotUtf8 { offset } => Some(*offset),
-            Self::EmptyBatch | Self::BatchTooLong { .. } => None,
+            Self::EmptyBatch | Self::TooLong | Self::BatchTooLong { .. } => None,
         }
     }
 }

@@ -5,17 +5,26 @@
 //! echoed lone surrogate would break the peer's parser.
 
 use std::fmt;
+use std::ops::Range;
 
-/// A half-open byte range of the scanned text.
+/// A half-open byte range of the scanned text. Texts are shorter than 4 GiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    start: u32,
+    end: u32,
 }
 
 impl Span {
-    pub(crate) fn of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
-        &text[self.start..self.end]
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        Self { start: start as u32, end: end as u32 }
+    }
+
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    pub(crate) fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.range()]
     }
 }
 
@@ -30,7 +39,8 @@ pub(crate) struct Text {
 impl Text {
     /// The bytes between the quotes.
     pub(crate) fn inner<'a>(&self, text: &'a [u8]) -> &'a [u8] {
-        &text[self.span.start + 1..self.span.end - 1]
+        let Range { start, end } = self.span.range();
+        &text[start + 1..end - 1]
     }
 
     /// Whether this string's value is `expected`, however it is spelled.
@@ -64,7 +74,7 @@ pub(crate) enum Kind {
 pub(crate) struct ScanError {
     pub(crate) reason: ScanReason,
     /// Offset of the offending byte.
-    pub(crate) offset: usize,
+    pub(crate) offset: u32,
 }
 
 /// The ways in which a text fails to be JSON.
@@ -121,6 +131,13 @@ impl<'a> Scanner<'a> {
     /// The next byte after white space, not consumed.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
+        match self.bytes.get(self.at) {
+            Some(&byte) if byte > b' ' => Some(byte),
+            _ => self.peek_after_space(),
+        }
+    }
+
+    fn peek_after_space(&mut self) -> Option<u8> {
         while let Some(&byte) = self.bytes.get(self.at) {
             if !matches!(byte, b' ' | b'\n' | b'\r' | b'\t') {
                 return Some(byte);
@@ -140,23 +157,24 @@ impl<'a> Scanner<'a> {
 
     /// Skips one value of any kind, validating all of it.
     pub(crate) fn value(&mut self) -> Scan<(Kind, Span)> {
-        let first = self.peek();
+        self.peek();
         let start = self.at;
-        let kind = match first {
+        let kind = self.skip()?;
+        Ok((kind, Span::new(start, self.at)))
+    }
+
+    fn skip(&mut self) -> Scan<Kind> {
+        match self.peek() {
             Some(b'"') => self.string().map(|_| Kind::String),
-            Some(b'{') => {
-                self.object(|scanner, _| scanner.value().map(drop)).map(|()| Kind::Object)
-            }
-            Some(b'[') => self.array(|scanner| scanner.value().map(drop)).map(|()| Kind::Array),
+            Some(b'{') => self.object(|scanner, _| scanner.skip().map(drop)).map(|()| Kind::Object),
+            Some(b'[') => self.array(|scanner| scanner.skip().map(drop)).map(|()| Kind::Array),
             Some(b't') => self.literal(b"true").map(|()| Kind::Bool),
             Some(b'f') => self.literal(b"false").map(|()| Kind::Bool),
             Some(b'n') => self.literal(b"null").map(|()| Kind::Null),
             Some(b'-' | b'0'..=b'9') => self.number().map(|()| Kind::Number),
             Some(_) => self.fail(ScanReason::ExpectedValue),
             None => self.fail(ScanReason::UnexpectedEnd),
-        }?;
-        let span = Span { start, end: self.at };
-        Ok((kind, span))
+        }
     }
 
     /// Scans an object whose `{` is next; `member` scans each member's value.
@@ -203,18 +221,17 @@ impl<'a> Scanner<'a> {
         let mut escaped = false;
         self.at += 1;
         loop {
+            self.at += plain(&self.bytes[self.at..]);
             match self.bytes.get(self.at) {
                 Some(b'"') => {
                     self.at += 1;
-                    let span = Span { start, end: self.at };
-                    return Ok(Text { span, escaped });
+                    return Ok(Text { span: Span::new(start, self.at), escaped });
                 }
                 Some(b'\\') => {
                     escaped = true;
                     self.escape()?;
                 }
-                Some(0..=0x1f) => return self.fail(ScanReason::ControlCharacter),
-                Some(_) => self.at += 1,
+                Some(_) => return self.fail(ScanReason::ControlCharacter),
                 None => return self.fail(ScanReason::UnexpectedEnd),
             }
         }
@@ -361,5 +378,33 @@ impl<'a> Scanner<'a> {
 }
 
 fn fail_at<T>(offset: usize, reason: ScanReason) -> Scan<T> {
-    Err(ScanError { reason, offset })
+    Err(ScanError { reason, offset: offset as u32 })
+}
+
+/// How many bytes of a string go by before one that ends it, escapes, or may not stand there.
+fn plain(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let special = special(u64::from_le_bytes(*word));
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    words.len() * 8 + rest.iter().position(special).unwrap_or(rest.len())
+}
+
+/// Sets the high bit of the bytes that are `"`, `\`, or below 0x20, eight at once.
+///
+/// A subtraction borrows from the byte above one that matches, so bytes above the lowest match may
+/// be marked wrongly. The lowest is right.
+const fn special(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let quote = word ^ (ONES * b'"' as u64);
+    let escape = word ^ (ONES * b'\\' as u64);
+    let quote = quote.wrapping_sub(ONES) & !quote;
+    let escape = escape.wrapping_sub(ONES) & !escape;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (quote | escape | control) & HIGH
 }

@@ -29,7 +29,7 @@ fn check_value(value: &str, expected: &str) {
     let body = format!("{before}{value}}}");
     let found = match parse(body.as_bytes(), DEPTH, BATCH) {
         Err(Unreadable::Parse(error)) => {
-            format!("{:?} at {}", error.reason, error.offset - before.len())
+            format!("{:?} at {}", error.reason, error.offset as usize - before.len())
         }
         Ok(_) => "ok".to_owned(),
         other => format!("{other:?}"),

@@ -1,6 +1,6 @@
 //! The top level of a params text: its elements or its members, one at a time.
 
-use crate::envelope::scan::{Scanner, Span, Text};
+use crate::envelope::scan::{Scanner, Text};
 
 /// An array's elements, front to back.
 ///
@@ -55,8 +55,8 @@ impl<'de> Members<'de> {
         let name = self.scanner.string().ok()?;
         self.scanner.peek()?;
         self.scanner.advance();
-        let (_, Span { start, end }) = self.scanner.value().ok()?;
-        Some((name, &self.text[start..end]))
+        let (_, span) = self.scanner.value().ok()?;
+        Some((name, span.of(self.text)))
     }
 }
 

@@ -1,10 +1,10 @@
 //! The registry: operations by name, and the service that calls them.
 
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use rustc_hash::FxHashMap;
 use tower::Service;
 
 use super::operation::Description;
@@ -49,7 +49,8 @@ impl Registered {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     operations: Vec<Arc<Registered>>,
-    by_name: HashMap<Box<[u8]>, Arc<Registered>>,
+    /// The names are ours, so the hash need not withstand chosen ones.
+    by_name: FxHashMap<Box<[u8]>, Arc<Registered>>,
 }
 
 impl Registry {
