@@ -35,7 +35,12 @@ pub(super) fn check_framing(headers: &HeaderMap) -> Result<(), Refusal> {
     if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
         return Err(Refusal::Framing("Content-Length and Transfer-Encoding exclude each other"));
     }
-    Ok(())
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    match (codings.next(), codings.next()) {
+        (None, _) => Ok(()),
+        (Some(only), None) if only.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err(Refusal::TransferCoding),
+    }
 }
 
 async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>

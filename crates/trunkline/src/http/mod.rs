@@ -15,6 +15,7 @@
 //! | 413 | the body is too large; the connection is closed |
 //! | 415 | not JSON in UTF-8, or compressed |
 //! | 417 | an `Expect` other than `100-continue` |
+//! | 501 | a `Transfer-Encoding` other than `chunked`; the connection is closed |
 //!
 //! [`Server`](crate::Server) adds 414 (a target over 64 KiB) and 431 (a head over 128 KiB).
 

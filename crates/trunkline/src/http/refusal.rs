@@ -32,6 +32,7 @@ pub(super) enum Refusal {
     },
     BodyTimeout,
     BrokenBody,
+    TransferCoding,
 }
 
 pub(super) const METHODS: HeaderValue = HeaderValue::from_static("POST, OPTIONS");
@@ -66,6 +67,7 @@ impl Refusal {
             Self::Coding | Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::TransferCoding => StatusCode::NOT_IMPLEMENTED,
         }
     }
 
@@ -106,6 +108,7 @@ impl Refusal {
             Self::TooLarge { limit } => format!("a body has at most {limit} bytes").into(),
             Self::BodyTimeout => "the body did not arrive in time".into(),
             Self::BrokenBody => "the body's framing is broken".into(),
+            Self::TransferCoding => "the only Transfer-Encoding understood is chunked".into(),
         }
     }
 
@@ -126,7 +129,11 @@ impl Refusal {
     fn closes(&self) -> bool {
         matches!(
             self,
-            Self::TooLarge { .. } | Self::BodyTimeout | Self::BrokenBody | Self::Framing(_)
+            Self::TooLarge { .. }
+                | Self::BodyTimeout
+                | Self::BrokenBody
+                | Self::Framing(_)
+                | Self::TransferCoding
         )
     }
 }

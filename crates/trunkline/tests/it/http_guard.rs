@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use trunkline::http::{Hosts, Settings, StatusPolicy};
 use trunkline::server::{self, ServerHandle};
@@ -518,6 +520,38 @@ async fn bodies_with_broken_framing() {
     }
     let extended = format!("{:x};name=value\r\n{CALL}\r\n0\r\nTrailer: x\r\n\r\n", CALL.len());
     check(&server, "extensions and trailers", chunked("", &extended), served()).await;
+}
+
+/// RFC 9112, section 6.1: nobody may guess what a body in an unknown coding is.
+#[tokio::test]
+async fn transfer_codings() {
+    let server = serve(on_loopback()).await;
+    let coded = |coding: &str| chunked("", &chunks()).replacen("chunked", coding, 1);
+    check(&server, "any case", coded("Chunked"), served()).await;
+    for coding in ["gzip, chunked", "chunked, chunked", "chunked\r\nTransfer-Encoding: chunked"] {
+        check(&server, coding, coded(coding), refused(501).closing()).await;
+    }
+}
+
+/// hyper settles these before the door, other servers may not.
+#[tokio::test]
+async fn framing_in_doubt_is_refused_behind_any_server() {
+    let service = service::router(Limits::default()).build().unwrap().http();
+    for (name, lines) in [
+        ("length and chunks", [("content-length", "61"), ("transfer-encoding", "chunked")]),
+        ("two lengths", [("content-length", "61"), ("content-length", "61")]),
+    ] {
+        let mut request = http::Request::post("/").header("host", "localhost");
+        for (header, value) in lines {
+            request = request.header(header, value);
+        }
+        let request = request.body(Full::new(Bytes::from(CALL))).unwrap();
+        let response = service.handle(request).await;
+        assert_eq!(response.status(), 400, "{name}");
+        assert_eq!(response.headers()["connection"], "close", "{name}");
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        check_refusal(name, 400, &serde_json::from_slice(&body).unwrap());
+    }
 }
 
 #[tokio::test]
