@@ -128,7 +128,7 @@ impl Members {
     fn check(&self, text: &[u8]) -> Result<Request, InvalidRequest> {
         let id = self.id.map(|(_, span)| span);
         let known_id = match self.id {
-            Some((Kind::Null | Kind::Number | Kind::String, span)) if !self.duplicate_id => {
+            Some((Kind::Null | Kind::Number | Kind::String { .. }, span)) if !self.duplicate_id => {
                 Some(span)
             }
             _ => None,
@@ -142,12 +142,12 @@ impl Members {
             return fail(InvalidReason::BadId);
         }
         match self.version {
-            Some((Kind::String, span)) if is_version(span, text) => {}
+            Some((Kind::String { escaped }, span)) if Text { span, escaped }.is(text, "2.0") => {}
             Some(_) => return fail(InvalidReason::WrongVersion),
             None => return fail(InvalidReason::NoVersion),
         }
         let method = match self.method {
-            Some((Kind::String, span)) => string(span, text),
+            Some((Kind::String { escaped }, span)) => Text { span, escaped },
             Some(_) => return fail(InvalidReason::MethodNotAString),
             None if self.reply => return fail(InvalidReason::Response),
             None => return fail(InvalidReason::NoMethod),
@@ -159,13 +159,4 @@ impl Members {
         };
         Ok(Request { method, params, id })
     }
-}
-
-fn is_version(span: Span, text: &[u8]) -> bool {
-    span.of(text) == b"\"2.0\"" || string(span, text).is(text, "2.0")
-}
-
-fn string(span: Span, text: &[u8]) -> Text {
-    let escaped = span.of(text).contains(&b'\\');
-    Text { span, escaped }
 }

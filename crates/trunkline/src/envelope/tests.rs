@@ -377,6 +377,25 @@ fn strings_are_those_of_json_and_of_unicode() {
 }
 
 #[test]
+fn every_byte_of_a_string_is_looked_at_wherever_it_stands() {
+    // Words of eight bytes are looked at together; the fillings are neighbours of what ends them.
+    for (filling, length) in ["a", "#", "]", "!", " ", "é", "\u{7f}"]
+        .iter()
+        .flat_map(|filling| (0..20).map(move |length| (*filling, length)))
+    {
+        for at in 0..=length {
+            for byte in 0..0x80_u8 {
+                let (before, after) = (filling.repeat(at), filling.repeat(length - at));
+                let body = format!("\"{before}{}{after}\"", char::from(byte));
+                let ours = parse(body.as_bytes(), DEPTH, BATCH).is_ok();
+                let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&body).is_ok();
+                assert_eq!(ours, theirs, "{body:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn nesting_is_allowed_to_the_limit_and_not_further() {
     check(r#"{"jsonrpc":"2.0","method":"m","params":[[[]]]}"#, "m [[[]]]");
     check(r#"{"jsonrpc":"2.0","method":"m","params":[[[[]]]]}"#, "TooDeep at 42");
