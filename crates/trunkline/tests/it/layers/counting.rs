@@ -1,0 +1,104 @@
+//! What is counted of calls.
+
+use std::future::pending;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use trunkline::layers::metrics::MethodMetrics;
+use trunkline::layers::{Next, from_fn};
+use trunkline::{Call, ErrorObject, Extensions, Limits, Outcome, Router, Rpc, code};
+
+use super::{body, paused, start};
+
+/// started, succeeded, refused, failed, cancelled, running
+type Counts = [u64; 6];
+
+#[track_caller]
+fn check(rpc: &Rpc, method: &str, expected: Counts) {
+    let metrics = rpc.metrics();
+    let MethodMetrics { started, succeeded, refused, failed, cancelled, running, .. } =
+        metrics.iter().find(|metrics| metrics.method == method).expect("the method is counted");
+    let found = [started, succeeded, refused, failed, cancelled, running].map(|count| *count);
+    assert_eq!(found, expected, "{method}");
+}
+
+fn service() -> Rpc {
+    let fails = |code| move || Err::<(), _>(ErrorObject::new(code, ""));
+    Router::new()
+        .method("ok", || 1)
+        .method("later", async || sleep(Duration::from_millis(1)).await)
+        .method("never", pending::<()>)
+        .method("panics", || -> () { panic!("counted") })
+        .method("own", fails(7))
+        .method("internal", fails(code::INTERNAL_ERROR))
+        .method("database", fails(code::DATABASE))
+        .method("busy", fails(code::BUSY))
+        .method("forbidden", fails(code::FORBIDDEN))
+        .method("layered", || 1)
+        .route_layer(
+            "layered",
+            from_fn(async |_: Call, _: Next| Outcome::error(ErrorObject::new(1, ""))),
+        )
+        .limits(Limits { call_timeout: Some(Duration::from_secs(1)), ..Limits::default() })
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn calls_are_counted_by_what_came_of_them() {
+    let rpc = service();
+    let rows: [(&str, Counts); 10] = [
+        ("ok", [1, 1, 0, 0, 0, 0]),
+        ("later", [1, 1, 0, 0, 0, 0]),
+        ("never", [1, 0, 0, 1, 0, 0]),
+        ("panics", [1, 0, 0, 1, 0, 0]),
+        ("own", [1, 0, 1, 0, 0, 0]),
+        ("internal", [1, 0, 0, 1, 0, 0]),
+        ("database", [1, 0, 0, 1, 0, 0]),
+        ("busy", [1, 0, 0, 1, 0, 0]),
+        ("forbidden", [1, 0, 1, 0, 0, 0]),
+        ("layered", [1, 0, 1, 0, 0, 0]),
+    ];
+    for (method, counts) in rows {
+        check(&rpc, method, [0; 6]);
+        paused().block_on(rpc.handle(body(method, 1).into(), Extensions::new()));
+        check(&rpc, method, counts);
+    }
+    let names: Vec<_> = rpc.metrics().into_iter().map(|metrics| metrics.method).collect();
+    let listed: Vec<_> = rows.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, [listed, vec!["rpc.discover", "unknown"]].concat());
+}
+
+#[test]
+fn every_call_counts_and_nothing_else() {
+    let rpc = service();
+    let ask = |body: &str| paused().block_on(rpc.handle(body.to_owned().into(), Extensions::new()));
+    ask(r#"{"jsonrpc":"2.0","method":"ok"}"#);
+    ask(r#"{"jsonrpc":"2.0","method":"ok","params":[1],"id":1}"#);
+    ask(r#"{"jsonrpc":"1.0","method":"ok","id":1}"#);
+    ask(r#"{"jsonrpc":"2.0","method":"ok","id":[]}"#);
+    ask(r#"{"jsonrpc":"2.0","method":"ok""#);
+    check(&rpc, "ok", [2, 1, 1, 0, 0, 0]);
+    ask(&format!("[{0},{0},1,{0}]", body("ok", 1)));
+    check(&rpc, "ok", [5, 4, 1, 0, 0, 0]);
+    assert_eq!(paused().block_on(rpc.call::<i64>("ok", &[0; 0])), Ok(1));
+    check(&rpc.clone(), "ok", [6, 5, 1, 0, 0, 0]);
+    for method in ["nothing", "unknown", "OK", ""] {
+        ask(&body(method, 1));
+    }
+    check(&rpc, "unknown", [4, 0, 4, 0, 0, 0]);
+}
+
+#[test]
+fn a_call_runs_until_it_ends_or_is_dropped() {
+    let rpc = service();
+    let runtime = paused();
+    let _entered = runtime.enter();
+    let (later, never) = (start(&rpc, "later"), start(&rpc, "never"));
+    check(&rpc, "later", [1, 0, 0, 0, 0, 1]);
+    check(&rpc, "never", [1, 0, 0, 0, 0, 1]);
+    drop(never);
+    check(&rpc, "never", [1, 0, 0, 0, 1, 0]);
+    runtime.block_on(later);
+    check(&rpc, "later", [1, 1, 0, 0, 0, 0]);
+}

@@ -1,0 +1,53 @@
+//! Layers around calls: those that every router has, tower's, and ones of your own.
+
+mod counting;
+mod failing;
+mod limiting;
+mod panicking;
+mod spans;
+mod wrapping;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+use trunkline::{Extensions, Reply, Rpc};
+
+/// A clock that stands still while there is anything to do.
+fn paused() -> Runtime {
+    Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
+}
+
+fn body(method: &str, id: i64) -> String {
+    json!({ "jsonrpc": "2.0", "method": method, "id": id }).to_string()
+}
+
+fn json_of(reply: Reply) -> Value {
+    serde_json::from_slice(&reply.into_json().expect("a reply")).unwrap()
+}
+
+/// Calls `method` without params. An error is compared as a whole.
+#[track_caller]
+fn check(rpc: &Rpc, method: &str, expected: Result<Value, Value>) {
+    let reply = paused().block_on(rpc.handle(body(method, 1).into(), Extensions::new()));
+    let expected = match expected {
+        Ok(result) => json!({ "jsonrpc": "2.0", "result": result, "id": 1 }),
+        Err(error) => json!({ "jsonrpc": "2.0", "error": error, "id": 1 }),
+    };
+    assert_eq!(json_of(reply), expected, "{method}");
+}
+
+type Pending = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// A call that has been started and waits.
+#[track_caller]
+fn start(rpc: &Rpc, method: &str) -> Pending {
+    let (rpc, body) = (rpc.clone(), body(method, 1));
+    let mut call: Pending =
+        Box::pin(async move { rpc.handle(body.into(), Extensions::new()).await });
+    let poll = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    assert!(matches!(poll, Poll::Pending), "{method} has ended");
+    call
+}

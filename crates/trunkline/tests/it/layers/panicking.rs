@@ -1,0 +1,53 @@
+//! A handler that panics fails its own call, and only that.
+
+use std::panic::panic_any;
+
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
+use tokio::task::yield_now;
+use trunkline::layers::{Next, from_fn};
+use trunkline::{Call, ErrorObject, FromCall, Limits, Router, blocking};
+
+struct Panics;
+
+impl<S> FromCall<S> for Panics {
+    fn from_call(_call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        panic!("a secret of the extractor")
+    }
+}
+
+#[test]
+fn a_panic_is_an_internal_error_wherever_it_arises() {
+    let rpc = Router::new()
+        .method("now, &str", || -> () { panic!("a secret") })
+        .method("now, String", || -> () { panic!("a secret {}", 1) })
+        .method("now, neither", || -> () { panic_any(1) })
+        .method("later, &str", async || -> () {
+            yield_now().await;
+            panic!("a secret");
+        })
+        .method("later, String", async || -> () {
+            yield_now().await;
+            panic!("a secret {}", 1);
+        })
+        .method("on a thread, &str", blocking(|| -> () { panic!("a secret") }))
+        .method("on a thread, String", blocking(|| -> () { panic!("a secret {}", 1) }))
+        .method("extractor", |_: Panics| ())
+        .function("function", [""; 0], || -> () { panic!("a secret") })
+        .method("layer", || 1)
+        .route_layer("layer", from_fn(async |_: Call, _: Next| panic!("a secret of a layer")))
+        .method("fine", || 1)
+        .limits(Limits { concurrent_calls: Some(1), ..Limits::default() })
+        .build()
+        .unwrap();
+    let methods: Vec<_> = rpc.operations().iter().map(|operation| operation.name()).collect();
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    for method in methods.into_iter().filter(|name| !["fine", "rpc.discover"].contains(name)) {
+        let error = runtime.block_on(rpc.call::<i64>(method, &[0; 0])).unwrap_err();
+        assert_eq!((error.code(), error.message()), (-32603, "Internal error"), "{method}");
+        let data: Value = serde_json::from_str(error.data().unwrap().get()).unwrap();
+        assert_eq!(data, json!({ "incident": data["incident"] }), "{method}");
+        // The only turn there is has been given back.
+        assert_eq!(runtime.block_on(rpc.call::<i64>("fine", &[0; 0])), Ok(1), "after {method}");
+    }
+}
