@@ -19,6 +19,8 @@ use crate::outcome::Outcome;
 
 /// How long a batch may keep its thread while all of its calls end at once.
 const TURN: Duration = Duration::from_millis(1);
+/// How many calls run between two looks at the clock, each of which costs as much as a small call.
+const CALLS_PER_LOOK: usize = 8;
 
 /// Runs the entries of a batch, at most a number of them at a time, and joins their responses in
 /// the order of the requests. None when there is nothing to answer.
@@ -36,6 +38,7 @@ where
     let mut responses = Responses::new(body, entries, limits.reply_bytes);
     let mut running = FuturesUnordered::new();
     let mut turn = Instant::now();
+    let mut calls: usize = 0;
     for (index, entry) in entries.iter().enumerate() {
         let request = match entry {
             Ok(request) => *request,
@@ -59,8 +62,8 @@ where
                 responses.set(index, outcome);
             }
         }
-        // Looking at the clock costs as much as a small call.
-        if index % 8 == 7 && turn.elapsed() > TURN {
+        calls += 1;
+        if calls.is_multiple_of(CALLS_PER_LOOK) && turn.elapsed() > TURN {
             yield_now().await;
             // The deadlines of the waiting calls do not wait for the rest to be started.
             while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
