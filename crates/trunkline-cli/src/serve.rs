@@ -28,9 +28,10 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         .info("trunkline", env!("CARGO_PKG_VERSION"))
         .build()?;
     let service = rpc.http_with(http_settings(arguments));
+    let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
     let server = Server::bind(&arguments.listen).settings(server_settings()).serve(service).await?;
     output::started(&path, server.local_addr(), &names(&rpc), !arguments.bearer.is_empty());
-    server::shutdown_signal().await.context("cannot wait for signals")?;
+    shutdown.await;
     tracing::info!(status = ?server.status(), "stopping");
     Ok(server.stop().await)
 }

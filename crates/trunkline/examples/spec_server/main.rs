@@ -51,9 +51,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     let rpc = service::router(arguments.limits()).build()?;
     let http = rpc.http_with(arguments.http());
+    let shutdown = server::shutdown_signal()?;
     let server = Server::bind(&arguments.listen).settings(arguments.server()).serve(http).await?;
     println!("listening on http://{}", server.local_addr());
-    server::shutdown_signal().await?;
+    shutdown.await;
     server.stop().await;
     Ok(())
 }

@@ -4,16 +4,18 @@ use std::io;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Waits for SIGINT or SIGTERM.
+/// A future that ends with SIGINT or SIGTERM. Both are taken in from this call on, so call it
+/// before the server is announced: by default they end the process on the spot.
 ///
 /// # Errors
 /// When the system does not let this process handle them.
-pub async fn shutdown_signal() -> io::Result<()> {
+pub fn shutdown_signal() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
 }

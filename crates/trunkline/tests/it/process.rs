@@ -88,3 +88,13 @@ async fn a_signal_ends_an_idle_process() {
     assert_eq!(idle.rest().await, b"");
     assert!(process.ended().await);
 }
+
+/// Whoever has read the address may send a signal.
+#[tokio::test]
+async fn a_signal_is_taken_in_from_the_announcement_on() {
+    for _ in 0..20 {
+        let process = Process::start();
+        process.signal("TERM");
+        assert!(process.ended().await);
+    }
+}
