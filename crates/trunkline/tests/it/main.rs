@@ -1,6 +1,7 @@
 //! The library's tests, through the doors that its users take.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
+mod batch;
 mod cases_http;
 mod cases_jsonrpc;
 mod compile;
@@ -8,6 +9,7 @@ mod extractors;
 mod http2;
 mod http_guard;
 mod process;
+mod protocol;
 mod resilience;
 mod rpc_error;
 mod rpc_macro;
