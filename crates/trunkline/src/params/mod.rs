@@ -25,16 +25,18 @@ pub use function::{Arguments, Function, Param, param};
 /// The struct's fields are the declaration: `{"a": 1, "b": 2}` and `[1, 2]` (in the order of the
 /// fields) are the same. `Option` fields and fields with `#[serde(default)]` may be absent in
 /// both forms. Unknown names, duplicates and too many positions are refused with -32602 and
-/// `data` that names them. A struct with `#[serde(flatten)]` or a map takes names only, a tuple
-/// or a `Vec` takes positions only. `#[serde(alias)]` adds a position for each alias, so use it
-/// only where params come by name.
+/// `data` that names them. A struct with `#[serde(flatten)]` or a map takes names only, and of
+/// duplicates among names that no field declares it keeps the last; a tuple or a `Vec` takes
+/// positions only. `#[serde(alias)]` adds a position for each alias, so use it only where params
+/// come by name.
 ///
 /// Values are read to a nesting of 128, whatever the envelope's limit is.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Params<T>(pub T);
 
 /// Like [`Params`], but by position the last field takes all that is left: a `Vec`, or what else
-/// reads a sequence.
+/// reads a sequence. When nothing is left for it, or its name is not sent, it reads an empty
+/// sequence, whatever its `#[serde(default)]`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct VariadicParams<T>(pub T);
 

@@ -260,6 +260,8 @@ fn a_flattened_struct_and_a_map_take_names_only() {
     let rpc = params::<Flat>();
     check(&rpc, r#"{"name":"a","b":1}"#, r#"Flat { name: "a", rest: {"b": Number(1)} }"#);
     check(&rpc, r#"{"name":"a"}"#, r#"Flat { name: "a", rest: {} }"#);
+    check(&rpc, r#"{"b":1,"name":"a","b":2}"#, r#"Flat { name: "a", rest: {"b": Number(2)} }"#);
+    refused(&rpc, r#"{"name":"a","name":"a"}"#, &json!({ "reason": "duplicate field `name`" }));
     refused(&rpc, "", &json!({ "reason": "missing field `name`" }));
     refused(&rpc, r#"["a"]"#, &json!({ "reason": "invalid type: sequence, expected struct Flat" }));
 
@@ -364,6 +366,25 @@ fn a_variadic_struct_gathers_the_rest_of_the_positions() {
     refused(&rpc, r#"{"first":1,"more":2}"#, &data);
     // As a plain struct it takes two positions.
     check(&params::<Tail>(), "[1,[2,3]]", "Tail { first: 1, rest: [2, 3] }");
+}
+
+#[test]
+fn no_rest_is_an_empty_rest_whatever_the_default() {
+    #[derive(Debug, Deserialize)]
+    struct Defaulted {
+        #[serde(default = "nine")]
+        rest: Vec<i64>,
+    }
+
+    fn nine() -> Vec<i64> {
+        vec![9]
+    }
+
+    let rpc = variadic::<Defaulted>();
+    for params in ["", "[]", "{}", r#"{"rest":[]}"#] {
+        check(&rpc, params, "Defaulted { rest: [] }");
+    }
+    check(&params::<Defaulted>(), "[]", "Defaulted { rest: [9] }");
 }
 
 #[test]

@@ -340,8 +340,8 @@ fn a_handler_may_ask_for_the_id_and_for_anything_that_is_extracted() {
         })
         .build()
         .unwrap();
-    let call = |id| {
-        let id = if id == "" { String::new() } else { format!(r#","id":{id}"#) };
+    let call = |id: &str| {
+        let id = if id.is_empty() { String::new() } else { format!(r#","id":{id}"#) };
         let body = format!(r#"{{"jsonrpc":"2.0","method":"id"{id}}}"#);
         answer(&rpc, &body, Extensions::new())
     };

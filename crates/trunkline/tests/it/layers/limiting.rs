@@ -122,7 +122,8 @@ fn a_call_that_ends_by_itself_does_not_cancel_its_token() {
         .unwrap();
     check(&rpc, "now", Ok(json!(null)));
     check(&rpc, "second", Ok(json!(null)));
-    let cancelled: Vec<_> = kept.lock().unwrap().iter().map(|token| token.is_cancelled()).collect();
+    let cancelled: Vec<_> =
+        kept.lock().unwrap().iter().map(CancellationToken::is_cancelled).collect();
     assert_eq!(cancelled, [false, false]);
 }
 
