@@ -16,7 +16,13 @@ pub(super) fn rpc_error(error: &ErrorType) -> TokenStream {
     if !generics.params.is_empty() {
         let predicates = &mut generics.make_where_clause().predicates;
         predicates.extend(bounds(error));
-        predicates.push(parse_quote!(Self: ::core::fmt::Display));
+        // An internal error is logged with its sources.
+        let internal =
+            error.variants.iter().any(|variant| !matches!(variant.reply, Reply::Code(_)));
+        predicates.push(match internal {
+            true => parse_quote!(Self: ::core::error::Error + 'static),
+            false => parse_quote!(Self: ::core::fmt::Display),
+        });
     }
     let (impl_generics, _, where_clause) = generics.split_for_impl();
     let (_, type_generics, _) = error.generics.split_for_impl();
