@@ -9,7 +9,7 @@ pub(crate) mod scan;
 mod tests;
 
 pub(crate) use member::{InvalidRequest, Request};
-use scan::{ScanError, ScanReason, Scanner};
+use scan::{ScanError, Scanner};
 
 /// What a body holds.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub(crate) type Entry = Result<Request, InvalidRequest>;
 /// Why nothing of a body can run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
+    /// Nothing but white space (-32700).
+    Empty,
     /// Not JSON (-32700).
     Parse(ScanError),
     /// Not UTF-8 (-32700).
@@ -61,6 +63,7 @@ pub(crate) fn parse(
     }
     let mut scanner = Scanner::new(text, max_depth);
     let message = match scanner.peek() {
+        None => return Err(Unreadable::Empty),
         Some(b'[') => Message::Batch(batch(&mut scanner, text, max_batch)?),
         _ => Message::Single(member::request(&mut scanner, text)?),
     };
@@ -88,9 +91,7 @@ impl Unreadable {
     /// What is wrong, worded for the sender.
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Parse(ScanError { reason: ScanReason::UnexpectedEnd, offset: 0 }) => {
-                "the body is empty".into()
-            }
+            Self::Empty => "the body is empty".into(),
             Self::Parse(error) => error.reason.to_string(),
             Self::NotUtf8 { .. } => "the body is not UTF-8".into(),
             Self::EmptyBatch => "a batch holds at least one request".into(),
@@ -104,6 +105,7 @@ impl Unreadable {
     /// The byte at which reading stopped.
     pub(crate) fn offset(&self) -> Option<usize> {
         match self {
+            Self::Empty => Some(0),
             Self::Parse(error) => Some(error.offset as usize),
             Self::NotUtf8 { offset } => Some(*offset),
             Self::EmptyBatch | Self::TooLong | Self::BatchTooLong { .. } => None,

@@ -105,7 +105,9 @@ impl ErrorObject {
 impl From<&Unreadable> for ErrorObject {
     fn from(unreadable: &Unreadable) -> Self {
         let (code, message) = match unreadable {
-            Unreadable::Parse(_) | Unreadable::NotUtf8 { .. } => (code::PARSE_ERROR, "Parse error"),
+            Unreadable::Empty | Unreadable::Parse(_) | Unreadable::NotUtf8 { .. } => {
+                (code::PARSE_ERROR, "Parse error")
+            }
             Unreadable::EmptyBatch | Unreadable::TooLong | Unreadable::BatchTooLong { .. } => {
                 (code::INVALID_REQUEST, "Invalid Request")
             }

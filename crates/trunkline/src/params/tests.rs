@@ -544,3 +544,68 @@ fn values_nest_to_128_whatever_the_limit_of_the_body() {
     let data = json!({ "reason": "recursion limit exceeded", "param": "a" });
     refused(&rpc, &nested(128), &data);
 }
+
+/// Params against `serde_json`, which reads the same struct from an object.
+mod oracle {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Strict {
+        a: i64,
+        b: Option<String>,
+        #[serde(default)]
+        c: Vec<bool>,
+    }
+
+    fn value() -> impl Strategy<Value = &'static str> {
+        select(
+            &[
+                "1",
+                "-7",
+                "1.0",
+                "null",
+                "\"x\"",
+                "\"\\u0041\"",
+                "[]",
+                "[true]",
+                "[1]",
+                "{}",
+                "1e400",
+            ][..],
+        )
+    }
+
+    fn name() -> impl Strategy<Value = &'static str> {
+        select(&["a", "a", "a", "b", "b", "c", "c", "\\u0061", "\\u0062", "d", "A", ""][..])
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_read_as_serde_json_reads_them(members in vec((name(), value()), 0..5)) {
+            let members: Vec<_> =
+                members.iter().map(|(name, value)| format!("\"{name}\" : {value}")).collect();
+            let params = format!("{{{}}}", members.join(", "));
+            let theirs = serde_json::from_str::<Strict>(&params).map(|strict| format!("{strict:?}"));
+            let reply = call(&self::params::<Strict>(), &params);
+            prop_assert_eq!(reply["result"].as_str(), theirs.as_deref().ok(), "{} {:?}", reply, theirs);
+        }
+
+        #[test]
+        fn positions_are_read_as_the_names_in_their_order(values in vec(value(), 0..4)) {
+            let names: Vec<_> =
+                ["a", "b", "c"].iter().zip(&values).map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            let function = |a: i64, b: Option<String>, c: Vec<bool>| format!("{a} {b:?} {c:?}");
+            let declared = ["a".into(), param("b"), param("c").default([false; 0])];
+            let function = Router::new().function("m", declared, function).build().unwrap();
+            for rpc in [params::<Strict>(), function] {
+                let positions = call(&rpc, &format!("[{}]", values.join(",")));
+                prop_assert_eq!(positions, call(&rpc, &format!("{{{}}}", names.join(","))));
+            }
+        }
+    }
+}

@@ -89,6 +89,7 @@ fn a_notification_is_never_answered() {
 fn what_is_not_json_is_answered_with_the_place() {
     let rpc = rpc();
     refused(&rpc, "", -32700, r#"{"reason":"the body is empty","offset":0}"#);
+    refused(&rpc, " \r\n", -32700, r#"{"reason":"the body is empty","offset":0}"#);
     refused(&rpc, "{", -32700, r#"{"reason":"the text ends inside a value","offset":1}"#);
     refused(&rpc, "{}x", -32700, r#"{"reason":"text after the end of the value","offset":2}"#);
     let reason = "expected ',' or the end of the array or object";
