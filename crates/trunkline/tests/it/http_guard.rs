@@ -318,6 +318,12 @@ async fn methods_and_paths() {
         check(&server, target, post_target(target), refused(404)).await;
     }
     check(&server, "a query", post_target("/?method=sum"), served()).await;
+    check(&server, "empty lines first", format!("\r\n\r\n{}", post_target("/")), served()).await;
+    let upgrade =
+        "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n";
+    check(&server, "an upgrade that is not taken", post_with(upgrade, CALL), served()).await;
+    let tunnel = bare("CONNECT", "localhost:80", "");
+    check_once(&server, "a tunnel", tunnel, refused(404)).await;
     check(&server, "OPTIONS elsewhere", bare("OPTIONS", "/nope", ""), refused(404)).await;
     check(&server, "POST of *", post_target("*"), refused(404)).await;
 
@@ -503,6 +509,24 @@ async fn bodies_that_stall() {
     let half = &post(CALL)[..100];
     check(&server, "half a body", half, refused(408).closing()).await;
     check(&server, "half a chunk", chunked("", "3d\r\n{"), refused(408).closing()).await;
+}
+
+#[tokio::test]
+async fn bodies_that_end_too_early() {
+    let server = serve(on_loopback()).await;
+    let whole = post(CALL);
+    for (name, request, expected) in [
+        ("half a body", whole[..100].to_vec(), refused(400).closing()),
+        ("half a chunk", chunked("", "3d\r\n{").into_bytes(), refused(400).closing()),
+        ("no last chunk", chunked("", "2\r\n{}\r\n").into_bytes(), refused(400).closing()),
+        ("all of it", whole, served()),
+    ] {
+        let mut client = Client::connect(server.local_addr()).await;
+        client.send(request).await;
+        client.finish().await;
+        expected.check(name, &client.reply().await);
+        assert_eq!(client.rest().await, b"", "{name}: nothing follows");
+    }
 }
 
 #[tokio::test]

@@ -41,6 +41,11 @@ impl Client {
         in_time("to send", self.0.get_mut().write_all(bytes.as_ref())).await
     }
 
+    /// Says that nothing further will be sent.
+    pub(crate) async fn finish(&mut self) {
+        in_time("to finish", self.0.get_mut().shutdown()).await.unwrap();
+    }
+
     pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
         self.send(request).await;
         self.reply().await
