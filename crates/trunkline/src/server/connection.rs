@@ -10,7 +10,6 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::header::CONNECTION;
 use http::{Request, Response};
-use http_body_util::Either;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -21,10 +20,12 @@ use tokio_util::sync::CancellationToken;
 use super::answer::Answer;
 use super::executor::Tracked;
 use super::health;
+use super::reply::Reply;
+use super::running::Running;
 use super::settings::Settings;
 use super::status::{Counts, Phase};
 use super::stream::Stream;
-use super::watch::{Wait, Watch};
+use super::watch::{Overdue, Watch};
 
 /// What all connections of a server share.
 pub(super) struct Shared {
@@ -85,13 +86,13 @@ pub(super) async fn serve<A: Answer>(
             Some(Event::Timer) => {
                 let sleep = match watch.left(&shared.settings) {
                     Ok(left) => left,
-                    Err(Wait::Idle) if !ending => {
+                    Err(Overdue::Request) if !ending => {
                         ending = true;
                         connection.as_mut().graceful_shutdown();
                         FAREWELL
                     }
-                    Err(wait) => {
-                        tracing::debug!(%peer, ?wait, "connection timed out");
+                    Err(overdue) => {
+                        tracing::debug!(%peer, ?overdue, "connection timed out");
                         return;
                     }
                 };
@@ -129,48 +130,27 @@ struct Requests<A> {
 
 impl<A: Answer> Requests<A> {
     /// Answers one: with the health page, as a server that is stopping, or with the service.
-    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Result<Reply<A>, Infallible> {
+    async fn answer(
+        self: Arc<Self>,
+        request: Request<Incoming>,
+    ) -> Result<Response<Reply<A::Body>>, Infallible> {
         let Self { service, peer, watch, shared } = &*self;
         let phase = shared.counts.phase();
-        let asked =
-            shared.settings.health.as_ref().filter(|health| health::is_asked(health, &request));
-        if let Some(health) = asked {
-            watch.replied();
-            return Ok(health::page(health, phase).map(Either::Right));
+        let health = shared.settings.health.as_ref();
+        if let Some(health) = health.filter(|health| health::is_asked(health, &request)) {
+            let running = Running::uncounted(watch);
+            return Ok(health::page(health, phase).map(|page| Reply::own(page, running)));
         }
         if phase >= Phase::Draining {
             watch.cut_short();
-            watch.replied();
-            return Ok(health::stopping().map(Either::Right));
+            let running = Running::uncounted(watch);
+            return Ok(health::stopping().map(|page| Reply::own(page, running)));
         }
-        let _running = Running::begin(watch, shared);
+        let running = Running::counted(watch, shared);
         let response = service.answer(request, *peer).await;
         if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
             watch.cut_short();
         }
-        Ok(response.map(Either::Left))
-    }
-}
-
-type Reply<A> = Response<Either<<A as Answer>::Body, health::Page>>;
-
-/// A request that runs, counted until it is dropped.
-struct Running<'a> {
-    watch: &'a Watch,
-    shared: &'a Shared,
-}
-
-impl<'a> Running<'a> {
-    fn begin(watch: &'a Watch, shared: &'a Shared) -> Self {
-        watch.request_begun();
-        shared.counts.request_begun();
-        Self { watch, shared }
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.watch.request_ended();
-        self.shared.counts.request_ended();
+        Ok(response.map(|body| Reply::served(body, running)))
     }
 }

@@ -31,9 +31,6 @@ pub(super) fn page(health: &Health, phase: Phase) -> Response<Full<Bytes>> {
     response
 }
 
-/// The body of these answers.
-pub(super) type Page = Full<Bytes>;
-
 #[derive(Serialize)]
 struct Status<'a> {
     status: &'static str,

@@ -8,6 +8,8 @@ mod connection;
 mod executor;
 mod handle;
 mod health;
+mod reply;
+mod running;
 mod settings;
 mod signal;
 mod status;

@@ -18,8 +18,17 @@ pub(super) enum Wait {
     Head = 1,
     /// Nothing that the connection itself limits: body and call have timers of their own.
     Call = 2,
-    /// The client, to take the reply.
-    Write = 3,
+}
+
+/// What has lasted too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Overdue {
+    /// The client sends no further request.
+    Request,
+    /// It sends the rest of a head too slowly.
+    Head,
+    /// It takes nothing of what it is sent.
+    Write,
 }
 
 /// Written by the connection's stream and its requests, read by its timer.
@@ -28,8 +37,11 @@ pub(super) struct Watch {
     opened: Instant,
     /// Milliseconds since `opened`, and the wait in the two lowest bits.
     state: AtomicU64,
-    /// Requests that run; HTTP/2 has several.
+    /// Requests whose reply is not yet handed over; HTTP/2 has several.
     running: AtomicUsize,
+    /// Since when the client takes nothing, in milliseconds since `opened`, plus one; 0 while it
+    /// does.
+    stalled: AtomicU64,
     /// Whether the last reply was sent while the client may still be sending.
     cut_short: AtomicBool,
 }
@@ -40,6 +52,7 @@ impl Watch {
             opened: Instant::now(),
             state: AtomicU64::new(Wait::Idle as u64),
             running: AtomicUsize::new(0),
+            stalled: AtomicU64::new(0),
             cut_short: AtomicBool::new(false),
         }
     }
@@ -69,31 +82,26 @@ impl Watch {
         self.turn(Wait::Idle);
     }
 
-    /// Some of the bytes of a reply have gone out, and some could not.
-    pub(super) fn progressed(&self) {
-        if self.wait() == Wait::Write {
-            self.set(Wait::Write);
+    /// The client has no room for what it is sent.
+    pub(super) fn stalled(&self) {
+        if self.stalled.load(Ordering::Relaxed) == 0 {
+            let millis = self.opened.elapsed().as_millis() as u64;
+            self.stalled.store(millis + 1, Ordering::Relaxed);
         }
     }
 
-    /// All that there was to send has gone out.
-    pub(super) fn flushed(&self) {
-        if self.wait() == Wait::Write {
-            self.turn(Wait::Idle);
+    /// It has taken some of it.
+    pub(super) fn taken(&self) {
+        if self.stalled.load(Ordering::Relaxed) != 0 {
+            self.stalled.store(0, Ordering::Relaxed);
         }
-    }
-
-    /// A reply is there and has to go out.
-    pub(super) fn replied(&self) {
-        self.set(Wait::Write);
     }
 
     fn wait(&self) -> Wait {
         match self.state.load(Ordering::Relaxed) & 3 {
             0 => Wait::Idle,
             1 => Wait::Head,
-            2 => Wait::Call,
-            _ => Wait::Write,
+            _ => Wait::Call,
         }
     }
 
@@ -104,7 +112,7 @@ impl Watch {
 
     pub(super) fn request_ended(&self) {
         if self.running.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.replied();
+            self.set(Wait::Idle);
         }
     }
 
@@ -120,20 +128,23 @@ impl Watch {
     }
 
     /// How long the timer may sleep, or what has lasted too long.
-    pub(super) fn left(&self, settings: &Settings) -> Result<Duration, Wait> {
-        let wait = self.wait();
-        let allowed = match wait {
-            Wait::Idle => settings.idle_timeout,
-            Wait::Head => settings.head_timeout,
-            Wait::Write => settings.write_timeout,
-            Wait::Call => return Ok(Self::longest_sleep(settings)),
+    pub(super) fn left(&self, settings: &Settings) -> Result<Duration, Overdue> {
+        let now = self.opened.elapsed();
+        let left = |since: u64, allowed: Duration, overdue| {
+            let left = allowed.saturating_sub(now.saturating_sub(Duration::from_millis(since)));
+            if left.is_zero() { Err(overdue) } else { Ok(left) }
         };
-        let since = Duration::from_millis(self.state.load(Ordering::Relaxed) >> 2);
-        let left = allowed.saturating_sub(self.opened.elapsed().saturating_sub(since));
-        if left.is_zero() {
-            return Err(wait);
+        let mut sleep = Self::longest_sleep(settings);
+        if let Some(since) = self.stalled.load(Ordering::Relaxed).checked_sub(1) {
+            sleep = sleep.min(left(since, settings.write_timeout, Overdue::Write)?);
         }
-        Ok(left.min(Self::longest_sleep(settings)).max(Duration::from_millis(1)))
+        let since = self.state.load(Ordering::Relaxed) >> 2;
+        match self.wait() {
+            Wait::Idle => sleep = sleep.min(left(since, settings.idle_timeout, Overdue::Request)?),
+            Wait::Head => sleep = sleep.min(left(since, settings.head_timeout, Overdue::Head)?),
+            Wait::Call => {}
+        }
+        Ok(sleep.max(Duration::from_millis(1)))
     }
 
     /// A shorter wait may begin while the timer sleeps for a longer one.

@@ -1,0 +1,37 @@
+//! A request that runs, counted until it is dropped.
+
+use std::sync::Arc;
+
+use super::connection::Shared;
+use super::watch::Watch;
+
+/// Dropped when the reply has been handed over, or when nobody waits for it any more.
+pub(super) struct Running {
+    watch: Arc<Watch>,
+    /// The server's counts; the health page is none of its requests.
+    shared: Option<Arc<Shared>>,
+}
+
+impl Running {
+    /// A request that the service answers.
+    pub(super) fn counted(watch: &Arc<Watch>, shared: &Arc<Shared>) -> Self {
+        watch.request_begun();
+        shared.counts.request_begun();
+        Self { watch: Arc::clone(watch), shared: Some(Arc::clone(shared)) }
+    }
+
+    /// A request that the server answers by itself.
+    pub(super) fn uncounted(watch: &Arc<Watch>) -> Self {
+        watch.request_begun();
+        Self { watch: Arc::clone(watch), shared: None }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.watch.request_ended();
+        if let Some(shared) = &self.shared {
+            shared.counts.request_ended();
+        }
+    }
+}
