@@ -1,6 +1,6 @@
 //! Spans of calls, and what the log is told that the client is not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -95,23 +95,38 @@ fn service() -> Rpc {
 #[error("cannot store")]
 struct Wrapped(#[source] io::Error);
 
-/// Answers `body` and returns the reply with what was recorded, up to `level`.
-fn record(level: Level, body: &str) -> (Option<Value>, Vec<Fields>, Vec<(Level, Fields)>) {
+/// What was recorded while a body was answered.
+struct Recorded {
+    reply: Option<Value>,
+    spans: Vec<Fields>,
+    events: Vec<(Level, Fields)>,
+}
+
+/// Answers `body` and records what is told up to `level`.
+fn record(level: Level, body: &str) -> Recorded {
+    // A place in the code that another thread meets for the first time while this one begins to
+    // listen stays mute. So all places are met first; who begins to listen then asks them again.
+    listen(Level::TRACE, body);
+    listen(level, body)
+}
+
+fn listen(level: Level, body: &str) -> Recorded {
     let recorder = Recorder { level, spans: Arc::default(), events: Arc::default() };
     let layers = Registry::default().with(recorder.clone());
     let reply = subscriber::with_default(layers, || {
         paused().block_on(service().handle(body.to_owned().into(), Extensions::new()))
     });
-    let reply = reply.into_json().map(|json| serde_json::from_slice(&json).unwrap());
-    let spans = recorder.spans.lock().unwrap().clone();
-    let events = recorder.events.lock().unwrap().clone();
-    (reply, spans, events)
+    Recorded {
+        reply: reply.into_json().map(|json| serde_json::from_slice(&json).unwrap()),
+        spans: recorder.spans.lock().unwrap().clone(),
+        events: recorder.events.lock().unwrap().clone(),
+    }
 }
 
 /// Compares the spans of `body`, without those fields that all of them have.
 #[track_caller]
 fn check(body: &str, expected: &[&[(&str, &str)]]) {
-    let (_, spans, _) = record(Level::INFO, body);
+    let Recorded { spans, .. } = record(Level::INFO, body);
     let common = [("span", "call"), ("level", "INFO"), ("rpc.system.name", "jsonrpc")];
     let expected: Vec<Fields> = expected
         .iter()
@@ -149,7 +164,7 @@ fn each_call_has_one_span_with_the_names_of_opentelemetry() {
 #[test]
 fn params_are_told_at_trace_only() {
     let body = r#"{"jsonrpc":"2.0","method":"ok","params":["hunter2"],"id":1}"#;
-    let (_, spans, events) = record(Level::TRACE, body);
+    let Recorded { spans, events, .. } = record(Level::TRACE, body);
     let params = Fields::from([
         ("message".to_owned(), "params".to_owned()),
         ("params".to_owned(), r#"["hunter2"]"#.to_owned()),
@@ -157,9 +172,9 @@ fn params_are_told_at_trace_only() {
     ]);
     assert_eq!(events, [(Level::TRACE, params)]);
     assert_eq!(spans.len(), 1);
-    let (_, spans, events) = record(Level::DEBUG, body);
+    let Recorded { spans, events, .. } = record(Level::DEBUG, body);
     assert!(!format!("{spans:?}{events:?}").contains("hunter2"));
-    let (_, spans, _) = record(Level::WARN, body);
+    let Recorded { spans, .. } = record(Level::WARN, body);
     assert_eq!(spans, [], "no span below its level");
 }
 
@@ -169,7 +184,7 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
         [("io", "cannot store: disk on fire"), ("panics", "a handler panicked: the cat walked in")]
     {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":1}}"#);
-        let (reply, _, events) = record(Level::INFO, &body);
+        let Recorded { reply, events, .. } = record(Level::INFO, &body);
         let reply = reply.unwrap();
         let incident = reply["error"]["data"]["incident"].as_str().unwrap();
         let data = json!({ "incident": incident });
@@ -184,9 +199,10 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
         assert_eq!(events, [(Level::ERROR, logged)]);
     }
     let incident = |_| {
-        let (reply, ..) = record(Level::ERROR, r#"{"jsonrpc":"2.0","method":"io","id":1}"#);
+        let Recorded { reply, .. } =
+            record(Level::ERROR, r#"{"jsonrpc":"2.0","method":"io","id":1}"#);
         reply.unwrap()["error"]["data"]["incident"].to_string()
     };
-    let incidents: std::collections::HashSet<_> = (0..50).map(incident).collect();
+    let incidents: HashSet<_> = (0..50).map(incident).collect();
     assert_eq!(incidents.len(), 50, "each has its own");
 }
