@@ -9,7 +9,7 @@ use serde::Serialize;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::envelope::Request;
-use crate::envelope::scan::{Kind, Scanner, Span, Text};
+use crate::envelope::{Kind, Scanner, Span, Text};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;

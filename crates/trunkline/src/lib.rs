@@ -45,7 +45,7 @@ pub use error::{BoxError, ErrorObject, RpcError, code};
 pub use extensions::Extensions;
 pub use extract::{CallId, Extension, FromCall, State};
 pub use id::Id;
-pub use limits::Limits;
+pub use limits::{LimitError, Limits};
 pub use outcome::Outcome;
 pub use params::{
     Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use crate::router::BuildError;
-
 /// Limits of calls. Every limit is on by default; `None` switches one off where that is possible.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -48,8 +46,8 @@ impl Limits {
     /// The deepest nesting that can be set: what a thread's stack carries for sure.
     pub const MAX_DEPTH: usize = 1_024;
 
-    pub(crate) fn check(&self) -> Result<(), BuildError> {
-        let fail = |limit, reason| Err(BuildError::Limit { limit, reason });
+    pub(crate) fn check(&self) -> Result<(), LimitError> {
+        let fail = |limit, reason| Err(LimitError { limit, reason });
         if self.depth == 0 || self.depth > Self::MAX_DEPTH {
             return fail("depth", "from 1 to 1,024");
         }
@@ -64,4 +62,14 @@ impl Limits {
         }
         Ok(())
     }
+}
+
+/// A limit that has a value that cannot work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("limit `{limit}`: {reason}")]
+pub struct LimitError {
+    /// The field of [`Limits`].
+    pub limit: &'static str,
+    /// What would be right.
+    pub reason: &'static str,
 }

@@ -1,6 +1,8 @@
 //! One request object (JSON-RPC 2.0, section 4): its protocol members, found and checked.
 
-use super::scan::{Kind, ScanError, Scanner, Span, Text};
+use super::fault::ScanError;
+use super::scan::{Kind, Scanner};
+use super::span::{Span, Text};
 
 /// A valid request: where its members stand in the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

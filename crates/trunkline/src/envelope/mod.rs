@@ -3,13 +3,19 @@
 //! The whole body is validated before anything runs, so that a body that is not JSON never has
 //! an effect. Choices where JSON-RPC 2.0 is silent are listed in the chapter on the protocol.
 
+mod fault;
 mod member;
-pub(crate) mod scan;
+mod plain;
+mod scan;
+mod span;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use member::{InvalidRequest, Request};
-use scan::{ScanError, Scanner};
+pub(crate) use scan::{Kind, Scanner};
+pub(crate) use span::{Span, Text};
+
+use fault::ScanError;
 
 /// What a body holds.
 #[derive(Debug, PartialEq, Eq)]

@@ -4,59 +4,9 @@
 //! grammar, a depth limit, and that `\u` escapes spell Unicode (no lone surrogate), since an
 //! echoed lone surrogate would break the peer's parser.
 
-use std::fmt;
-use std::ops::Range;
-
-/// A half-open byte range of the scanned text. Texts are shorter than 4 GiB.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
-    start: u32,
-    end: u32,
-}
-
-impl Span {
-    pub(crate) fn new(start: usize, end: usize) -> Self {
-        Self { start: start as u32, end: end as u32 }
-    }
-
-    pub(crate) fn range(self) -> Range<usize> {
-        self.start as usize..self.end as usize
-    }
-
-    pub(crate) fn of(self, text: &[u8]) -> &[u8] {
-        &text[self.range()]
-    }
-}
-
-/// A string's range, quotes included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Text {
-    pub(crate) span: Span,
-    /// Whether a backslash stands in it: without one, the bytes between the quotes are its value.
-    pub(crate) escaped: bool,
-}
-
-impl Text {
-    /// The bytes between the quotes.
-    pub(crate) fn inner<'a>(&self, text: &'a [u8]) -> &'a [u8] {
-        let Range { start, end } = self.span.range();
-        &text[start + 1..end - 1]
-    }
-
-    /// Whether this string's value is `expected`, however it is spelled.
-    pub(crate) fn is(&self, text: &[u8], expected: &str) -> bool {
-        if self.escaped {
-            self.unescape(text) == expected
-        } else {
-            self.inner(text) == expected.as_bytes()
-        }
-    }
-
-    /// The string's value, escapes resolved.
-    pub(crate) fn unescape(&self, text: &[u8]) -> String {
-        serde_json::from_slice(self.span.of(text)).expect("the scanner accepted this string")
-    }
-}
+use super::fault::{ScanError, ScanReason};
+use super::plain::{plain, special};
+use super::span::{Span, Text};
 
 /// What kind of value was skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,50 +17,6 @@ pub(crate) enum Kind {
     String { escaped: bool },
     Array,
     Object,
-}
-
-/// Why a text is not JSON, and where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ScanError {
-    pub(crate) reason: ScanReason,
-    /// Offset of the offending byte.
-    pub(crate) offset: u32,
-}
-
-/// The ways in which a text fails to be JSON.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ScanReason {
-    UnexpectedEnd,
-    ExpectedValue,
-    ExpectedMemberName,
-    ExpectedColon,
-    ExpectedCommaOrClose,
-    InvalidNumber,
-    InvalidLiteral,
-    ControlCharacter,
-    InvalidEscape,
-    LoneSurrogate,
-    TooDeep,
-    TrailingText,
-}
-
-impl fmt::Display for ScanReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::UnexpectedEnd => "the text ends inside a value",
-            Self::ExpectedValue => "expected a JSON value",
-            Self::ExpectedMemberName => "expected a member name in double quotes",
-            Self::ExpectedColon => "expected ':' after a member name",
-            Self::ExpectedCommaOrClose => "expected ',' or the end of the array or object",
-            Self::InvalidNumber => "not a JSON number",
-            Self::InvalidLiteral => "expected true, false or null",
-            Self::ControlCharacter => "a control character in a string must be escaped",
-            Self::InvalidEscape => "not a JSON escape sequence",
-            Self::LoneSurrogate => "a \\u escape is half of a surrogate pair",
-            Self::TooDeep => "nested deeper than the limit",
-            Self::TrailingText => "text after the end of the value",
-        })
-    }
 }
 
 type Scan<T> = Result<T, ScanError>;
@@ -394,32 +300,4 @@ impl<'a> Scanner<'a> {
 
 fn fail_at<T>(offset: usize, reason: ScanReason) -> Scan<T> {
     Err(ScanError { reason, offset: offset as u32 })
-}
-
-/// How many bytes of a string go by before one that ends it, escapes, or may not stand there.
-fn plain(bytes: &[u8]) -> usize {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
-        let special = special(u64::from_le_bytes(*word));
-        if special != 0 {
-            return index * 8 + special.trailing_zeros() as usize / 8;
-        }
-    }
-    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
-    words.len() * 8 + rest.iter().position(special).unwrap_or(rest.len())
-}
-
-/// Sets the high bit of the bytes that are `"`, `\`, or below 0x20, eight at once.
-///
-/// A subtraction borrows from the byte above one that matches, so bytes above the lowest match may
-/// be marked wrongly. The lowest is right.
-const fn special(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let quote = word ^ (ONES * b'"' as u64);
-    let escape = word ^ (ONES * b'\\' as u64);
-    let quote = quote.wrapping_sub(ONES) & !quote;
-    let escape = escape.wrapping_sub(ONES) & !escape;
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    (quote | escape | control) & HIGH
 }

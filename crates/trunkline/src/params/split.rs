@@ -1,6 +1,6 @@
 //! The top level of a params text: its elements or its members, one at a time.
 
-use crate::envelope::scan::{Scanner, Text};
+use crate::envelope::{Scanner, Text};
 
 /// An array's elements, front to back.
 ///

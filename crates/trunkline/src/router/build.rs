@@ -8,6 +8,7 @@ use super::operation::Operation;
 use super::registry::{Registered, Registry};
 use super::reply::Json;
 use crate::blocking::Pool;
+use crate::limits::LimitError;
 use crate::openrpc::{Document, Info};
 
 /// Where a method or a layer was registered, as `file:line:column`.
@@ -66,13 +67,8 @@ pub enum BuildError {
         place: Place,
     },
     /// A limit has a value that cannot work.
-    #[error("limit `{limit}`: {reason}")]
-    Limit {
-        /// The field of [`Limits`](crate::Limits).
-        limit: &'static str,
-        /// What would be right.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Limit(#[from] LimitError),
 }
 
 /// The registry of `operations` and of `rpc.discover`, which describes them.

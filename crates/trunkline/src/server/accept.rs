@@ -9,7 +9,8 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use super::answer::Answer;
-use super::connection::{self, Shared};
+use super::connection;
+use super::shared::Shared;
 use super::status::Phase;
 
 /// How long to wait when the system has no file descriptor or memory for a connection.

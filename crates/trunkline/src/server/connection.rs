@@ -13,30 +13,16 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpStream;
-use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
-use super::executor::Tracked;
 use super::health;
 use super::reply::Reply;
 use super::running::Running;
-use super::settings::Settings;
-use super::status::{Counts, Phase};
+use super::shared::Shared;
+use super::status::Phase;
 use super::stream::Stream;
 use super::watch::{Overdue, Watch};
-
-/// What all connections of a server share.
-pub(super) struct Shared {
-    pub(super) settings: Settings,
-    pub(super) counts: Counts,
-    pub(super) builder: Builder<Tracked>,
-    /// Cancelled when connections shall end as soon as their requests have.
-    pub(super) drain: CancellationToken,
-    /// Cancelled when they shall end at once.
-    pub(super) cut: CancellationToken,
-}
 
 /// A head larger than this is 431; a target over 64 KiB is 414, which hyper knows by itself.
 pub(super) const MAX_HEAD: usize = 128 * 1024;

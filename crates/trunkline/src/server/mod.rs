@@ -11,6 +11,7 @@ mod health;
 mod reply;
 mod running;
 mod settings;
+mod shared;
 mod signal;
 mod status;
 mod stream;
@@ -42,8 +43,8 @@ pub use signal::shutdown_signal;
 pub use status::{Phase, Status};
 
 use answer::{Answer, Tower};
-use connection::Shared;
 use executor::Tracked;
+use shared::Shared;
 use status::Counts;
 
 /// A server that is about to run.

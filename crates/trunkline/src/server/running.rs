@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::connection::Shared;
+use super::shared::Shared;
 use super::watch::Watch;
 
 /// Dropped when the reply has been handed over, or when nobody waits for it any more.

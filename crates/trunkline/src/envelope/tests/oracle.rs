@@ -20,7 +20,7 @@ use proptest::sample::{Index, select};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::envelope::scan::ScanReason;
+use crate::envelope::fault::ScanReason;
 use crate::envelope::{Unreadable, parse};
 
 const DEPTH: usize = 128;

@@ -1,0 +1,29 @@
+//! The bytes of a string that need no look, found eight at a time.
+
+/// How many bytes of a string go by before one that ends it, escapes, or may not stand there.
+pub(super) fn plain(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let special = special(u64::from_le_bytes(*word));
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+    words.len() * 8 + rest.iter().position(special).unwrap_or(rest.len())
+}
+
+/// Sets the high bit of the bytes that are `"`, `\`, or below 0x20, eight at once.
+///
+/// A subtraction borrows from the byte above one that matches, so bytes above the lowest match may
+/// be marked wrongly. The lowest is right.
+pub(super) const fn special(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let quote = word ^ (ONES * b'"' as u64);
+    let escape = word ^ (ONES * b'\\' as u64);
+    let quote = quote.wrapping_sub(ONES) & !quote;
+    let escape = escape.wrapping_sub(ONES) & !escape;
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    (quote | escape | control) & HIGH
+}

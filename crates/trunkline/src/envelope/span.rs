@@ -1,0 +1,54 @@
+//! Places in a text.
+
+use std::ops::Range;
+
+/// A half-open byte range of the scanned text. Texts are shorter than 4 GiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
+        Self { start: start as u32, end: end as u32 }
+    }
+
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    pub(crate) fn of(self, text: &[u8]) -> &[u8] {
+        &text[self.range()]
+    }
+}
+
+/// A string's range, quotes included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Text {
+    pub(crate) span: Span,
+    /// Whether a backslash stands in it: without one, the bytes between the quotes are its value.
+    pub(crate) escaped: bool,
+}
+
+impl Text {
+    /// The bytes between the quotes.
+    pub(crate) fn inner<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        let Range { start, end } = self.span.range();
+        &text[start + 1..end - 1]
+    }
+
+    /// Whether this string's value is `expected`, however it is spelled.
+    pub(crate) fn is(&self, text: &[u8], expected: &str) -> bool {
+        if self.escaped {
+            self.unescape(text) == expected
+        } else {
+            self.inner(text) == expected.as_bytes()
+        }
+    }
+
+    /// The string's value, escapes resolved.
+    pub(crate) fn unescape(&self, text: &[u8]) -> String {
+        serde_json::from_slice(self.span.of(text)).expect("the scanner accepted this string")
+    }
+}
