@@ -8,6 +8,7 @@ mod compile;
 mod extractors;
 mod http2;
 mod http_guard;
+mod layers;
 mod process;
 mod protocol;
 mod resilience;
