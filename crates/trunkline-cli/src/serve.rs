@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
 }
 
 async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
+    check_tokens(&arguments.bearer)?;
     refuse_open_doors(arguments).await?;
     let (path, database) = database::open(arguments.db.as_deref(), arguments.sample)?;
     let rpc = Router::new()
@@ -34,6 +35,19 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     shutdown.await;
     tracing::info!(status = ?server.status(), "stopping");
     Ok(server.stop().await)
+}
+
+/// A token that no request can carry protects nothing, or lets nobody in. An empty one mostly means
+/// that a variable is not set which should be. The message must not show what may be a secret.
+fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
+    let is_visible = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
+    if tokens.iter().any(|token| token.is_empty() || !is_visible(token)) {
+        bail!(
+            "a bearer token is empty, or has characters that no request can carry; \
+             use visible ASCII characters, without blanks"
+        );
+    }
+    Ok(())
 }
 
 /// Without a token, nothing but this machine may reach the calls.
