@@ -8,5 +8,11 @@ use tracing_subscriber::EnvFilter;
 pub(crate) fn start() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(colours)
+        .with_writer(stderr)
+        // It would complain of a stderr that takes nothing on stderr, and panic.
+        .log_internal_errors(false)
+        .init();
 }
