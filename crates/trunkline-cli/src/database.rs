@@ -14,18 +14,18 @@ const DEFAULT: &str = "trunkline.db";
 /// Finds or makes the database file and opens it.
 pub(crate) fn open(named: Option<&Path>, with_sample: bool) -> anyhow::Result<(PathBuf, Database)> {
     let path = named.unwrap_or(Path::new(DEFAULT)).to_owned();
-    if with_sample {
-        fill(&path)?;
+    let done = if with_sample {
+        Some(fill(&path)?)
     } else if named.is_none() && !path.exists() {
-        let created = trunkline_sql::create_empty(&path);
-        created.with_context(|| format!("cannot create {}", path.display()))?;
-        output::note(&format!(
-            "created {}, which is empty; --sample would fill it",
-            path.display()
-        ));
-    }
+        Some(create(&path)?)
+    } else {
+        None
+    };
     match Database::open(&path, Settings::default()) {
-        Ok(database) => Ok((path, database)),
+        Ok(database) => {
+            done.iter().for_each(|done| output::note(done));
+            Ok((path, database))
+        }
         Err(OpenError::Missing { path }) => bail!(
             "there is no database file {}; check the path, or give --sample to create it with sample data",
             path.display()
@@ -34,16 +34,22 @@ pub(crate) fn open(named: Option<&Path>, with_sample: bool) -> anyhow::Result<(P
     }
 }
 
-fn fill(path: &Path) -> anyhow::Result<()> {
+/// Says what it did.
+fn fill(path: &Path) -> anyhow::Result<String> {
     match sample::write(path, Scale::SMALL) {
-        Ok(()) => output::note(&format!("filled {} with a TPC-H sample", path.display())),
+        Ok(()) => Ok(format!("filled {} with a TPC-H sample", path.display())),
         Err(SampleError::NotEmpty) => {
-            output::note(&format!("{} has content already: it is served as it is", path.display()));
+            Ok(format!("{} has content already: it is served as it is", path.display()))
         }
         Err(error) => {
-            return Err(error)
-                .with_context(|| format!("cannot fill {} with a sample", path.display()));
+            Err(error).with_context(|| format!("cannot fill {} with a sample", path.display()))
         }
     }
-    Ok(())
+}
+
+/// Says what it did.
+fn create(path: &Path) -> anyhow::Result<String> {
+    trunkline_sql::create_empty(path)
+        .with_context(|| format!("cannot create {}", path.display()))?;
+    Ok(format!("created {}, which is empty; --sample would fill it", path.display()))
 }
