@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
 /// Serves a SQLite database over JSON-RPC 2.0.
@@ -27,7 +28,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
     pub(crate) db: Option<PathBuf>,
     /// Fill a missing or empty database with a small TPC-H sample.
-    #[arg(long, env = "TRUNKLINE_SAMPLE")]
+    #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
     pub(crate) sample: bool,
     /// The address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
