@@ -1,0 +1,141 @@
+//! Flags and the environment.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::{Server, post, tpch, trunkline};
+
+/// Arguments and variables.
+type Settings<'s> = (&'s [&'s str], &'s [(&'s str, &'s str)]);
+
+fn server(folder: &Path, (arguments, environment): Settings<'_>) -> Server {
+    let mut command = trunkline(folder);
+    command.args(arguments).envs(environment.iter().copied());
+    Server::start(command)
+}
+
+fn status(server: &Server, headers: &[&str]) -> u16 {
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
+    let reply = server.connect().ask(&post("/", headers, &call));
+    let part = if reply.status == 200 { "result" } else { "error" };
+    assert!(reply.json()[part].is_object(), "{}", reply.json());
+    reply.status
+}
+
+#[test]
+fn the_environment_counts_and_flags_win() {
+    let (folder, _) = tpch();
+    const FLAGS: &[&str] = &["--db", "tpch.db", "--listen", "127.0.0.1:0"];
+    const FLAGS_OF_SERVE: &[&str] = &["serve", "--db", "tpch.db", "--listen", "127.0.0.1:0"];
+    const RIGHT: &[(&str, &str)] =
+        &[("TRUNKLINE_DB", "tpch.db"), ("TRUNKLINE_LISTEN", "127.0.0.1:0")];
+    const WRONG: &[(&str, &str)] = &[("TRUNKLINE_DB", "none.db"), ("TRUNKLINE_LISTEN", "nonsense")];
+    let rows: [(&str, Settings<'_>); 6] = [
+        ("flags", (FLAGS, &[])),
+        ("flags of serve", (FLAGS_OF_SERVE, &[])),
+        ("environment", (&[], RIGHT)),
+        ("environment of serve", (&["serve"], RIGHT)),
+        ("both", (FLAGS, WRONG)),
+        ("both, of serve", (FLAGS_OF_SERVE, WRONG)),
+    ];
+    for (name, settings) in rows {
+        let mut server = server(folder.path(), settings);
+        let banner = server.banner();
+        assert!(banner.contains("serving   tpch.db (read-only)"), "{name}: {banner}");
+        let count = server.sql(&json!({"query": "SELECT count(*) FROM nation"}));
+        assert_eq!(count, Ok(json!([[25]])), "{name}");
+    }
+}
+
+#[test]
+fn the_environment_asks_for_a_sample_in_the_usual_words() {
+    for (word, tables) in [("1", 8), ("true", 8), ("yes", 8), ("0", 0), ("false", 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = [("TRUNKLINE_SAMPLE", word), ("TRUNKLINE_LISTEN", "127.0.0.1:0")];
+        let server = server(folder.path(), (&[], &environment));
+        let list = server.call("db.list_tables", &json!({}));
+        assert_eq!(list["result"]["tables"].as_array().unwrap().len(), tables, "{word}");
+    }
+}
+
+#[test]
+fn tokens() {
+    const HOST: [&str; 4] = ["--db", "tpch.db", "--listen", "0.0.0.0:0"];
+    const ENVIRONMENT: &[(&str, &str)] = &[("TRUNKLINE_BEARER", "one,two")];
+    let (folder, _) = tpch();
+    // Which of no token, `one`, `two` and `three` are let in.
+    let rows: [(&str, Settings<'_>, [u16; 4]); 4] = [
+        ("a flag", (&["--bearer", "one"], &[]), [401, 200, 401, 401]),
+        ("two flags", (&["--bearer", "one", "--bearer", "two"], &[]), [401, 200, 200, 401]),
+        ("the environment", (&[], ENVIRONMENT), [401, 200, 200, 401]),
+        ("the flag wins", (&["--bearer", "three"], ENVIRONMENT), [401, 401, 401, 200]),
+    ];
+    for (name, (arguments, environment), expected) in rows {
+        let arguments = [&HOST[..], arguments].concat();
+        let mut server = server(folder.path(), (&arguments, environment));
+        assert!(server.banner().contains("-H 'Authorization: Bearer TOKEN'"), "{name}");
+        server.address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+        let headers = ["X-None: 0", "one", "two", "three"].map(|token| match token {
+            "X-None: 0" => token.to_owned(),
+            token => format!("Authorization: Bearer {token}"),
+        });
+        let statuses = headers.each_ref().map(|header| status(&server, &[header]));
+        assert_eq!(statuses, expected, "{name}");
+        for wrong in
+            ["Authorization: Bearer", "Authorization: Bearer \t", "Authorization: Basic one"]
+        {
+            assert_eq!(status(&server, &[wrong]), 401, "{name}: {wrong}");
+        }
+        assert_eq!(server.connect().get("/health").status, 200, "{name}: health is open to all");
+    }
+}
+
+#[test]
+fn all_addresses_of_ipv6_with_a_token() {
+    let (folder, _) = tpch();
+    let arguments = ["--db", "tpch.db", "--listen", "[::]:0", "--bearer", "one"];
+    let mut server = server(folder.path(), (&arguments, &[]));
+    server.address.set_ip(std::net::Ipv6Addr::LOCALHOST.into());
+    assert_eq!(status(&server, &[]), 401);
+    assert_eq!(status(&server, &["Authorization: Bearer one"]), 200);
+}
+
+#[test]
+fn no_token_is_logged() {
+    let (folder, _) = tpch();
+    let arguments = ["--db", "tpch.db", "--listen", "127.0.0.1:0"];
+    let environment = [("RUST_LOG", "trace"), ("TRUNKLINE_BEARER", "s3cret-right")];
+    let server = server(folder.path(), (&arguments, &environment));
+    assert_eq!(status(&server, &["Authorization: Bearer s3cret-right"]), 200);
+    assert_eq!(status(&server, &["Authorization: Bearer s3cret-wrong"]), 401);
+    assert_eq!(status(&server, &["Authorization: Basic czNjcmV0"]), 401);
+    let ended = server.stop();
+    let output = ended.stdout + &ended.stderr;
+    assert!(output.contains("TRACE") && output.contains("db.list_tables"), "{output}");
+    assert!(!output.contains("s3cret") && !output.contains("czNjcmV0"), "{output}");
+}
+
+#[test]
+fn further_hosts_and_origins() {
+    let (folder, _) = tpch();
+    let arguments = ["--db", "tpch.db", "--listen", "127.0.0.1:0"];
+    let environment = [
+        ("TRUNKLINE_ALLOW_HOST", "db.example,other.example"),
+        ("TRUNKLINE_ALLOW_ORIGIN", "https://app.example"),
+    ];
+    let server = server(folder.path(), (&arguments, &environment));
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
+    for (host, expected) in [
+        ("localhost", 200),
+        ("db.example", 200),
+        ("other.example:8080", 200),
+        ("rebound.example", 403),
+    ] {
+        let request = post("/", &[], &call).replacen("localhost", host, 1);
+        assert_eq!(server.connect().ask(&request).status, expected, "{host}");
+    }
+    for (origin, expected) in [("https://app.example", 200), ("https://else.example", 403)] {
+        assert_eq!(status(&server, &[&format!("Origin: {origin}")]), expected, "{origin}");
+    }
+}

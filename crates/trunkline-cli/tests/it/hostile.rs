@@ -1,0 +1,89 @@
+//! Requests made to do harm, and requests that only look so. After each of them the database file is as
+//! it was, nothing lies beside it, and the server answers.
+
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::support::{Server, cases, files, mismatch, with_content};
+
+/// The content that the hostile texts are made for.
+const CONTENT: &str = include_str!("../../../trunkline-sql/tests/data/emp.sql");
+
+/// A column type that would be two statements, were it ever pasted into SQL; and a table whose name and
+/// columns are as bad.
+const WORSE: &str = r#"
+    CREATE TABLE typed (a "TEXT); DROP TABLE emp;--", "delete" TEXT);
+    INSERT INTO typed VALUES ('x', 'y');
+    CREATE TABLE "'; DROP TABLE emp; --" ("""; --" TEXT);
+"#;
+
+/// The list of the SQL crate. There it is run in process, and here by the whole server.
+#[derive(Deserialize)]
+struct Text {
+    name: String,
+    #[serde(default)]
+    sql: String,
+    /// In place of `sql`: texts, and how often each is repeated.
+    #[serde(default)]
+    parts: Vec<(String, usize)>,
+    /// `ok` or kinds of errors, with `|` between those that are all harmless.
+    expect: String,
+}
+
+/// A call that is no SQL text.
+#[derive(Deserialize)]
+struct Call {
+    name: String,
+    method: String,
+    params: Value,
+    /// Parts of the response.
+    expect: Value,
+}
+
+#[test]
+fn every_text_is_harmless() {
+    let (folder, path) = with_content(&format!("{CONTENT}{WORSE}"));
+    let server = Server::of(&path);
+    let before = files(folder.path());
+    let mut failures = Vec::new();
+    let list = include_str!("../../../trunkline-sql/tests/data/hostile.sql.jsonl");
+    for text in cases::<Text>(list) {
+        let repeated: String = text.parts.iter().map(|(part, times)| part.repeat(*times)).collect();
+        let params = json!({"query": text.sql + &repeated, "timeout_ms": 250, "max_rows": 100});
+        let started = Instant::now();
+        let kind = match server.sql(&params) {
+            Ok(_) => json!("ok"),
+            Err(error) => error["data"]["kind"].clone(),
+        };
+        if !text.expect.split('|').any(|expected| kind == expected) {
+            failures.push(format!("{}: {kind} instead of {}", text.name, text.expect));
+        }
+        assert!(started.elapsed() < Duration::from_secs(3), "{}: too slow", text.name);
+        assert!(files(folder.path()) == before, "{}: files changed", text.name);
+        let next = server.sql(&json!({"query": "SELECT count(*) FROM emp"}));
+        assert_eq!(next, Ok(json!([[5]])), "the query after {}", text.name);
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert_eq!(server.stop().code, Some(0));
+    assert!(files(folder.path()) == before, "files changed at the end");
+}
+
+#[test]
+fn every_call_is_harmless() {
+    let (folder, path) = with_content(&format!("{CONTENT}{WORSE}"));
+    let server = Server::of(&path);
+    let before = files(folder.path());
+    let mut failures = Vec::new();
+    for call in cases::<Call>(include_str!("../data/hostile_calls.jsonl")) {
+        let response = server.call(&call.method, &call.params);
+        if let Some(at) = mismatch(&response, &call.expect) {
+            failures.push(format!("{}{at}\n    in {response}", call.name));
+        }
+        assert!(files(folder.path()) == before, "{}: files changed", call.name);
+        let next = server.sql(&json!({"query": "SELECT count(*) FROM emp"}));
+        assert_eq!(next, Ok(json!([[5]])), "the query after {}", call.name);
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

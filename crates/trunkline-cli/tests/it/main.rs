@@ -1,0 +1,13 @@
+//! The `trunkline` binary as its users have it: a process, its terminal and its socket.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod configuration;
+mod hostile;
+mod memory;
+mod operations;
+mod refused_start;
+mod runaway;
+mod signals;
+mod start;
+mod support;

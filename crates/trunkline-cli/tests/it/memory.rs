@@ -1,0 +1,88 @@
+//! Queries made to fill the memory.
+
+use serde_json::{Value, json};
+
+use crate::support::{Server, post, tpch};
+
+const NUMBERS: &str = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n)";
+
+/// Text of 10,000 bytes.
+const LONG: &str = "hex(zeroblob(5000))";
+
+/// What stops a query that fills the memory: its bound, or on a slow machine the deadline.
+const MEMORY: &[&str] = &["out_of_memory", "timeout"];
+
+/// What stops one that would also run for ever.
+const ENDLESS: &[&str] = &["over_limit", "out_of_memory", "timeout"];
+
+#[test]
+fn it_stays_bounded() {
+    const BOUND: u64 = 1 << 30;
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    // Kinds of errors, or `ok` for a result that is cut.
+    let many_blobs = format!("SELECT {}", ["zeroblob(15000000)"; 60].join(","));
+    let rows: &[(&str, String, &[&str])] = &[
+        ("randomblob", "SELECT randomblob(1e9)".to_owned(), &["over_limit"]),
+        ("its largest", "SELECT length(randomblob(2147483647))".to_owned(), &["over_limit"]),
+        ("zeroblob", "SELECT zeroblob(1000000000)".to_owned(), &["over_limit"]),
+        ("its text", "SELECT hex(zeroblob(16000000))".to_owned(), &["over_limit"]),
+        ("within the limit", "SELECT zeroblob(16000000)".to_owned(), &["ok"]),
+        ("many of them", many_blobs, MEMORY),
+        ("printf", "SELECT printf('%.*c', 1000000000, 'x')".to_owned(), &["over_limit"]),
+        ("its width", "SELECT printf('%*d', 2147483647, 1)".to_owned(), &["over_limit"]),
+        ("replace", format!("SELECT replace({LONG}, '0', {LONG})"), &["over_limit"]),
+        ("group_concat", format!("{NUMBERS} SELECT group_concat({LONG}) FROM n"), ENDLESS),
+        (
+            "group_concat that ends",
+            format!("SELECT group_concat(x) FROM ({NUMBERS} SELECT {LONG} AS x FROM n LIMIT 2000)"),
+            &["over_limit"],
+        ),
+        (
+            "json_group_array",
+            format!(
+                "SELECT json_group_array(x) FROM ({NUMBERS} SELECT {LONG} x FROM n LIMIT 2000)"
+            ),
+            &["over_limit", "out_of_memory"],
+        ),
+        ("sorter", format!("{NUMBERS} SELECT zeroblob(100000) AS x FROM n ORDER BY x"), MEMORY),
+        (
+            "distinct",
+            format!("{NUMBERS} SELECT count(DISTINCT printf('%100000d', i)) FROM n"),
+            MEMORY,
+        ),
+        ("large rows", format!("{NUMBERS} SELECT zeroblob(10000000) FROM n"), &["ok"]),
+        ("many rows", format!("{NUMBERS} SELECT i FROM n"), &["ok"]),
+    ];
+    for (name, query, expected) in rows {
+        // Alone, and all readers at once: the bound is the process's.
+        for at_once in [1, 4] {
+            let kinds = run(&server, query, at_once);
+            for kind in kinds {
+                // One that is refused memory takes its neighbours with it.
+                let is_neighbour = at_once > 1 && kind == "out_of_memory";
+                assert!(expected.contains(&kind.as_str()) || is_neighbour, "{name}: {kind}");
+            }
+            let peak = server.peak_memory();
+            assert!(peak < BOUND, "{name}: {} MiB", peak >> 20);
+            let next = server.sql(&json!({"query": "SELECT count(*) FROM region"}));
+            assert_eq!(next, Ok(json!([[5]])), "the query after {name}");
+        }
+    }
+}
+
+/// The kinds of the answers.
+fn run(server: &Server, query: &str, at_once: usize) -> Vec<String> {
+    let params = json!({"query": query, "timeout_ms": 1_000});
+    let method = "db.execute_raw_query";
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let mut connections: Vec<_> = (0..at_once).map(|_| server.connect()).collect();
+    for connection in &mut connections {
+        connection.send(&post("/", &[], &call));
+    }
+    let kind = |reply: Value| match reply.get("error") {
+        None => "ok".to_owned(),
+        Some(error) => error["data"]["kind"].as_str().unwrap().to_owned(),
+    };
+    connections.iter_mut().map(|connection| kind(connection.reply().json())).collect()
+}

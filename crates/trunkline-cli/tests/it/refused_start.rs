@@ -1,0 +1,166 @@
+//! Commands that end at once: what they say, and their exit codes.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+use crate::support::{files, run, trunkline};
+
+struct Case<'c> {
+    name: &'c str,
+    arguments: &'c [&'c str],
+    environment: &'c [(&'c str, &'c str)],
+    code: i32,
+    stdout: &'c [&'c str],
+    stderr: &'c [&'c str],
+}
+
+const REFUSED: Case<'_> =
+    Case { name: "", arguments: &[], environment: &[], code: 1, stdout: &[], stderr: &[] };
+
+/// The directory holds `text.db`, which is text, and `folder`.
+#[track_caller]
+fn check(case: &Case<'_>) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("text.db"), "text, and more than a header has of it").unwrap();
+    fs::create_dir(folder.path().join("folder")).unwrap();
+    check_in(folder.path(), case);
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(names.len(), 2, "{}: {names:?}", case.name);
+    assert!(files(&folder.path().join("folder")).is_empty(), "{}", case.name);
+}
+
+#[track_caller]
+fn check_in(folder: &Path, case: &Case<'_>) {
+    let name = case.name;
+    let mut command = trunkline(folder);
+    command.args(case.arguments).envs(case.environment.iter().copied());
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(case.code), "{name}: {ended:?}");
+    let outputs = [(&ended.stdout, case.stdout), (&ended.stderr, case.stderr)];
+    for (output, expected) in outputs {
+        assert_eq!(output.is_empty(), expected.is_empty(), "{name}: {ended:?}");
+        for part in expected {
+            assert!(output.contains(part), "{name}: no {part:?} in {output}");
+        }
+    }
+    for leak in ["panicked", "Error {", "Os {", "s3cret"] {
+        assert!(!ended.stderr.contains(leak), "{name}: {}", ended.stderr);
+    }
+}
+
+#[test]
+fn databases() {
+    let listen = ["--listen", "127.0.0.1:0"];
+    let remedy = "give --sample to create it with sample data";
+    let rows: &[(&str, &[&str], &[&str])] = &[
+        ("missing", &["--db", "none.db"], &["no database file none.db", remedy]),
+        ("missing, serve", &["serve", "--db", "none.db"], &["no database file none.db", remedy]),
+        ("text", &["--db", "text.db"], &["text.db is not a SQLite database"]),
+        ("text, sample", &["--sample", "--db", "text.db"], &["text.db is not a SQLite database"]),
+        ("directory", &["--db", "folder"], &["folder is not a regular file"]),
+        ("directory, sample", &["--sample", "--db", "folder"], &["folder is not a regular file"]),
+        ("device", &["--db", "/dev/null"], &["/dev/null is not a regular file"]),
+        (
+            "no directory, sample",
+            &["--sample", "--db", "none/a.db"],
+            &["cannot fill none/a.db with a sample", "because: ", "No such file or directory"],
+        ),
+    ];
+    for (name, arguments, stderr) in rows {
+        let arguments = [*arguments, &listen].concat();
+        check(&Case { name, arguments: &arguments, stderr, ..REFUSED });
+    }
+}
+
+#[test]
+fn addresses() {
+    let why = "other machines could reach it, and no token is needed to call";
+    let remedy = "set TRUNKLINE_BEARER, or listen on 127.0.0.1";
+    let rows: &[(&str, &[&str])] = &[
+        ("0.0.0.0:0", &["refused to listen on 0.0.0.0:0", why, remedy]),
+        ("[::]:0", &["refused to listen on [::]:0", why, remedy]),
+        ("8.8.8.8:0", &["refused to listen on 8.8.8.8:0", why, remedy]),
+        ("[::ffff:0.0.0.0]:0", &["refused to listen on", why]),
+        ("nonsense", &["nonsense is not an address like 127.0.0.1:8080"]),
+        ("127.0.0.1", &["127.0.0.1 is not an address like 127.0.0.1:8080"]),
+        ("127.0.0.1:65536", &["127.0.0.1:65536 is not an address like 127.0.0.1:8080"]),
+    ];
+    for (address, stderr) in rows {
+        check(&Case { name: address, arguments: &["--listen", address], stderr, ..REFUSED });
+        let environment = &[("TRUNKLINE_LISTEN", *address)];
+        check(&Case { name: address, arguments: &["serve"], environment, stderr, ..REFUSED });
+    }
+}
+
+#[test]
+fn a_port_in_use() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("a.db"), "").unwrap();
+    let expected = format!("cannot listen on {address}");
+    let arguments = ["--db", "a.db", "--listen", &address];
+    let stderr = [expected.as_str(), "because: ", "in use"];
+    check_in(
+        folder.path(),
+        &Case { name: "port in use", arguments: &arguments, stderr: &stderr, ..REFUSED },
+    );
+}
+
+/// An unset variable in a service's file must not open the door.
+#[test]
+fn tokens_that_no_request_can_carry() {
+    let public = ["--listen", "0.0.0.0:0"];
+    let private = ["--listen", "127.0.0.1:0"];
+    for listen in [&public, &private] {
+        for (name, token) in [
+            ("empty", ""),
+            ("blank", " "),
+            ("one of two is empty", "s3cret,"),
+            ("a blank inside", "s3cret s3cret"),
+            ("a line end", "s3cret\n"),
+            ("a letter outside of ASCII", "s3cret-ä"),
+        ] {
+            let stderr = ["a bearer token is empty, or has characters that"];
+            let environment = [("TRUNKLINE_BEARER", token)];
+            let case = Case { name, arguments: listen, stderr: &stderr, ..REFUSED };
+            check(&Case { environment: &environment, ..case });
+            let arguments = [&listen[..], &["--bearer", token]].concat();
+            check(&Case { arguments: &arguments, ..case });
+        }
+    }
+}
+
+#[test]
+fn usage() {
+    let wrong: [(&str, &[&str], &[&str]); 4] = [
+        ("unknown flag", &["--bogus"], &["'--bogus'", "Usage: trunkline", "--help"]),
+        ("unknown command", &["bogus"], &["'bogus'", "Usage: trunkline"]),
+        ("flag without value", &["--db"], &["--db"]),
+        ("sample of something", &["--sample=7"], &["--sample"]),
+    ];
+    for (name, arguments, stderr) in wrong {
+        check(&Case { name, arguments, code: 2, stderr, ..REFUSED });
+    }
+    let asked: [(&str, &[&str], &[&str]); 4] = [
+        ("version", &["--version"], &[concat!("trunkline ", env!("CARGO_PKG_VERSION"))]),
+        ("version, short", &["-V"], &["trunkline "]),
+        ("help", &["--help"], &["serve", "--db", "--listen", "TRUNKLINE_BEARER"]),
+        ("help of serve", &["serve", "--help"], &["--sample", "TRUNKLINE_DB"]),
+    ];
+    for (name, arguments, stdout) in asked {
+        check(&Case { name, arguments, code: 0, stdout, ..REFUSED });
+    }
+}
+
+#[test]
+fn help_shows_no_token() {
+    let folder = tempfile::tempdir().unwrap();
+    for arguments in [&["--help"][..], &["-h"], &["serve", "--help"], &["help", "serve"]] {
+        let mut command = trunkline(folder.path());
+        let ended = run(command.args(arguments).env("TRUNKLINE_BEARER", "s3cret"));
+        assert_eq!(ended.code, Some(0));
+        assert!(!(ended.stdout + &ended.stderr).contains("s3cret"), "{arguments:?}");
+    }
+}

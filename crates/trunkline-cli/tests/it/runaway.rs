@@ -1,0 +1,116 @@
+//! Queries that would never end, and what they do to everybody else.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Connection, ENDLESS, Server, post, tpch};
+
+/// The readers that a server has, as long as no flag says otherwise.
+const READERS: usize = 4;
+
+fn endless_call(id: usize) -> Value {
+    let params = json!({"query": ENDLESS});
+    json!({"jsonrpc": "2.0", "id": id, "method": "db.execute_raw_query", "params": params})
+}
+
+/// Sends endless queries on connections of their own, and returns when all readers run one.
+fn run_endless(server: &Server, count: usize) -> Vec<Connection> {
+    let mut connections: Vec<_> = (0..count).map(|_| server.connect()).collect();
+    for (id, connection) in connections.iter_mut().enumerate() {
+        connection.send(&post("/", &[], &endless_call(id)));
+    }
+    server.until_all_readers_run();
+    connections
+}
+
+#[test]
+fn the_server_stays_healthy_and_cuts_them_off() {
+    const LIMIT: Duration = Duration::from_secs(5);
+    let (_folder, path) = tpch();
+    let server = Server::alone_of(&path);
+    let started = Instant::now();
+    let connections = run_endless(&server, 2 * READERS);
+    let replies: Vec<_> = connections
+        .into_iter()
+        .map(|mut connection| thread::spawn(move || (connection.reply().json(), Instant::now())))
+        .collect();
+
+    let mut latencies = health_latencies(&server, 400);
+    let measured = Instant::now();
+    latencies.sort();
+    let p99 = latencies[latencies.len() * 99 / 100];
+    assert!(p99 <= Duration::from_millis(50), "p99 of /health: {p99:?}");
+
+    let replies: Vec<_> = replies.into_iter().map(|reply| reply.join().unwrap()).collect();
+    let still_ran = replies.iter().filter(|(_, at)| *at > measured).count();
+    assert!(still_ran >= READERS, "the queries ended before the measurement did");
+    for (reply, at) in &replies {
+        assert_eq!(reply["error"]["code"], -32003, "{reply}");
+        let kind = &reply["error"]["data"]["kind"];
+        assert!(kind == "timeout" || kind == "busy", "{reply}");
+        let took = at.duration_since(started);
+        assert!(took < LIMIT + Duration::from_secs(1), "{kind} after {took:?}");
+    }
+    let timeouts: Vec<&Value> = replies
+        .iter()
+        .map(|(reply, _)| &reply["error"]["data"])
+        .filter(|data| data["kind"] == "timeout")
+        .collect();
+    assert_eq!(timeouts.len(), READERS, "{replies:?}");
+    assert!(timeouts.iter().all(|data| data["timeout_ms"] == 5_000), "{timeouts:?}");
+    assert_eq!(server.sql(&json!({"query": "SELECT 1"})), Ok(json!([[1]])));
+}
+
+/// Each on a connection of its own, as those who look after a server do.
+fn health_latencies(server: &Server, count: usize) -> Vec<Duration> {
+    let ask = |_| {
+        let started = Instant::now();
+        assert_eq!(server.connect().get("/health").status, 200);
+        started.elapsed()
+    };
+    (0..count).map(ask).collect()
+}
+
+#[test]
+fn a_client_that_goes_takes_its_query_with_it() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    // With the second number, most of them still wait for a reader when they go.
+    for count in [READERS, 60] {
+        drop(run_endless(&server, count));
+        is_free(&server, &format!("{count} queries"));
+    }
+
+    let calls: Vec<Value> = (0..READERS).map(endless_call).collect();
+    let mut connection = server.connect();
+    connection.send(&post("/", &[], &json!(calls)));
+    server.until_all_readers_run();
+    drop(connection);
+    is_free(&server, "a batch");
+}
+
+/// Well before the queries would have met their deadline.
+#[track_caller]
+fn is_free(server: &Server, name: &str) {
+    let started = Instant::now();
+    let answer = server.sql(&json!({"query": "SELECT count(*) FROM region"}));
+    assert_eq!(answer, Ok(json!([[5]])), "{name}");
+    assert!(started.elapsed() < Duration::from_secs(1), "{name}: {:?}", started.elapsed());
+}
+
+#[test]
+fn the_caller_may_ask_for_less_time_and_not_for_more() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    for (asked, given) in [(100, 100), (60_000, 5_000)] {
+        let started = Instant::now();
+        let error = server.sql(&json!({"query": ENDLESS, "timeout_ms": asked})).unwrap_err();
+        assert_eq!(error["data"]["kind"], "timeout", "{error}");
+        assert_eq!(error["data"]["timeout_ms"], given, "{error}");
+        let took = started.elapsed();
+        let given = Duration::from_millis(given);
+        assert!(took >= given && took < given + Duration::from_secs(1), "{took:?}");
+    }
+}

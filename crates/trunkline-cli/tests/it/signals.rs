@@ -1,0 +1,138 @@
+//! The end of a server: every call that runs is answered first.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Connection, Server, post, tpch, trunkline};
+
+/// Calls that a server runs and lets wait at the same time; the next one is answered `busy`.
+const READERS: usize = 4;
+const QUEUE: usize = 64;
+const CONNECTIONS: usize = 100;
+
+fn count_to(rows: u64) -> Value {
+    let query = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n WHERE i < ?) \
+                 SELECT count(*) FROM n";
+    json!({"query": query, "params": [rows]})
+}
+
+fn call(id: usize, params: &Value) -> String {
+    let method = "db.execute_raw_query";
+    post("/", &[], &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+}
+
+/// How far this machine counts in that time.
+fn rows_within(server: &Server, time: Duration) -> u64 {
+    const ROWS: u64 = 200_000;
+    let started = Instant::now();
+    assert_eq!(server.sql(&count_to(ROWS)), Ok(json!([[ROWS]])));
+    (ROWS as f64 * time.as_secs_f64() / started.elapsed().as_secs_f64()) as u64
+}
+
+#[test]
+fn calls_in_flight_are_answered() {
+    for signal in ["TERM", "INT"] {
+        let (_folder, path) = tpch();
+        let server = Server::alone_of(&path);
+        // Four of them at once take two to four times as long; a call may wait for 2 s.
+        let slow = rows_within(&server, Duration::from_millis(400));
+        let quick = 1_000;
+        let mut connections: Vec<Connection> = (0..CONNECTIONS).map(|_| server.connect()).collect();
+        for (id, connection) in connections.iter_mut().enumerate().take(READERS) {
+            connection.send(&call(id, &count_to(slow)));
+        }
+        server.until_all_readers_run();
+        for (id, connection) in connections.iter_mut().enumerate().skip(READERS) {
+            connection.send(&call(id, &count_to(quick)));
+        }
+        // Those that find the queue full are answered at once; then all others have been read.
+        let (told, replies) = std::sync::mpsc::channel();
+        for mut connection in connections {
+            let told = told.clone();
+            thread::spawn(move || told.send(connection.reply()));
+        }
+        drop(told);
+        let refused = CONNECTIONS - READERS - QUEUE;
+        let mut answers: Vec<_> = replies.iter().take(refused).collect();
+        server.signal(signal);
+        let ended = server.end();
+        answers.extend(replies);
+
+        assert_eq!(ended.code, Some(0), "{signal}: {ended:?}");
+        let running = READERS + QUEUE;
+        assert!(ended.stderr.contains(&format!("in_flight: {running},")), "{}", ended.stderr);
+        let mut ids = Vec::new();
+        for reply in &answers {
+            let json = reply.json();
+            assert_eq!(reply.status, 200, "{signal}: {json}");
+            let id = json["id"].as_u64().unwrap() as usize;
+            ids.push(id);
+            let rows = if id < READERS { slow } else { quick };
+            let is_busy = id >= READERS && json["error"]["data"]["kind"] == "busy";
+            assert!(is_busy || json["result"]["rows"] == json!([[rows]]), "{signal}: {json}");
+        }
+        ids.sort_unstable();
+        assert_eq!(ids, (0..CONNECTIONS).collect::<Vec<_>>(), "{signal}");
+        let busy = answers.iter().filter(|reply| reply.json()["error"].is_object()).count();
+        assert!(busy >= refused, "{signal}: the queue took more than it has room for");
+    }
+}
+
+#[test]
+fn a_stopping_server_says_so() {
+    let (_folder, path) = tpch();
+    let server = Server::alone_of(&path);
+    let slow = rows_within(&server, Duration::from_millis(800));
+    let mut running: Vec<Connection> = (0..READERS).map(|_| server.connect()).collect();
+    let mut idle = server.connect();
+    assert_eq!(idle.get("/health").status, 200);
+    for (id, connection) in running.iter_mut().enumerate() {
+        connection.send(&call(id, &count_to(slow)));
+    }
+    server.until_all_readers_run();
+
+    server.signal("TERM");
+    // The signal has been taken when the page says so.
+    let page = loop {
+        let page = server.connect().get("/health");
+        if page.status != 200 {
+            break page;
+        }
+    };
+    assert_eq!((page.status, &page.json()["status"]), (503, &json!("draining")));
+    let late = server.post(&json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"}));
+    assert_eq!((late.status, &late.json()["error"]["code"]), (503, &json!(-32005)));
+    for mut connection in running {
+        assert_eq!(connection.reply().json()["result"]["rows"], json!([[slow]]));
+    }
+    // The connection that was idle holds nothing up.
+    let ended = server.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.took < Duration::from_secs(2), "{:?}", ended.took);
+}
+
+/// The server can be reached before it has said so, on a terminal that takes nothing for a while.
+#[test]
+fn a_signal_before_the_banner_is_out() {
+    for signal in ["TERM", "INT"] {
+        let (folder, _) = tpch();
+        let (mut terminal, mut screen) = UnixStream::pair().unwrap();
+        terminal.set_nonblocking(true).unwrap();
+        while terminal.write(&[b' '; 4096]).is_ok() {}
+        terminal.set_nonblocking(false).unwrap();
+
+        let mut command = trunkline(folder.path());
+        command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0"]);
+        command.stdout(OwnedFd::from(terminal));
+        let server = Server::start_unheard(command);
+        server.signal(signal);
+        io::copy(&mut screen, &mut io::sink()).unwrap();
+        let ended = server.end();
+        assert_eq!(ended.code, Some(0), "{signal}: {ended:?}");
+    }
+}

@@ -1,0 +1,34 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use tempfile::TempDir;
+use trunkline_sql::sample::{self, Scale};
+
+/// A directory with the tables of TPC-H in `tpch.db`: the same rows each time.
+pub(crate) fn tpch() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tpch.db");
+    sample::write(&path, Scale::TINY).unwrap();
+    (folder, path)
+}
+
+/// A directory with a database of this content in `a.db`.
+pub(crate) fn with_content(sql: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+    (folder, path)
+}
+
+/// The content of a directory, by name.
+pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, fs::read(entry.path()).unwrap())
+        })
+        .collect()
+}

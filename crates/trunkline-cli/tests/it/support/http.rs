@@ -1,0 +1,87 @@
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+use serde_json::Value;
+
+use super::PATIENCE;
+
+/// One HTTP/1.1 connection.
+pub(crate) struct Connection(BufReader<TcpStream>);
+
+/// One reply.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// The text of a POST request with a JSON body.
+pub(crate) fn post(path: &str, headers: &[&str], body: &Value) -> String {
+    let body = body.to_string();
+    let mut head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n");
+    for header in headers {
+        head += header;
+        head += "\r\n";
+    }
+    format!("{head}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+}
+
+impl Connection {
+    pub(crate) fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    pub(crate) fn send(&mut self, request: &str) {
+        self.0.get_mut().write_all(request.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn ask(&mut self, request: &str) -> Reply {
+        self.send(request);
+        self.reply()
+    }
+
+    pub(crate) fn get(&mut self, path: &str) -> Reply {
+        self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+    }
+
+    pub(crate) fn reply(&mut self) -> Reply {
+        let line = self.line();
+        let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)?.parse().ok());
+        let mut reply = Reply {
+            status: status.unwrap_or_else(|| panic!("not a reply: {line:?}")),
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
+        while let Some((name, value)) = self.line().split_once(':') {
+            reply.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        if let Some(length) = reply.header("content-length") {
+            reply.body = vec![0; length.parse().unwrap()];
+            self.0.read_exact(&mut reply.body).unwrap();
+        }
+        reply
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+impl Reply {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error} in {:?}", String::from_utf8_lossy(&self.body)))
+    }
+}

@@ -1,0 +1,214 @@
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::http::{Connection, Reply, post};
+use super::pipe::Pipe;
+
+/// A test that measures time holds this for writing, so that no other one's server runs meanwhile.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+#[expect(dead_code, reason = "it is held, not read")]
+enum Share {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
+/// The binary, in a directory, with none of the caller's settings.
+pub(crate) fn trunkline(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
+    let is_setting = |name: &str| name.starts_with("TRUNKLINE_") || name.starts_with("RUST_LOG");
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(is_setting) {
+            command.env_remove(name);
+        }
+    }
+    command.current_dir(folder).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A process that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// None if a signal killed it.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    pub(crate) took: Duration,
+}
+
+/// Runs a command that is expected to end by itself.
+pub(crate) fn run(command: &mut Command) -> Ended {
+    Process::spawn(command).end()
+}
+
+/// A running server. Dropped, it is killed.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    process: Process,
+    _machine: Share,
+}
+
+impl Server {
+    /// A server of a database file, on a port of its own.
+    pub(crate) fn of(database: &Path) -> Self {
+        Self::start(Self::command_of(database))
+    }
+
+    /// The same, while no other server runs.
+    pub(crate) fn alone_of(database: &Path) -> Self {
+        let machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+        Self::start_with(Self::command_of(database), Share::Alone(machine))
+    }
+
+    fn command_of(database: &Path) -> Command {
+        let mut command = trunkline(database.parent().unwrap());
+        command.args(["--listen", "127.0.0.1:0", "--db"]).arg(database);
+        command
+    }
+
+    /// Starts the command, and returns when the server has said where it listens.
+    pub(crate) fn start(command: Command) -> Self {
+        let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        Self::start_with(command, Share::Shared(machine))
+    }
+
+    fn start_with(mut command: Command, machine: Share) -> Self {
+        let mut process = Process::spawn(&mut command);
+        let found = process.stdout.find(|line| line.contains("listening"));
+        let Some(line) = found else {
+            panic!("it does not listen: {:?}", process.end());
+        };
+        let address = address(&line);
+        Self { address, process, _machine: machine }
+    }
+
+    /// A server whose stdout leads nowhere; the log says where it listens.
+    pub(crate) fn start_unheard(mut command: Command) -> Self {
+        let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        let mut process = Process::spawn(&mut command);
+        let Some(line) = process.stderr.find(|line| line.contains("server is running")) else {
+            panic!("it does not listen: {:?}", process.end());
+        };
+        let address = line.split_once("address=").unwrap().1.trim().parse().unwrap();
+        Self { address, process, _machine: Share::Shared(machine) }
+    }
+
+    /// The whole of what it prints when it starts.
+    pub(crate) fn banner(&mut self) -> String {
+        self.process.stdout.find(|line| line.contains("\"jsonrpc\"")).unwrap();
+        self.process.stdout.seen().to_owned()
+    }
+
+    pub(crate) fn connect(&self) -> Connection {
+        Connection::open(self.address)
+    }
+
+    /// Sends a body to `/` on a connection of its own.
+    pub(crate) fn post(&self, body: &Value) -> Reply {
+        self.connect().ask(&post("/", &[], body))
+    }
+
+    /// Calls a method on a connection of its own, and returns the response object.
+    pub(crate) fn call(&self, method: &str, params: &Value) -> Value {
+        let reply =
+            self.post(&json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}));
+        assert_eq!(reply.status, 200, "{method} {params}");
+        reply.json()
+    }
+
+    /// Calls `db.execute_raw_query`. With a result, its rows; else the error object.
+    pub(crate) fn sql(&self, params: &Value) -> Result<Value, Value> {
+        let mut response = self.call("db.execute_raw_query", params);
+        match response.get("error") {
+            Some(error) => Err(error.clone()),
+            None => Ok(response["result"]["rows"].take()),
+        }
+    }
+
+    /// Waits until every reader runs a query: one that will not wait finds none.
+    pub(crate) fn until_all_readers_run(&self) {
+        let deadline = Instant::now() + super::PATIENCE;
+        while Instant::now() < deadline {
+            match self.sql(&json!({"query": "SELECT 1", "timeout_ms": 20})) {
+                Err(error) if error["data"]["kind"] == "busy" => return,
+                _ => {}
+            }
+        }
+        panic!("a reader is always free");
+    }
+
+    /// The most memory that the process had at any time, in bytes.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kib: u64 = line.trim().strip_suffix("kB").unwrap().trim().parse().unwrap();
+        kib * 1024
+    }
+
+    /// Sends a signal, by its name without `SIG`.
+    pub(crate) fn signal(&self, name: &str) {
+        // The shell has `kill` built in; a container may have no other one.
+        let script = format!("kill -{name} {}", self.process.id());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    }
+
+    /// Waits until it has ended.
+    pub(crate) fn end(self) -> Ended {
+        self.process.end()
+    }
+
+    /// Stops it as a service manager does.
+    pub(crate) fn stop(self) -> Ended {
+        self.signal("TERM");
+        self.end()
+    }
+}
+
+/// From `listening http://127.0.0.1:1234  (…)`.
+fn address(line: &str) -> SocketAddr {
+    let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://"));
+    url.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("no address in {line:?}"))
+}
+
+struct Process {
+    child: Child,
+    stdout: Pipe,
+    stderr: Pipe,
+}
+
+impl Process {
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let stdout = child.stdout.take().map_or_else(|| Pipe::of(std::io::empty()), Pipe::of);
+        let stderr = child.stderr.take().map_or_else(|| Pipe::of(std::io::empty()), Pipe::of);
+        Self { child, stdout, stderr }
+    }
+
+    fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until it has ended, which closes its pipes.
+    fn end(mut self) -> Ended {
+        let started = Instant::now();
+        let stdout = self.stdout.rest();
+        let stderr = self.stderr.rest();
+        let code = self.child.wait().unwrap().code();
+        Ended { code, stdout, stderr, took: started.elapsed() }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail if it has ended already.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
