@@ -104,9 +104,9 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let settings = &self.0.settings;
-        let (mut parts, body) = request.into_parts();
+        let (parts, body) = request.into_parts();
         let shared_with = origin::shared_with(&parts.headers, settings);
-        let mut response = match self.admit(&mut parts) {
+        let mut response = match self.admit(&parts) {
             Ok(Admitted::Options) => options(&parts, shared_with.is_some()),
             Ok(Admitted::Call) => {
                 match body::read(body, settings.max_body, settings.body_timeout).await {
@@ -128,7 +128,7 @@ impl HttpService {
     }
 
     /// Everything that can be told before the body: what fails here has cost nothing yet.
-    fn admit(&self, parts: &mut Parts) -> Result<Admitted, Refusal> {
+    fn admit(&self, parts: &Parts) -> Result<Admitted, Refusal> {
         let settings = &self.0.settings;
         authority::check(parts, &settings.hosts)?;
         let path = parts.uri.path();

@@ -31,6 +31,9 @@ pub(super) fn check(parts: &Parts, settings: &Settings) -> Result<(), Refusal> {
 
 /// The Origin that the replies of this request are shared with.
 pub(super) fn shared_with(headers: &HeaderMap, settings: &Settings) -> Option<HeaderValue> {
+    if settings.cors_origins.is_empty() {
+        return None;
+    }
     let origin = headers.get(ORIGIN)?;
     settings.cors_origins.iter().any(|listed| origin == listed.as_str()).then(|| origin.clone())
 }
