@@ -96,7 +96,9 @@ fn doc(workspace: &Workspace) -> Result<()> {
 }
 
 fn test(workspace: &Workspace) -> Result<()> {
-    run(&mut workspace.cargo(["test", "--workspace", "--all-targets"]))
+    // The tests start an example as a process; testing does not build it as a program.
+    run(&mut workspace.cargo(["build", "--workspace", "--examples"]))?;
+    run(&mut workspace.cargo(["test", "--workspace", "--tests"]))
 }
 
 fn doctest(workspace: &Workspace) -> Result<()> {

@@ -44,6 +44,9 @@ impl Call {
     pub fn request(id: &Id, method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
         let params = serde_json::to_vec(params)
             .map_err(|error| ErrorObject::invalid_params(&error.to_string()))?;
+        if params.len() > MAX_PARAMS {
+            return Err(ErrorObject::invalid_params("params have less than 2 GiB"));
+        }
         // Raw values serialise to what no body could hold, and all else relies on that check.
         match Scanner::new(&params, Limits::MAX_DEPTH).value() {
             Ok((Kind::Array | Kind::Object, _)) => {}
@@ -139,3 +142,6 @@ impl fmt::Debug for Call {
             .finish_non_exhaustive()
     }
 }
+
+/// With a name and an id, a call's text stays below what offsets can tell.
+const MAX_PARAMS: usize = i32::MAX as usize;

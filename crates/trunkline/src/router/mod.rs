@@ -142,6 +142,10 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// become error objects as told at [`HandleErrorLayer`](crate::layers::HandleErrorLayer).
     /// Each operation gets a service of its own from the layer: to count over all of them, use
     /// layers that share (tower's `GlobalConcurrencyLimitLayer`).
+    ///
+    /// A call awaits the readiness of each layer, so a layer that acts on the readiness of the one
+    /// inside (tower's `LoadShed`) has to be stacked with it: one `layer(Stack::new(limit, shed))`,
+    /// not two `layer` calls.
     #[must_use]
     pub fn layer<L>(self, layer: L) -> Self
     where

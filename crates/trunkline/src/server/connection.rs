@@ -121,18 +121,18 @@ impl<A: Answer> Requests<A> {
         request: Request<Incoming>,
     ) -> Result<Response<Reply<A::Body>>, Infallible> {
         let Self { service, peer, watch, shared } = &*self;
-        let phase = shared.counts.phase();
         let health = shared.settings.health.as_ref();
         if let Some(health) = health.filter(|health| health::is_asked(health, &request)) {
+            let page = health::page(health, shared.counts.phase());
             let running = Running::uncounted(watch);
-            return Ok(health::page(health, phase).map(|page| Reply::own(page, running)));
+            return Ok(page.map(|page| Reply::own(page, running)));
         }
-        if phase >= Phase::Draining {
+        // Counted before the phase is looked at: a server that stops waits for it in any case.
+        let running = Running::counted(watch, shared);
+        if shared.counts.phase() >= Phase::Draining {
             watch.cut_short();
-            let running = Running::uncounted(watch);
             return Ok(health::stopping().map(|page| Reply::own(page, running)));
         }
-        let running = Running::counted(watch, shared);
         let response = service.answer(request, *peer).await;
         if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
             watch.cut_short();

@@ -13,7 +13,8 @@ use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
 
 pub(super) fn is_asked<B>(health: &Health, request: &Request<B>) -> bool {
-    request.method() == Method::GET && request.uri().path() == health.path
+    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
+    reads && request.uri().path() == health.path
 }
 
 /// 200 while the server runs, 503 afterwards, so that load balancers turn away in time.

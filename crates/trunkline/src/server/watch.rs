@@ -42,6 +42,10 @@ pub(super) struct Watch {
     /// Since when the client takes nothing, in milliseconds since `opened`, plus one; 0 while it
     /// does.
     stalled: AtomicU64,
+    /// Replies of which a part is on its way while more is to come.
+    handed: AtomicUsize,
+    /// When the last such part was handed over, in milliseconds since `opened`.
+    handed_at: AtomicU64,
     /// Whether the last reply was sent while the client may still be sending.
     cut_short: AtomicBool,
 }
@@ -53,6 +57,8 @@ impl Watch {
             state: AtomicU64::new(Wait::Idle as u64),
             running: AtomicUsize::new(0),
             stalled: AtomicU64::new(0),
+            handed: AtomicUsize::new(0),
+            handed_at: AtomicU64::new(0),
             cut_short: AtomicBool::new(false),
         }
     }
@@ -97,6 +103,17 @@ impl Watch {
         }
     }
 
+    /// A part of a reply goes on its way, and more is to come.
+    pub(super) fn handed(&self) {
+        self.handed.fetch_add(1, Ordering::Relaxed);
+        self.handed_at.store(self.opened.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// It has been taken.
+    pub(super) fn part_taken(&self) {
+        self.handed.fetch_sub(1, Ordering::Relaxed);
+    }
+
     fn wait(&self) -> Wait {
         match self.state.load(Ordering::Relaxed) & 3 {
             0 => Wait::Idle,
@@ -136,6 +153,10 @@ impl Watch {
         };
         let mut sleep = Self::longest_sleep(settings);
         if let Some(since) = self.stalled.load(Ordering::Relaxed).checked_sub(1) {
+            sleep = sleep.min(left(since, settings.write_timeout, Overdue::Write)?);
+        }
+        if self.handed.load(Ordering::Relaxed) > 0 {
+            let since = self.handed_at.load(Ordering::Relaxed);
             sleep = sleep.min(left(since, settings.write_timeout, Overdue::Write)?);
         }
         let since = self.state.load(Ordering::Relaxed) >> 2;

@@ -239,3 +239,28 @@ impl AsyncWrite for Begun {
         Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }
+
+/// A reply that takes longer than the idle timeout is no idle connection.
+#[tokio::test]
+async fn a_slow_reply_is_not_idle() {
+    let idle_timeout = Duration::from_millis(100);
+    let rpc = trunkline::Router::new().method("large", || "x".repeat(8 << 20)).build().unwrap();
+    let server = serve_with(rpc, Settings { idle_timeout, ..Default::default() }).await;
+    let connection = Connection::open(&server).await;
+    let request = Request::post("http://localhost/")
+        .header("content-type", "application/json")
+        .body(())
+        .unwrap();
+    let mut requests = in_time("a stream", connection.0.clone().ready()).await.unwrap();
+    let (response, mut sender) = requests.send_request(request, false).unwrap();
+    sender.send_data(r#"{"jsonrpc":"2.0","method":"large","id":1}"#.into(), true).unwrap();
+    let mut body = response.await.unwrap().into_body();
+    let mut read = 0;
+    while let Some(data) = in_time("a body", body.data()).await {
+        let data = data.unwrap_or_else(|error| panic!("{error} after {read}"));
+        read += data.len();
+        body.flow_control().release_capacity(data.len()).unwrap();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(read > 8 << 20, "{read}");
+}
