@@ -43,7 +43,9 @@ impl Tokens {
 /// The token of `Bearer token`; the scheme's case does not matter (RFC 9110, section 11.1).
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;
-    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii())
+    let token = token.trim_ascii();
+    // An empty token, should one be listed by mistake, opens nothing.
+    (scheme.eq_ignore_ascii_case(b"Bearer ") && !token.is_empty()).then_some(token)
 }
 
 /// Shows no token.
