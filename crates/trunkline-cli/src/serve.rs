@@ -71,10 +71,16 @@ async fn refuse_open_doors(arguments: &Serve) -> anyhow::Result<()> {
 fn http_settings(arguments: &Serve) -> http::Settings {
     let paths = ["/", "/rpc", "/jsonrpc"].map(str::to_owned).to_vec();
     let mut settings = http::Settings { paths, ..Default::default() };
-    settings.cors_origins.clone_from(&arguments.allow_origin);
-    arguments.allow_host.iter().for_each(|host| settings.hosts.allow(host));
+    settings.cors_origins = entries(&arguments.allow_origin).map(str::to_owned).collect();
+    entries(&arguments.allow_host).for_each(|host| settings.hosts.allow(host));
     arguments.bearer.iter().for_each(|token| settings.bearer.allow(token.as_str()));
     settings
+}
+
+/// What a list holds. A variable that is set to nothing is a list with one empty entry, which would
+/// let in whoever sends an empty name.
+fn entries(list: &[String]) -> impl Iterator<Item = &str> {
+    list.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty())
 }
 
 fn server_settings() -> server::Settings {

@@ -139,3 +139,28 @@ fn further_hosts_and_origins() {
         assert_eq!(status(&server, &[&format!("Origin: {origin}")]), expected, "{origin}");
     }
 }
+
+/// Variables that are set to nothing, and lists with blanks and a comma too many.
+#[test]
+fn empty_names_allow_nobody() {
+    let (folder, _) = tpch();
+    let arguments = ["--db", "tpch.db", "--listen", "127.0.0.1:0"];
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
+    for (hosts, origins, listed) in [
+        ("", "", 403),
+        ("db.example, other.example,", "https://a.example, https://b.example,", 200),
+    ] {
+        let environment = [("TRUNKLINE_ALLOW_HOST", hosts), ("TRUNKLINE_ALLOW_ORIGIN", origins)];
+        let server = server(folder.path(), (&arguments, &environment));
+        for (host, expected) in
+            [("localhost", 200), ("", 400), (":80", 403), ("other.example", listed)]
+        {
+            let request = post("/", &[], &call).replacen("localhost", host, 1);
+            assert_eq!(server.connect().ask(&request).status, expected, "{hosts:?}: {host:?}");
+        }
+        for (origin, expected) in [("", 403), ("null", 403), ("https://b.example", listed)] {
+            let header = format!("Origin: {origin}");
+            assert_eq!(status(&server, &[&header]), expected, "{origins:?}: {origin:?}");
+        }
+    }
+}
