@@ -59,7 +59,8 @@ impl Hosts {
         match self {
             Self::Any => false,
             Self::Listed(hosts) | Self::ListedAndAddresses(hosts) => {
-                hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host))
+                // An empty name, should one be listed by mistake, is nobody's.
+                !host.is_empty() && hosts.iter().any(|listed| listed.eq_ignore_ascii_case(host))
             }
         }
     }
