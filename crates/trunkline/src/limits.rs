@@ -18,7 +18,8 @@ pub struct Limits {
     /// How long a call may take, waiting for its turn included. Default 30 s. Then it is dropped,
     /// and its reply is -32004.
     pub call_timeout: Option<Duration>,
-    /// How many calls run at the same time. Default 1,024. More wait for their turn.
+    /// How many calls run at the same time, without those of handlers that are not async. Default
+    /// 1,024. More wait for their turn.
     pub concurrent_calls: Option<usize>,
     /// How many threads run [`blocking`](crate::blocking()) handlers. Default 16. They start when
     /// they are needed.

@@ -9,8 +9,9 @@ use crate::error::{ErrorObject, code};
 /// A call's result or its error, without the envelope around it.
 ///
 /// A result is serialised once, here, behind the beginning of the reply that it becomes: a
-/// single reply needs no copy, and a batch appends the same bytes.
-pub struct Outcome(Result<Reply, ErrorObject>);
+/// single reply needs no copy, and a batch appends the same bytes. An outcome is moved through
+/// every layer, so it is kept small.
+pub struct Outcome(Result<Reply, Box<ErrorObject>>);
 
 /// `{"jsonrpc":"2.0","result":` and the result's JSON.
 struct Reply(Vec<u8>);
@@ -34,7 +35,7 @@ impl Outcome {
     /// An error.
     #[must_use]
     pub fn error(error: ErrorObject) -> Self {
-        Self(Err(error))
+        Self(Err(Box::new(error)))
     }
 
     /// The result's JSON text, or the error.
@@ -51,7 +52,7 @@ impl Outcome {
     /// The error's code, if the call failed.
     #[must_use]
     pub fn code(&self) -> Option<i64> {
-        self.0.as_ref().err().map(ErrorObject::code)
+        self.0.as_ref().err().map(|error| error.code())
     }
 
     /// The response object (section 5) for the call with this id.

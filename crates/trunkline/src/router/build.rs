@@ -85,18 +85,13 @@ pub(super) fn registry(
         if let Some(first) = places.insert(name.clone(), operation.place) {
             return Err(BuildError::Duplicate { name, first, second: operation.place });
         }
-        registered.push(register(operation, pool));
+        registered.push(Arc::new(Registered::new(operation, pool)));
     }
     let document = Document::new(info, registered.iter().map(|operation| operation.description()));
     let discover = Operation::new("rpc.discover", move || Json(document.clone()))
         .description("Describes this service as an OpenRPC document.");
-    registered.push(register(discover, pool));
+    registered.push(Arc::new(Registered::new(discover, pool)));
     Ok(Registry::new(registered))
-}
-
-fn register(operation: Operation, pool: &Pool) -> Arc<Registered> {
-    let description = operation.description.clone();
-    Arc::new(Registered::new(description, operation.endpoint((), pool)))
 }
 
 fn check(operation: &Operation) -> Result<(), BuildError> {

@@ -23,6 +23,10 @@ pub trait Handler<M, S>: Send + Sync + 'static {
 
     /// The names of the params that the handler takes.
     fn declared(&self) -> Vec<&'static str>;
+
+    /// Whether a call has ended when [`call`](Self::call) returns: the handler is not async, and
+    /// runs on the thread that calls it.
+    fn is_immediate(&self) -> bool;
 }
 
 macro_rules! handlers {
@@ -46,6 +50,10 @@ macro_rules! handlers {
             fn declared(&self) -> Vec<&'static str> {
                 <($($type,)*) as FromCall<S>>::declared()
             }
+
+            fn is_immediate(&self) -> bool {
+                R::IMMEDIATE
+            }
         }
 
         impl<F, R, S, $($type,)*> Handler<(Threaded, R, $($type,)*), S> for Blocking<F>
@@ -66,6 +74,10 @@ macro_rules! handlers {
 
             fn declared(&self) -> Vec<&'static str> {
                 <($($type,)*) as FromCall<S>>::declared()
+            }
+
+            fn is_immediate(&self) -> bool {
+                false
             }
         }
     };
@@ -109,6 +121,10 @@ where
 
     fn declared(&self) -> Vec<&'static str> {
         self.names.to_vec()
+    }
+
+    fn is_immediate(&self) -> bool {
+        R::IMMEDIATE
     }
 }
 

@@ -12,6 +12,7 @@ use crate::blocking::Pool;
 pub struct Operation<S = ()> {
     pub(super) description: Description,
     make: Box<dyn MakeEndpoint<S>>,
+    immediate: bool,
     pub(super) layers: Vec<LayerFn>,
     pub(super) place: &'static Location<'static>,
 }
@@ -41,9 +42,10 @@ impl<S> Operation<S> {
         S: Send + Sync + 'static,
     {
         let params = handler.declared();
+        let immediate = handler.is_immediate();
         let description = Description { name: name.into(), text: None, params };
         let make = Box::new(Unbound { handler, marker: PhantomData });
-        Self { description, make, layers: Vec::new(), place: Location::caller() }
+        Self { description, make, immediate, layers: Vec::new(), place: Location::caller() }
     }
 
     /// Says what the operation does, for people and models.
@@ -59,7 +61,18 @@ impl<S> Operation<S> {
         S: Send + 'static,
     {
         let make = Box::new(Bound { make: self.make, state });
-        Operation { description: self.description, make, layers: self.layers, place: self.place }
+        Operation {
+            description: self.description,
+            make,
+            immediate: self.immediate,
+            layers: self.layers,
+            place: self.place,
+        }
+    }
+
+    /// Whether a call of it has ended when its service returns. Layers may wait.
+    pub(super) fn is_immediate(&self) -> bool {
+        self.immediate && self.layers.is_empty()
     }
 
     /// The endpoint, innermost layer first.

@@ -7,9 +7,10 @@ use std::task::{Context, Poll};
 use rustc_hash::FxHashMap;
 use tower::Service;
 
-use super::operation::Description;
+use super::operation::{Description, Operation};
 use super::reply::CallFuture;
 use super::route::Endpoint;
+use crate::blocking::Pool;
 use crate::call::Call;
 use crate::error::ErrorObject;
 use crate::layers::metrics::Counters;
@@ -20,12 +21,16 @@ use crate::outcome::Outcome;
 pub struct Registered {
     description: Description,
     endpoint: Endpoint,
+    immediate: bool,
     counters: Counters,
 }
 
 impl Registered {
-    pub(super) fn new(description: Description, endpoint: Endpoint) -> Self {
-        Self { description, endpoint, counters: Counters::default() }
+    pub(super) fn new(operation: Operation, pool: &Pool) -> Self {
+        let description = operation.description.clone();
+        let immediate = operation.is_immediate();
+        let endpoint = operation.endpoint((), pool);
+        Self { description, endpoint, immediate, counters: Counters::default() }
     }
 
     /// The method's name.
@@ -38,6 +43,11 @@ impl Registered {
     #[must_use]
     pub fn description(&self) -> &Description {
         &self.description
+    }
+
+    /// Whether a call has ended when its service returns, so that it never waits.
+    pub(crate) fn is_immediate(&self) -> bool {
+        self.immediate
     }
 
     pub(crate) fn counters(&self) -> &Counters {

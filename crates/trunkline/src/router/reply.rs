@@ -76,6 +76,9 @@ impl fmt::Debug for CallFuture {
 
 /// What a handler returns: a result, or a future of one. `M` tells which and is inferred.
 pub trait IntoReply<M> {
+    /// Whether the reply is there when the handler returns.
+    const IMMEDIATE: bool;
+
     /// The reply of a call.
     fn into_reply(self) -> CallFuture;
 }
@@ -89,6 +92,8 @@ pub enum Sync {}
 pub enum Async {}
 
 impl<T: IntoOutcome> IntoReply<Sync> for T {
+    const IMMEDIATE: bool = true;
+
     fn into_reply(self) -> CallFuture {
         CallFuture::ready(self.into_outcome())
     }
@@ -98,6 +103,8 @@ impl<F> IntoReply<Async> for F
 where
     F: Future<Output: IntoOutcome> + Send + 'static,
 {
+    const IMMEDIATE: bool = false;
+
     fn into_reply(self) -> CallFuture {
         CallFuture::later(async move { self.await.into_outcome() })
     }

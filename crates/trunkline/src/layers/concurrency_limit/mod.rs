@@ -18,6 +18,9 @@ pub use layer::ConcurrencyLimitLayer;
 
 /// Lets a number of calls run and the others wait for their turn.
 ///
+/// Handlers that are not async are not counted: each runs on its thread to its end, so the
+/// runtime's threads bound them.
+///
 /// All clones share one count. It waits in the call's future, not in `poll_ready`, so a timeout
 /// around it counts the wait too.
 #[derive(Debug, Clone)]
@@ -40,7 +43,8 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let Some(permits) = &self.permits else {
+        let immediate = call.operation().is_some_and(|operation| operation.is_immediate());
+        let Some(permits) = self.permits.as_ref().filter(|_| !immediate) else {
             return ConcurrencyLimitFuture::running(self.inner.call(call), None);
         };
         match Arc::clone(permits).try_acquire_owned() {
