@@ -110,7 +110,9 @@ impl Rpc {
             }
             Message::Batch(entries) => {
                 let call = |request| self.call_of(&body, request, extensions.clone());
-                match batch::run(&mut stack, &body, &entries, &self.limits, call).await {
+                // Boxed, so that a single call does not carry the room for a batch along.
+                let run = Box::pin(batch::run(&mut stack, &body, &entries, &self.limits, call));
+                match run.await {
                     Some(json) => Reply::Batch { json },
                     None => Reply::None,
                 }

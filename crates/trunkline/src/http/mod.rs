@@ -94,32 +94,35 @@ impl HttpService {
     }
 
     /// Answers one request of a client at `peer`.
-    pub(crate) async fn handle_from<B>(
+    ///
+    /// What can be told before the body is told before the future is made, which is moved around
+    /// and should be small.
+    pub(crate) fn handle_from<B>(
         &self,
         request: Request<B>,
         peer: Option<SocketAddr>,
-    ) -> Response<Full<Bytes>>
+    ) -> impl Future<Output = Response<Full<Bytes>>>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let settings = &self.0.settings;
         let (parts, body) = request.into_parts();
-        let shared_with = origin::shared_with(&parts.headers, settings);
-        let mut response = match self.admit(&parts) {
-            Ok(Admitted::Options) => options(&parts, shared_with.is_some()),
-            Ok(Admitted::Call) => {
-                match body::read(body, settings.max_body, settings.body_timeout).await {
-                    Ok(body) => self.answer(Head::new(parts, peer), body).await,
-                    Err(refusal) => refusal.response(),
-                }
-            }
-            Err(refusal) => refusal.response(),
+        let shared_with = origin::shared_with(&parts.headers, &self.0.settings);
+        let admitted = match self.admit(&parts) {
+            Ok(Admitted::Call) => Ok(Extensions::of(Head::new(parts, peer))),
+            Ok(Admitted::Options) => Err(options(&parts, shared_with.is_some())),
+            Err(refusal) => Err(refusal.response()),
         };
-        if let Some(origin) = shared_with {
-            origin::share(response.headers_mut(), origin);
+        async move {
+            let mut response = match admitted {
+                Ok(extensions) => self.answer(extensions, body).await,
+                Err(response) => response,
+            };
+            if let Some(origin) = shared_with {
+                origin::share(response.headers_mut(), origin);
+            }
+            response
         }
-        response
     }
 
     /// The address of the server is one of the names that clients may call it.
@@ -153,10 +156,18 @@ impl HttpService {
         Ok(Admitted::Call)
     }
 
-    async fn answer(&self, head: Head, body: Bytes) -> Response<Full<Bytes>> {
-        let reply = self.0.rpc.handle(body, Extensions::of(head)).await;
-        let status = self.0.settings.status_policy.status(&reply);
-        respond(status, reply)
+    async fn answer<B>(&self, extensions: Extensions, body: B) -> Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let Settings { max_body, body_timeout, status_policy, .. } = &self.0.settings;
+        let body = match body::read(body, *max_body, *body_timeout).await {
+            Ok(body) => body,
+            Err(refusal) => return refusal.response(),
+        };
+        let reply = self.0.rpc.handle(body, extensions).await;
+        respond(status_policy.status(&reply), reply)
     }
 }
 
