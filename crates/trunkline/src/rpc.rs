@@ -22,7 +22,7 @@ use crate::layers::metrics::{MethodMetrics, Metrics};
 use crate::layers::timeout::Timeout;
 use crate::layers::trace::Trace;
 use crate::layers::{
-    CatchPanicLayer, ConcurrencyLimitLayer, MetricsLayer, TimeoutLayer, TraceLayer,
+    CatchPanicLayer, ConcurrencyLimitLayer, Defaults, MetricsLayer, TimeoutLayer, TraceLayer,
 };
 use crate::limits::Limits;
 use crate::outcome::Outcome;
@@ -73,11 +73,12 @@ pub enum Reply {
 }
 
 impl Rpc {
-    pub(crate) fn new(registry: Registry, limits: Limits) -> Self {
-        let metrics = MetricsLayer::default();
+    pub(crate) fn new(registry: Registry, limits: Limits, defaults: Defaults) -> Self {
+        let metrics = MetricsLayer::switched(defaults.metrics);
         let limited = ConcurrencyLimitLayer::optional(limits.concurrent_calls).layer(Dispatch);
         let timed = TimeoutLayer::optional(limits.call_timeout).layer(limited);
-        let stack = TraceLayer.layer(metrics.layer(CatchPanicLayer.layer(timed)));
+        let caught = CatchPanicLayer::switched(defaults.catch_panic).layer(timed);
+        let stack = TraceLayer::switched(defaults.trace).layer(metrics.layer(caught));
         Self { registry: Arc::new(registry), limits: Arc::new(limits), metrics, stack }
     }
 

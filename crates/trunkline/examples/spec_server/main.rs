@@ -70,7 +70,7 @@ impl Arguments {
         let mut settings = http::Settings { paths: vec!["/".to_owned()], ..Default::default() };
         settings.max_body = self.max_body.unwrap_or(settings.max_body);
         settings.body_timeout =
-            self.body_timeout_ms.map_or(settings.body_timeout, Duration::from_millis);
+            self.body_timeout_ms.map(Duration::from_millis).or(settings.body_timeout);
         settings.allow_origins.clone_from(&self.allow_origin);
         settings.cors_origins.clone_from(&self.cors_origin);
         self.allow_host.iter().for_each(|host| settings.hosts.allow(host));

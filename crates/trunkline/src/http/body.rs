@@ -15,7 +15,11 @@ use http_body_util::BodyExt;
 use super::refusal::Refusal;
 
 /// Reads a whole body. One that came in one piece is not copied.
-pub(super) async fn read<B>(body: B, limit: usize, timeout: Duration) -> Result<Bytes, Refusal>
+pub(super) async fn read<B>(
+    body: B,
+    limit: usize,
+    timeout: Option<Duration>,
+) -> Result<Bytes, Refusal>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -76,13 +80,16 @@ where
 
 /// `future`'s output, or none after `timeout`. The timer is made when it is first needed: most
 /// bodies arrive with their head.
-async fn within<F: Future>(timeout: Duration, future: F) -> Option<F::Output> {
+async fn within<F: Future>(timeout: Option<Duration>, future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     let mut sleep: Option<Pin<Box<tokio::time::Sleep>>> = None;
     poll_fn(|cx| {
         if let Poll::Ready(output) = future.as_mut().poll(cx) {
             return Poll::Ready(Some(output));
         }
+        let Some(timeout) = timeout else {
+            return Poll::Pending;
+        };
         let sleep = sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(timeout)));
         sleep.as_mut().poll(cx).map(|()| None)
     })

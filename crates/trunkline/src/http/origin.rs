@@ -19,10 +19,9 @@ pub(super) fn check(parts: &Parts, settings: &Settings) -> Result<(), Refusal> {
     if values.next().is_some() {
         return Err(Refusal::Malformed("the Origin header stands twice"));
     }
-    let listed = |list: &[String]| list.iter().any(|listed| origin == listed.as_str());
     if same_origin(origin, parts)
-        || listed(&settings.allow_origins)
-        || listed(&settings.cors_origins)
+        || lists(&settings.allow_origins, origin)
+        || lists(&settings.cors_origins, origin)
     {
         return Ok(());
     }
@@ -35,7 +34,12 @@ pub(super) fn shared_with(headers: &HeaderMap, settings: &Settings) -> Option<He
         return None;
     }
     let origin = headers.get(ORIGIN)?;
-    settings.cors_origins.iter().any(|listed| origin == listed.as_str()).then(|| origin.clone())
+    lists(&settings.cors_origins, origin).then(|| origin.clone())
+}
+
+/// Whether a list names an origin. An empty one, should it be listed by mistake, is nobody's.
+fn lists(list: &[String], origin: &HeaderValue) -> bool {
+    !origin.is_empty() && list.iter().any(|listed| listed == "*" || origin == listed.as_str())
 }
 
 /// Adds what lets the browser show a reply to its page.

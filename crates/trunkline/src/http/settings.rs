@@ -14,8 +14,8 @@ pub struct Settings {
     pub paths: Vec<String>,
     /// How many bytes a body may have. Default 1 MiB. More is 413.
     pub max_body: usize,
-    /// How long a body may take to arrive. Default 10 s. Then it is 408.
-    pub body_timeout: Duration,
+    /// How long a body may take to arrive. Default 10 s. Then it is 408. `None`: for ever.
+    pub body_timeout: Option<Duration>,
     /// The HTTP status of JSON-RPC errors. Default: always 200.
     pub status_policy: StatusPolicy,
     /// The names that clients may call this server, without ports. Default: `localhost`,
@@ -23,9 +23,9 @@ pub struct Settings {
     /// 403: a web page that rebinds its name to this machine is stopped here.
     pub hosts: Hosts,
     /// The origins of web pages, as `https://name:port`, that may call besides those of this
-    /// server itself. Default: none. Others are 403; requests without an Origin pass.
+    /// server itself; `*` is any. Default: none. Others are 403; requests without an Origin pass.
     pub allow_origins: Vec<String>,
-    /// Origins that may call and read the replies (CORS). Default: none.
+    /// Origins that may call and read the replies (CORS); `*` is any. Default: none.
     pub cors_origins: Vec<String>,
     /// The tokens of which a request must carry one (`Authorization: Bearer …`). Default: none,
     /// and all requests pass.
@@ -37,7 +37,7 @@ impl Default for Settings {
         Self {
             paths: Vec::new(),
             max_body: 1 << 20,
-            body_timeout: Duration::from_secs(10),
+            body_timeout: Some(Duration::from_secs(10)),
             status_policy: StatusPolicy::default(),
             hosts: Hosts::default(),
             allow_origins: Vec::new(),

@@ -19,6 +19,7 @@ use tower::{Layer, Service};
 use crate::blocking::Pool;
 use crate::call::Call;
 use crate::error::BoxError;
+use crate::layers::Defaults;
 use crate::limits::Limits;
 use crate::openrpc::Info;
 use crate::outcome::Outcome;
@@ -45,14 +46,15 @@ use pattern::Pattern;
 pub struct Router<S = ()> {
     operations: Vec<Operation<S>>,
     limits: Limits,
+    defaults: Defaults,
     info: Info,
     problem: Option<BuildError>,
 }
 
 impl<S> Default for Router<S> {
     fn default() -> Self {
-        let (limits, info) = Default::default();
-        Self { operations: Vec::new(), limits, info, problem: None }
+        let (limits, defaults, info) = Default::default();
+        Self { operations: Vec::new(), limits, defaults, info, problem: None }
     }
 }
 
@@ -199,13 +201,21 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn with_state<S2>(self, state: S) -> Router<S2> {
         let bind = |operation: Operation<S>| operation.bind(state.clone());
         let operations = self.operations.into_iter().map(bind).collect();
-        Router { operations, limits: self.limits, info: self.info, problem: self.problem }
+        let Self { limits, defaults, info, problem, .. } = self;
+        Router { operations, limits, defaults, info, problem }
     }
 
     /// Sets the limits of all calls.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
+        self
+    }
+
+    /// Switches layers that are on by default.
+    #[must_use]
+    pub fn default_layers(mut self, defaults: Defaults) -> Self {
+        self.defaults = defaults;
         self
     }
 
@@ -234,6 +244,6 @@ impl Router {
         self.limits.check()?;
         let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
         let registry = build::registry(self.operations, &self.info, &pool)?;
-        Ok(Rpc::new(registry, self.limits))
+        Ok(Rpc::new(registry, self.limits, self.defaults))
     }
 }

@@ -54,7 +54,7 @@ impl Cfg {
         let mut settings = on_loopback();
         settings.max_body = self.max_body.unwrap_or(settings.max_body);
         settings.body_timeout =
-            self.body_timeout_ms.map_or(settings.body_timeout, Duration::from_millis);
+            self.body_timeout_ms.map(Duration::from_millis).or(settings.body_timeout);
         self.bearer.iter().for_each(|token| settings.bearer.allow(token.as_str()));
         settings.cors_origins.extend(self.cors.clone());
         settings.allow_origins.clone_from(&self.allow_origins);

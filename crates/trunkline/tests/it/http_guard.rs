@@ -239,6 +239,16 @@ async fn serve_pages() -> ServerHandle {
 }
 
 #[tokio::test]
+async fn any_origin_and_any_host_when_the_guards_are_off() {
+    let settings =
+        Settings { hosts: Hosts::Any, allow_origins: vec!["*".to_owned()], ..on_loopback() };
+    let server = serve(settings).await;
+    let request = post_with("Origin: https://evil.example\r\n", CALL);
+    check(&server, "any origin", request, served().without(ALLOW_ORIGIN)).await;
+    check(&server, "any host", post_host("evil.example"), served()).await;
+}
+
+#[tokio::test]
 async fn origins() {
     let server = serve_pages().await;
     let from = |origin: &str| post_with(&format!("Origin: {origin}\r\n"), CALL);
@@ -504,7 +514,7 @@ async fn a_refusal_reaches_a_client_that_is_still_sending() {
 
 #[tokio::test]
 async fn bodies_that_stall() {
-    let settings = Settings { body_timeout: Duration::from_millis(100), ..on_loopback() };
+    let settings = Settings { body_timeout: Some(Duration::from_millis(100)), ..on_loopback() };
     let server = serve(settings).await;
     let half = &post(CALL)[..100];
     check(&server, "half a body", half, refused(408).closing()).await;

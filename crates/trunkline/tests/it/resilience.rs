@@ -49,7 +49,7 @@ async fn a_head_that_drips_is_cut_off() {
 #[tokio::test]
 async fn a_body_that_drips_is_408() {
     let rpc = service::router(Limits::default()).build().unwrap();
-    let http = trunkline::http::Settings { body_timeout: SHORT, ..on_loopback() };
+    let http = trunkline::http::Settings { body_timeout: Some(SHORT), ..on_loopback() };
     let server = serve_with(rpc.http_with(http), Settings::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n").await;

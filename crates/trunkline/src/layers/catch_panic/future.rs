@@ -14,12 +14,17 @@ pub struct CatchPanicFuture<F>(State<F>);
 
 enum State<F> {
     Running(F),
+    Unguarded(F),
     Panicked(Option<Outcome>),
 }
 
 impl<F> CatchPanicFuture<F> {
     pub(super) fn new(inner: F) -> Self {
         Self(State::Running(inner))
+    }
+
+    pub(super) fn unguarded(inner: F) -> Self {
+        Self(State::Unguarded(inner))
     }
 
     pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
@@ -41,6 +46,7 @@ where
                     Err(panic) => Poll::Ready(Ok(failed(&*panic))),
                 }
             }
+            State::Unguarded(inner) => Pin::new(inner).poll(cx),
             State::Panicked(outcome) => {
                 Poll::Ready(Ok(outcome.take().expect("polled once when ready")))
             }

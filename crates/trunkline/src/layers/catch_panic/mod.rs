@@ -21,6 +21,7 @@ pub use layer::CatchPanicLayer;
 #[derive(Debug, Clone)]
 pub struct CatchPanic<S> {
     inner: S,
+    on: bool,
 }
 
 impl<S> Service<Call> for CatchPanic<S>
@@ -37,6 +38,9 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
+        if !self.on {
+            return CatchPanicFuture::unguarded(self.inner.call(call));
+        }
         // Handlers that are not async run right here.
         match catch_unwind(AssertUnwindSafe(|| self.inner.call(call))) {
             Ok(inner) => CatchPanicFuture::new(inner),

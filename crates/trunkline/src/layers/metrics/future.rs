@@ -18,6 +18,7 @@ pub struct MetricsFuture<F> {
 pub(super) enum Method {
     Registered(Arc<Registered>),
     Unknown(Arc<Counters>),
+    Uncounted,
 }
 
 /// Counts a call as cancelled when it is dropped before its end.
@@ -30,7 +31,9 @@ impl<F> MetricsFuture<F> {
     /// The count starts before the call does, since a handler that is not async runs in `start`.
     pub(super) fn new(method: Method, start: impl FnOnce() -> F) -> Self {
         let count = Count { method, ended: false };
-        count.counters().start();
+        if let Some(counters) = count.counters() {
+            counters.start();
+        }
         Self { inner: start(), count }
     }
 }
@@ -44,24 +47,29 @@ where
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Ok(outcome) = ready!(Pin::new(&mut self.inner).poll(cx));
         self.count.ended = true;
-        self.count.counters().end(outcome.code());
+        if let Some(counters) = self.count.counters() {
+            counters.end(outcome.code());
+        }
         Poll::Ready(Ok(outcome))
     }
 }
 
 impl Count {
-    fn counters(&self) -> &Counters {
+    fn counters(&self) -> Option<&Counters> {
         match &self.method {
-            Method::Registered(operation) => operation.counters(),
-            Method::Unknown(counters) => counters,
+            Method::Registered(operation) => Some(operation.counters()),
+            Method::Unknown(counters) => Some(counters),
+            Method::Uncounted => None,
         }
     }
 }
 
 impl Drop for Count {
     fn drop(&mut self) {
-        if !self.ended {
-            self.counters().cancel();
+        if !self.ended
+            && let Some(counters) = self.counters()
+        {
+            counters.cancel();
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::outcome::Outcome;
 
 pub(crate) use counters::Counters;
 pub use counters::MethodMetrics;
+use future::Method;
 pub use future::MetricsFuture;
 pub use layer::MetricsLayer;
 
@@ -26,6 +27,7 @@ pub use layer::MetricsLayer;
 pub struct Metrics<S> {
     inner: S,
     unknown: Arc<Counters>,
+    on: bool,
 }
 
 impl<S> Service<Call> for Metrics<S>
@@ -43,8 +45,9 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         let method = match call.operation() {
-            Some(operation) => future::Method::Registered(Arc::clone(operation)),
-            None => future::Method::Unknown(Arc::clone(&self.unknown)),
+            _ if !self.on => Method::Uncounted,
+            Some(operation) => Method::Registered(Arc::clone(operation)),
+            None => Method::Unknown(Arc::clone(&self.unknown)),
         };
         MetricsFuture::new(method, || self.inner.call(call))
     }

@@ -22,6 +22,7 @@ pub use layer::TraceLayer;
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     inner: S,
+    on: bool,
 }
 
 impl<S> Service<Call> for Trace<S>
@@ -38,7 +39,7 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let span = span(&call);
+        let span = if self.on { span(&call) } else { Span::none() };
         let entered = span.enter();
         let inner = self.inner.call(call);
         drop(entered);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use trunkline::layers::metrics::MethodMetrics;
-use trunkline::layers::{Next, from_fn};
+use trunkline::layers::{Defaults, Next, from_fn};
 use trunkline::{Call, ErrorObject, Extensions, Limits, Outcome, Router, Rpc, code};
 
 use super::{body, paused, start};
@@ -101,4 +101,16 @@ fn a_call_runs_until_it_ends_or_is_dropped() {
     check(&rpc, "never", [1, 0, 0, 0, 1, 0]);
     runtime.block_on(later);
     check(&rpc, "later", [1, 1, 0, 0, 0, 0]);
+}
+
+#[test]
+fn nothing_is_counted_when_counting_is_off() {
+    let rpc = Router::new()
+        .method("ok", || 1)
+        .default_layers(Defaults { metrics: false, ..Defaults::default() })
+        .build()
+        .unwrap();
+    assert_eq!(paused().block_on(rpc.call::<i64>("ok", &[0; 0])), Ok(1));
+    check(&rpc, "ok", [0; 6]);
+    check(&rpc, "unknown", [0; 6]);
 }

@@ -1,11 +1,11 @@
 //! A handler that panics fails its own call, and only that.
 
-use std::panic::panic_any;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::task::yield_now;
-use trunkline::layers::{Next, from_fn};
+use trunkline::layers::{Defaults, Next, from_fn};
 use trunkline::{Call, ErrorObject, FromCall, Limits, Router, blocking};
 
 struct Panics;
@@ -49,5 +49,23 @@ fn a_panic_is_an_internal_error_wherever_it_arises() {
         assert_eq!(data, json!({ "incident": data["incident"] }), "{method}");
         // The only turn there is has been given back.
         assert_eq!(runtime.block_on(rpc.call::<i64>("fine", &[0; 0])), Ok(1), "after {method}");
+    }
+}
+
+#[test]
+fn a_panic_goes_on_when_it_is_not_caught() {
+    let rpc = Router::new()
+        .method("now", || -> () { panic!("not caught") })
+        .method("later", async || -> () {
+            yield_now().await;
+            panic!("not caught");
+        })
+        .default_layers(Defaults { catch_panic: false, ..Defaults::default() })
+        .build()
+        .unwrap();
+    for method in ["now", "later"] {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let call = || runtime.block_on(rpc.call::<()>(method, &[0; 0]));
+        assert!(catch_unwind(AssertUnwindSafe(call)).is_err(), "{method}");
     }
 }

@@ -13,6 +13,7 @@ use tracing::{Event, Level, Metadata, Subscriber, subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
+use trunkline::layers::Defaults;
 use trunkline::{BoxError, ErrorObject, Extensions, Router, Rpc};
 
 use super::paused;
@@ -111,10 +112,14 @@ fn record(level: Level, body: &str) -> Recorded {
 }
 
 fn listen(level: Level, body: &str) -> Recorded {
+    listen_to(&service(), level, body)
+}
+
+fn listen_to(rpc: &Rpc, level: Level, body: &str) -> Recorded {
     let recorder = Recorder { level, spans: Arc::default(), events: Arc::default() };
     let layers = Registry::default().with(recorder.clone());
     let reply = subscriber::with_default(layers, || {
-        paused().block_on(service().handle(body.to_owned().into(), Extensions::new()))
+        paused().block_on(rpc.handle(body.to_owned().into(), Extensions::new()))
     });
     Recorded {
         reply: reply.into_json().map(|json| serde_json::from_slice(&json).unwrap()),
@@ -205,4 +210,16 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
     };
     let incidents: HashSet<_> = (0..50).map(incident).collect();
     assert_eq!(incidents.len(), 50, "each has its own");
+}
+
+#[test]
+fn there_is_no_span_when_tracing_is_off() {
+    let rpc = |trace| {
+        let defaults = Defaults { trace, ..Defaults::default() };
+        Router::new().method("ok", || 1).default_layers(defaults).build().unwrap()
+    };
+    let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
+    listen_to(&rpc(true), Level::TRACE, body);
+    assert_eq!(listen_to(&rpc(true), Level::INFO, body).spans.len(), 1);
+    assert_eq!(listen_to(&rpc(false), Level::INFO, body).spans.len(), 0);
 }
