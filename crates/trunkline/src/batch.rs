@@ -37,7 +37,9 @@ where
 {
     let mut responses = Responses::new(body, entries, limits.reply_bytes);
     let mut running = FuturesUnordered::new();
-    let mut turn = Instant::now();
+    let started = Instant::now();
+    let mut turn = started;
+    let mut late = None;
     let mut calls: usize = 0;
     for (index, entry) in entries.iter().enumerate() {
         let request = match entry {
@@ -51,6 +53,10 @@ where
             responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
             continue;
         }
+        if let Some(limit) = late {
+            responses.set(index, Outcome::not_started(limit));
+            continue;
+        }
         let mut member = Member { index, future: service.call(call(request)) };
         // Most handlers answer at once; only the others join the set of the running ones.
         match poll_once(&mut member).await {
@@ -61,6 +67,7 @@ where
             if let Some((index, outcome)) = running.next().await {
                 responses.set(index, outcome);
             }
+            late = limits.call_timeout.filter(|limit| started.elapsed() > *limit);
         }
         calls += 1;
         if calls.is_multiple_of(CALLS_PER_LOOK) && turn.elapsed() > TURN {
@@ -70,6 +77,7 @@ where
                 responses.set(index, outcome);
             }
             turn = Instant::now();
+            late = limits.call_timeout.filter(|limit| started.elapsed() > *limit);
         }
     }
     while let Some((index, outcome)) = running.next().await {

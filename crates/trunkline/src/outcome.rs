@@ -1,6 +1,7 @@
 //! What comes of a call.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -70,6 +71,13 @@ impl Outcome {
         json.extend_from_slice(id);
         json.push(b'}');
         json
+    }
+
+    /// -32004 for a member of a batch whose turn did not come in time.
+    pub(crate) fn not_started(limit: Duration) -> Self {
+        let reason = "the calls before it in the batch took too long; it was not run";
+        let data = serde_json::json!({ "reason": reason, "timeout_ms": limit.as_millis() as u64 });
+        Self::error(ErrorObject::new(code::TIMEOUT, "Call timed out").with_data(&data))
     }
 
     /// -32006 in place of a result that the replies to a body have no room for.

@@ -77,8 +77,11 @@ impl Pool {
 impl Shared {
     fn submit(self: &Arc<Self>, job: Job) -> Result<(), ErrorObject> {
         let mut queue = self.lock();
-        let free = queue.threads - queue.busy;
-        if queue.jobs.len() >= free && queue.threads < self.max_threads {
+        let room = |queue: &Queue| {
+            let free = queue.threads - queue.busy;
+            queue.jobs.len() < free.saturating_add(self.max_queued)
+        };
+        if queue.jobs.len() >= queue.threads - queue.busy && queue.threads < self.max_threads {
             let shared = Arc::clone(self);
             let started = thread::Builder::new()
                 .name("trunkline-blocking".into())
@@ -91,7 +94,8 @@ impl Shared {
                     tracing::warn!(%error, threads = queue.threads, "no further thread can be started");
                 }
             }
-        } else if queue.jobs.len() >= free.saturating_add(self.max_queued) {
+        }
+        if !room(&queue) {
             return Err(ErrorObject::new(code::BUSY, "Server is busy"));
         }
         queue.jobs.push_back(job);

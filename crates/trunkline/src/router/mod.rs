@@ -159,7 +159,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self.layer_matching(|_| true, layer).0
     }
 
-    /// Like [`layer`](Self::layer), for the operations that match: a name, or `prefix.*`.
+    /// Like [`layer`](Self::layer), for the operations that match: a name, or a prefix and `*` (`math.*`).
     #[track_caller]
     #[must_use]
     pub fn route_layer<L>(self, pattern: &str, layer: L) -> Self

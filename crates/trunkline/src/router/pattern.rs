@@ -1,6 +1,6 @@
 //! Patterns of method names.
 
-/// A method's name, or `prefix.*` for all names that start with `prefix.`, or `*` for all.
+/// A method's name, or a prefix and `*` for all names that start so: `math.*`, or `*` for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern(String);
 

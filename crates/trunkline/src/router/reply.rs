@@ -85,13 +85,13 @@ pub trait IntoReply<M> {
 
 /// Marks handlers that return their result.
 #[derive(Debug)]
-pub enum Sync {}
+pub enum Immediate {}
 
 /// Marks handlers that return a future of their result.
 #[derive(Debug)]
-pub enum Async {}
+pub enum Deferred {}
 
-impl<T: IntoOutcome> IntoReply<Sync> for T {
+impl<T: IntoOutcome> IntoReply<Immediate> for T {
     const IMMEDIATE: bool = true;
 
     fn into_reply(self) -> CallFuture {
@@ -99,7 +99,7 @@ impl<T: IntoOutcome> IntoReply<Sync> for T {
     }
 }
 
-impl<F> IntoReply<Async> for F
+impl<F> IntoReply<Deferred> for F
 where
     F: Future<Output: IntoOutcome> + Send + 'static,
 {

@@ -49,14 +49,28 @@ pub(super) async fn run<A: Answer>(
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%peer, %error, "TCP_NODELAY cannot be set");
         }
-        shared.counts.connection_opened();
+        let open = Open::count(&shared);
         let connection = connection::serve(socket, peer, Arc::clone(&service), Arc::clone(&shared));
-        let shared = Arc::clone(&shared);
         tasks.spawn(async move {
             connection.await;
-            shared.counts.connection_closed();
-            drop(permit);
+            drop((open, permit));
         });
+    }
+}
+
+/// A connection, counted until it is dropped, whatever ends it.
+struct Open(Arc<Shared>);
+
+impl Open {
+    fn count(shared: &Arc<Shared>) -> Self {
+        shared.counts.connection_opened();
+        Self(Arc::clone(shared))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.counts.connection_closed();
     }
 }
 

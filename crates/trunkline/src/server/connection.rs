@@ -2,14 +2,16 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use http::header::CONNECTION;
 use http::{Request, Response};
+use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -128,12 +130,20 @@ impl<A: Answer> Requests<A> {
             return Ok(page.map(|page| Reply::own(page, running)));
         }
         // Counted before the phase is looked at: a server that stops waits for it in any case.
-        let running = Running::counted(watch, shared);
+        let mut running = Running::counted(watch, shared);
         if shared.counts.phase() >= Phase::Draining {
             watch.cut_short();
             return Ok(health::stopping().map(|page| Reply::own(page, running)));
         }
-        let response = service.answer(request, *peer).await;
+        // Call layers have their own isolation; this is for what is around them.
+        let answer = AssertUnwindSafe(service.answer(request, *peer)).catch_unwind().await;
+        let Ok(response) = answer else {
+            return Ok(health::failed().map(|page| Reply::own(page, running)));
+        };
+        let size = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
+        if !running.holds(size) {
+            return Ok(health::overloaded().map(|page| Reply::own(page, running)));
+        }
         if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
             watch.cut_short();
         }

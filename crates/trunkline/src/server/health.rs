@@ -1,4 +1,4 @@
-//! The health page, and what a draining server answers.
+//! What the server answers by itself: the health page, and that it cannot serve.
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_TYPE, RETRY_AFTER};
@@ -39,15 +39,36 @@ struct Status<'a> {
     version: &'a str,
 }
 
-/// 503 with a JSON-RPC error object.
+/// 503: the server takes no further requests.
 pub(super) fn stopping() -> Response<Full<Bytes>> {
-    let data = json!({ "status": 503, "reason": "the server is stopping; nothing was run" });
-    let error = ErrorObject::new(code::BUSY, "Server is busy").with_data(&data);
-    let mut response =
-        respond(StatusCode::SERVICE_UNAVAILABLE, Outcome::error(error).into_response(b"null"));
+    let mut response = busy("the server is stopping; nothing was run");
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// 503: there is no room for the reply.
+pub(super) fn overloaded() -> Response<Full<Bytes>> {
+    busy(
+        "too many bytes of replies wait for their clients; the request was run, and its reply dropped",
+    )
+}
+
+/// 500: the service panicked.
+pub(super) fn failed() -> Response<Full<Bytes>> {
+    let error = ErrorObject::internal(&"the service panicked outside of a call");
+    refuse(StatusCode::INTERNAL_SERVER_ERROR, error)
+}
+
+fn busy(reason: &str) -> Response<Full<Bytes>> {
+    let data = json!({ "status": 503, "reason": reason });
+    let error = ErrorObject::new(code::BUSY, "Server is busy").with_data(&data);
+    let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, error);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
+}
+
+fn refuse(status: StatusCode, error: ErrorObject) -> Response<Full<Bytes>> {
+    respond(status, Outcome::error(error).into_response(b"null"))
 }
 
 fn respond(status: StatusCode, json: Vec<u8>) -> Response<Full<Bytes>> {

@@ -79,6 +79,14 @@ pub enum ServeError {
         /// What the system said.
         source: io::Error,
     },
+    /// A setting has a value that cannot work.
+    #[error("setting `{setting}`: {reason}")]
+    Setting {
+        /// The field of [`Settings`].
+        setting: &'static str,
+        /// What would be right.
+        reason: &'static str,
+    },
     /// The handlers cannot be put together.
     #[error("the handlers cannot be served")]
     Build(#[from] BuildError),
@@ -133,6 +141,10 @@ impl Server {
         service: impl FnOnce(SocketAddr) -> A,
     ) -> Result<ServerHandle, ServeError> {
         let Self { address, settings } = self;
+        if settings.connections == 0 {
+            let reason = "at least 1, or nobody would ever be served";
+            return Err(ServeError::Setting { setting: "connections", reason });
+        }
         let failed = |source| ServeError::Bind { address: address.clone(), source };
         let listener = TcpListener::bind(&address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;

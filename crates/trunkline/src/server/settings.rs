@@ -8,12 +8,16 @@ pub struct Settings {
     /// How many connections may be open. Default 10,000. More wait to be accepted.
     pub connections: usize,
     /// How long a request's head may take from its first byte. Default 10 s. Then the connection
-    /// is closed.
+    /// is closed. A head whose first bytes came together with the request before it, or with a
+    /// part of the HTTP/2 preface, has the idle timeout.
     pub head_timeout: Duration,
     /// How long a connection may be without a request. Default 75 s. Then it is closed.
     pub idle_timeout: Duration,
     /// How long a client may take no byte of a reply. Default 30 s. Then the connection is closed.
     pub write_timeout: Duration,
+    /// How many bytes the replies that wait for their clients may have together. Default 256 MiB.
+    /// A reply that finds no room is dropped, and its request answered 503.
+    pub reply_bytes: usize,
     /// How long the calls that run may go on when the server stops. Default 30 s. Then they are
     /// cut off.
     pub drain_timeout: Duration,
@@ -42,6 +46,7 @@ impl Default for Settings {
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
+            reply_bytes: 256 << 20,
             drain_timeout: Duration::from_secs(30),
             streams: 128,
             health: None,

@@ -43,6 +43,7 @@ pub(super) struct Counts {
     phase: watch::Sender<Phase>,
     connections: AtomicUsize,
     in_flight: AtomicUsize,
+    reply_bytes: AtomicUsize,
     total_connections: AtomicU64,
     total_requests: AtomicU64,
 }
@@ -54,6 +55,7 @@ impl Counts {
             phase: watch::Sender::new(Phase::Starting),
             connections: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
+            reply_bytes: AtomicUsize::new(0),
             total_connections: AtomicU64::new(0),
             total_requests: AtomicU64::new(0),
         }
@@ -78,7 +80,7 @@ impl Counts {
     }
 
     pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.load(Ordering::Relaxed)
+        self.in_flight.load(Ordering::SeqCst)
     }
 
     pub(super) fn connection_opened(&self) {
@@ -90,13 +92,29 @@ impl Counts {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// In one order with the phase for all threads: a request that begins sees that the server
+    /// stops, or the server that stops sees the request.
     pub(super) fn request_begun(&self) {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
         self.total_requests.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn request_ended(&self) {
-        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Takes room for a reply that waits for its client; false when there is not as much.
+    pub(super) fn reply_held(&self, bytes: usize, limit: usize) -> bool {
+        let held = self.reply_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let fits = held.saturating_add(bytes) <= limit;
+        if !fits {
+            self.reply_released(bytes);
+        }
+        fits
+    }
+
+    pub(super) fn reply_released(&self, bytes: usize) {
+        self.reply_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(super) fn read(&self) -> Status {

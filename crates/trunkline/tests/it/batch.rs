@@ -397,3 +397,29 @@ fn a_member_that_waits_goes_on_while_the_others_take_their_time() {
     let place = ended.iter().position(|end| *end == "waited").unwrap();
     assert!(place < 40, "it was held up by {place} of 59 others");
 }
+
+#[test]
+fn members_whose_turn_does_not_come_in_time_are_not_run() {
+    let run_count = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&run_count);
+    let rpc = Router::new()
+        .method("slow", blocking(|| thread::sleep(Duration::from_millis(60))))
+        .method("count", move || counted.fetch_add(1, Ordering::SeqCst))
+        .limits(Limits {
+            call_timeout: Some(Duration::from_millis(100)),
+            batch_parallelism: 1,
+            ..Limits::default()
+        })
+        .build()
+        .unwrap();
+    let slow = |id| call("slow", &json!([]), id);
+    let members = batch([slow(1), slow(2), slow(3), call("count", &json!([]), 4)]);
+    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    let reply = runtime.block_on(rpc.handle(members.into(), Extensions::new())).into_json();
+    let replies: Vec<Value> = serde_json::from_slice(&reply.unwrap()).unwrap();
+    let found: Vec<_> = replies.iter().map(describe).collect();
+    let done = |id: i32| (json!(id), Ok(Value::Null));
+    let late = |id: i32| (json!(id), Err(-32004));
+    assert_eq!(found, [done(1), done(2), late(3), late(4)]);
+    assert_eq!(run_count.load(Ordering::SeqCst), 0);
+}

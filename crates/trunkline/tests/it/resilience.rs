@@ -303,3 +303,24 @@ async fn replies_stay_within_their_budget() {
     // What stands in place of the others has to go somewhere.
     assert!(reply.body.len() < (1 << 20) + 90 * 250, "{} bytes", reply.body.len());
 }
+
+#[tokio::test]
+async fn replies_that_nobody_takes_are_bounded_together() {
+    let rpc = Router::new().method("large", || "x".repeat(8 << 20)).build().unwrap();
+    let settings = Settings { reply_bytes: 20 << 20, ..Default::default() };
+    let server = serve_with(rpc, settings).await;
+    let large = post(r#"{"jsonrpc":"2.0","method":"large","id":1}"#);
+    let mut holding = Vec::new();
+    for _ in 0..2 {
+        let mut client = Client::connect(server.local_addr()).await;
+        client.send(&large).await;
+        assert_eq!(client.head().await.status, 200);
+        holding.push(client);
+    }
+    let mut client = Client::connect(server.local_addr()).await;
+    let refused = client.ask(&large).await;
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (503, &json!(code::BUSY)));
+    drop(holding);
+    until("the room to be free again", || server.status().in_flight == 0).await;
+    assert_eq!(client.ask(&large).await.status, 200);
+}

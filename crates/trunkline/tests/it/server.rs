@@ -1,9 +1,12 @@
 //! The server as an object: its life, what it counts, and its end.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use http::{Request, Response};
+use hyper::body::Incoming;
 use serde_json::json;
 use tokio::net::TcpStream;
 use trunkline::server::{Config, Health, Phase, ServeError, Server, Settings, create_server};
@@ -279,4 +282,33 @@ async fn a_port_and_handlers_make_a_server() {
     let handlers = Router::new().method("twice", || 1).method("twice", || 2);
     let error = create_server(Config { port: 0, handlers }).await.unwrap_err();
     assert!(matches!(error, ServeError::Build(_)), "{error}");
+}
+
+#[tokio::test]
+async fn settings_that_cannot_work_are_refused() {
+    let settings = Settings { connections: 0, ..Default::default() };
+    let rpc = Router::new().build().unwrap();
+    let error = Server::bind("127.0.0.1:0").settings(settings).serve(rpc).await.unwrap_err();
+    assert!(matches!(error, ServeError::Setting { setting: "connections", .. }), "{error}");
+}
+
+/// A tower service that panics, at once or later.
+async fn panics(request: Request<Incoming>) -> Result<Response<String>, Infallible> {
+    if request.uri().path() == "/later" {
+        tokio::task::yield_now().await;
+    }
+    panic!("the service around the calls")
+}
+
+#[tokio::test]
+async fn a_service_that_panics_fails_its_request() {
+    let server = Server::bind("127.0.0.1:0").serve_http(tower::service_fn(panics)).await.unwrap();
+    for path in ["/now", "/later"] {
+        let mut client = Client::connect(server.local_addr()).await;
+        let reply = client.ask(get(path)).await;
+        assert_eq!((reply.status, &reply.json()["error"]["code"]), (500, &json!(-32603)), "{path}");
+        assert_eq!(client.ask(get(path)).await.status, 500, "{path}: the connection goes on");
+    }
+    until("the connections to be gone", || server.status().connections == 0).await;
+    assert_eq!(server.status().in_flight, 0);
 }

@@ -22,10 +22,10 @@ pub struct MethodMetrics {
     pub started: u64,
     /// Calls that ended with a result.
     pub succeeded: u64,
-    /// Calls that ended with an error that is the caller's: -32602, -32601, or one of the
-    /// application's own.
+    /// Calls that ended with an error that the caller can do something about: -32602, -32601,
+    /// what a database refused, or an error of the application's own.
     pub refused: u64,
-    /// Calls that ended with a failure of the server: -32603, a timeout, the database.
+    /// Calls that ended with a failure of the server: -32603, a timeout, busy.
     pub failed: u64,
     /// Calls that nobody waited for any more.
     pub cancelled: u64,
@@ -42,9 +42,7 @@ impl Counters {
     pub(super) fn end(&self, code: Option<i64>) {
         let counter = match code {
             None => &self.succeeded,
-            Some(code::INTERNAL_ERROR | code::TIMEOUT | code::BUSY | code::DATABASE) => {
-                &self.failed
-            }
+            Some(code::INTERNAL_ERROR | code::TIMEOUT | code::BUSY) => &self.failed,
             Some(_) => &self.refused,
         };
         counter.fetch_add(1, Ordering::Relaxed);

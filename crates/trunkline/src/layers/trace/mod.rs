@@ -6,11 +6,13 @@ mod layer;
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 
+use http::HeaderValue;
 use tower::Service;
 use tracing::Span;
 use tracing::field::Empty;
 
 use crate::call::Call;
+use crate::http::Headers;
 use crate::outcome::Outcome;
 
 pub use future::TraceFuture;
@@ -18,7 +20,7 @@ pub use layer::TraceLayer;
 
 /// Opens a span `call` at INFO with OpenTelemetry's names for RPC.
 ///
-/// `rpc.method` is a registered name or `unknown`. Params stand in an event at TRACE only.
+/// `rpc.method` is a registered name or `unknown`; an `X-Request-Id` header is recorded. Params stand in an event at TRACE only.
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     inner: S,
@@ -53,11 +55,17 @@ fn span(call: &Call) -> Span {
         rpc.system.name = "jsonrpc",
         rpc.method = call.operation().map_or("unknown", |operation| operation.name()),
         jsonrpc.request.id = Empty,
+        http.request.id = Empty,
         rpc.response.status_code = Empty,
     );
     if !span.is_disabled() {
         if let Some(id) = call.id() {
             span.record("jsonrpc.request.id", id.as_raw());
+        }
+        let request_id =
+            Headers::of(call.extensions()).and_then(|headers| headers.get("x-request-id"));
+        if let Some(Ok(request_id)) = request_id.map(HeaderValue::to_str) {
+            span.record("http.request.id", request_id);
         }
         let params = call.params().unwrap_or_default();
         tracing::trace!(parent: &span, params = %String::from_utf8_lossy(params), "params");

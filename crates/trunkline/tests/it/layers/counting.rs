@@ -54,7 +54,7 @@ fn calls_are_counted_by_what_came_of_them() {
         ("panics", [1, 0, 0, 1, 0, 0]),
         ("own", [1, 0, 1, 0, 0, 0]),
         ("internal", [1, 0, 0, 1, 0, 0]),
-        ("database", [1, 0, 0, 1, 0, 0]),
+        ("database", [1, 0, 1, 0, 0, 0]),
         ("busy", [1, 0, 0, 1, 0, 0]),
         ("forbidden", [1, 0, 1, 0, 0, 0]),
         ("layered", [1, 0, 1, 0, 0, 0]),
