@@ -56,7 +56,7 @@ pub(super) fn is_preflight(parts: &Parts) -> bool {
 /// Adds what a preflight wants to know.
 pub(super) fn grant(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, OPTIONS"));
-    let allowed = "content-type, authorization, x-request-id, traceparent";
+    let allowed = "content-type, authorization, x-request-id";
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
 }
