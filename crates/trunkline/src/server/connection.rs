@@ -26,9 +26,6 @@ use super::status::Phase;
 use super::stream::Stream;
 use super::watch::{Overdue, Watch};
 
-/// A head larger than this is 431; a target over 64 KiB is 414, which hyper knows by itself.
-pub(super) const MAX_HEAD: usize = 128 * 1024;
-
 /// How long a connection that has been told to end may take to do so.
 const FAREWELL: Duration = Duration::from_secs(2);
 

@@ -141,21 +141,18 @@ impl Server {
         service: impl FnOnce(SocketAddr) -> A,
     ) -> Result<ServerHandle, ServeError> {
         let Self { address, settings } = self;
-        if settings.connections == 0 {
-            let reason = "at least 1, or nobody would ever be served";
-            return Err(ServeError::Setting { setting: "connections", reason });
-        }
+        settings.check()?;
         let failed = |source| ServeError::Bind { address: address.clone(), source };
         let listener = TcpListener::bind(&address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let tasks = TaskTracker::new();
         let mut builder = Builder::new(Tracked(tasks.clone()));
         // The watch of each connection times heads; hyper's own timer would allocate for each.
-        builder.http1().max_buf_size(connection::MAX_HEAD);
+        builder.http1().max_buf_size(settings.head_bytes);
         builder
             .http2()
             .max_concurrent_streams(settings.streams)
-            .max_header_list_size(MAX_HEAD_HTTP2);
+            .max_header_list_size(u32::try_from(settings.head_bytes).unwrap_or(u32::MAX));
         let shared = Arc::new(Shared {
             settings,
             counts: Counts::new(),
@@ -170,8 +167,6 @@ impl Server {
         Ok(ServerHandle { address, shared, tasks })
     }
 }
-
-const MAX_HEAD_HTTP2: u32 = connection::MAX_HEAD as u32;
 
 /// A server in one call: a port and its handlers.
 #[derive(Debug, Default)]

@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use super::ServeError;
+
 /// Settings of a [`Server`](super::Server): its connections and its end.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// How many connections may be open. Default 10,000. More wait to be accepted.
     pub connections: usize,
+    /// How many bytes a request's head may have, 8 KiB at least. Default 128 KiB. More is 431. (Its
+    /// target may have 64 KiB; more is 414. HTTP/2 heads have the same bound.)
+    pub head_bytes: usize,
     /// How long a request's head may take from its first byte. Default 10 s. Then the connection
     /// is closed. A head whose first bytes came together with the request before it, or with a
     /// part of the HTTP/2 preface, has the idle timeout.
@@ -43,6 +48,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            head_bytes: 128 * 1024,
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
@@ -51,5 +57,18 @@ impl Default for Settings {
             streams: 128,
             health: None,
         }
+    }
+}
+
+impl Settings {
+    pub(super) fn check(&self) -> Result<(), ServeError> {
+        let fail = |setting, reason| Err(ServeError::Setting { setting, reason });
+        if self.connections == 0 {
+            return fail("connections", "at least 1, or nobody would ever be served");
+        }
+        if self.head_bytes < 8 * 1024 {
+            return fail("head_bytes", "at least 8 KiB");
+        }
+        Ok(())
     }
 }

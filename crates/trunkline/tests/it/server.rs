@@ -13,7 +13,7 @@ use trunkline::server::{Config, Health, Phase, ServeError, Server, Settings, cre
 use trunkline::{Router, ServerHandle, code};
 
 use crate::support::{
-    Client, DONE, Gate, WAIT, in_time, on_loopback, post, serve, serve_with, until,
+    Client, DONE, Gate, WAIT, in_time, on_loopback, post, post_with, serve, serve_with, until,
 };
 
 const PING: &str = r#"{"jsonrpc":"2.0","method":"ping","id":1}"#;
@@ -286,10 +286,27 @@ async fn a_port_and_handlers_make_a_server() {
 
 #[tokio::test]
 async fn settings_that_cannot_work_are_refused() {
-    let settings = Settings { connections: 0, ..Default::default() };
-    let rpc = Router::new().build().unwrap();
-    let error = Server::bind("127.0.0.1:0").settings(settings).serve(rpc).await.unwrap_err();
-    assert!(matches!(error, ServeError::Setting { setting: "connections", .. }), "{error}");
+    let rows = [
+        ("connections", Settings { connections: 0, ..Default::default() }),
+        ("head_bytes", Settings { head_bytes: 100, ..Default::default() }),
+    ];
+    for (name, settings) in rows {
+        let rpc = Router::new().build().unwrap();
+        let error = Server::bind("127.0.0.1:0").settings(settings).serve(rpc).await.unwrap_err();
+        assert!(matches!(error, ServeError::Setting { setting, .. } if setting == name), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_size_of_heads_is_a_setting() {
+    let settings = Settings { head_bytes: 8 * 1024, ..Default::default() };
+    let rpc = Router::new().method("ping", || "pong").build().unwrap();
+    let server = serve_with(rpc, settings).await;
+    for (length, status) in [(4 * 1024, 200), (16 * 1024, 431)] {
+        let mut client = Client::connect(server.local_addr()).await;
+        let head = format!("X-Long: {}\r\n", "x".repeat(length));
+        assert_eq!(client.ask(post_with(&head, PING)).await.status, status, "{length}");
+    }
 }
 
 /// A tower service that panics, at once or later.

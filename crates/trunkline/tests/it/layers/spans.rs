@@ -5,6 +5,9 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
 use tracing::field::{Field, Visit};
@@ -210,6 +213,25 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
     };
     let incidents: HashSet<_> = (0..50).map(incident).collect();
     assert_eq!(incidents.len(), 50, "each has its own");
+}
+
+#[test]
+fn the_request_id_of_http_is_recorded() {
+    let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
+    listen(Level::TRACE, body);
+    let recorder = Recorder { level: Level::INFO, spans: Arc::default(), events: Arc::default() };
+    let layers = Registry::default().with(recorder.clone());
+    let request = Request::post("/")
+        .header("host", "localhost")
+        .header("content-type", "application/json")
+        .header("x-request-id", "seven")
+        .body(Full::new(Bytes::from(body)))
+        .unwrap();
+    let reply =
+        subscriber::with_default(layers, || paused().block_on(service().http().handle(request)));
+    assert_eq!(reply.status(), 200);
+    let spans = recorder.spans.lock().unwrap();
+    assert_eq!(spans[0].get("http.request.id").map(String::as_str), Some("seven"));
 }
 
 #[test]
