@@ -84,7 +84,8 @@ impl Database {
     /// # Errors
     ///
     /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
-    /// [`Error::BadCursor`], and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
     pub async fn query_records(
         &self,
         request: QueryRecords,

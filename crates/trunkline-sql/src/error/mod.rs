@@ -87,7 +87,8 @@ pub enum Error {
         /// What is not allowed.
         reason: String,
     },
-    /// The statement, or a value in it, is larger than a limit of the server.
+    /// The statement, a value in it, or the first row of its result is larger than a limit of the
+    /// server.
     #[error("the query is over a limit: {message}")]
     OverLimit {
         /// Which limit.

@@ -88,7 +88,10 @@ pub(crate) fn query_records(
         collect(statement, bounds, started)
     })?;
 
-    // A page without rows would give the same cursor for ever.
+    if rowset.lacks_room_for_one() {
+        return Err(row_over_limit(offset, settings.max_bytes));
+    }
+    // If no row was wanted, the cursor would stay where it is for ever.
     if rowset.truncated && rowset.row_count > 0 {
         let position = offset.saturating_add(rowset.row_count).to_string();
         rowset.next_cursor = Some(cursor::encode(fingerprint, &position));
@@ -124,6 +127,17 @@ fn offset(request: &QueryRecords, fingerprint: Fingerprint) -> Result<u64, Error
             argument: "offset",
             reason: "a cursor already says where to go on; send one of the two".to_owned(),
         }),
+    }
+}
+
+/// An empty page would hide the row and all that come after it.
+fn row_over_limit(offset: u64, max_bytes: usize) -> Error {
+    Error::OverLimit {
+        message: format!(
+            "the row at offset {offset} alone has more than the {max_bytes} bytes of a result; \
+             choose fewer \"columns\", or go on with \"offset\": {} and no cursor",
+            offset.saturating_add(1)
+        ),
     }
 }
 

@@ -76,8 +76,18 @@ pub(crate) fn execute(session: &mut Session<'_>, request: &RawQuery) -> Result<R
             .map_or(settings.max_rows, |wanted| wanted.min(settings.max_rows)),
         max_bytes: settings.max_bytes,
     };
-    session.with_statement(&request.query, |statement| {
+    let rowset = session.with_statement(&request.query, |statement| {
         params::bind(statement, request.params.as_ref())?;
         collect(statement, bounds, started)
-    })
+    })?;
+    if rowset.lacks_room_for_one() {
+        return Err(Error::OverLimit {
+            message: format!(
+                "the first row alone has more than the {} bytes of a result; \
+                 select fewer columns, or parts of them",
+                bounds.max_bytes
+            ),
+        });
+    }
+    Ok(rowset)
 }

@@ -38,6 +38,13 @@ pub struct Rowset {
     pub elapsed_ms: f64,
 }
 
+impl Rowset {
+    /// Whether there was a row, and it alone was over the bound of bytes.
+    pub(crate) fn lacks_room_for_one(&self) -> bool {
+        self.row_count == 0 && self.truncated_by == Some(TruncatedBy::Bytes)
+    }
+}
+
 /// A column of a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ResultColumn {

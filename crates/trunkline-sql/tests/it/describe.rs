@@ -86,3 +86,15 @@ fn samples() {
     let too_many = run(&fixture, json!({"table_name": "emp", "sample_rows": 6}));
     assert_eq!(kind(&too_many), "bad_argument");
 }
+
+#[test]
+fn a_sample_ends_before_a_large_row() {
+    let fixture = Fixture::new();
+    crate::fixture::create(
+        &fixture.path,
+        "CREATE TABLE large (body BLOB); INSERT INTO large VALUES (zeroblob(1200000)), ('b')",
+    );
+    let table = run(&fixture, json!({"table_name": "large", "sample_rows": 2})).unwrap();
+    let sample = &table["sample"];
+    assert_eq!((&sample["rows"], &sample["truncated_by"]), (&json!([]), &json!("bytes")));
+}

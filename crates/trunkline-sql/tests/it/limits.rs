@@ -3,7 +3,7 @@
 use serde_json::json;
 use trunkline_sql::Settings;
 
-use crate::fixture::{Fixture, reply, request};
+use crate::fixture::{Fixture, create, never, reply, request};
 
 const MANY: &str =
     "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
@@ -24,24 +24,11 @@ fn rows_and_bytes() {
             json!([1, false, null]),
         ),
         (
-            "one byte over",
-            "SELECT 'aaaaaaaaaaaaaaaaaaaa'".to_owned(),
-            json!(null),
-            json!([0, true, "bytes"]),
-        ),
-        (
-            "escapes count",
-            "SELECT '\"\"\"\"\"\"\"\"\"\"\"\"'".to_owned(),
-            json!(null),
-            json!([0, true, "bytes"]),
-        ),
-        (
             "second row over",
             "VALUES ('aaaaaa'), ('bbbbbbbbbbb')".to_owned(),
             json!(null),
             json!([1, true, "bytes"]),
         ),
-        ("blob", "SELECT zeroblob(1000000)".to_owned(), json!(null), json!([0, true, "bytes"])),
     ];
     for (name, query, max_rows, expected) in rows {
         let query = request(json!({"query": query, "max_rows": max_rows}));
@@ -52,4 +39,53 @@ fn rows_and_bytes() {
         let end = json!([rowset["row_count"], rowset["truncated"], rowset["truncated_by"]]);
         assert_eq!(end, expected, "{name}");
     }
+}
+
+#[test]
+fn a_first_row_that_does_not_fit_is_an_error() {
+    let fixture = Fixture::with(Settings { max_bytes: 25, ..Settings::default() });
+    for (name, query) in [
+        ("one byte over", "SELECT 'aaaaaaaaaaaaaaaaaaaa'"),
+        ("escapes count", r#"SELECT '""""""""""""'"#),
+        ("blob", "SELECT zeroblob(1000000)"),
+        ("more behind it", "VALUES (zeroblob(1000000)), (1)"),
+    ] {
+        let error = fixture.sql(query).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the query is over a limit: the first row alone has more than the 25 bytes of a result; \
+             select fewer columns, or parts of them",
+            "{name}"
+        );
+        assert_eq!(error.details().kind, "over_limit", "{name}");
+    }
+}
+
+#[test]
+fn rows_behind_a_large_one_can_be_reached() {
+    let fixture = Fixture::new();
+    create(
+        &fixture.path,
+        "CREATE TABLE large (id INTEGER PRIMARY KEY, body BLOB); \
+         INSERT INTO large VALUES (1, 'a'), (2, zeroblob(1200000)), (3, 'c'), (4, 'd')",
+    );
+    let ask = |arguments| {
+        let never = never();
+        let call = fixture.database.query_records(request(arguments), &never);
+        fixture.runtime.block_on(call)
+    };
+    let first = reply(ask(json!({"table_name": "large"})).unwrap());
+    assert_eq!((&first["rows"], &first["truncated_by"]), (&json!([[1, "a"]]), &json!("bytes")));
+    let cursor = &first["next_cursor"];
+    let error = ask(json!({"table_name": "large", "cursor": cursor})).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the query is over a limit: the row at offset 1 alone has more than the 1048576 bytes of a \
+         result; choose fewer \"columns\", or go on with \"offset\": 2 and no cursor"
+    );
+    assert_eq!(error.details().kind, "over_limit");
+    let past = reply(ask(json!({"table_name": "large", "offset": 2})).unwrap());
+    assert_eq!(past["rows"], json!([[3, "c"], [4, "d"]]));
+    let narrow = reply(ask(json!({"table_name": "large", "columns": ["id"]})).unwrap());
+    assert_eq!(narrow["rows"], json!([[1], [2], [3], [4]]));
 }
