@@ -3,9 +3,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::cursor::{self, Fingerprint};
-use crate::error::Error;
+use crate::error::{Error, ErrorClass};
 use crate::identifier::quote;
-use crate::schema::TableKind;
+use crate::schema::{Table, TableKind};
 use crate::session::Session;
 
 /// Asks for the tables and views, in the order of their names.
@@ -39,10 +39,11 @@ pub struct TableSummary {
     pub name: String,
     /// What it is.
     pub kind: TableKind,
-    /// How many columns it has.
-    pub columns: u32,
+    /// How many columns it has. None if SQLite cannot open it: a virtual table whose module is not
+    /// compiled in, a view of a table that is gone.
+    pub columns: Option<usize>,
     /// About how many rows it has: from the last `ANALYZE`, or from the span of its row numbers. None if
-    /// only counting them would tell.
+    /// only counting them would tell, or if columns take all names of the row number.
     pub row_estimate: Option<u64>,
 }
 
@@ -66,37 +67,46 @@ pub(crate) fn list_tables(
     };
 
     let found = session.rows(
-        "SELECT list.name, list.type, \
-         CASE list.type WHEN 'virtual' THEN (SELECT count(*) FROM pragma_table_info(list.name)) \
-         ELSE list.ncol END, list.wr FROM pragma_table_list AS list \
+        "SELECT list.name, list.type, list.wr FROM pragma_table_list AS list \
          WHERE schema = 'main' AND list.type <> 'shadow' AND list.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
          AND list.name > ?1 AND list.name LIKE ?2 AND list.type LIKE ?3 ORDER BY list.name",
         &[&after, pattern, kind],
         |row| {
-            let kind = TableKind::from_sqlite(&row.get::<_, String>(1)?);
-            let without_rowid: bool = row.get(3)?;
-            let summary =
-                TableSummary { name: row.get(0)?, kind, columns: row.get(2)?, row_estimate: None };
-            Ok((summary, kind == TableKind::Table && !without_rowid))
+            let found: (String, String, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(found)
         },
     )?;
 
     let is_last_page = found.len() <= TABLES_PER_PAGE;
     let analyzed = analyzed_rows(session)?;
     let mut tables = Vec::with_capacity(found.len().min(TABLES_PER_PAGE));
-    for (mut table, has_rowid) in found.into_iter().take(TABLES_PER_PAGE) {
-        table.row_estimate = match analyzed.get(&table.name) {
-            Some(rows) => Some(*rows),
-            None if has_rowid => rowid_span(session, &table.name)?,
-            None => None,
+    for (name, kind, without_rowid) in found.into_iter().take(TABLES_PER_PAGE) {
+        let kind = TableKind::from_sqlite(&kind);
+        let table = openable(Table::load(session, name.clone(), kind, without_rowid))?;
+        let row_estimate = match (analyzed.get(&name), &table) {
+            (Some(rows), _) => Some(*rows),
+            (None, Some(table)) => row_number_span(session, table)?,
+            (None, None) => None,
         };
-        tables.push(table);
+        let columns = table.map(|table| table.visible_columns().count());
+        tables.push(TableSummary { name, kind, columns, row_estimate });
     }
     let next_cursor = match tables.last() {
         Some(last) if !is_last_page => Some(cursor::encode(fingerprint, &last.name)),
         _ => None,
     };
     Ok(TableList { tables, next_cursor })
+}
+
+/// None for a table that SQLite refuses to open. One such table must not hide the others.
+fn openable(loaded: Result<Table, Error>) -> Result<Option<Table>, Error> {
+    match loaded {
+        Ok(table) => Ok(Some(table)),
+        Err(error) => match error.class() {
+            ErrorClass::Request | ErrorClass::Forbidden => Ok(None),
+            _ => Err(error),
+        },
+    }
 }
 
 /// The counts that `ANALYZE` left, by table. The first word of `stat` is the count.
@@ -117,17 +127,20 @@ fn analyzed_rows(session: &mut Session<'_>) -> Result<HashMap<String, u64>, Erro
     Ok(counts.into_iter().collect())
 }
 
-fn rowid_span(session: &mut Session<'_>, table: &str) -> Result<Option<u64>, Error> {
+fn row_number_span(session: &mut Session<'_>, table: &Table) -> Result<Option<u64>, Error> {
+    let Some(number) = table.row_number() else {
+        return Ok(None);
+    };
     // Two subqueries, since SQLite answers each from one end of the table, and both in one from a scan.
-    let name = quote(table);
-    let sql = format!("SELECT (SELECT max(rowid) FROM {name}), (SELECT min(rowid) FROM {name})");
+    let (table, number) = (quote(&table.name), quote(number));
+    let sql =
+        format!("SELECT (SELECT max({number}) FROM {table}), (SELECT min({number}) FROM {table})");
     let spans = session.rows(&sql, &[], |row| {
-        // A column named rowid may hold anything.
-        let ends = (row.get::<_, i64>(0), row.get::<_, i64>(1));
+        let ends: (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
         Ok(match ends {
-            (Ok(last), Ok(first)) => Some(last.abs_diff(first).saturating_add(1)),
-            _ => Some(0),
+            (Some(last), Some(first)) => last.abs_diff(first).saturating_add(1),
+            _ => 0,
         })
     })?;
-    Ok(spans.into_iter().next().flatten())
+    Ok(spans.into_iter().next())
 }

@@ -75,12 +75,18 @@ impl Table {
         let Some((name, kind, without_rowid)) = found.into_iter().next() else {
             return Err(unknown_table(session, name)?);
         };
-        Ok(Self {
-            columns: columns(session, &name)?,
-            kind: TableKind::from_sqlite(&kind),
-            without_rowid,
-            name,
-        })
+        Self::load(session, name, TableKind::from_sqlite(&kind), without_rowid)
+    }
+
+    /// Reads the columns of a table whose other facts are known.
+    pub(crate) fn load(
+        session: &mut Session<'_>,
+        name: String,
+        kind: TableKind,
+        without_rowid: bool,
+    ) -> Result<Self, Error> {
+        let columns = columns(session, &name)?;
+        Ok(Self { name, kind, without_rowid, columns })
     }
 
     /// The column of this name, in either case.
@@ -109,17 +115,21 @@ impl Table {
 
     /// Names by which each row of the table can be told from the others, if it has such names.
     pub(crate) fn row_identity(&self) -> Vec<&str> {
-        if self.kind != TableKind::Table {
-            return Vec::new();
-        }
-        if self.without_rowid {
+        if self.kind == TableKind::Table && self.without_rowid {
             let key = self.primary_key();
             return key.into_iter().map(|column| column.name.as_str()).collect();
         }
+        self.row_number().into_iter().collect()
+    }
+
+    /// A name by which the row number can be read, if it has one and columns take not all its names.
+    pub(crate) fn row_number(&self) -> Option<&'static str> {
+        if self.kind != TableKind::Table || self.without_rowid {
+            return None;
+        }
         // A column of this name hides the row number.
         let is_free = |name: &&str| self.column(name).is_err();
-        let rowid = ["rowid", "_rowid_", "oid"].into_iter().find(is_free);
-        rowid.into_iter().collect()
+        ["rowid", "_rowid_", "oid"].into_iter().find(is_free)
     }
 }
 

@@ -99,3 +99,45 @@ fn pages() {
     assert_eq!(kind(&run(&fixture, arguments)), "bad_cursor");
     assert_eq!(kind(&run(&fixture, json!({"cursor": "nonsense"}))), "bad_cursor");
 }
+
+#[test]
+fn a_table_that_cannot_be_opened_is_listed() {
+    let fixture = Fixture::new();
+    create(
+        &fixture.path,
+        "PRAGMA writable_schema = ON; \
+         INSERT INTO sqlite_schema VALUES \
+         ('table', 'alien', 'alien', 0, 'CREATE VIRTUAL TABLE alien USING not_compiled_in(a)'); \
+         INSERT INTO sqlite_schema VALUES \
+         ('view', 'blind', 'blind', 0, 'CREATE VIEW blind AS SELECT * FROM missing')",
+    );
+    for (name, kind) in [("alien", "virtual"), ("blind", "view")] {
+        let list = run(&fixture, json!({"pattern": name})).unwrap();
+        let expected = json!([{"name": name, "kind": kind, "columns": null, "row_estimate": null}]);
+        assert_eq!(list["tables"], expected);
+    }
+    let list = run(&fixture, json!({"kind": "virtual"})).unwrap();
+    assert_eq!(list["tables"].as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn a_column_named_rowid_is_no_row_number() {
+    let fixture = Fixture::new();
+    for (definition, expected) in [
+        ("(rowid TEXT)", json!(3)),
+        ("(\"ROWID\", v AS (rowid))", json!(3)),
+        ("(rowid, _rowid_)", json!(3)),
+        ("(rowid, _rowid_, oid)", json!(null)),
+        ("(rowid PRIMARY KEY) WITHOUT ROWID", json!(null)),
+    ] {
+        create(
+            &fixture.path,
+            &format!(
+                "DROP TABLE IF EXISTS hidden; CREATE TABLE hidden {definition}; \
+                 INSERT INTO hidden (rowid) VALUES ('x'), ('y'), ('z')"
+            ),
+        );
+        let list = run(&fixture, json!({"pattern": "hidden"})).unwrap();
+        assert_eq!(list["tables"][0]["row_estimate"], expected, "{definition}");
+    }
+}
