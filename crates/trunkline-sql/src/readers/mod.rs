@@ -81,7 +81,7 @@ impl Readers {
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
         let started = Instant::now();
-        let patience = started + timeout.min(self.settings.queue_wait);
+        let patience = stop::moment(started, timeout.min(self.settings.queue_wait));
         let seat = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Error::Cancelled),

@@ -20,11 +20,19 @@ pub(super) struct Stop {
 /// Operations of SQLite's virtual machine between two looks at the clock.
 const OPERATIONS_PER_CHECK: i32 = 1_000;
 
+/// Longer than any process runs, and within the range of every clock.
+const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+
+/// The moment that comes `wait` after `start`, however long that is.
+pub(super) fn moment(start: Instant, wait: Duration) -> Instant {
+    start + wait.min(FAR)
+}
+
 impl Stop {
     pub(super) fn new(started: Instant, limit: Duration) -> Self {
         Self {
             limit,
-            deadline: started + limit,
+            deadline: moment(started, limit),
             abandoned: CancellationToken::new(),
             running: Mutex::new(None),
         }

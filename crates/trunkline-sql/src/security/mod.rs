@@ -19,6 +19,8 @@ mod limits;
 mod memory;
 mod statement;
 
+use std::time::Duration;
+
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
@@ -26,9 +28,12 @@ use crate::settings::Settings;
 
 pub(crate) use statement::prepare_single;
 
+/// SQLite counts the milliseconds in 32 bits.
+const LONGEST_LOCK_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
+
 /// Brings a fresh connection to the state in which callers' SQL may run on it.
 pub(crate) fn harden(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
-    connection.busy_timeout(settings.lock_wait)?;
+    connection.busy_timeout(settings.lock_wait.min(LONGEST_LOCK_WAIT))?;
     connection.load_extension_disable()?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;

@@ -146,3 +146,18 @@ fn another_process_with_a_lock() {
     writer.execute_batch("ROLLBACK").unwrap();
     assert_eq!(kind(&fixture.sql("SELECT * FROM emp")), "ok");
 }
+
+#[test]
+fn the_longest_times() {
+    let longest = Settings {
+        queue_wait: Duration::MAX,
+        timeout: Duration::MAX,
+        lock_wait: Duration::MAX,
+        ..Settings::default()
+    };
+    let fixture = Fixture::with(longest);
+    assert_eq!(kind(&fixture.sql("SELECT 1")), "ok");
+    let mut query = RawQuery::new("SELECT 1");
+    query.timeout_ms = Some(u64::MAX);
+    assert_eq!(kind(&fixture.raw(query)), "ok");
+}
