@@ -6,6 +6,11 @@ use std::time::Duration;
 pub struct Settings {
     /// Threads, and with them connections, that read at the same time. At least 1. Default 4.
     pub readers: usize,
+    /// Readers started beyond `readers`, each in place of one that is stuck: its caller had the answer a
+    /// second ago, and SQLite has not let go, since nothing can interrupt one step of its machine. A
+    /// stuck reader keeps its thread, its memory and a processor until the step ends. While so many are
+    /// stuck, no more are replaced. Default 16.
+    pub stuck_readers: usize,
     /// Calls that may wait for a reader; the next one is answered `Busy` at once. Default 64.
     pub queue: usize,
     /// How long a call waits for a reader before it is answered `Busy`. Default 2 s.
@@ -32,6 +37,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             readers: 4,
+            stuck_readers: 16,
             queue: 64,
             queue_wait: Duration::from_secs(2),
             max_rows: 1_000,

@@ -1,20 +1,21 @@
 //! The threads that read, and how a future gets one.
 //!
 //! SQLite blocks, so each connection lives on a thread of its own and never meets the async runtime. A
-//! semaphore counts the free readers; whoever holds a permit finds one in the idle stack. The reader gives
-//! the permit back when SQLite has truly let go, which may be later than the caller's answer: one long
-//! opcode cannot be interrupted. So stuck readers are bounded by their number, and the calls that find
-//! none are answered `Busy`.
+//! semaphore counts the free readers; whoever holds a permit finds one in the idle stack. The reader is
+//! free again when SQLite has truly let go, which may be later than the caller's answer: one long opcode
+//! cannot be interrupted, nor can its thread be ended. A reader that is stuck in one is replaced, as soon
+//! as a call finds no free one, up to a bound; beyond it, calls that find none are answered `Busy`.
 
 mod reader;
+mod seats;
 mod stop;
 mod task;
 
-use std::sync::mpsc::Sender;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, oneshot};
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
@@ -23,26 +24,16 @@ use crate::file::DatabaseFile;
 use crate::session::Session;
 use crate::settings::Settings;
 use reader::Job;
+use seats::{Seat, Seats};
 use stop::Stop;
 use task::Work;
 
 pub(crate) struct Readers {
+    file: Arc<DatabaseFile>,
     settings: Arc<Settings>,
-    idle: Arc<IdleStack>,
-    free: Arc<Semaphore>,
+    seats: Arc<Seats>,
     /// One permit for each call that may wait.
     queue: Semaphore,
-}
-
-/// The inboxes of the readers that have no job. The last one in is the first one out: its page cache and
-/// statements are the warmest.
-type IdleStack = Mutex<Vec<Sender<Job>>>;
-
-/// A reader taken out of the idle stack. Dropped, it goes back.
-pub(super) struct Seat {
-    inbox: Sender<Job>,
-    idle: Arc<IdleStack>,
-    _permit: OwnedSemaphorePermit,
 }
 
 impl Readers {
@@ -50,13 +41,13 @@ impl Readers {
         let file = Arc::new(file);
         let settings = Arc::new(settings);
         let mut idle = Vec::with_capacity(settings.readers);
-        for number in 0..settings.readers {
-            idle.push(reader::start(number, Arc::clone(&file), Arc::clone(&settings))?);
+        for _ in 0..settings.readers {
+            idle.push(reader::start(Arc::clone(&file), Arc::clone(&settings))?);
         }
         Ok(Self {
-            free: Arc::new(Semaphore::new(settings.readers)),
+            seats: Arc::new(Seats::new(idle)),
             queue: Semaphore::new(settings.queue),
-            idle: Arc::new(Mutex::new(idle)),
+            file,
             settings,
         })
     }
@@ -82,15 +73,15 @@ impl Readers {
     {
         let started = Instant::now();
         let patience = stop::moment(started, timeout.min(self.settings.queue_wait));
+        let stop = Arc::new(Stop::new(started, timeout));
         let seat = tokio::select! {
             biased;
             () = cancel.cancelled() => return Err(Error::Cancelled),
-            seat = self.seat(patience) => seat?,
+            seat = self.seat(&stop, patience) => seat?,
         };
 
-        let stop = Arc::new(Stop::new(started, timeout));
         let (reply, answer) = oneshot::channel();
-        let inbox = seat.inbox.clone();
+        let inbox = seat.inbox();
         let job = Job::new(Box::new(Work::new(work, reply)), Arc::clone(&stop), seat);
         // Dropping this future, or leaving it early, stops the work.
         let _stop_when_dropped = stop::Guard::new(&stop);
@@ -104,28 +95,36 @@ impl Readers {
         }
     }
 
-    async fn seat(&self, patience: Instant) -> Result<Seat, Error> {
-        let permit = match Arc::clone(&self.free).try_acquire_owned() {
+    async fn seat(&self, stop: &Arc<Stop>, patience: Instant) -> Result<Seat, Error> {
+        let permit = match self.seats.free().try_acquire() {
             Ok(permit) => permit,
             Err(_) => self.wait_for_reader(patience).await?,
         };
-        let inbox = lock(&self.idle).pop().ok_or(Error::ReaderLost)?;
-        Ok(Seat { inbox, idle: Arc::clone(&self.idle), _permit: permit })
+        self.seats.take(permit, stop).ok_or(Error::ReaderLost)
     }
 
-    async fn wait_for_reader(&self, patience: Instant) -> Result<OwnedSemaphorePermit, Error> {
-        let _place: SemaphorePermit<'_> = self.queue.try_acquire().map_err(|_| Error::Busy)?;
-        let free = Arc::clone(&self.free).acquire_owned();
-        match timeout_at(patience.into(), free).await {
-            Ok(permit) => permit.map_err(|_| Error::ReaderLost),
-            Err(_) => Err(Error::Busy),
+    async fn wait_for_reader(&self, patience: Instant) -> Result<SemaphorePermit<'_>, Error> {
+        let mut next_look = self.replace_stuck();
+        if let Ok(permit) = self.seats.free().try_acquire() {
+            return Ok(permit);
+        }
+        let _place = self.queue.try_acquire().map_err(|_| Error::Busy)?;
+        let mut free = pin!(self.seats.free().acquire());
+        loop {
+            let until = next_look.map_or(patience, |look| look.min(patience));
+            match timeout_at(until.into(), &mut free).await {
+                Ok(permit) => return permit.map_err(|_| Error::ReaderLost),
+                Err(_) if until == patience => return Err(Error::Busy),
+                Err(_) => next_look = self.replace_stuck(),
+            }
         }
     }
-}
 
-impl Drop for Seat {
-    fn drop(&mut self) {
-        lock(&self.idle).push(self.inbox.clone());
+    fn replace_stuck(&self) -> Option<Instant> {
+        self.seats.replace_stuck(self.settings.stuck_readers, || {
+            let started = reader::start(Arc::clone(&self.file), Arc::clone(&self.settings));
+            started.inspect_err(|error| tracing::error!(%error, "no reader for a stuck one")).ok()
+        })
     }
 }
 

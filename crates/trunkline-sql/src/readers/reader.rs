@@ -5,7 +5,7 @@ use std::thread;
 
 use rusqlite::ErrorCode;
 
-use super::Seat;
+use super::seats::Seat;
 use super::stop::Stop;
 use super::task::Task;
 use crate::error::{Error, OpenError};
@@ -22,13 +22,12 @@ const MAX_RUNS: u32 = 4;
 /// Starts a reader and returns its inbox. It ends when the last sender of the inbox is dropped. It opens
 /// its connection with its first job.
 pub(super) fn start(
-    number: usize,
     file: Arc<DatabaseFile>,
     settings: Arc<Settings>,
 ) -> Result<Sender<Job>, OpenError> {
     let (inbox, jobs) = channel();
     thread::Builder::new()
-        .name(format!("sql-reader-{number}"))
+        .name("sql-reader".to_owned())
         .stack_size(STACK_BYTES)
         .spawn(move || {
             // rusqlite asserts in a few places that SQLite never ran out of memory. The unwinding drops

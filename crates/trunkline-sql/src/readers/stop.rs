@@ -1,17 +1,16 @@
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
-
-use rusqlite::{Connection, InterruptHandle};
-use tokio_util::sync::CancellationToken;
 
 use super::lock;
 use crate::error::Error;
+use rusqlite::{Connection, InterruptHandle};
 
 /// What ends one job early, shared by its caller and its reader.
 pub(super) struct Stop {
     limit: Duration,
     deadline: Instant,
-    abandoned: CancellationToken,
+    /// When the caller went, answered or not.
+    abandoned: OnceLock<Instant>,
     /// The handle of the connection that the job runs on. It is taken away under this lock when the job
     /// ends, so a late interrupt cannot hit the next job of the connection.
     running: Mutex<Option<InterruptHandle>>,
@@ -19,6 +18,9 @@ pub(super) struct Stop {
 
 /// Operations of SQLite's virtual machine between two looks at the clock.
 const OPERATIONS_PER_CHECK: i32 = 1_000;
+
+/// How long SQLite may take to let go of a job that is over.
+pub(super) const GRACE: Duration = Duration::from_secs(1);
 
 /// Longer than any process runs, and within the range of every clock.
 const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
@@ -33,7 +35,7 @@ impl Stop {
         Self {
             limit,
             deadline: moment(started, limit),
-            abandoned: CancellationToken::new(),
+            abandoned: OnceLock::new(),
             running: Mutex::new(None),
         }
     }
@@ -59,16 +61,21 @@ impl Stop {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.abandoned.is_cancelled() || Instant::now() >= self.deadline
+        self.abandoned.get().is_some() || Instant::now() >= self.deadline
+    }
+
+    /// From when on a job that has not ended is stuck in one step of SQLite.
+    pub(super) fn stuck_from(&self) -> Instant {
+        self.abandoned.get().copied().unwrap_or(self.deadline) + GRACE
     }
 
     /// Why the job was interrupted.
     pub(super) fn reason(&self) -> Error {
-        if self.abandoned.is_cancelled() { Error::Cancelled } else { self.timeout_error() }
+        if self.abandoned.get().is_some() { Error::Cancelled } else { self.timeout_error() }
     }
 
     fn abandon(&self) {
-        self.abandoned.cancel();
+        self.abandoned.get_or_init(Instant::now);
         if let Some(handle) = lock(&self.running).as_ref() {
             handle.interrupt();
         }
