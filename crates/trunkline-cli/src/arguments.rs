@@ -33,20 +33,17 @@ pub(crate) struct Serve {
     /// The address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
     pub(crate) listen: String,
-    /// A token that requests must carry as `Authorization: Bearer TOKEN`. Repeats. Prefer the
-    /// environment: other users of the machine can read command lines.
-    #[arg(
-        long,
-        value_name = "TOKEN",
-        env = "TRUNKLINE_BEARER",
-        hide_env_values = true,
-        value_delimiter = ','
-    )]
+    /// A token that requests must carry as `Authorization: Bearer TOKEN`. Repeats; the variable
+    /// holds one token. Prefer it: other users of the machine can read command lines.
+    // Never a list: half of a token that has the separator in it would open the door.
+    #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_BEARER", hide_env_values = true)]
     pub(crate) bearer: Vec<String>,
-    /// A name that clients may call this server, besides localhost and its address. Repeats.
+    /// A name that clients may call this server, besides localhost and its address; without a
+    /// port. Repeats, or several with commas between them.
     #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
-    /// An origin whose web pages may call and read the replies. Repeats.
+    /// An origin whose web pages may call and read the replies, like https://app.example.com; `*`
+    /// is any. Repeats, or several with commas between them.
     #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
 }

@@ -64,19 +64,20 @@ fn tokens() {
     const HOST: [&str; 4] = ["--db", "tpch.db", "--listen", "0.0.0.0:0"];
     const ENVIRONMENT: &[(&str, &str)] = &[("TRUNKLINE_BEARER", "one,two")];
     let (folder, _) = tpch();
-    // Which of no token, `one`, `two` and `three` are let in.
-    let rows: [(&str, Settings<'_>, [u16; 4]); 4] = [
-        ("a flag", (&["--bearer", "one"], &[]), [401, 200, 401, 401]),
-        ("two flags", (&["--bearer", "one", "--bearer", "two"], &[]), [401, 200, 200, 401]),
-        ("the environment", (&[], ENVIRONMENT), [401, 200, 200, 401]),
-        ("the flag wins", (&["--bearer", "three"], ENVIRONMENT), [401, 401, 401, 200]),
+    // Which of no token, `one`, `two`, `three` and `one,two` are let in.
+    let rows: [(&str, Settings<'_>, [u16; 5]); 5] = [
+        ("a flag", (&["--bearer", "one"], &[]), [401, 200, 401, 401, 401]),
+        ("two flags", (&["--bearer", "one", "--bearer", "two"], &[]), [401, 200, 200, 401, 401]),
+        ("a flag with a comma", (&["--bearer", "one,two"], &[]), [401, 401, 401, 401, 200]),
+        ("the environment", (&[], ENVIRONMENT), [401, 401, 401, 401, 200]),
+        ("the flag wins", (&["--bearer", "three"], ENVIRONMENT), [401, 401, 401, 200, 401]),
     ];
     for (name, (arguments, environment), expected) in rows {
         let arguments = [&HOST[..], arguments].concat();
         let mut server = server(folder.path(), (&arguments, environment));
         assert!(server.banner().contains("-H 'Authorization: Bearer TOKEN'"), "{name}");
         server.address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
-        let headers = ["X-None: 0", "one", "two", "three"].map(|token| match token {
+        let headers = ["X-None: 0", "one", "two", "three", "one,two"].map(|token| match token {
             "X-None: 0" => token.to_owned(),
             token => format!("Authorization: Bearer {token}"),
         });

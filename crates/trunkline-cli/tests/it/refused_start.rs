@@ -117,7 +117,6 @@ fn tokens_that_no_request_can_carry() {
         for (name, token) in [
             ("empty", ""),
             ("blank", " "),
-            ("one of two is empty", "s3cret,"),
             ("a blank inside", "s3cret s3cret"),
             ("a line end", "s3cret\n"),
             ("a letter outside of ASCII", "s3cret-ä"),
@@ -128,6 +127,8 @@ fn tokens_that_no_request_can_carry() {
             check(&Case { environment: &environment, ..case });
             let arguments = [&listen[..], &["--bearer", token]].concat();
             check(&Case { arguments: &arguments, ..case });
+            let arguments = [&arguments[..], &["--bearer", "s3cret"]].concat();
+            check(&Case { name: "one of two", arguments: &arguments, ..case });
         }
     }
 }
