@@ -13,10 +13,10 @@ const JSON_TYPES: [&str; 3] =
 /// The type is required, and exact: a browser sends other types to other sites without asking
 /// them first. `Accept` is not looked at: there is one answer.
 pub(super) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
-    if let Some(expectation) = headers.get(EXPECT)
-        && !expectation.as_bytes().eq_ignore_ascii_case(b"100-continue")
-    {
-        return Err(Refusal::Expectation);
+    for expectation in headers.get_all(EXPECT) {
+        if !expectation.as_bytes().eq_ignore_ascii_case(b"100-continue") {
+            return Err(Refusal::Expectation);
+        }
     }
     for coding in headers.get_all(CONTENT_ENCODING) {
         if !coding.as_bytes().eq_ignore_ascii_case(b"identity") {

@@ -400,7 +400,13 @@ async fn codings_and_expectations() {
         let expected = refused(415).with("accept-encoding", "identity");
         check(&server, coding, coded(coding), expected).await;
     }
-    for (expectation, expected) in [("200-ok", refused(417)), ("100-continue, x", refused(417))] {
+    for (expectation, expected) in [
+        ("200-ok", refused(417)),
+        ("100-continue, x", refused(417)),
+        ("100-continue\r\nExpect: x", refused(417)),
+        ("x\r\nExpect: 100-continue", refused(417)),
+        ("", refused(417)),
+    ] {
         let request = post_with(&format!("Expect: {expectation}\r\n"), CALL);
         check(&server, expectation, request, expected).await;
     }
