@@ -7,9 +7,13 @@ use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Version};
 
+use super::host::{is_port, split_port};
 use super::refusal::Refusal;
 
-/// The names under which a server answers.
+/// The names under which a server answers. Their case does not matter.
+///
+/// A text that is no host, like `example.com:8080`, matches no request; parse a
+/// [`Host`](super::Host) to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hosts {
     /// Any name. For servers that a proxy in front of them guards.
@@ -98,8 +102,8 @@ pub(super) fn check(parts: &Parts, hosts: &Hosts) -> Result<(), Refusal> {
 }
 
 fn without_port(text: &str) -> &str {
-    match text.rsplit_once(':') {
-        Some((host, port)) if port.parse::<u16>().is_ok() => host,
+    match split_port(text) {
+        (host, Some(port)) if is_port(port) => host,
         _ => text,
     }
 }
@@ -113,6 +117,12 @@ fn allowed(authority: &Authority, hosts: &Hosts) -> Result<(), Refusal> {
     // RFC 9110, section 4.2.4: what looks like a host here may be meant to deceive.
     if authority.as_str().contains('@') {
         return Err(Refusal::Malformed("a user stands before the host"));
+    }
+    // The port may be empty (RFC 3986, section 3.2.3).
+    if let (_, Some(port)) = split_port(authority.as_str())
+        && !(port.is_empty() || is_port(port))
+    {
+        return Err(Refusal::Malformed("the port of the host is not a number up to 65535"));
     }
     if hosts.allows(authority.host()) {
         return Ok(());

@@ -22,6 +22,7 @@
 mod authority;
 mod bearer;
 mod body;
+mod host;
 mod negotiate;
 mod origin;
 mod refusal;
@@ -51,6 +52,8 @@ use crate::rpc::{Reply, Rpc};
 
 pub use authority::Hosts;
 pub use bearer::Tokens;
+pub use host::{Host, HostError};
+pub use origin::{Origin, OriginError};
 pub use request::{Headers, Peer};
 pub use settings::Settings;
 pub use status::StatusPolicy;

@@ -1,5 +1,8 @@
 //! Which web pages may call (RFC 6454), and which may read the replies (CORS).
 
+use std::fmt;
+use std::str::FromStr;
+
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, VARY,
@@ -7,8 +10,113 @@ use http::header::{
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
 
+use super::host::{Host, HostError, is_port, split_port};
 use super::refusal::Refusal;
 use super::settings::Settings;
+
+/// An origin that may be listed in [`Settings`]: a scheme, a host, and a port if it is not the
+/// scheme's own, in lower case as browsers send it; or `*`, which is any.
+///
+/// ```
+/// use trunkline::http::{Origin, Settings};
+///
+/// let mut settings = Settings::default();
+/// settings.cors_origins.push("https://App.example.com".parse::<Origin>()?.into());
+/// let error = "https://app.example.com/".parse::<Origin>().unwrap_err();
+/// let remedy = "an origin ends after the host and the port: write https://app.example.com";
+/// assert_eq!(error.to_string(), remedy);
+/// # Ok::<(), trunkline::http::OriginError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin(String);
+
+/// Why a text is no origin that a browser would send.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OriginError {
+    /// There is no text.
+    #[error("the origin is empty")]
+    Empty,
+    /// `null`, which browsers send for pages that are to be trusted least.
+    #[error("null is sent for the sandboxed pages of every site: it can not be listed")]
+    Null,
+    /// There is no scheme.
+    #[error("an origin begins with a scheme: write https://{0}")]
+    NoScheme(String),
+    /// The host is not one.
+    #[error("what follows the scheme is not a host")]
+    Host(#[from] HostError),
+    /// The port is not a number from 0 to 65535, or is written with zeros before it.
+    #[error("the port is not a number up to 65535")]
+    Port,
+    /// A port that browsers leave out.
+    #[error("browsers leave out the port that is the scheme's own: write {0}")]
+    DefaultPort(Origin),
+    /// A path, be it only a slash, a query or a fragment.
+    #[error("an origin ends after the host and the port: write {0}")]
+    Path(Origin),
+}
+
+impl FromStr for Origin {
+    type Err = OriginError;
+
+    fn from_str(text: &str) -> Result<Self, OriginError> {
+        match text {
+            "" => return Err(OriginError::Empty),
+            "*" => return Ok(Self(text.to_owned())),
+            "null" => return Err(OriginError::Null),
+            _ => {}
+        }
+        let no_scheme = || OriginError::NoScheme(text.trim_start_matches('/').to_owned());
+        let (scheme, rest) = text.split_once("://").ok_or_else(no_scheme)?;
+        if !is_scheme(scheme) {
+            return Err(no_scheme());
+        }
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let origin = Self::of(&scheme.to_ascii_lowercase(), &rest[..end])?;
+        if end < rest.len() { Err(OriginError::Path(origin)) } else { Ok(origin) }
+    }
+}
+
+impl Origin {
+    fn of(scheme: &str, authority: &str) -> Result<Self, OriginError> {
+        if let Ok(address) = authority.parse() {
+            return Err(HostError::Brackets(address).into());
+        }
+        let (host, port) = split_port(authority);
+        let host: Host = host.parse()?;
+        let Some(port) = port else {
+            return Ok(Self(format!("{scheme}://{host}")));
+        };
+        if !is_port(port) || (port.starts_with('0') && port != "0") {
+            return Err(OriginError::Port);
+        }
+        match (scheme, port) {
+            ("http", "80") | ("https", "443") => {
+                Err(OriginError::DefaultPort(Self(format!("{scheme}://{host}"))))
+            }
+            _ => Ok(Self(format!("{scheme}://{host}:{port}"))),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<Origin> for String {
+    fn from(origin: Origin) -> Self {
+        origin.0
+    }
+}
+
+/// RFC 3986, section 3.1.
+fn is_scheme(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
+    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_part)
+}
 
 /// Passes requests without an Origin, those from this server's own pages, and those listed.
 pub(super) fn check(parts: &Parts, settings: &Settings) -> Result<(), Refusal> {
@@ -39,7 +147,8 @@ pub(super) fn shared_with(headers: &HeaderMap, settings: &Settings) -> Option<He
 
 /// Whether a list names an origin. An empty one, should it be listed by mistake, is nobody's.
 fn lists(list: &[String], origin: &HeaderValue) -> bool {
-    !origin.is_empty() && list.iter().any(|listed| listed == "*" || origin == listed.as_str())
+    let is_named = |listed: &String| origin.as_bytes().eq_ignore_ascii_case(listed.as_bytes());
+    !origin.is_empty() && list.iter().any(|listed| listed == "*" || is_named(listed))
 }
 
 /// Adds what lets the browser show a reply to its page.

@@ -24,6 +24,7 @@ pub struct Settings {
     pub hosts: Hosts,
     /// The origins of web pages, as `https://name:port`, that may call besides those of this
     /// server itself; `*` is any. Default: none. Others are 403; requests without an Origin pass.
+    /// Parse an [`Origin`](super::Origin) to be told of an entry that no browser would send.
     pub allow_origins: Vec<String>,
     /// Origins that may call and read the replies (CORS); `*` is any. Default: none.
     pub cors_origins: Vec<String>,

@@ -1,11 +1,13 @@
 //! What the HTTP door lets in, and how it refuses the rest.
 
+use std::error::Error;
+use std::str::FromStr;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
-use trunkline::http::{Hosts, Settings, StatusPolicy};
+use trunkline::http::{Host, Hosts, Origin, Settings, StatusPolicy};
 use trunkline::server::{self, ServerHandle};
 use trunkline::{Limits, code};
 
@@ -156,7 +158,17 @@ fn chunks() -> String {
 #[tokio::test]
 async fn hosts() {
     let server = serve(on_loopback()).await;
-    for host in ["localhost", "localhost:8080", "LocalHost", "127.0.0.1:1", "[::1]", "[::1]:8080"] {
+    for host in [
+        "localhost",
+        "localhost:8080",
+        "localhost:65535",
+        "localhost:080",
+        "localhost:",
+        "LocalHost",
+        "127.0.0.1:1",
+        "[::1]",
+        "[::1]:8080",
+    ] {
         check(&server, host, post_host(host), served()).await;
     }
     for host in [
@@ -170,7 +182,22 @@ async fn hosts() {
     ] {
         check(&server, host, post_host(host), refused(403)).await;
     }
-    for host in ["", "user@localhost", "localhost@evil.example", "local host", "[::1", "a/b"] {
+    for host in [
+        "",
+        "user@localhost",
+        "localhost@evil.example",
+        "local host",
+        "[::1",
+        "a/b",
+        "localhost:+5",
+        "localhost:-5",
+        "localhost:65536",
+        "localhost:99999",
+        "localhost:x",
+        "[::1]:+5",
+        "[::1]x",
+        "evil.example:99999",
+    ] {
         check(&server, host, post_host(host), refused(400)).await;
     }
     let json = "Content-Type: application/json\r\n";
@@ -204,6 +231,8 @@ async fn authorities_of_absolute_targets() {
         ("http://evil.example:80/", refused(403)),
         ("http://user@localhost/", refused(400)),
         ("http://localhost@evil.example/", refused(400)),
+        ("http://localhost:99999/", refused(400)),
+        ("http://localhost:+5/", refused(400)),
     ] {
         check(&server, target, post_target(target), expected).await;
     }
@@ -217,6 +246,7 @@ async fn hosts_that_are_allowed_by_settings() {
     let any = serve(settings(Hosts::Any)).await;
     check(&any, "any name", post_host("evil.example"), served()).await;
     check(&any, "any name, but a name", post_host("a@b"), refused(400)).await;
+    check(&any, "any name, but a port", post_host("evil.example:+5"), refused(400)).await;
 
     let listed = serve(settings(Hosts::Listed(vec!["rpc.example".to_owned()]))).await;
     check_once(&listed, "a listed name", post_host("RPC.example:443"), served()).await;
@@ -233,7 +263,8 @@ const ALLOW_ORIGIN: &str = "access-control-allow-origin";
 
 async fn serve_pages() -> ServerHandle {
     let mut settings = Settings { max_body: 1_000, ..on_loopback() };
-    settings.allow_origins = vec!["https://listed.example".to_owned()];
+    settings.allow_origins =
+        ["https://listed.example", "https://Capitals.example"].map(str::to_owned).to_vec();
     settings.cors_origins = vec!["https://shared.example".to_owned()];
     serve(settings).await
 }
@@ -257,6 +288,8 @@ async fn origins() {
     }
     let listed = from("https://listed.example");
     check(&server, "a listed origin", listed, served().without(ALLOW_ORIGIN)).await;
+    let capitals = from("https://capitals.example");
+    check(&server, "one listed with capitals", capitals, served().without(ALLOW_ORIGIN)).await;
     for origin in [
         "null",
         "",
@@ -277,6 +310,84 @@ async fn origins() {
         "Host: localhost:8080\r\nOrigin: http://localhost:8080\r\nContent-Type: application/json\r\n",
     );
     check(&server, "the same port", same_port, served()).await;
+}
+
+/// Entries of the lists, and what is wrong with those that no request could match.
+#[test]
+fn entries_of_the_lists() {
+    #[track_caller]
+    fn check<T>(text: &str, expected: Result<&str, &str>)
+    where
+        T: FromStr<Err: Error> + Into<String>,
+    {
+        let parsed = text.parse::<T>().map(Into::into).map_err(|error| {
+            let cause = error.source().map(|cause| format!(": {cause}"));
+            format!("{error}{}", cause.unwrap_or_default())
+        });
+        match expected {
+            Ok(entry) => assert_eq!(parsed, Ok(entry.to_owned()), "{text}"),
+            Err(part) => {
+                let error = parsed.expect_err(text);
+                assert!(error.contains(part), "{text}: no {part:?} in {error:?}");
+            }
+        }
+    }
+
+    for (host, expected) in [
+        ("example.com", Ok("example.com")),
+        ("API.Example.com", Ok("api.example.com")),
+        ("my_host-1", Ok("my_host-1")),
+        ("192.0.2.1", Ok("192.0.2.1")),
+        ("[::1]", Ok("[::1]")),
+        ("[2001:DB8:0:0:0:0:0:1]", Ok("[2001:db8::1]")),
+        ("", Err("empty")),
+        ("example.com:8080", Err("write example.com")),
+        ("[::1]:8080", Err("write [::1]")),
+        ("::1", Err("write [::1]")),
+        ("2001:db8::1:8080", Err("write [2001:db8::1:8080]")),
+        ("https://example.com", Err("write example.com")),
+        ("https://example.com:8080/rpc", Err("write example.com")),
+        ("example.com/", Err("write example.com")),
+        ("*", Err("a name like")),
+        ("*.example.com", Err("a name like")),
+        ("user@example.com", Err("a name like")),
+        ("bücher.example", Err("xn--")),
+        ("a b", Err("a name like")),
+        ("[::1", Err("a name like")),
+        ("[fe80::1%eth0]", Err("a name like")),
+        (":80", Err("a name like")),
+        ("https://", Err("a name like")),
+    ] {
+        check::<Host>(host, expected);
+    }
+    for (origin, expected) in [
+        ("*", Ok("*")),
+        ("https://app.example.com", Ok("https://app.example.com")),
+        ("HTTPS://App.Example.com:8443", Ok("https://app.example.com:8443")),
+        ("http://localhost:3000", Ok("http://localhost:3000")),
+        ("http://[0:0:0:0:0:0:0:1]:3000", Ok("http://[::1]:3000")),
+        ("chrome-extension://abcdef", Ok("chrome-extension://abcdef")),
+        ("", Err("empty")),
+        ("app.example.com", Err("write https://app.example.com")),
+        ("localhost:3000", Err("write https://localhost:3000")),
+        ("//app.example.com", Err("scheme")),
+        ("https://app.example.com/", Err("write https://app.example.com")),
+        ("https://app.example.com:8443/a?b", Err("write https://app.example.com:8443")),
+        ("https://app.example.com:443", Err("write https://app.example.com")),
+        ("http://app.example.com:80", Err("write http://app.example.com")),
+        ("http://app.example.com:443", Ok("http://app.example.com:443")),
+        ("https://app.example.com:080", Err("port")),
+        ("https://app.example.com:+5", Err("port")),
+        ("https://app.example.com:", Err("port")),
+        ("https://app.example.com:99999", Err("port")),
+        ("https://user@app.example.com", Err("a name like")),
+        ("https://*.example.com", Err("a name like")),
+        ("https://::1", Err("write [::1]")),
+        ("https://", Err("empty")),
+        ("null", Err("sandboxed")),
+    ] {
+        check::<Origin>(origin, expected);
+    }
 }
 
 #[tokio::test]
