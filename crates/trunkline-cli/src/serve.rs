@@ -22,13 +22,14 @@ pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
 
 async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     check_tokens(&arguments.bearer)?;
+    let http = http_settings(arguments)?;
     refuse_open_doors(arguments).await?;
     let (path, database) = database::open(arguments.db.as_deref(), arguments.sample)?;
     let rpc = Router::new()
         .nest("db", trunkline_sql::operations(database))
         .info("trunkline", env!("CARGO_PKG_VERSION"))
         .build()?;
-    let service = rpc.http_with(http_settings(arguments));
+    let service = rpc.http_with(http);
     let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
     let server = Server::bind(&arguments.listen).settings(server_settings()).serve(service).await?;
     output::started(&path, server.local_addr(), &names(&rpc), !arguments.bearer.is_empty());
@@ -68,13 +69,20 @@ async fn refuse_open_doors(arguments: &Serve) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn http_settings(arguments: &Serve) -> http::Settings {
+fn http_settings(arguments: &Serve) -> anyhow::Result<http::Settings> {
     let paths = ["/", "/rpc", "/jsonrpc"].map(str::to_owned).to_vec();
     let mut settings = http::Settings { paths, ..Default::default() };
-    settings.cors_origins = entries(&arguments.allow_origin).map(str::to_owned).collect();
-    entries(&arguments.allow_host).for_each(|host| settings.hosts.allow(host));
+    for host in entries(&arguments.allow_host) {
+        let parsed = host.parse::<http::Host>();
+        settings.hosts.allow(parsed.with_context(|| format!("--allow-host {host} allows nobody"))?);
+    }
+    for origin in entries(&arguments.allow_origin) {
+        let parsed = origin.parse::<http::Origin>();
+        let parsed = parsed.with_context(|| format!("--allow-origin {origin} allows nobody"))?;
+        settings.cors_origins.push(parsed.into());
+    }
     arguments.bearer.iter().for_each(|token| settings.bearer.allow(token.as_str()));
-    settings
+    Ok(settings)
 }
 
 /// What a list holds. A variable that is set to nothing is a list with one empty entry, which would

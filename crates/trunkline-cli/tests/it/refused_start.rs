@@ -133,6 +133,39 @@ fn tokens_that_no_request_can_carry() {
     }
 }
 
+/// Names that no request could have, which would be found out when somebody is locked out.
+#[test]
+fn lists_of_what_never_comes() {
+    let hosts: &[(&str, &str)] = &[
+        ("example.com:8080", "write example.com"),
+        ("db.example, ::1", "write [::1]"),
+        ("https://example.com", "write example.com"),
+        ("*.example.com", "a name like"),
+    ];
+    let origins: &[(&str, &str)] = &[
+        ("https://app.example.com/", "write https://app.example.com"),
+        ("https://a.example,app.example.com", "write https://app.example.com"),
+        ("https://app.example.com:443", "write https://app.example.com"),
+        ("https://*.example.com", "a name like"),
+        ("null", "sandboxed"),
+    ];
+    for (flag, variable, rows) in [
+        ("--allow-host", "TRUNKLINE_ALLOW_HOST", hosts),
+        ("--allow-origin", "TRUNKLINE_ALLOW_ORIGIN", origins),
+    ] {
+        for (list, remedy) in rows {
+            let wrong = list.rsplit(',').next().unwrap().trim();
+            let stderr = [flag, wrong, "because: ", remedy];
+            let arguments = ["--listen", "127.0.0.1:0", flag, list];
+            check(&Case { name: list, arguments: &arguments, stderr: &stderr, ..REFUSED });
+            let environment = [(variable, *list)];
+            let arguments = ["--listen", "127.0.0.1:0"];
+            let case = Case { name: list, arguments: &arguments, stderr: &stderr, ..REFUSED };
+            check(&Case { environment: &environment, ..case });
+        }
+    }
+}
+
 #[test]
 fn usage() {
     let wrong: [(&str, &[&str], &[&str]); 4] = [
