@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, bail};
-use trunkline::server::{self, Drained, Health, Server};
-use trunkline::{Router, Rpc, http};
+use trunkline::http::{self, HttpService};
+use trunkline::server::{self, Drained, Health, Server, ServerHandle};
+use trunkline::{Router, Rpc};
 
 use crate::arguments::Serve;
 use crate::{database, output};
@@ -23,7 +24,8 @@ pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
 async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     check_tokens(&arguments.bearer)?;
     let http = http_settings(arguments)?;
-    refuse_open_doors(arguments).await?;
+    let addresses = resolve(&arguments.listen).await?;
+    refuse_open_doors(arguments, &addresses)?;
     let (path, database) = database::open(arguments.db.as_deref(), arguments.sample)?;
     let rpc = Router::new()
         .nest("db", trunkline_sql::operations(database))
@@ -31,7 +33,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         .build()?;
     let service = rpc.http_with(http);
     let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
-    let server = Server::bind(&arguments.listen).settings(server_settings()).serve(service).await?;
+    let server = start(&addresses, service).await?;
     output::started(&path, server.local_addr(), &names(&rpc), !arguments.bearer.is_empty());
     shutdown.await;
     tracing::info!(status = ?server.status(), "stopping");
@@ -51,22 +53,39 @@ fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Without a token, nothing but this machine may reach the calls.
-async fn refuse_open_doors(arguments: &Serve) -> anyhow::Result<()> {
-    if !arguments.bearer.is_empty() {
-        return Ok(());
-    }
-    let listen = &arguments.listen;
+/// The addresses of a name. They are looked up once: asked again, a name server may answer with one
+/// that nobody has checked.
+async fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
     let addresses = tokio::net::lookup_host(listen).await;
-    let mut addresses =
+    let addresses =
         addresses.with_context(|| format!("{listen} is not an address like 127.0.0.1:8080"))?;
-    if addresses.any(|address: SocketAddr| !address.ip().is_loopback()) {
+    Ok(addresses.collect())
+}
+
+/// Without a token, nothing but this machine may reach the calls.
+fn refuse_open_doors(arguments: &Serve, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+    let listen = &arguments.listen;
+    let is_open = addresses.iter().any(|address| !address.ip().is_loopback());
+    if arguments.bearer.is_empty() && is_open {
         bail!(
             "refused to listen on {listen}: other machines could reach it, and no token is needed to call; \
              set TRUNKLINE_BEARER, or listen on 127.0.0.1"
         );
     }
     Ok(())
+}
+
+/// Starts the server on the first of the addresses that can be bound.
+async fn start(addresses: &[SocketAddr], service: HttpService) -> anyhow::Result<ServerHandle> {
+    let bind = |address: &SocketAddr| Server::bind(address).settings(server_settings());
+    let (last, others) = addresses.split_last().context("the address to listen on has no IP")?;
+    for address in others {
+        match bind(address).serve(service.clone()).await {
+            Ok(server) => return Ok(server),
+            Err(error) => tracing::debug!(%address, %error, "the next address is tried"),
+        }
+    }
+    Ok(bind(last).serve(service).await?)
 }
 
 fn http_settings(arguments: &Serve) -> anyhow::Result<http::Settings> {
