@@ -10,11 +10,14 @@ use trunkline::{Router, Rpc};
 use crate::arguments::Serve;
 use crate::{database, output};
 
-/// Serves until SIGINT or SIGTERM, and answers what runs before it ends.
+/// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
     raise_file_limit();
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let drained = runtime.block_on(serve(arguments))?;
+    let drained = runtime.block_on(serve(arguments));
+    // What a second signal has cut off may still run; nobody waits for it.
+    runtime.shutdown_background();
+    let drained = drained?;
     if !drained.is_complete() {
         bail!("{} requests were cut off: they did not end within the drain timeout", drained.cut);
     }
@@ -37,7 +40,13 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     output::started(&path, server.local_addr(), &names(&rpc), !arguments.bearer.is_empty());
     shutdown.await;
     tracing::info!(status = ?server.status(), "stopping");
-    Ok(server.stop().await)
+    let again = server::shutdown_signal().context("cannot wait for signals")?;
+    tokio::select! {
+        drained = server.stop() => Ok(drained),
+        () = again => {
+            bail!("{} requests were cut off by a second signal", server.status().in_flight)
+        }
+    }
 }
 
 /// A token that no request can carry protects nothing, or lets nobody in. An empty one mostly means

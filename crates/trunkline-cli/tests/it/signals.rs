@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, Server, post, tpch, trunkline};
+use crate::support::{Connection, ENDLESS, Server, post, tpch, trunkline};
 
 /// Calls that a server runs and lets wait at the same time; the next one is answered `busy`.
 const READERS: usize = 4;
@@ -114,6 +114,29 @@ fn a_stopping_server_says_so() {
     let ended = server.end();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.took < Duration::from_secs(2), "{:?}", ended.took);
+}
+
+/// A person at a terminal who asks twice does not want to wait.
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    for (first, second) in [("INT", "INT"), ("TERM", "INT"), ("INT", "TERM")] {
+        let (_folder, path) = tpch();
+        let server = Server::alone_of(&path);
+        let mut running: Vec<Connection> = (0..READERS).map(|_| server.connect()).collect();
+        for (id, connection) in running.iter_mut().enumerate() {
+            connection.send(&call(id, &json!({"query": ENDLESS})));
+        }
+        server.until_all_readers_run();
+        server.signal(first);
+        while server.connect().get("/health").status == 200 {}
+        server.signal(second);
+        let ended = server.end();
+        let name = format!("{first}, {second}");
+        assert_eq!(ended.code, Some(1), "{name}: {ended:?}");
+        let said = format!("{READERS} requests were cut off by a second signal");
+        assert!(ended.stderr.contains(&said), "{name}: {}", ended.stderr);
+        assert!(ended.took < Duration::from_secs(2), "{name}: {:?}", ended.took);
+    }
 }
 
 /// The server can be reached before it has said so, on a terminal that takes nothing for a while.
