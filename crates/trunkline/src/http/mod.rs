@@ -1,7 +1,7 @@
 //! The HTTP door: one request, its calls, one reply.
 //!
 //! Every JSON-RPC reply is 200, errors included (see [`StatusPolicy`]); a body of notifications
-//! is 204, sent when their handlers have finished. What HTTP refuses has the status that HTTP
+//! is 204, sent when their handlers have finished. What this door refuses has the status that HTTP
 //! gives it, and a JSON-RPC error object as its body:
 //!
 //! | status | when |
@@ -17,7 +17,9 @@
 //! | 417 | an `Expect` other than `100-continue` |
 //! | 501 | a `Transfer-Encoding` other than `chunked`; the connection is closed |
 //!
-//! [`Server`](crate::Server) adds 414 (a target over 64 KiB) and 431 (a head over 128 KiB).
+//! [`Server`](crate::Server) adds 503 (it is stopping; nothing was run), with such a body, and what
+//! hyper refuses before the door sees it, with an *empty* body: 400 (a head or a length that cannot
+//! be read), 414 (a target over 64 KiB) and 431 (a head over 128 KiB or 100 fields).
 
 mod authority;
 mod bearer;
@@ -73,7 +75,22 @@ struct Inner {
 }
 
 impl Rpc {
-    /// This service behind the HTTP door, with default settings.
+    /// This service behind the HTTP door, with default settings: it answers to the names of this
+    /// machine's loopback, to which a [`Server`](crate::Server) adds its address.
+    ///
+    /// Mounted in another server that is reached under another name, it answers 403. Name it, or
+    /// pass [`Hosts::Any`] behind a proxy that checks names:
+    ///
+    /// ```
+    /// # use trunkline::{Router, http};
+    /// # fn main() -> Result<(), trunkline::BuildError> {
+    /// # let rpc = Router::new().method("ping", || "pong").build()?;
+    /// let hosts = http::Hosts::Listed(vec!["api.example.com".into()]);
+    /// let service = rpc.http_with(http::Settings { hosts, ..Default::default() });
+    /// let app: axum::Router = axum::Router::new().route_service("/rpc", service);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn http(&self) -> HttpService {
         self.http_with(Settings::default())
