@@ -16,8 +16,9 @@ use crate::rowset::Rowset;
 ///
 /// A call that is cancelled interrupts its query.
 ///
-/// Errors are -32602 for arguments that no database could take and -32003 for all that this one
-/// refuses; `data` holds the `reason`, its `kind`, and the table, column, argument or offset in
+/// Errors are -32602 for arguments that no database could take, -32004 for a query that did not end
+/// in time, -32005 for what may work later (no free reader, a lock, a file that keeps changing), and
+/// -32003 for all else that this database refuses; `data` holds the `reason`, its `kind`, and the table, column, argument or offset in
 /// the SQL text that it concerns.
 pub fn operations<S>(database: Database) -> Router<S> {
     Router::new()
@@ -77,15 +78,20 @@ impl From<Error> for ErrorObject {
             let source = std::error::Error::source(&error).map(ToString::to_string);
             tracing::error!(%error, source, "the database failed");
         }
-        let data = Data { reason: error.client_message(), details: error.details() };
-        let object = match error {
-            Error::BadArgument { .. }
-            | Error::BadFilter { .. }
-            | Error::BadCursor { .. }
-            | Error::BadParams { .. } => Self::new(code::INVALID_PARAMS, "Invalid params"),
-            _ => Self::new(code::DATABASE, "Database error"),
+        let data = Data { reason: error.to_string(), details: error.details() };
+        let (code, message) = match (&error, error.class()) {
+            (
+                Error::BadArgument { .. }
+                | Error::BadFilter { .. }
+                | Error::BadCursor { .. }
+                | Error::BadParams { .. },
+                _,
+            ) => (code::INVALID_PARAMS, "Invalid params"),
+            (Error::Timeout { .. }, _) => (code::TIMEOUT, "Call timed out"),
+            (_, ErrorClass::Retry) => (code::BUSY, "Server is busy"),
+            _ => (code::DATABASE, "Database error"),
         };
-        object.with_data(&data)
+        Self::new(code, message).with_data(&data)
     }
 }
 

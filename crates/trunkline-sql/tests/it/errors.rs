@@ -1,13 +1,16 @@
 //! What clients are told.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use trunkline::ErrorObject;
 use trunkline_sql::{Error, ErrorClass, OpenError};
 
 use crate::fixture::{Fixture, never, request};
 
 #[track_caller]
 fn check(error: &Error, class: ErrorClass, message: &str, details: &Value) {
-    assert_eq!(error.client_message(), message);
+    assert_eq!(error.to_string(), message);
     assert_eq!(error.class(), class, "{message}");
     assert_eq!(serde_json::to_value(error.details()).unwrap(), *details, "{message}");
 }
@@ -66,4 +69,30 @@ fn a_file_that_went_away_is_not_named() {
         "the database cannot be opened",
         &json!({"kind": "unavailable"}),
     );
+}
+
+#[test]
+fn codes() {
+    let reason = String::new;
+    for (error, code, message) in [
+        (Error::BadArgument { argument: "limit", reason: reason() }, -32602, "Invalid params"),
+        (Error::BadFilter { column: "a".into(), reason: reason() }, -32602, "Invalid params"),
+        (Error::BadCursor { reason: "" }, -32602, "Invalid params"),
+        (Error::BadParams { reason: reason() }, -32602, "Invalid params"),
+        (Error::Timeout { limit: Duration::from_secs(1) }, -32004, "Call timed out"),
+        (Error::Busy, -32005, "Server is busy"),
+        (Error::Locked, -32005, "Server is busy"),
+        (Error::Changing, -32005, "Server is busy"),
+        (Error::NoStatement, -32003, "Database error"),
+        (Error::Forbidden { reason: reason() }, -32003, "Database error"),
+        (Error::OutOfMemory, -32003, "Database error"),
+        (Error::Cancelled, -32003, "Database error"),
+        (Error::ReaderLost, -32003, "Database error"),
+    ] {
+        let (kind, sentence) = (error.details().kind, error.to_string());
+        let object = ErrorObject::from(error);
+        assert_eq!((object.code(), object.message()), (code, message), "{kind}");
+        let data: Value = serde_json::from_str(object.data().unwrap().get()).unwrap();
+        assert_eq!((&data["kind"], &data["reason"]), (&json!(kind), &json!(sentence)));
+    }
 }
