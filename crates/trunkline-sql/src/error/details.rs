@@ -66,12 +66,7 @@ impl Error {
         }
     }
 
-    /// The message for a client: `Display`, which holds nothing that a client may not see.
-    pub fn client_message(&self) -> String {
-        self.to_string()
-    }
-
-    /// The same facts as data.
+    /// The facts of its message as data.
     pub fn details(&self) -> Details {
         let mut details = Details { kind: self.kind(), ..Details::default() };
         match self {

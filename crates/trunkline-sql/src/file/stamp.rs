@@ -1,6 +1,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -23,7 +24,7 @@ struct State {
 struct FileState {
     bytes: u64,
     modified: SystemTime,
-    /// Tells a file from the one that replaced it.
+    /// Device and inode, which tell a file from the one that replaced it.
     identity: (u64, u64),
 }
 
@@ -88,20 +89,9 @@ impl FileState {
         Ok(Some(Self {
             bytes: metadata.len(),
             modified: metadata.modified()?,
-            identity: identity(&metadata),
+            identity: (metadata.dev(), metadata.ino()),
         }))
     }
-}
-
-#[cfg(unix)]
-fn identity(metadata: &fs::Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (metadata.dev(), metadata.ino())
-}
-
-#[cfg(not(unix))]
-fn identity(_: &fs::Metadata) -> (u64, u64) {
-    (0, 0)
 }
 
 fn beside(path: &Path, suffix: &str) -> PathBuf {

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
-/// Functions that reach outside of the database, in lower case.
+/// Functions that reach outside of the database.
 const DENIED_FUNCTIONS: [&str; 6] =
     ["edit", "fts3_tokenizer", "load_extension", "readfile", "sqlite_log", "writefile"];
 
@@ -52,10 +52,10 @@ pub(super) fn install(connection: &Connection) -> rusqlite::Result<()> {
 fn is_allowed(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
     match action {
         AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => true,
-        AuthAction::Function { function_name } => !is_in(&DENIED_FUNCTIONS, function_name),
+        AuthAction::Function { function_name } => !is_one_of(&DENIED_FUNCTIONS, function_name),
         AuthAction::Pragma { pragma_name, pragma_value } => {
-            is_in(&DESCRIBING_PRAGMAS, pragma_name)
-                || (pragma_value.is_none() && is_in(&READING_PRAGMAS, pragma_name))
+            is_one_of(&DESCRIBING_PRAGMAS, pragma_name)
+                || (pragma_value.is_none() && is_one_of(&READING_PRAGMAS, pragma_name))
         }
         AuthAction::Insert { table_name }
         | AuthAction::Update { table_name, .. }
@@ -64,8 +64,9 @@ fn is_allowed(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
     }
 }
 
-fn is_in(sorted_lower_case: &[&str], name: &str) -> bool {
-    sorted_lower_case.iter().any(|known| known.eq_ignore_ascii_case(name))
+/// SQLite's names match in either case.
+fn is_one_of(known: &[&str], name: &str) -> bool {
+    known.iter().any(|one| one.eq_ignore_ascii_case(name))
 }
 
 /// The tables in which R-Tree indexes keep their nodes.

@@ -67,7 +67,7 @@ fn check(fixture: &Fixture, case: &Case) -> Result<(), String> {
         return Err(format!("took {elapsed:?}"));
     }
     if let Err(error) = &outcome {
-        let message = error.client_message();
+        let message = error.to_string();
         if message.len() > 1_000 || message.contains(fixture.folder.path().to_str().unwrap()) {
             return Err(format!("not for a client: {message:.1000}"));
         }
