@@ -66,6 +66,21 @@ fn the_server_stays_healthy_and_cuts_them_off() {
     assert_eq!(server.sql(&json!({"query": "SELECT 1"})), Ok(json!([[1]])));
 }
 
+#[test]
+fn readers_that_cannot_be_interrupted_are_replaced() {
+    // One step of SQLite's machine, of hours. The server of its own ends them.
+    const ONE_STEP: &str = "SELECT instr(zeroblob(16000000), zeroblob(8000000) || x'01')";
+    let (_folder, path) = tpch();
+    let server = Server::alone_of(&path);
+    for number in 0..=READERS {
+        let error = server.sql(&json!({"query": ONE_STEP, "timeout_ms": 1_500})).unwrap_err();
+        assert_eq!(error["code"], -32004, "{number}: {error}");
+    }
+    let started = Instant::now();
+    assert_eq!(server.sql(&json!({"query": "SELECT 1"})), Ok(json!([[1]])));
+    assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+}
+
 /// Each on a connection of its own, as those who look after a server do.
 fn health_latencies(server: &Server, count: usize) -> Vec<Duration> {
     let ask = |_| {
