@@ -46,6 +46,15 @@ pub(crate) struct Serve {
     /// is any. Repeats, or several with commas between them.
     #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
+    /// The most bytes that a request's body may have.
+    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, env = "TRUNKLINE_MAX_BODY")]
+    pub(crate) max_body: usize,
+    /// The most rows that one call may read.
+    #[arg(long, value_name = "ROWS", default_value_t = 1_000, env = "TRUNKLINE_MAX_ROWS")]
+    pub(crate) max_rows: u64,
+    /// The longest that one query may take, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 5_000, env = "TRUNKLINE_QUERY_TIMEOUT_MS")]
+    pub(crate) query_timeout_ms: u64,
 }
 
 /// Reads the command line. Ends the process with a usage message (exit code 2) if it is wrong.

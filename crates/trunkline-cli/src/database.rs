@@ -1,27 +1,35 @@
 //! Which database is served, and what is done for it first.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::{Database, OpenError, Settings};
 
+use crate::arguments::Serve;
 use crate::output;
 
 /// The file that is served when none is named.
 const DEFAULT: &str = "trunkline.db";
 
 /// Finds or makes the database file and opens it.
-pub(crate) fn open(named: Option<&Path>, with_sample: bool) -> anyhow::Result<(PathBuf, Database)> {
+pub(crate) fn open(arguments: &Serve) -> anyhow::Result<(PathBuf, Database)> {
+    let named = arguments.db.as_deref();
     let path = named.unwrap_or(Path::new(DEFAULT)).to_owned();
-    let done = if with_sample {
+    let done = if arguments.sample {
         Some(fill(&path)?)
     } else if named.is_none() && !path.exists() {
         Some(create(&path)?)
     } else {
         None
     };
-    match Database::open(&path, Settings::default()) {
+    let settings = Settings {
+        max_rows: arguments.max_rows,
+        timeout: Duration::from_millis(arguments.query_timeout_ms),
+        ..Settings::default()
+    };
+    match Database::open(&path, settings) {
         Ok(database) => {
             done.iter().for_each(|done| output::note(done));
             Ok((path, database))

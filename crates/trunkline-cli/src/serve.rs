@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::{Context, bail};
 use trunkline::http::{self, HttpService};
 use trunkline::server::{self, Drained, Health, Server, ServerHandle};
-use trunkline::{Router, Rpc};
+use trunkline::{Limits, Router, Rpc};
 
 use crate::arguments::Serve;
 use crate::{database, output};
@@ -29,10 +29,13 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let http = http_settings(arguments)?;
     let addresses = resolve(&arguments.listen).await?;
     refuse_open_doors(arguments, &addresses)?;
-    let (path, database) = database::open(arguments.db.as_deref(), arguments.sample)?;
+    let (path, database) = database::open(arguments)?;
+    // A batch leaves half of the readers to the calls of others.
+    let batch_parallelism = (database.settings().readers / 2).max(1);
     let rpc = Router::new()
         .nest("db", trunkline_sql::operations(database))
         .info("trunkline", env!("CARGO_PKG_VERSION"))
+        .limits(Limits { batch_parallelism, ..Limits::default() })
         .build()?;
     let service = rpc.http_with(http);
     let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
@@ -99,7 +102,8 @@ async fn start(addresses: &[SocketAddr], service: HttpService) -> anyhow::Result
 
 fn http_settings(arguments: &Serve) -> anyhow::Result<http::Settings> {
     let paths = ["/", "/rpc", "/jsonrpc"].map(str::to_owned).to_vec();
-    let mut settings = http::Settings { paths, ..Default::default() };
+    let max_body = arguments.max_body;
+    let mut settings = http::Settings { paths, max_body, ..Default::default() };
     for host in entries(&arguments.allow_host) {
         let parsed = host.parse::<http::Host>();
         settings.hosts.allow(parsed.with_context(|| format!("--allow-host {host} allows nobody"))?);

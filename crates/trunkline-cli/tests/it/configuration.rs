@@ -60,6 +60,33 @@ fn the_environment_asks_for_a_sample_in_the_usual_words() {
 }
 
 #[test]
+fn limits() {
+    let (folder, _) = tpch();
+    const LISTEN: [&str; 4] = ["--db", "tpch.db", "--listen", "127.0.0.1:0"];
+    let flags =
+        [&LISTEN[..], &["--max-rows", "3", "--query-timeout-ms", "200", "--max-body", "500"]];
+    let environment = [
+        ("TRUNKLINE_MAX_ROWS", "3"),
+        ("TRUNKLINE_QUERY_TIMEOUT_MS", "200"),
+        ("TRUNKLINE_MAX_BODY", "500"),
+    ];
+    for (name, arguments, environment) in [
+        ("flags", flags.concat(), &environment[..0]),
+        ("environment", LISTEN.to_vec(), &environment),
+    ] {
+        let server = server(folder.path(), (&arguments, environment));
+        let rows = server.sql(&json!({"query": "SELECT n_nationkey FROM nation ORDER BY 1"}));
+        assert_eq!(rows, Ok(json!([[0], [1], [2]])), "{name}");
+        let endless =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+        let reply = server.call("db.execute_raw_query", &json!({"query": endless}));
+        assert_eq!(reply["error"]["data"]["timeout_ms"], 200, "{name}: {reply}");
+        let long = json!({"jsonrpc": "2.0", "id": 1, "method": "m", "x": "x".repeat(500)});
+        assert_eq!(server.connect().ask(&post("/", &[], &long)).status, 413, "{name}");
+    }
+}
+
+#[test]
 fn tokens() {
     const HOST: [&str; 4] = ["--db", "tpch.db", "--listen", "0.0.0.0:0"];
     const ENVIRONMENT: &[(&str, &str)] = &[("TRUNKLINE_BEARER", "one,two")];
