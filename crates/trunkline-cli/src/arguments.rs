@@ -42,7 +42,7 @@ pub(crate) struct Serve {
     /// port. Repeats, or several with commas between them.
     #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
     pub(crate) allow_host: Vec<String>,
-    /// An origin whose web pages may call and read the replies, like https://app.example.com; `*`
+    /// An origin whose web pages may call and read the replies, like `https://app.example.com`; `*`
     /// is any. Repeats, or several with commas between them.
     #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
