@@ -102,11 +102,17 @@ fn a_client_that_goes_takes_its_query_with_it() {
     }
 
     let calls: Vec<Value> = (0..READERS).map(endless_call).collect();
-    let mut connection = server.connect();
-    connection.send(&post("/", &[], &json!(calls)));
+    let batch = || {
+        let mut connection = server.connect();
+        connection.send(&post("/", &[], &json!(calls)));
+        connection
+    };
+    let one = batch();
+    is_free(&server, "beside a batch, which leaves half of the readers to others");
+    let other = batch();
     server.until_all_readers_run();
-    drop(connection);
-    is_free(&server, "a batch");
+    drop((one, other));
+    is_free(&server, "two batches");
 }
 
 /// Well before the queries would have met their deadline.
