@@ -17,7 +17,8 @@ pub struct Limits {
     pub reply_bytes: usize,
     /// How long a call may take, waiting for its turn included. Default 30 s. Then it is dropped,
     /// and its reply is -32004. A handler that is not async cannot be dropped: it runs to its end.
-    /// Members of a batch that could not be started in this time are not run.
+    /// Members of a batch that could not be started in this time are not run, notifications
+    /// included.
     pub call_timeout: Option<Duration>,
     /// How many calls run at the same time, without those of handlers that are not async. Default
     /// 1,024. More wait for their turn.

@@ -12,7 +12,7 @@
 //! | -32003 | [`DATABASE`] | the database refused or failed |
 //! | -32004 | [`TIMEOUT`] | the call's deadline passed |
 //! | -32005 | [`BUSY`] | too many calls at once; nothing was run |
-//! | -32006 | [`REPLY_TOO_LARGE`] | the reply-byte budget of a batch is spent |
+//! | -32006 | [`REPLY_TOO_LARGE`] | a reply is over its byte budget; in a batch, calls after it are not run |
 //! | -32007 | [`UNAUTHENTICATED`] | no credentials, or wrong ones (HTTP 401) |
 //! | -32008 | [`FORBIDDEN`] | not allowed, or a Host or Origin that is not listed (HTTP 403) |
 //! | -32009 | [`REFUSED`] | HTTP refused the request before it was read as JSON-RPC; `data.status` |
@@ -40,7 +40,7 @@ pub const DATABASE: i64 = -32003;
 pub const TIMEOUT: i64 = -32004;
 /// Too many calls at once; nothing was run, so trying again is safe.
 pub const BUSY: i64 = -32005;
-/// The reply-byte budget of a batch is spent.
+/// A reply is over its byte budget, or that of all replies of the server. The call may have run.
 pub const REPLY_TOO_LARGE: i64 = -32006;
 /// No credentials, or wrong ones.
 pub const UNAUTHENTICATED: i64 = -32007;

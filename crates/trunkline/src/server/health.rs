@@ -41,16 +41,17 @@ struct Status<'a> {
 
 /// 503: the server takes no further requests.
 pub(super) fn stopping() -> Response<Full<Bytes>> {
-    let mut response = busy("the server is stopping; nothing was run");
+    let reason = "the server is stopping; nothing was run";
+    let mut response = unavailable(ErrorObject::new(code::BUSY, "Server is busy"), reason);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
-/// 503: there is no room for the reply.
+/// 503: there is no room for the reply. Not -32005, which says that trying again is safe.
 pub(super) fn overloaded() -> Response<Full<Bytes>> {
-    busy(
-        "too many bytes of replies wait for their clients; the request was run, and its reply dropped",
-    )
+    let reason = "the replies that wait for their clients take all the room; the request was run, and its reply dropped";
+    unavailable(ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large"), reason)
 }
 
 /// 500: the service panicked.
@@ -59,12 +60,9 @@ pub(super) fn failed() -> Response<Full<Bytes>> {
     refuse(StatusCode::INTERNAL_SERVER_ERROR, error)
 }
 
-fn busy(reason: &str) -> Response<Full<Bytes>> {
-    let data = json!({ "status": 503, "reason": reason });
-    let error = ErrorObject::new(code::BUSY, "Server is busy").with_data(&data);
-    let mut response = refuse(StatusCode::SERVICE_UNAVAILABLE, error);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    response
+fn unavailable(error: ErrorObject, reason: &str) -> Response<Full<Bytes>> {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    refuse(status, error.with_data(&json!({ "status": status.as_u16(), "reason": reason })))
 }
 
 fn refuse(status: StatusCode, error: ErrorObject) -> Response<Full<Bytes>> {

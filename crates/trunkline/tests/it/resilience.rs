@@ -319,7 +319,8 @@ async fn replies_that_nobody_takes_are_bounded_together() {
     }
     let mut client = Client::connect(server.local_addr()).await;
     let refused = client.ask(&large).await;
-    assert_eq!((refused.status, &refused.json()["error"]["code"]), (503, &json!(code::BUSY)));
+    let code = code::REPLY_TOO_LARGE;
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (503, &json!(code)));
     drop(holding);
     until("the room to be free again", || server.status().in_flight == 0).await;
     assert_eq!(client.ask(&large).await.status, 200);
