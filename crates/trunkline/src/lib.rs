@@ -37,6 +37,7 @@ mod outcome;
 mod params;
 mod router;
 mod rpc;
+mod schema;
 pub mod server;
 
 pub use blocking::{Blocking, Pool, blocking};
@@ -51,10 +52,12 @@ pub use params::{
     Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
 };
 pub use router::{
-    BuildError, CallFuture, Description, Endpoint, Handler, IntoOutcome, IntoReply, Json,
-    Operation, Place, Registered, Router,
+    BuildError, CallFuture, Description, Effect, Endpoint, Handler, IntoOutcome, IntoReply, Json,
+    Operation, Place, Registered, Router, Wording,
 };
 pub use rpc::{Reply, Rpc, RpcFuture};
+pub use schema::Schema;
+pub use schemars::{self, JsonSchema};
 pub use server::{Server, ServerHandle};
 pub use tokio_util::sync::CancellationToken;
 pub use trunkline_macros::{RpcError, rpc};

@@ -66,6 +66,28 @@ pub enum BuildError {
         /// The registration.
         place: Place,
     },
+    /// Two operations are offered as one tool.
+    #[error("tool `{tool}` is method `{first}` and method `{second}`, registered at {place}")]
+    DuplicateTool {
+        /// The tool's name.
+        tool: String,
+        /// The method of the earlier registration.
+        first: String,
+        /// The method of the later one.
+        second: String,
+        /// The later registration.
+        place: Place,
+    },
+    /// A tool's name is one that clients may refuse (MCP, "Tool Names").
+    #[error(
+        "tool `{tool}`, registered at {place}, is named otherwise than with 1 to 128 of A-Z a-z 0-9 _ - ."
+    )]
+    ToolName {
+        /// The tool's name.
+        tool: String,
+        /// The registration.
+        place: Place,
+    },
     /// A limit has a value that cannot work.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -78,12 +100,19 @@ pub(super) fn registry(
     pool: &Pool,
 ) -> Result<Registry, BuildError> {
     let mut places: HashMap<String, Place> = HashMap::new();
+    let mut tools: HashMap<String, String> = HashMap::new();
     let mut registered = Vec::with_capacity(operations.len());
     for operation in operations {
         check(&operation)?;
         let name = operation.description.name.clone();
         if let Some(first) = places.insert(name.clone(), operation.place) {
             return Err(BuildError::Duplicate { name, first, second: operation.place });
+        }
+        if let Some(tool) = &operation.description.tool
+            && let Some(first) = tools.insert(tool.clone(), name.clone())
+        {
+            let (tool, place) = (tool.clone(), operation.place);
+            return Err(BuildError::DuplicateTool { tool, first, second: name, place });
         }
         registered.push(Arc::new(Registered::new(operation, pool)));
     }
@@ -100,6 +129,11 @@ fn check(operation: &Operation) -> Result<(), BuildError> {
     if name.starts_with("rpc.") {
         return Err(BuildError::Reserved { name: name.clone(), place });
     }
+    if let Some(tool) = &operation.description.tool
+        && !is_tool_name(tool)
+    {
+        return Err(BuildError::ToolName { tool: tool.clone(), place });
+    }
     let params = &operation.description.params;
     for (index, param) in params.iter().enumerate() {
         if params[..index].contains(param) {
@@ -107,4 +141,9 @@ fn check(operation: &Operation) -> Result<(), BuildError> {
         }
     }
     Ok(())
+}
+
+fn is_tool_name(name: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    (1..=128).contains(&name.len()) && name.bytes().all(is_part)
 }

@@ -1,6 +1,7 @@
 //! The registry of operations and how it is put together.
 
 mod build;
+mod description;
 mod handler;
 mod operation;
 mod pattern;
@@ -27,8 +28,9 @@ use crate::params::{Arguments, Function, Param};
 use crate::rpc::Rpc;
 
 pub use build::{BuildError, Place};
+pub use description::{Description, Effect, Wording};
 pub use handler::Handler;
-pub use operation::{Description, Operation};
+pub use operation::Operation;
 pub use registry::Registered;
 pub(crate) use registry::{Dispatch, Registry};
 pub use reply::{CallFuture, IntoOutcome, IntoReply, Json};

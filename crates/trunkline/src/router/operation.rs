@@ -4,9 +4,13 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
+use schemars::JsonSchema;
+
+use super::description::{Description, Effect, Wording};
 use super::handler::Handler;
 use super::route::{Bound, Endpoint, MakeEndpoint, Unbound};
 use crate::blocking::Pool;
+use crate::schema::Schema;
 
 /// An operation to register: a name, a handler, and what describes it.
 pub struct Operation<S = ()> {
@@ -20,18 +24,6 @@ pub struct Operation<S = ()> {
 /// Wraps an endpoint in one layer.
 pub(super) type LayerFn = std::sync::Arc<dyn Fn(Endpoint) -> Endpoint + Send + Sync>;
 
-/// What is known of an operation apart from its handler.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Description {
-    /// The method's name: `namespace.verb`.
-    pub name: String,
-    /// What it does, for people and models.
-    pub text: Option<String>,
-    /// The names of its params, in the order of their positions.
-    pub params: Vec<&'static str>,
-}
-
 impl<S> Operation<S> {
     /// An operation that is called `name` and answered by `handler`.
     #[track_caller]
@@ -43,7 +35,7 @@ impl<S> Operation<S> {
     {
         let params = handler.declared();
         let immediate = handler.is_immediate();
-        let description = Description { name: name.into(), text: None, params };
+        let description = Description::new(name.into(), params);
         let make = Box::new(Unbound { handler, marker: PhantomData });
         Self { description, make, immediate, layers: Vec::new(), place: Location::caller() }
     }
@@ -52,6 +44,92 @@ impl<S> Operation<S> {
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description.text = Some(text.into());
+        self
+    }
+
+    /// A name for people: `List tables`.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.description.title = Some(title.into());
+        self
+    }
+
+    /// Says what the params are: those that `T` is read from, by name.
+    #[must_use]
+    pub fn input<T: JsonSchema>(self) -> Self {
+        self.input_schema(Schema::of_input::<T>())
+    }
+
+    /// Says what the params are, by name.
+    #[must_use]
+    pub fn input_schema(mut self, schema: impl Into<Schema>) -> Self {
+        self.description.input = Some(schema.into());
+        self
+    }
+
+    /// Says what the result is: what `T` is written as.
+    #[must_use]
+    pub fn output<T: JsonSchema>(self) -> Self {
+        self.output_schema(Schema::of_output::<T>())
+    }
+
+    /// Says what the result is.
+    #[must_use]
+    pub fn output_schema(mut self, schema: impl Into<Schema>) -> Self {
+        self.description.output = Some(schema.into());
+        self
+    }
+
+    /// Says that the operation changes nothing.
+    #[must_use]
+    pub fn read_only(self) -> Self {
+        self.effect(Effect::Reads)
+    }
+
+    /// Says that the operation adds, and neither changes nor removes what was there.
+    #[must_use]
+    pub fn additive(self) -> Self {
+        self.effect(Effect::Adds)
+    }
+
+    /// Says that the operation changes or removes what was there.
+    #[must_use]
+    pub fn destructive(self) -> Self {
+        self.effect(Effect::Destroys)
+    }
+
+    fn effect(mut self, effect: Effect) -> Self {
+        self.description.effect = Some(effect);
+        self
+    }
+
+    /// Says that the same call made again has no further effect.
+    #[must_use]
+    pub fn idempotent(mut self) -> Self {
+        self.description.idempotent = true;
+        self
+    }
+
+    /// Says that the operation reaches nothing but this service's own data: no web, no other system.
+    #[must_use]
+    pub fn closed_world(mut self) -> Self {
+        self.description.closed_world = true;
+        self
+    }
+
+    /// Offers the operation to language models, as the tool of this name.
+    ///
+    /// Names are 1 to 128 of the characters `A-Z a-z 0-9 _ - .`; no two tools have the same.
+    #[must_use]
+    pub fn tool(mut self, name: impl Into<String>) -> Self {
+        self.description.tool = Some(name.into());
+        self
+    }
+
+    /// Says how an outcome is worded for a language model. Default: the result's JSON.
+    #[must_use]
+    pub fn wording(mut self, wording: Wording) -> Self {
+        self.description.wording = Some(wording);
         self
     }
 

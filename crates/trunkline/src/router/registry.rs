@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use rustc_hash::FxHashMap;
 use tower::Service;
 
-use super::operation::{Description, Operation};
+use super::description::Description;
+use super::operation::Operation;
 use super::reply::CallFuture;
 use super::route::Endpoint;
 use crate::blocking::Pool;

@@ -447,6 +447,21 @@ struct Find {
 }
 
 #[test]
+fn tools_have_names_that_clients_take_and_no_two_have_the_same() {
+    let tool = |name: &str, tool: &str| Operation::new(name, || 1).tool(tool);
+    for good in ["a", "list_tables", "admin.tools-2", &"x".repeat(128)] {
+        assert!(Router::<()>::new().operation(tool("m", good)).build().is_ok(), "{good}");
+    }
+    for bad in ["", "two words", "naïve", "a/b", &"x".repeat(129)] {
+        let error = Router::<()>::new().operation(tool("m", bad)).build().unwrap_err();
+        assert!(matches!(error, BuildError::ToolName { tool, .. } if tool == bad), "{bad}");
+    }
+    let twice = Router::<()>::new().operation(tool("m", "t")).operation(tool("n", "t")).build();
+    assert!(matches!(twice, Err(BuildError::DuplicateTool { tool, first, second, .. })
+            if (tool.as_str(), first.as_str(), second.as_str()) == ("t", "m", "n")));
+}
+
+#[test]
 fn a_layer_of_the_router_does_not_wrap_unknown_methods_or_rpc_discover() {
     let refuse = from_fn(async |_: Call, _: Next| Outcome::error(ErrorObject::new(1, "refused")));
     let rpc = Router::new()

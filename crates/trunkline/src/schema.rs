@@ -1,0 +1,105 @@
+//! JSON Schemas (draft 2020-12) of params and results.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+/// A JSON Schema, as the doors show it. Cloning is cheap.
+///
+/// It says no `$schema` (2020-12 is what it is without one, and some clients refuse to see any), and
+/// refers to nothing outside of itself.
+#[derive(Clone, PartialEq)]
+pub struct Schema(Arc<Value>);
+
+impl Schema {
+    /// What `T` is read from.
+    #[must_use]
+    pub fn of_input<T: JsonSchema>() -> Self {
+        Self::generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
+    }
+
+    /// What `T` is written as.
+    #[must_use]
+    pub fn of_output<T: JsonSchema>() -> Self {
+        Self::generate::<T>(SchemaSettings::draft2020_12().for_serialize())
+    }
+
+    fn generate<T: JsonSchema>(settings: SchemaSettings) -> Self {
+        let settings = settings.with(|settings| {
+            settings.meta_schema = None;
+            settings.inline_subschemas = true;
+        });
+        let mut schema = settings.into_generator().into_root_schema_for::<T>();
+        // The name of a Rust type tells callers nothing.
+        schema.remove("title");
+        Self(Arc::new(schema.to_value()))
+    }
+
+    /// The schema's JSON.
+    #[must_use]
+    pub fn as_value(&self) -> &Value {
+        &self.0
+    }
+}
+
+/// A schema that was written by hand, or read from a file. Nothing checks that it is one.
+impl From<Value> for Schema {
+    fn from(value: Value) -> Self {
+        Self(Arc::new(value))
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schema({})", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JsonSchema, Schema};
+    use serde_json::json;
+
+    /// Names a thing.
+    #[derive(JsonSchema, serde::Serialize, serde::Deserialize)]
+    struct Thing {
+        /// Its name.
+        name: String,
+        #[serde(default)]
+        inner: Option<Inner>,
+    }
+
+    #[derive(JsonSchema, serde::Serialize, serde::Deserialize)]
+    struct Inner {
+        count: u8,
+    }
+
+    #[test]
+    fn a_schema_stands_alone_and_tells_input_from_output() {
+        let thing = |required: &[&str]| {
+            json!({
+                "type": "object",
+                "description": "Names a thing.",
+                "properties": {
+                    "name": { "type": "string", "description": "Its name." },
+                    "inner": {
+                        "type": ["object", "null"],
+                        "default": null,
+                        "properties": {
+                            "count": {
+                                "type": "integer", "format": "uint8", "minimum": 0, "maximum": 255
+                            },
+                        },
+                        "required": ["count"],
+                    },
+                },
+                "required": required,
+            })
+        };
+        assert_eq!(*Schema::of_input::<Thing>().as_value(), thing(&["name"]));
+        assert_eq!(*Schema::of_output::<Thing>().as_value(), thing(&["name", "inner"]));
+    }
+}
