@@ -14,6 +14,7 @@ use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;
 use crate::limits::Limits;
+use crate::params::Members;
 use crate::router::Registered;
 
 /// A request that is valid as a request: a method's name, params, an id, and what the transport
@@ -22,7 +23,8 @@ use crate::router::Registered;
 /// Name, params and id are ranges of the body that they came in: a call copies nothing.
 pub struct Call {
     body: Bytes,
-    method: Text,
+    /// None if the operation was chosen by another name than its own.
+    method: Option<Text>,
     params: Option<Span>,
     id: Option<Span>,
     operation: Option<Arc<Registered>>,
@@ -33,6 +35,7 @@ pub struct Call {
 impl Call {
     pub(crate) fn new(body: Bytes, request: Request, extensions: Extensions) -> Self {
         let Request { method, params, id } = request;
+        let method = Some(method);
         Self { body, method, params, id, operation: None, extensions, cancellation: None }
     }
 
@@ -73,17 +76,43 @@ impl Call {
     /// The method's name, unescaped.
     #[must_use]
     pub fn method(&self) -> Cow<'_, str> {
-        if self.method.escaped {
-            return Cow::Owned(self.method.unescape(&self.body));
+        match (&self.method, &self.operation) {
+            (Some(method), _) => method.value(&self.body),
+            (None, Some(operation)) => Cow::Borrowed(operation.name()),
+            (None, None) => Cow::Borrowed(""),
         }
-        let name = std::str::from_utf8(self.method.inner(&self.body));
-        Cow::Borrowed(name.expect("a call's body was checked to be UTF-8"))
     }
 
     /// The params' JSON text: an array or an object.
     #[must_use]
     pub fn params(&self) -> Option<&[u8]> {
         self.params.map(|span| span.of(&self.body))
+    }
+
+    /// The members of the params, in the order in which they were sent; none of an array.
+    pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
+        members(&self.body, self.params)
+    }
+
+    /// The JSON text of a member, or of a member of a member.
+    #[must_use]
+    pub fn text(&self, part: Part) -> &[u8] {
+        part.0.of(&self.body)
+    }
+
+    /// The members of a member of the params; none of what is no object.
+    pub fn members_of(&self, part: Part) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
+        members(&self.body, Some(part.0))
+    }
+
+    /// This call made to `operation`, with a part of its params for params: what a protocol makes of
+    /// a method of its own. Part and call belong together; it is an object or an array, or nothing.
+    #[must_use]
+    pub fn redirected(mut self, operation: Arc<Registered>, params: Option<Part>) -> Self {
+        self.method = None;
+        self.params = params.map(|part| part.0);
+        self.operation = Some(operation);
+        self
     }
 
     /// The id; a notification has none.
@@ -133,6 +162,16 @@ impl Call {
     }
 }
 
+/// The members of the object at `span`, if there is one.
+fn members(body: &[u8], span: Option<Span>) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
+    let object = span.filter(|span| span.of(body).starts_with(b"{"));
+    let mut members = object.map(|span| Members::within(body, span));
+    std::iter::from_fn(move || {
+        let (name, value) = members.as_mut()?.next_span()?;
+        Some((name.value(body), Part(value)))
+    })
+}
+
 /// Shows no params: they may hold secrets.
 impl fmt::Debug for Call {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,6 +181,10 @@ impl fmt::Debug for Call {
             .finish_non_exhaustive()
     }
 }
+
+/// A value in the params of the [`Call`] that it was had from.
+#[derive(Debug, Clone, Copy)]
+pub struct Part(Span);
 
 /// With a name and an id, a call's text stays below what offsets can tell.
 const MAX_PARAMS: usize = i32::MAX as usize;

@@ -55,7 +55,7 @@ pub use router::{
     BuildError, CallFuture, Description, Effect, Endpoint, Handler, IntoOutcome, IntoReply, Json,
     Operation, Place, Registered, Router, Wording,
 };
-pub use rpc::{Reply, Rpc, RpcFuture};
+pub use rpc::{Batch, Incoming, Projected, Projection, Reply, Rpc, RpcFuture};
 pub use schema::Schema;
 pub use schemars::{self, JsonSchema};
 pub use server::{Server, ServerHandle};

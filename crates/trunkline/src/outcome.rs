@@ -58,7 +58,23 @@ impl Outcome {
 
     /// The response object (section 5) for the call with this id.
     pub(crate) fn into_response(self, id: &[u8]) -> Vec<u8> {
-        let mut json = match self.0 {
+        let mut json = self.into_open_response();
+        json.extend_from_slice(b",\"id\":");
+        json.extend_from_slice(id);
+        json.push(b'}');
+        json
+    }
+
+    /// The response object to what no id is known of.
+    pub(crate) fn into_response_without_id(self) -> Vec<u8> {
+        let mut json = self.into_open_response();
+        json.push(b'}');
+        json
+    }
+
+    /// The response object up to its last member.
+    fn into_open_response(self) -> Vec<u8> {
+        match self.0 {
             Ok(Reply(json)) => json,
             Err(error) => {
                 let mut json = Vec::with_capacity(CAPACITY);
@@ -66,11 +82,7 @@ impl Outcome {
                 error.write_to(&mut json);
                 json
             }
-        };
-        json.extend_from_slice(b",\"id\":");
-        json.extend_from_slice(id);
-        json.push(b'}');
-        json
+        }
     }
 
     /// -32004 for a member of a batch whose turn did not come in time.

@@ -34,6 +34,11 @@ impl<'a> Scanner<'a> {
         Self { bytes, at: 0, depth: 0, max_depth }
     }
 
+    /// A cursor at a value of a text whose depth was checked.
+    pub(crate) fn starting_at(bytes: &'a [u8], at: usize) -> Self {
+        Self { bytes, at, depth: 0, max_depth: usize::MAX }
+    }
+
     /// The next byte after white space, not consumed.
     #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {

@@ -1,5 +1,6 @@
 //! Places in a text.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// A half-open byte range of the scanned text. Texts are shorter than 4 GiB.
@@ -45,6 +46,15 @@ impl Text {
         } else {
             self.inner(text) == expected.as_bytes()
         }
+    }
+
+    /// The string's value. `text` was checked to be UTF-8.
+    pub(crate) fn value<'a>(&self, text: &'a [u8]) -> Cow<'a, str> {
+        if self.escaped {
+            return Cow::Owned(self.unescape(text));
+        }
+        let value = std::str::from_utf8(self.inner(text));
+        Cow::Borrowed(value.expect("a body was checked to be UTF-8"))
     }
 
     /// The string's value, escapes resolved.

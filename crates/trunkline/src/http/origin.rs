@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN, VARY,
+    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, HOST,
+    ORIGIN, VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
@@ -162,11 +163,13 @@ pub(super) fn is_preflight(parts: &Parts) -> bool {
     parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Adds what a preflight wants to know.
-pub(super) fn grant(headers: &mut HeaderMap) {
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST, OPTIONS"));
-    let allowed = "content-type, authorization, x-request-id";
-    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(allowed));
+/// Adds what a preflight wants to know. Whoever may call may send what headers it likes: which ones
+/// there are, the doors know, and some are named after the params of tools.
+pub(super) fn grant(headers: &mut HeaderMap, methods: HeaderValue, asked: &HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, methods);
+    let usual = HeaderValue::from_static("content-type, authorization, x-request-id");
+    let wanted = asked.get(ACCESS_CONTROL_REQUEST_HEADERS).cloned();
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, wanted.unwrap_or(usual));
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
 }
 

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
-use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, ALLOW, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
-use http::{HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
+use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
+use super::reply_body::ReplyBody;
 use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
 
@@ -16,7 +15,8 @@ use crate::outcome::Outcome;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
     Path,
-    Method,
+    /// The methods that the path has.
+    Method(&'static [Method]),
     Malformed(&'static str),
     /// Where the next request of the connection starts is in doubt.
     Framing(&'static str),
@@ -35,15 +35,20 @@ pub(super) enum Refusal {
     TransferCoding,
 }
 
-pub(super) const METHODS: HeaderValue = HeaderValue::from_static("POST, OPTIONS");
-
 impl Refusal {
-    pub(super) fn response(&self) -> Response<Full<Bytes>> {
+    /// For JSON-RPC, which wants the id `null` where no id is known.
+    pub(super) fn json_rpc_response(&self) -> Response<ReplyBody> {
+        self.response(|error| Outcome::error(error).into_response(b"null"))
+    }
+
+    pub(super) fn response(
+        &self,
+        body: impl FnOnce(ErrorObject) -> Vec<u8>,
+    ) -> Response<ReplyBody> {
         let status = self.status();
         let data = json!({ "status": status.as_u16(), "reason": self.reason() });
         let error = ErrorObject::new(self.code(), self.message()).with_data(&data);
-        let json = Outcome::error(error).into_response(b"null");
-        let mut response = Response::new(Full::new(Bytes::from(json)));
+        let mut response = Response::new(ReplyBody::from(body(error)));
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -59,7 +64,7 @@ impl Refusal {
     fn status(&self) -> StatusCode {
         match self {
             Self::Path => StatusCode::NOT_FOUND,
-            Self::Method => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Malformed(_) | Self::Framing(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
             Self::NoCredentials | Self::WrongCredentials => StatusCode::UNAUTHORIZED,
@@ -90,7 +95,11 @@ impl Refusal {
     fn reason(&self) -> Cow<'static, str> {
         match self {
             Self::Path => "nothing is served at this path".into(),
-            Self::Method => "calls are sent with POST".into(),
+            Self::Method([Method::POST]) => "calls are sent with POST".into(),
+            Self::Method(methods) => {
+                let names: Vec<&str> = methods.iter().map(Method::as_str).collect();
+                format!("this path answers {}", names.join(" and ")).into()
+            }
             Self::Malformed(reason) | Self::Framing(reason) => (*reason).into(),
             Self::Host(host) => {
                 format!("this server is not called \"{host}\": its operator can allow the host")
@@ -115,7 +124,6 @@ impl Refusal {
     /// The header that the status requires or invites.
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
-            Self::Method => Some((ALLOW, METHODS)),
             Self::NoCredentials => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             Self::WrongCredentials => {
                 Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer error=\"invalid_token\"")))

@@ -19,6 +19,7 @@ use binder::Binder;
 use deserializer::ParamsDeserializer;
 pub use error::ParamsError;
 pub use function::{Arguments, Function, Param, param};
+pub(crate) use split::Members;
 
 /// Extracts the params as `T`, usually a struct with `#[derive(Deserialize)]`.
 ///

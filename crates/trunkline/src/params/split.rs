@@ -1,6 +1,6 @@
 //! The top level of a params text: its elements or its members, one at a time.
 
-use crate::envelope::{Scanner, Text};
+use crate::envelope::{Scanner, Span, Text};
 
 /// An array's elements, front to back.
 ///
@@ -46,8 +46,21 @@ impl<'de> Members<'de> {
         Self { text, scanner: after_opening(text), first: true }
     }
 
+    /// The members of the object at `span`. Spans are those of the whole text.
+    pub(crate) fn within(text: &'de [u8], span: Span) -> Self {
+        let mut scanner = Scanner::starting_at(text, span.range().start);
+        scanner.advance();
+        Self { text, scanner, first: true }
+    }
+
     /// The next member: its name, and its value's text.
     pub(crate) fn next_member(&mut self) -> Option<(Text, &'de [u8])> {
+        let (name, value) = self.next_span()?;
+        Some((name, value.of(self.text)))
+    }
+
+    /// The next member: its name, and where its value is.
+    pub(crate) fn next_span(&mut self) -> Option<(Text, Span)> {
         if !separated(&mut self.scanner, &mut self.first, b'}') {
             return None;
         }
@@ -56,13 +69,12 @@ impl<'de> Members<'de> {
         self.scanner.peek()?;
         self.scanner.advance();
         let (_, span) = self.scanner.value().ok()?;
-        Some((name, span.of(self.text)))
+        Some((name, span))
     }
 }
 
 fn after_opening(text: &[u8]) -> Scanner<'_> {
-    // The depth was checked with the whole body.
-    let mut scanner = Scanner::new(text, usize::MAX);
+    let mut scanner = Scanner::starting_at(text, 0);
     scanner.advance();
     scanner
 }

@@ -7,11 +7,10 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use http_body_util::Full;
 use hyper::body::Incoming;
 use tower::Service;
 
-use crate::http::{HttpService, Peer};
+use crate::http::{HttpService, Peer, ReplyBody};
 
 /// Answers HTTP requests.
 pub(super) trait Answer: Send + Sync + 'static {
@@ -26,9 +25,9 @@ pub(super) trait Answer: Send + Sync + 'static {
 
 /// Without the boxed future that it has as a tower service.
 impl Answer for HttpService {
-    type Body = Full<Bytes>;
+    type Body = ReplyBody;
 
-    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Full<Bytes>> {
+    async fn answer(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<ReplyBody> {
         self.handle_from(request, Some(peer)).await
     }
 }

@@ -1,0 +1,41 @@
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::{Method, Response, Uri};
+
+use super::ReplyBody;
+use crate::error::ErrorObject;
+use crate::extensions::Extensions;
+use crate::rpc::Reply;
+
+/// Another protocol at paths of its own, behind the same guards as JSON-RPC: host, origin, bearer
+/// token, and the limits of bodies. See [`HttpService::door`](super::HttpService::door).
+pub trait Door: Send + Sync + 'static {
+    /// The paths that are this door's, each with the methods that it answers.
+    fn paths(&self) -> &[(&'static str, &'static [Method])];
+
+    /// Answers a request that was let in.
+    fn answer(&self, request: DoorRequest) -> DoorFuture<'_>;
+
+    /// The body of a refusal, as JSON: of what HTTP refuses at this door's paths.
+    fn refusal(&self, error: ErrorObject) -> Vec<u8> {
+        Reply::error(error, None).into_json().unwrap_or_default()
+    }
+}
+
+/// The reply of a [`Door`], later.
+pub type DoorFuture<'a> = Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send + 'a>>;
+
+/// A request that was let in, read to its end.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct DoorRequest {
+    /// One of those that the door answers at this path.
+    pub method: Method,
+    /// Path and query.
+    pub uri: Uri,
+    /// What calls of this request carry: headers, the peer, what middleware has set.
+    pub extensions: Extensions,
+    /// The body. Of a POST, it says to be JSON in UTF-8.
+    pub body: Bytes,
+}

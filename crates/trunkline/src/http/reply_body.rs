@@ -1,0 +1,73 @@
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::Full;
+
+/// The body of a reply: all of it, or a stream that a [`Door`](super::Door) writes.
+pub struct ReplyBody(Inner);
+
+enum Inner {
+    Whole(Full<Bytes>),
+    Stream(Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>),
+}
+
+impl ReplyBody {
+    /// A body that is written as time passes.
+    pub fn stream(body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static) -> Self {
+        Self(Inner::Stream(Box::pin(body)))
+    }
+}
+
+impl Default for ReplyBody {
+    fn default() -> Self {
+        Self(Inner::Whole(Full::default()))
+    }
+}
+
+impl<T: Into<Bytes>> From<T> for ReplyBody {
+    fn from(whole: T) -> Self {
+        Self(Inner::Whole(Full::new(whole.into())))
+    }
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut self.0 {
+            Inner::Whole(body) => Pin::new(body).poll_frame(cx),
+            Inner::Stream(body) => body.as_mut().poll_frame(cx),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.0 {
+            Inner::Whole(body) => body.is_end_stream(),
+            Inner::Stream(body) => body.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Inner::Whole(body) => body.size_hint(),
+            Inner::Stream(body) => body.size_hint(),
+        }
+    }
+}
+
+impl fmt::Debug for ReplyBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.0 {
+            Inner::Whole(_) => "ReplyBody(whole)",
+            Inner::Stream(_) => "ReplyBody(stream)",
+        })
+    }
+}

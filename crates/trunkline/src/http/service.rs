@@ -1,0 +1,276 @@
+//! The HTTP door as a service: who is let in, and who answers.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http_body::Body;
+use tower::Service;
+
+use super::door::{Door, DoorRequest};
+use super::refusal::Refusal;
+use super::reply_body::ReplyBody;
+use super::request::Head;
+use super::route::{self, Route};
+use super::settings::Settings;
+use super::{authority, body, negotiate, origin};
+use crate::extensions::Extensions;
+use crate::rpc::{Reply, Rpc};
+
+/// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
+/// it with `route_service`. Cloning is cheap.
+#[derive(Clone)]
+pub struct HttpService(Arc<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    rpc: Rpc,
+    settings: Settings,
+    doors: Vec<Arc<dyn Door>>,
+}
+
+impl Rpc {
+    /// This service behind the HTTP door, with default settings: it answers to the names of this
+    /// machine's loopback, to which a [`Server`](crate::Server) adds its address.
+    ///
+    /// Mounted in another server that is reached under another name, it answers 403. Name it, or
+    /// pass [`Hosts::Any`] behind a proxy that checks names:
+    ///
+    /// ```
+    /// # use trunkline::{Router, http};
+    /// # fn main() -> Result<(), trunkline::BuildError> {
+    /// # let rpc = Router::new().method("ping", || "pong").build()?;
+    /// let hosts = http::Hosts::Listed(vec!["api.example.com".into()]);
+    /// let service = rpc.http_with(http::Settings { hosts, ..Default::default() });
+    /// let app: axum::Router = axum::Router::new().route_service("/rpc", service);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn http(&self) -> HttpService {
+        self.http_with(Settings::default())
+    }
+
+    /// This service behind the HTTP door.
+    #[must_use]
+    pub fn http_with(&self, settings: Settings) -> HttpService {
+        HttpService(Arc::new(Inner { rpc: self.clone(), settings, doors: Vec::new() }))
+    }
+}
+
+impl HttpService {
+    /// Adds a door, whose paths go before those of [`Settings::paths`].
+    #[must_use]
+    pub fn door(mut self, door: Arc<dyn Door>) -> Self {
+        Arc::make_mut(&mut self.0).doors.push(door);
+        self
+    }
+
+    /// Answers one request.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<ReplyBody>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        self.handle_from(request, None).await
+    }
+
+    /// Answers one request of a client at `peer`.
+    ///
+    /// What can be told before the body is told before the future is made, which is moved around
+    /// and should be small.
+    pub(crate) fn handle_from<B>(
+        &self,
+        request: Request<B>,
+        peer: Option<SocketAddr>,
+    ) -> impl Future<Output = Response<ReplyBody>>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let (parts, body) = request.into_parts();
+        let shared_with = origin::shared_with(&parts.headers, &self.0.settings);
+        let route = self.route(parts.uri.path());
+        let plan = match (self.admit(&parts, route), route) {
+            (Ok(Admitted::Call), Route::Door(door, _)) => {
+                let (method, uri) = (parts.method.clone(), parts.uri.clone());
+                Plan::Door(door, method, uri, Extensions::of(Head::new(parts, peer)))
+            }
+            (Ok(Admitted::Call), _) => Plan::Calls(Extensions::of(Head::new(parts, peer))),
+            (Ok(Admitted::Options), _) => {
+                Plan::Answered(options(&parts, route, shared_with.is_some()))
+            }
+            (Err(refusal), _) => Plan::Answered(route.refuse(&refusal)),
+        };
+        async move {
+            let mut response = match plan {
+                Plan::Calls(extensions) => self.answer(extensions, body).await,
+                // Boxed, so that calls do not carry the room for other protocols along.
+                Plan::Door(door, method, uri, extensions) => {
+                    let request = (method, uri, extensions);
+                    Box::pin(self.answer_door(door, request, body, route)).await
+                }
+                Plan::Answered(response) => response,
+            };
+            if let Some(origin) = shared_with {
+                origin::share(response.headers_mut(), origin);
+            }
+            response
+        }
+    }
+
+    /// The address of the server is one of the names that clients may call it.
+    pub(crate) fn bind(&mut self, address: SocketAddr) {
+        Arc::make_mut(&mut self.0).settings.hosts.bind(address);
+    }
+
+    fn route(&self, path: &str) -> Route<'_> {
+        for door in &self.0.doors {
+            if let Some((_, methods)) = door.paths().iter().find(|(own, _)| *own == path) {
+                return Route::Door(&**door, methods);
+            }
+        }
+        let paths = &self.0.settings.paths;
+        if paths.is_empty() || paths.iter().any(|known| known == path) {
+            Route::Calls
+        } else {
+            Route::Nowhere
+        }
+    }
+
+    /// Everything that can be told before the body: what fails here has cost nothing yet.
+    fn admit(&self, parts: &Parts, route: Route<'_>) -> Result<Admitted, Refusal> {
+        let settings = &self.0.settings;
+        authority::check(parts, &settings.hosts)?;
+        let options = parts.method == Method::OPTIONS;
+        let anything = options && parts.uri.path() == "*";
+        if matches!(route, Route::Nowhere) && !anything {
+            return Err(Refusal::Path);
+        }
+        // A browser's question whether it may call is answered, whoever asks; without the CORS
+        // headers the answer is no.
+        if options {
+            return Ok(Admitted::Options);
+        }
+        origin::check(parts, settings)?;
+        if !route.methods().contains(&parts.method) {
+            return Err(Refusal::Method(route.methods()));
+        }
+        settings.bearer.check(&parts.headers)?;
+        body::check_framing(&parts.headers)?;
+        if parts.method == Method::POST {
+            negotiate::check(&parts.headers)?;
+        }
+        Ok(Admitted::Call)
+    }
+
+    async fn answer<B>(&self, extensions: Extensions, body: B) -> Response<ReplyBody>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let Settings { max_body, body_timeout, status_policy, .. } = &self.0.settings;
+        let body = match body::read(body, *max_body, *body_timeout).await {
+            Ok(body) => body,
+            Err(refusal) => return refusal.json_rpc_response(),
+        };
+        let reply = self.0.rpc.handle(body, extensions).await;
+        respond(status_policy.status(&reply), reply)
+    }
+
+    async fn answer_door<B>(
+        &self,
+        door: &dyn Door,
+        (method, uri, extensions): (Method, Uri, Extensions),
+        body: B,
+        route: Route<'_>,
+    ) -> Response<ReplyBody>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let Settings { max_body, body_timeout, .. } = &self.0.settings;
+        match body::read(body, *max_body, *body_timeout).await {
+            Ok(body) => door.answer(DoorRequest { method, uri, extensions, body }).await,
+            Err(refusal) => route.refuse(&refusal),
+        }
+    }
+}
+
+/// What is wanted of a request that may come in.
+enum Admitted {
+    Call,
+    Options,
+}
+
+/// How a request is answered, once its body is there.
+enum Plan<'a> {
+    Calls(Extensions),
+    Door(&'a dyn Door, Method, Uri, Extensions),
+    Answered(Response<ReplyBody>),
+}
+
+fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
+    let json = reply.into_json();
+    let mut response = Response::new(ReplyBody::default());
+    *response.status_mut() = status;
+    if let Some(json) = json {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *response.body_mut() = ReplyBody::from(json);
+    }
+    response
+}
+
+fn options(parts: &Parts, route: Route<'_>, shared: bool) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::default());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    let headers = response.headers_mut();
+    let allowed = route::allow(route.methods());
+    headers.insert(ALLOW, allowed.clone());
+    if shared && origin::is_preflight(parts) {
+        origin::grant(headers, allowed, &parts.headers);
+        // Some clients take nothing but 200 for a granted preflight.
+        *response.status_mut() = StatusCode::OK;
+    }
+    response
+}
+
+impl<B> Service<Request<B>> for HttpService
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Response = Response<ReplyBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.handle(request).await) })
+    }
+}
+
+impl From<Rpc> for HttpService {
+    fn from(rpc: Rpc) -> Self {
+        rpc.http()
+    }
+}
+
+impl fmt::Debug for HttpService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpService").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,200 @@
+//! The built service: bytes in, calls through the layers, bytes out.
+
+mod engine;
+mod incoming;
+mod projection;
+mod reply;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tower::Service;
+
+use crate::batch;
+use crate::call::Call;
+use crate::envelope::{self, Message, Request};
+use crate::error::ErrorObject;
+use crate::extensions::Extensions;
+use crate::id::Id;
+use crate::layers::metrics::MethodMetrics;
+use crate::layers::{Defaults, MetricsLayer};
+use crate::limits::Limits;
+use crate::outcome::Outcome;
+use crate::router::{Registered, Registry};
+use engine::Engine;
+
+pub use engine::RpcFuture;
+pub use incoming::{Batch, Incoming};
+pub use projection::{Projected, Projection};
+pub use reply::Reply;
+
+/// A built router: a service of [`Call`]s, and of bodies that hold them. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub struct Rpc {
+    registry: Arc<Registry>,
+    limits: Arc<Limits>,
+    metrics: MetricsLayer,
+    engine: Engine,
+}
+
+impl Rpc {
+    pub(crate) fn new(registry: Registry, limits: Limits, defaults: Defaults) -> Self {
+        let metrics = MetricsLayer::switched(defaults.metrics);
+        let engine = Engine::new(&limits, defaults, &metrics);
+        Self { registry: Arc::new(registry), limits: Arc::new(limits), metrics, engine }
+    }
+
+    /// This service with the methods of another protocol, which stand for calls of the same
+    /// operations. They are methods of bodies only: of [`handle`](Self::handle) and
+    /// [`answer`](Self::answer), not of [`call`](Self::call). A service has one projection.
+    #[must_use]
+    pub fn projected(mut self, projection: Arc<dyn Projection>) -> Self {
+        self.engine.project(projection);
+        self
+    }
+
+    /// Answers one body: a request, a notification or a batch.
+    ///
+    /// `extensions` is what the transport knows of the sender; all calls of the body share it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the calls that have not ended.
+    pub async fn handle(&self, body: Bytes, extensions: Extensions) -> Reply {
+        match self.read(body, extensions) {
+            Incoming::Call(call) => self.answer(call).await,
+            // Boxed, so that a single call does not carry the room for a batch along.
+            Incoming::Batch(batch) => Box::pin(self.answer_batch(batch)).await,
+            Incoming::Refused(reply) => reply,
+        }
+    }
+
+    /// Reads a body and runs nothing yet, for doors that have a word in what is run.
+    #[must_use]
+    pub fn read(&self, body: Bytes, extensions: Extensions) -> Incoming {
+        let message = match envelope::parse(&body, self.limits.depth, self.limits.batch_requests) {
+            Ok(message) => message,
+            Err(unreadable) => {
+                let id = Id::NULL;
+                return Incoming::Refused(Reply::error(ErrorObject::from(&unreadable), Some(&id)));
+            }
+        };
+        match message {
+            Message::Single(Ok(request)) => Incoming::Call(self.call_of(body, request, extensions)),
+            Message::Single(Err(invalid)) => {
+                let id = invalid.id.map_or(Id::NULL, |id| Id::from_raw(body.slice(id.range())));
+                Incoming::Refused(Reply::error(ErrorObject::from(&invalid), Some(&id)))
+            }
+            Message::Batch(entries) => Incoming::Batch(Batch { body, entries, extensions }),
+        }
+    }
+
+    /// Answers one call that was [read](Self::read).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call.
+    pub async fn answer(&self, call: Call) -> Reply {
+        let id = call.id();
+        let Ok(outcome) = self.engine.clone().call(call).await;
+        self.reply(outcome, id.as_ref())
+    }
+
+    /// Answers a batch that was [read](Self::read).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the calls that have not ended.
+    pub async fn answer_batch(&self, batch: Batch) -> Reply {
+        let Batch { body, entries, extensions } = &batch;
+        let call = |request| self.call_of(body.clone(), request, extensions.clone());
+        match batch::run(&mut self.engine.clone(), body, entries, &self.limits, call).await {
+            Some(json) => Reply::Batch { json },
+            None => Reply::None,
+        }
+    }
+
+    /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a
+    /// notification.
+    #[must_use]
+    pub fn reply(&self, outcome: Outcome, id: Option<&Id>) -> Reply {
+        let Some(id) = id else {
+            return Reply::None;
+        };
+        let code = outcome.code();
+        let json = outcome.into_response(id.as_raw().as_bytes());
+        if json.len() > self.limits.reply_bytes {
+            return Reply::of(Outcome::reply_too_large(self.limits.reply_bytes), id);
+        }
+        Reply::Single { json, code }
+    }
+
+    /// Calls a method in this process, through all layers, without a transport: for tests, and
+    /// for services that call each other.
+    ///
+    /// # Errors
+    /// The call's error; -32602 when `params` does not serialise to an array or an object; -32603
+    /// when the result is not an `R`.
+    pub async fn call<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<R, ErrorObject> {
+        let call = Call::request(&Id::from(1), method, params)?;
+        let Ok(outcome) = Service::call(&mut self.clone(), call).await;
+        let json = outcome.as_result().map_err(Clone::clone)?;
+        serde_json::from_slice(json).map_err(|error| ErrorObject::internal(&error))
+    }
+
+    /// The registered operations, in the order of their registration.
+    #[must_use]
+    pub fn operations(&self) -> &[Arc<Registered>] {
+        self.registry.operations()
+    }
+
+    /// What has been counted, for each method in the order of registration, and last for the
+    /// methods that do not exist, as `unknown`.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<MethodMetrics> {
+        let known =
+            self.operations().iter().map(|operation| operation.counters().read(operation.name()));
+        known.chain([self.metrics.unknown().read("unknown")]).collect()
+    }
+
+    /// The limits of calls.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    fn call_of(&self, body: Bytes, request: Request, extensions: Extensions) -> Call {
+        let operation = if request.method.escaped {
+            self.registry.find(request.method.unescape(&body).as_bytes())
+        } else {
+            self.registry.find(request.method.inner(&body))
+        };
+        let operation = operation.cloned();
+        let mut call = Call::new(body, request, extensions);
+        call.resolve(operation);
+        call
+    }
+}
+
+impl Service<Call> for Rpc {
+    type Response = Outcome;
+    type Error = Infallible;
+    type Future = RpcFuture;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.engine.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut call: Call) -> RpcFuture {
+        if call.operation().is_none() {
+            let operation = self.registry.find(call.method().as_bytes()).cloned();
+            call.resolve(operation);
+        }
+        self.engine.call_operation(call)
+    }
+}
