@@ -1,33 +1,48 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::affected::Affected;
+use crate::create_table::{self, CreateTable, Created};
+use crate::delete_record::{self, DeleteRecord};
 use crate::describe_table::{self, DescribeTable, TableDescription};
 use crate::error::{Error, OpenError};
 use crate::file::DatabaseFile;
+use crate::insert_record::{self, InsertRecord, Inserted};
 use crate::list_tables::{self, ListTables, TableList};
 use crate::query_records::{self, QueryRecords};
-use crate::raw_query::{self, RawQuery};
-use crate::readers::Readers;
+use crate::raw_query::{self, RawOutcome, RawQuery};
 use crate::rowset::Rowset;
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::update_record::{self, UpdateRecord};
+use crate::workers::Pool;
 
-/// A SQLite database that is served read-only. Clones share its readers, which end with the last clone.
+/// A SQLite database that is served. Clones share its readers and its writer, which end with the last
+/// clone.
 ///
 /// # Cancel safety
 ///
-/// Dropping the future of a call, or cancelling the token that it was given, interrupts the query.
+/// Dropping the future of a call, or cancelling the token that it was given, interrupts the call. A change
+/// is then rolled back, unless its commit has begun.
 #[derive(Clone)]
 pub struct Database {
-    readers: Arc<Readers>,
+    pools: Arc<Pools>,
+}
+
+/// The readers come first: they end before the writer does.
+struct Pools {
+    readers: Pool,
+    writer: Option<Pool>,
 }
 
 impl Database {
-    /// Opens a database file and starts its readers. The file is read once, to find out whether it can
-    /// be served. Blocks for as long as that takes, up to [`Settings::lock_wait`].
+    /// Opens a database file and starts its readers, and its writer if [`Settings::writable`] says so. The
+    /// file is read once, to find out whether it can be served. Blocks for as long as that takes, up to
+    /// [`Settings::lock_wait`].
     ///
     /// # Errors
     ///
@@ -36,15 +51,38 @@ impl Database {
         if settings.readers == 0 {
             return Err(OpenError::Setting { setting: "readers" });
         }
-        let file = DatabaseFile::find(path.as_ref())?;
+        let file = Arc::new(DatabaseFile::find(path.as_ref())?);
+        let settings = Arc::new(settings);
+        let writing =
+            if settings.writable { Some(file.connect_for_writing(&settings)?) } else { None };
         file.connect(&settings)?;
-        let readers = Arc::new(Readers::start(file, settings)?);
-        Ok(Self { readers })
+        let readers = Pool::readers(file, settings)?;
+        let writer = match writing {
+            Some(link) => Some(Pool::writer(link, &readers)?),
+            None => None,
+        };
+        Ok(Self { pools: Arc::new(Pools { readers, writer }) })
     }
 
     /// The settings that it was opened with.
     pub fn settings(&self) -> &Settings {
-        self.readers.settings()
+        self.pools.readers.settings()
+    }
+
+    /// Ends the readers and the writer of all clones, and waits until the file is closed; tells whether
+    /// that came to be within `patience`. Calls that run are let end, later ones fail with
+    /// [`Error::Closed`]. Blocks.
+    ///
+    /// A database in WAL mode that was served writable has its log beside it until then, and for good if
+    /// the process ends earlier: SQLite takes the log in when the file is opened next. Closing is needless
+    /// for a database that is served read-only.
+    pub fn close(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let Pools { readers, writer } = &*self.pools;
+        writer.iter().for_each(Pool::close);
+        readers.close();
+        let are_readers_done = readers.wait_for_end(until);
+        are_readers_done && writer.as_ref().is_none_or(|writer| writer.wait_for_end(until))
     }
 
     /// Lists tables and views.
@@ -57,9 +95,7 @@ impl Database {
         request: ListTables,
         cancel: &CancellationToken,
     ) -> Result<TableList, Error> {
-        let timeout = self.settings().timeout;
-        let work = move |session: &mut Session<'_>| list_tables::list_tables(session, &request);
-        self.readers.call(timeout, cancel, work).await
+        self.read(cancel, move |session| list_tables::list_tables(session, &request)).await
     }
 
     /// Describes one table or view.
@@ -73,10 +109,7 @@ impl Database {
         request: DescribeTable,
         cancel: &CancellationToken,
     ) -> Result<TableDescription, Error> {
-        let timeout = self.settings().timeout;
-        let work =
-            move |session: &mut Session<'_>| describe_table::describe_table(session, &request);
-        self.readers.call(timeout, cancel, work).await
+        self.read(cancel, move |session| describe_table::describe_table(session, &request)).await
     }
 
     /// Reads rows of one table or view.
@@ -91,29 +124,124 @@ impl Database {
         request: QueryRecords,
         cancel: &CancellationToken,
     ) -> Result<Rowset, Error> {
-        let timeout = self.settings().timeout;
-        let work = move |session: &mut Session<'_>| query_records::query_records(session, &request);
-        self.readers.call(timeout, cancel, work).await
+        self.read(cancel, move |session| query_records::query_records(session, &request)).await
     }
 
-    /// Runs one reading SQL statement.
+    /// Runs one SQL statement: a reading one on a reader, and with `read_only: false` any one that is
+    /// allowed on the writer.
     ///
     /// # Errors
     ///
-    /// What is wrong with the statement ([`Error::Sql`], [`Error::Forbidden`], [`Error::NoStatement`],
-    /// [`Error::MultipleStatements`], [`Error::NulInSql`], [`Error::OverLimit`]), with its parameters
-    /// ([`Error::BadParams`]) or with the request ([`Error::BadArgument`]). For every operation:
-    /// [`Error::Timeout`], [`Error::Cancelled`], [`Error::OutOfMemory`]; [`Error::Busy`],
-    /// [`Error::Locked`] and [`Error::Changing`], which are worth a retry; and [`Error::Unavailable`],
-    /// [`Error::Failure`] and [`Error::ReaderLost`], which are not the caller's fault.
+    /// [`Error::ReadOnly`]; what is wrong with the statement ([`Error::Sql`], [`Error::Forbidden`],
+    /// [`Error::NoStatement`], [`Error::MultipleStatements`], [`Error::NulInSql`], [`Error::OverLimit`],
+    /// [`Error::Constraint`]), with its parameters ([`Error::BadParams`]) or with the request
+    /// ([`Error::BadArgument`]). For every operation: [`Error::Timeout`], [`Error::Cancelled`],
+    /// [`Error::OutOfMemory`]; [`Error::Busy`], [`Error::Locked`], [`Error::Changing`] and
+    /// [`Error::Closed`], which are worth a retry; and [`Error::Unavailable`], [`Error::Failure`],
+    /// [`Error::ReaderLost`] and [`Error::Unconfirmed`], which are not the caller's fault.
     pub async fn execute_raw_query(
         &self,
         request: RawQuery,
         cancel: &CancellationToken,
-    ) -> Result<Rowset, Error> {
-        let timeout = request.check(self.settings())?;
-        let work = move |session: &mut Session<'_>| raw_query::execute(session, &request);
-        self.readers.call(timeout, cancel, work).await
+    ) -> Result<RawOutcome, Error> {
+        if request.read_only {
+            let timeout = request.timeout(self.settings())?;
+            let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
+            let outcome = self.pools.readers.call(timeout, cancel, work).await;
+            return outcome.map_err(|error| self.tell_of_writing(error));
+        }
+        let writer = self.writer()?;
+        let timeout = request.timeout(self.settings())?;
+        let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
+        writer.call(timeout, cancel, work).await
+    }
+
+    /// Adds records to a table, all or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
+    /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for what cannot be written to (a view, a
+    /// generated column), and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    pub async fn insert_record(
+        &self,
+        request: InsertRecord,
+        cancel: &CancellationToken,
+    ) -> Result<Inserted, Error> {
+        self.write(cancel, move |session| insert_record::insert_record(session, &request)).await
+    }
+
+    /// Changes the rows of a table that match filters.
+    ///
+    /// # Errors
+    ///
+    /// What [`insert_record`](Self::insert_record) names, [`Error::BadFilter`], and
+    /// [`Error::TooManyRows`].
+    pub async fn update_record(
+        &self,
+        request: UpdateRecord,
+        cancel: &CancellationToken,
+    ) -> Result<Affected, Error> {
+        self.write(cancel, move |session| update_record::update_record(session, &request)).await
+    }
+
+    /// Deletes the rows of a table that match filters.
+    ///
+    /// # Errors
+    ///
+    /// As of [`update_record`](Self::update_record).
+    pub async fn delete_record(
+        &self,
+        request: DeleteRecord,
+        cancel: &CancellationToken,
+    ) -> Result<Affected, Error> {
+        self.write(cancel, move |session| delete_record::delete_record(session, &request)).await
+    }
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
+    /// [`Error::OverLimit`] for too many columns, and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    pub async fn create_table(
+        &self,
+        request: CreateTable,
+        cancel: &CancellationToken,
+    ) -> Result<Created, Error> {
+        self.write(cancel, move |session| create_table::create_table(session, &request)).await
+    }
+
+    async fn read<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        self.pools.readers.call(self.settings().timeout, cancel, work).await
+    }
+
+    async fn write<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        self.writer()?.call(self.settings().timeout, cancel, work).await
+    }
+
+    fn writer(&self) -> Result<&Pool, Error> {
+        self.pools.writer.as_ref().ok_or(Error::ReadOnly)
+    }
+
+    /// Whoever forgot to say that a statement writes is told what to say.
+    fn tell_of_writing(&self, error: Error) -> Error {
+        match error {
+            Error::Forbidden { reason } if self.pools.writer.is_some() => Error::Forbidden {
+                reason: reason
+                    + "; a statement that changes the database needs \"read_only\": false",
+            },
+            other => other,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 use std::time::Instant;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -7,20 +8,23 @@ use crate::query_records::select;
 use crate::rowset::{Bounds, Rowset, collect};
 use crate::schema::{Table, TableKind, Visibility};
 use crate::session::Session;
+use crate::shapes;
 use crate::whole_number;
 
-/// Asks for all that is declared of one table or view.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Tells all that is declared of one table or view.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct DescribeTable {
     /// The table's name, in either case.
     pub table_name: String,
     /// How many rows to show, 0 to 5. Default 0.
     #[serde(default, deserialize_with = "whole_number::optional")]
+    #[schemars(schema_with = "shapes::sample_rows")]
     pub sample_rows: Option<u64>,
 }
 
 /// A table, as it is declared.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TableDescription {
     /// As the schema spells it.
     pub name: String,
@@ -44,7 +48,7 @@ pub struct TableDescription {
 }
 
 /// A column, as it is declared.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ColumnDescription {
     /// As the schema spells it.
     pub name: String,
@@ -61,7 +65,7 @@ pub struct ColumnDescription {
 }
 
 /// When a computed column is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Generated {
     /// When it is read.
@@ -71,7 +75,7 @@ pub enum Generated {
 }
 
 /// A reference to another table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ForeignKey {
     /// The referring columns.
     pub columns: Vec<String>,
@@ -86,7 +90,7 @@ pub struct ForeignKey {
 }
 
 /// An index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Index {
     /// Its name; SQLite makes one up for a constraint's.
     pub name: String,
@@ -101,7 +105,7 @@ pub struct Index {
 }
 
 /// A trigger.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Trigger {
     /// Its name.
     pub name: String,

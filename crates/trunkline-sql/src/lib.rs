@@ -1,8 +1,9 @@
 //! SQLite databases as a small set of safe, typed operations.
 //!
-//! A [`Database`] serves one SQLite file **read-only**. Every call runs on a thread made for it, under a
-//! deadline, and its result is bounded in rows and bytes. What a caller may do is restricted by layers
-//! that do not rely on each other; the private module `security` lists them.
+//! A [`Database`] serves one SQLite file: **read-only**, unless [`Settings::writable`] adds one writer.
+//! Every call runs on a thread made for it, under a deadline, and its result is bounded in rows and bytes;
+//! a change is one transaction. What a caller may do is restricted by layers that do not rely on each
+//! other; the private module `security` lists them.
 //!
 //! ```
 //! use tokio_util::sync::CancellationToken;
@@ -15,7 +16,8 @@
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
 //! # runtime.block_on(async {
 //! let query = RawQuery::new("SELECT 1 AS a, 2 AS a");
-//! let rowset = database.execute_raw_query(query, &CancellationToken::new()).await?;
+//! let outcome = database.execute_raw_query(query, &CancellationToken::new()).await?;
+//! let rowset = outcome.into_rows().expect("a SELECT gives rows");
 //! assert_eq!(rowset.rows.get(), "[[1,2]]");
 //! # Ok::<(), trunkline_sql::Error>(())
 //! # })?;
@@ -26,36 +28,51 @@
 
 #![forbid(unsafe_code)]
 
+mod affected;
+mod create_table;
 mod cursor;
 mod database;
+mod delete_record;
 mod describe_table;
 mod error;
 mod file;
+mod filter;
+mod format;
 mod identifier;
+mod insert_record;
 mod list_tables;
 mod operations;
 mod query_records;
 mod raw_query;
-mod readers;
+mod records;
 mod rowset;
 pub mod sample;
 mod schema;
 mod security;
 mod session;
 mod settings;
+mod shapes;
+mod update_record;
 mod value;
 mod whole_number;
+mod workers;
 
+pub use affected::Affected;
+pub use create_table::{ColumnOptions, ColumnSpec, Columns, CreateTable, Created, PrimaryKey};
 pub use database::Database;
+pub use delete_record::DeleteRecord;
 pub use describe_table::{
     ColumnDescription, DescribeTable, ForeignKey, Generated, Index, TableDescription, Trigger,
 };
 pub use error::{Details, Error, ErrorClass, OpenError};
 pub use file::create_empty;
+pub use format::Format;
+pub use insert_record::{InsertRecord, Inserted, OnConflict, Records, Returning};
 pub use list_tables::{ListTables, TableList, TableSummary};
 pub use operations::operations;
 pub use query_records::{OrderBy, OrderTerm, QueryRecords};
-pub use raw_query::{Params, RawQuery};
-pub use rowset::{ResultColumn, Rowset, TruncatedBy};
+pub use raw_query::{Changed, Params, RawOutcome, RawQuery};
+pub use rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use schema::TableKind;
 pub use settings::Settings;
+pub use update_record::UpdateRecord;

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::cursor::{self, Fingerprint};
@@ -8,8 +9,9 @@ use crate::identifier::quote;
 use crate::schema::{Table, TableKind};
 use crate::session::Session;
 
-/// Asks for the tables and views, in the order of their names.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Lists tables and views, in the order of their names.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ListTables {
     /// A pattern of SQL's `LIKE` that names must match: `%` is any text, `_` any character.
     #[serde(default)]
@@ -23,7 +25,7 @@ pub struct ListTables {
 }
 
 /// One page of tables.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TableList {
     /// At most 200 tables. SQLite's own, and those in which virtual tables keep their content, are left
     /// out.
@@ -33,7 +35,7 @@ pub struct TableList {
 }
 
 /// A table in one line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TableSummary {
     /// As the schema spells it.
     pub name: String,

@@ -8,7 +8,7 @@ use crate::describe_table::{DescribeTable, TableDescription};
 use crate::error::{Details, Error, ErrorClass};
 use crate::list_tables::{ListTables, TableList};
 use crate::query_records::QueryRecords;
-use crate::raw_query::RawQuery;
+use crate::raw_query::{RawOutcome, RawQuery};
 use crate::rowset::Rowset;
 
 /// The operations of a database: `list_tables`, `describe_table`, `query_records` and
@@ -68,7 +68,7 @@ async fn execute_raw_query(
     State(database): State<Database>,
     Params(request): Params<RawQuery>,
     cancel: CancellationToken,
-) -> Result<Rowset, ErrorObject> {
+) -> Result<RawOutcome, ErrorObject> {
     Ok(database.execute_raw_query(request, &cancel).await?)
 }
 
@@ -82,6 +82,7 @@ impl From<Error> for ErrorObject {
         let (code, message) = match (&error, error.class()) {
             (
                 Error::BadArgument { .. }
+                | Error::BadColumn { .. }
                 | Error::BadFilter { .. }
                 | Error::BadCursor { .. }
                 | Error::BadParams { .. },

@@ -7,17 +7,19 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement};
 
 use crate::error::Error;
+use crate::file::Link;
 use crate::schema::Table;
-use crate::security::prepare_single;
+use crate::security::{Role, prepare_single};
 use crate::settings::Settings;
 
-/// A hardened connection with its prepared statements. Lives on its reader's stack, beside the
+/// A hardened connection with its prepared statements. Lives on its worker's stack, beside the
 /// connection, which lets the statements borrow from it.
 pub(crate) struct Session<'c> {
-    connection: &'c Connection,
+    link: &'c Link,
     settings: &'c Settings,
     statements: StatementCache<'c>,
     tables: TableCache,
+    discards_changes: bool,
 }
 
 /// Tables that were looked up, by the name that was asked for, as of one version of the schema.
@@ -33,10 +35,11 @@ impl TableCache {
 }
 
 impl<'c> Session<'c> {
-    pub(crate) fn new(connection: &'c Connection, settings: &'c Settings) -> Self {
+    pub(crate) fn new(link: &'c Link, settings: &'c Settings) -> Self {
         Self {
-            connection,
+            link,
             settings,
+            discards_changes: false,
             statements: StatementCache::new(settings.statement_cache),
             tables: TableCache::default(),
         }
@@ -44,6 +47,40 @@ impl<'c> Session<'c> {
 
     pub(crate) fn settings(&self) -> &'c Settings {
         self.settings
+    }
+
+    /// For counts and row numbers of the last statement.
+    pub(crate) fn connection(&self) -> &'c Connection {
+        &self.link.connection
+    }
+
+    /// The number of the row that the statement compiled last has inserted last.
+    pub(crate) fn inserted_row(&self) -> Option<i64> {
+        match &self.link.role {
+            Role::Reader => None,
+            Role::Writer(clearance) => clearance.inserted_row(),
+        }
+    }
+
+    /// Has what this call changes rolled back even if it succeeds.
+    pub(crate) fn discard_changes(&mut self) {
+        self.discards_changes = true;
+    }
+
+    pub(crate) fn discards_changes(&self) -> bool {
+        self.discards_changes
+    }
+
+    /// After a rollback: what was looked up may never have been, and the number of the schema's version
+    /// will be used again.
+    pub(crate) fn forget_changes(&mut self) {
+        self.discards_changes = false;
+        self.tables = TableCache::default();
+    }
+
+    /// Compiles a statement that is not kept.
+    pub(crate) fn prepare(&self, sql: &str) -> Result<Statement<'c>, Error> {
+        prepare_single(&self.link.connection, &self.link.role, sql)
     }
 
     /// Lends the compiled statement of a text, from the cache if it is there.
@@ -54,7 +91,7 @@ impl<'c> Session<'c> {
     ) -> Result<T, Error> {
         let mut statement = match self.statements.take(sql) {
             Some(statement) => statement,
-            None => prepare_single(self.connection, sql)?,
+            None => self.prepare(sql)?,
         };
         let outcome = work(&mut statement);
         statement.clear_bindings();

@@ -39,6 +39,12 @@ pub struct Details {
     /// Names that exist and look like the one that was sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
+    /// How many rows the change would have touched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows_affected: Option<u64>,
+    /// How many it may touch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_affected: Option<u64>,
     /// The time limit that was met, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -50,7 +56,10 @@ impl Error {
         match self {
             Self::UnknownTable { .. }
             | Self::UnknownColumn { .. }
+            | Self::TableExists { .. }
+            | Self::Constraint { .. }
             | Self::BadArgument { .. }
+            | Self::BadColumn { .. }
             | Self::BadFilter { .. }
             | Self::BadCursor { .. }
             | Self::BadParams { .. }
@@ -58,11 +67,16 @@ impl Error {
             | Self::MultipleStatements
             | Self::NulInSql { .. }
             | Self::Sql { .. } => ErrorClass::Request,
-            Self::Forbidden { .. } => ErrorClass::Forbidden,
-            Self::OverLimit { .. } | Self::OutOfMemory | Self::Timeout { .. } => ErrorClass::Limit,
+            Self::Forbidden { .. } | Self::ReadOnly => ErrorClass::Forbidden,
+            Self::OverLimit { .. }
+            | Self::TooManyRows { .. }
+            | Self::OutOfMemory
+            | Self::Timeout { .. } => ErrorClass::Limit,
             Self::Cancelled => ErrorClass::Cancelled,
-            Self::Busy | Self::Locked | Self::Changing => ErrorClass::Retry,
-            Self::Unavailable(_) | Self::Failure(_) | Self::ReaderLost => ErrorClass::Database,
+            Self::Busy | Self::Locked | Self::Changing | Self::Closed => ErrorClass::Retry,
+            Self::Unavailable(_) | Self::Failure(_) | Self::ReaderLost | Self::Unconfirmed => {
+                ErrorClass::Database
+            }
         }
     }
 
@@ -78,6 +92,20 @@ impl Error {
                 details.table = Some(table.clone());
                 details.column = Some(column.clone());
                 details.candidates.clone_from(candidates);
+            }
+            Self::BadColumn { argument, column, .. } => {
+                details.argument = Some(argument);
+                details.column = Some(column.clone());
+            }
+            Self::TableExists { table } => details.table = Some(table.clone()),
+            Self::Constraint { table, column, .. } => {
+                details.table.clone_from(table);
+                details.column.clone_from(column);
+            }
+            Self::TooManyRows { affected, max, .. } => {
+                details.argument = Some("max_affected");
+                details.rows_affected = Some(*affected);
+                details.max_affected = Some(*max);
             }
             Self::BadArgument { argument, .. } => details.argument = Some(argument),
             Self::BadFilter { column, .. } => {
@@ -99,6 +127,11 @@ impl Error {
             Self::UnknownTable { .. } => "unknown_table",
             Self::UnknownColumn { .. } => "unknown_column",
             Self::BadArgument { .. } => "bad_argument",
+            Self::BadColumn { .. } => "bad_column",
+            Self::TableExists { .. } => "table_exists",
+            Self::ReadOnly => "read_only",
+            Self::TooManyRows { .. } => "too_many_rows",
+            Self::Constraint { .. } => "constraint",
             Self::BadFilter { .. } => "bad_filter",
             Self::BadCursor { .. } => "bad_cursor",
             Self::BadParams { .. } => "bad_params",
@@ -117,6 +150,8 @@ impl Error {
             Self::Unavailable(_) => "unavailable",
             Self::Failure(_) => "failure",
             Self::ReaderLost => "reader_lost",
+            Self::Unconfirmed => "unconfirmed",
+            Self::Closed => "closed",
         }
     }
 }
@@ -128,5 +163,13 @@ pub(super) fn suggest(candidates: &[String]) -> String {
         [] => String::new(),
         [one] => format!("; did you mean {one}?"),
         [many @ .., last] => format!("; did you mean {} or {last}?", many.join(", ")),
+    }
+}
+
+/// The part of a message about rows that are changed by others than the caller.
+pub(super) fn cascade(rows: u64) -> String {
+    match rows {
+        0 => String::new(),
+        rows => format!(" ({rows} of them by foreign keys and triggers)"),
     }
 }

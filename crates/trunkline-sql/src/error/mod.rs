@@ -41,6 +41,49 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// What an argument says of one column cannot be taken: a value that is no scalar, a type that is none.
+    #[error("argument {argument:?}, column {column:?}: {reason}")]
+    BadColumn {
+        /// The argument's name.
+        argument: &'static str,
+        /// The column that it concerns.
+        column: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// There is a table or view of this name already.
+    #[error("there is a table or view named {table:?} already")]
+    TableExists {
+        /// As the schema spells it.
+        table: String,
+    },
+    /// A change was asked of a database that is served read-only.
+    #[error("the database is served read-only; start the server with --writable to allow changes")]
+    ReadOnly,
+    /// A change would have touched more rows than it may. Nothing was changed.
+    #[error(
+        "{affected} rows would be changed{}, and this call may change {max}; nothing was changed; \
+         narrow the filters, or raise \"max_affected\"",
+        details::cascade(*.cascaded)
+    )]
+    TooManyRows {
+        /// How many rows it would be.
+        affected: u64,
+        /// How many of them foreign keys and triggers would change.
+        cascaded: u64,
+        /// How many they may be.
+        max: u64,
+    },
+    /// A change would break a constraint of the schema. Nothing was changed.
+    #[error("constraint failed: {message}")]
+    Constraint {
+        /// SQLite's message.
+        message: String,
+        /// The table, if SQLite names one.
+        table: Option<String>,
+        /// The column, if SQLite names exactly one.
+        column: Option<String>,
+    },
     /// A filter's condition cannot be read.
     #[error("filter on column {column:?}: {reason}")]
     BadFilter {
@@ -106,11 +149,13 @@ pub enum Error {
     /// The caller cancelled.
     #[error("the query was cancelled")]
     Cancelled,
-    /// All readers are taken and the queue is full, or none came free in time. Worth a retry.
-    #[error("all database readers are busy; try again later")]
+    /// All readers are taken (or the writer is) and the queue is full, or none came free in time. Worth a
+    /// retry.
+    #[error("the database is busy with other calls; try again later")]
     Busy,
-    /// Another process holds a lock on the database. Worth a retry.
-    #[error("the database is locked by another process; try again later")]
+    /// Another connection or process holds a lock on the database for too long. Nothing was changed.
+    /// Worth a retry.
+    #[error("the database is locked by another reader or writer; try again later")]
     Locked,
     /// Another process kept changing the file while it was read. Worth a retry.
     #[error("the database kept changing while it was read; try again later")]
@@ -121,9 +166,25 @@ pub enum Error {
     /// SQLite could not read the database.
     #[error("the database cannot be read")]
     Failure(#[source] rusqlite::Error),
-    /// The reader stopped without an answer. This is a defect of this crate.
-    #[error("the database reader stopped without an answer")]
+    /// The thread of the call stopped without an answer. This is a defect of this crate.
+    #[error("the database thread stopped without an answer")]
     ReaderLost,
+    /// The commit had begun when the call's time was over, and did not end within 5 seconds more.
+    #[error("the database has not confirmed the change in time; look whether it was made")]
+    Unconfirmed,
+    /// The database is being closed.
+    #[error("the database is being closed")]
+    Closed,
+}
+
+impl Error {
+    /// The same error without what only concerns SQL that the caller has not seen.
+    pub(crate) fn of_own_sql(self) -> Self {
+        match self {
+            Self::Sql { message, .. } => Self::Sql { message, offset: None },
+            other => other,
+        }
+    }
 }
 
 /// Why a database file cannot be served. For the operator: it names the file.
@@ -151,6 +212,12 @@ pub enum OpenError {
     /// A crashed writer left a journal that only a writer can roll back.
     #[error("{} holds an unfinished transaction; open it once for writing", .path.display())]
     NeedsRecovery {
+        /// The path that was asked for.
+        path: PathBuf,
+    },
+    /// The file's permissions allow no writing, and it should be served writable.
+    #[error("{} cannot be written; change its permissions, or serve it read-only", .path.display())]
+    NotWritable {
         /// The path that was asked for.
         path: PathBuf,
     },

@@ -21,14 +21,13 @@ impl From<rusqlite::Error> for Error {
             }
             // SQLITE_ERROR, which rusqlite calls unknown: the SQL is wrong.
             ErrorCode::Unknown if is_limit(&message) => Self::OverLimit { message },
-            ErrorCode::Unknown | ErrorCode::TypeMismatch | ErrorCode::ConstraintViolation => {
-                Self::Sql { message, offset }
-            }
+            ErrorCode::Unknown | ErrorCode::TypeMismatch => Self::Sql { message, offset },
+            ErrorCode::ConstraintViolation => constraint(message),
             ErrorCode::AuthorizationForStatementDenied => Self::Forbidden {
                 reason: "it does something else than reading tables or describing them".to_owned(),
             },
             ErrorCode::ReadOnly => {
-                Self::Forbidden { reason: "the database is served read-only".to_owned() }
+                Self::Forbidden { reason: "it can change the database".to_owned() }
             }
             ErrorCode::TooBig => Self::OverLimit { message },
             ErrorCode::OutOfMemory => Self::OutOfMemory,
@@ -38,6 +37,26 @@ impl From<rusqlite::Error> for Error {
             _ => Self::Failure(error),
         }
     }
+}
+
+/// "UNIQUE constraint failed: emp.name": the places are not quoted, so a name that holds a dot or a comma
+/// is not taken apart. The message of a trigger may be anything.
+fn constraint(message: String) -> Error {
+    let places = ["UNIQUE constraint failed: ", "NOT NULL constraint failed: "]
+        .iter()
+        .find_map(|kind| message.strip_prefix(kind))
+        .unwrap_or_default();
+    let (mut table, mut column) = (None, None);
+    for (index, place) in places.split(", ").enumerate() {
+        match place.split_once('.') {
+            Some((first, second)) if !second.contains('.') => {
+                table = Some(first.to_owned());
+                column = Some(second.to_owned()).filter(|_| index == 0);
+            }
+            _ => (table, column) = (None, None),
+        }
+    }
+    Error::Constraint { message, table, column }
 }
 
 /// SQLite reports most of its limits as plain errors.

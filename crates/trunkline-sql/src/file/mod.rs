@@ -1,4 +1,4 @@
-//! The database file: how it is opened so that serving it leaves no trace.
+//! The database file: how it is opened so that serving it leaves no trace but what callers write.
 
 mod stamp;
 
@@ -6,12 +6,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::OpenError;
-use crate::security;
+use crate::security::{self, Role};
 use crate::settings::Settings;
 use stamp::Stamp;
 
@@ -34,10 +34,11 @@ pub(crate) struct DatabaseFile {
     header: ManuallyDrop<Mutex<File>>,
 }
 
-/// A hardened read-only connection.
-pub(crate) struct Link<'f> {
+/// A hardened connection.
+pub(crate) struct Link {
     pub(crate) connection: Connection,
-    file: &'f DatabaseFile,
+    pub(crate) role: Role,
+    file: Arc<DatabaseFile>,
     access: Access,
 }
 
@@ -47,6 +48,8 @@ enum Access {
     RollbackJournal,
     /// By the log and its index, which exist.
     SharedLog,
+    /// By SQLite's locks, or the log, which it makes if it needs one: it writes.
+    Writing,
     /// Not at all; its results hold only as long as the stamp does.
     Unlocked(Stamp),
 }
@@ -77,16 +80,50 @@ impl DatabaseFile {
     /// compared before and after each call ([`Link::is_current`]): a result that a writer may have torn
     /// is thrown away and read again. If `-wal` and `-shm` exist, the connection shares them in the
     /// ordinary way, as the processes do that made them.
-    pub(crate) fn connect(&self, settings: &Settings) -> Result<Link<'_>, OpenError> {
+    pub(crate) fn connect(self: &Arc<Self>, settings: &Settings) -> Result<Link, OpenError> {
         let access =
             self.access().map_err(|source| OpenError::Io { path: self.path.clone(), source })?;
-        self.open(matches!(access, Access::Unlocked(_)))
-            .and_then(|connection| {
-                security::harden(&connection, settings)?;
-                Ok(connection)
-            })
-            .map(|connection| Link { connection, file: self, access })
-            .map_err(|source| self.refusal(source))
+        let connection = self.open(matches!(access, Access::Unlocked(_)));
+        self.link(connection, Role::Reader, access, settings)
+    }
+
+    /// Opens a connection that may change the file, and rolls back what a crashed writer left. In WAL mode
+    /// it makes the log and its index, and takes them away when it is closed as the last one of all
+    /// processes: so it has to be opened before the readers, which then share them, and closed after them.
+    pub(crate) fn connect_for_writing(
+        self: &Arc<Self>,
+        settings: &Settings,
+    ) -> Result<Link, OpenError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags);
+        let link = self.link(connection, Role::writer(), Access::Writing, settings)?;
+        // SQLite opens a file that it may not write for reading, and says nothing.
+        match link.connection.is_readonly("main") {
+            Ok(false) => {}
+            Ok(true) => return Err(OpenError::NotWritable { path: self.path.clone() }),
+            Err(source) => return Err(self.refusal(source)),
+        }
+        // The first look at the content is what rolls back, and what makes the log.
+        let look = "SELECT count(*) FROM sqlite_schema";
+        let looked = link.connection.query_row(look, [], |_| Ok(()));
+        looked.map(|()| link).map_err(|source| self.refusal(source))
+    }
+
+    fn link(
+        self: &Arc<Self>,
+        connection: rusqlite::Result<Connection>,
+        role: Role,
+        access: Access,
+        settings: &Settings,
+    ) -> Result<Link, OpenError> {
+        let harden = |connection| {
+            security::harden(&connection, &role, settings)?;
+            Ok(connection)
+        };
+        match connection.and_then(harden) {
+            Ok(connection) => Ok(Link { connection, role, file: Arc::clone(self), access }),
+            Err(source) => Err(self.refusal(source)),
+        }
     }
 
     fn access(&self) -> io::Result<Access> {
@@ -130,14 +167,14 @@ impl DatabaseFile {
     }
 }
 
-impl Link<'_> {
+impl Link {
     /// Whether all that was read so far, and what will be read now, comes from one state of the file, and
     /// reading creates no file. If not, the results are void and the connection has to be replaced.
     pub(crate) fn is_current(&self) -> bool {
         match &self.access {
             // A writer may have turned WAL mode on and gone again.
             Access::RollbackJournal => !matches!(self.file.is_in_wal_mode(), Ok(true)),
-            Access::SharedLog => true,
+            Access::SharedLog | Access::Writing => true,
             Access::Unlocked(stamp) => stamp.is_current(),
         }
     }

@@ -1,39 +1,46 @@
-mod condition;
 mod order;
 
 use std::time::Instant;
 
 use rusqlite::types::Value;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use crate::cursor::{self, Fingerprint};
 use crate::error::Error;
+use crate::filter::Filter;
+use crate::format::Format;
 use crate::identifier::quote;
 use crate::rowset::{Bounds, Rowset, TruncatedBy, collect};
 use crate::schema::Table;
 use crate::session::Session;
+use crate::shapes;
 use crate::whole_number;
 
 pub use order::{OrderBy, OrderTerm};
 
-/// Asks for rows of one table or view, without SQL.
-#[derive(Clone, Debug, Default, Deserialize)]
+/// Reads rows of one table or view, without SQL.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct QueryRecords {
     /// The table's name, in either case.
     pub table_name: String,
-    /// Conditions by column, all of which must hold. A value means equality, `null` means `IS NULL`, and
-    /// an object holds operators: `gt`, `gte`, `lt`, `lte`, `ne`, `in`, `like`, `is_null`.
+    /// Conditions by column, all of which must hold. A value means equality, null means IS NULL, and an
+    /// object holds operators: {"age": {"gte": 18, "lt": 65}, "city": {"in": ["Oslo", "Rome"]}}.
     #[serde(default)]
+    #[schemars(schema_with = "shapes::optional_filters")]
     pub filters: Option<Map<String, Json>>,
     /// The columns wanted, in this order. Default all.
     #[serde(default)]
     pub columns: Option<Vec<String>>,
-    /// Most rows wanted. Default and maximum [`Settings::max_rows`](crate::Settings).
+    /// Most rows wanted. The server has a bound of its own, 1,000 by default.
     #[serde(default, deserialize_with = "whole_number::optional")]
+    #[schemars(schema_with = "shapes::count")]
     pub limit: Option<u64>,
     /// Rows to skip. Not together with `cursor`.
     #[serde(default, deserialize_with = "whole_number::optional")]
+    #[schemars(schema_with = "shapes::count")]
     pub offset: Option<u64>,
     /// The order of the rows. Rows that it holds for equal are in the order of their row numbers.
     #[serde(default)]
@@ -41,6 +48,10 @@ pub struct QueryRecords {
     /// The `next_cursor` of an earlier reply to the same request; only `limit` may differ.
     #[serde(default)]
     pub cursor: Option<String>,
+    /// How rows are written in the text for language models: "tsv" (default) or "json". The structured
+    /// result is the same for both.
+    #[serde(default)]
+    pub format: Option<Format>,
 }
 
 impl QueryRecords {
@@ -63,7 +74,10 @@ pub(crate) fn query_records(
     let started = Instant::now();
     let table = session.table(&request.table_name)?;
     let columns = columns(&table, request.columns.as_deref())?;
-    let filter = condition::all(&table, request.filters.as_ref())?;
+    let filter = match &request.filters {
+        Some(filters) => Filter::all(&table, filters)?,
+        None => Filter::default(),
+    };
     let order = order::by(&table, request.order_by.as_ref())?;
 
     let mut sql = select(columns.iter().copied(), &table.name);

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::error::Error;
@@ -5,8 +6,8 @@ use crate::identifier::quote;
 use crate::schema::Table;
 
 /// An order of rows.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected text such as \"city, age DESC\", or a list of columns")]
 pub enum OrderBy {
     /// Column names with commas between them, each with `ASC` or `DESC` if wanted: `"city, age DESC"`.
     Text(String),
@@ -15,8 +16,8 @@ pub enum OrderBy {
 }
 
 /// One column of an order.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum OrderTerm {
     /// As in the text form: a column name, with `ASC` or `DESC` if wanted.
     Text(String),

@@ -2,42 +2,84 @@ mod params;
 
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::rowset::{Bounds, Rowset, collect};
+use crate::format::Format;
+use crate::rowset::{Bounds, Collector, RowNumber, Rowset};
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::shapes;
 use crate::whole_number;
 
 pub use params::Params;
 
-/// Asks for the result of one reading SQL statement.
-#[derive(Clone, Debug, Deserialize)]
+/// Runs one SQL statement.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct RawQuery {
-    /// The statement, at most 100,000 bytes.
+    /// Exactly one SQLite statement, at most 100,000 bytes. Put values into `params`, not into the text.
     pub query: String,
-    /// Values for its parameters.
+    /// Values for the statement's parameters: a list for ?, or an object for :name.
     #[serde(default)]
+    #[schemars(schema_with = "shapes::params")]
     pub params: Option<Params>,
-    /// Whether the statement only reads. Default true; false is refused, since the database is served
-    /// read-only.
+    /// False to let the statement change the database: it then runs in a transaction of its own, if the
+    /// server allows changes at all. Default true.
     #[serde(default = "yes")]
     pub read_only: bool,
-    /// Most rows wanted. More than [`Settings::max_rows`](crate::Settings) are never given.
+    /// Most rows wanted. The server has a bound of its own, 1,000 by default.
     #[serde(default, deserialize_with = "whole_number::optional")]
+    #[schemars(schema_with = "shapes::count")]
     pub max_rows: Option<u64>,
-    /// Longest time in milliseconds, from 1. [`Settings::timeout`](crate::Settings) holds as well.
+    /// Longest time in milliseconds. The server has a bound of its own, 5,000 by default.
     #[serde(default, deserialize_with = "whole_number::optional")]
+    #[schemars(schema_with = "shapes::milliseconds")]
     pub timeout_ms: Option<u64>,
+    /// How rows are written in the text for language models: "tsv" (default) or "json". The structured
+    /// result is the same for both.
+    #[serde(default)]
+    pub format: Option<Format>,
 }
 
 fn yes() -> bool {
     true
 }
 
+/// The result of a statement: its rows, or how many it changed.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(extend("type" = "object"))]
+pub enum RawOutcome {
+    /// The rows of a statement that gives rows, also of one that changes them (`RETURNING`).
+    Rows(Rowset),
+    /// What a statement without rows has changed.
+    Changed(Changed),
+}
+
+/// What a statement without rows has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Changed {
+    /// How many rows were inserted, updated or deleted, without those that triggers and foreign keys
+    /// changed. 0 for a change of the schema.
+    pub rows_affected: u64,
+    /// The row number of the last row that it inserted. Null if it inserted none, or one without a number.
+    pub last_insert_rowid: Option<RowNumber>,
+}
+
+impl RawOutcome {
+    /// The rows, if the statement gives rows.
+    pub fn into_rows(self) -> Option<Rowset> {
+        match self {
+            Self::Rows(rowset) => Some(rowset),
+            Self::Changed(_) => None,
+        }
+    }
+}
+
 impl RawQuery {
-    /// A statement without parameters, under the server's limits.
+    /// A reading statement without parameters, under the server's limits.
     pub fn new(query: impl Into<String>) -> Self {
         Self {
             query: query.into(),
@@ -45,17 +87,12 @@ impl RawQuery {
             read_only: true,
             max_rows: None,
             timeout_ms: None,
+            format: None,
         }
     }
 
-    /// Checks what can be checked without a database, and gives the time that the call may take.
-    pub(crate) fn check(&self, settings: &Settings) -> Result<Duration, Error> {
-        if !self.read_only {
-            return Err(Error::Forbidden {
-                reason: "\"read_only\": false was asked for, and the database is served read-only"
-                    .to_owned(),
-            });
-        }
+    /// The time that the call may take.
+    pub(crate) fn timeout(&self, settings: &Settings) -> Result<Duration, Error> {
         match self.timeout_ms {
             Some(0) => Err(Error::BadArgument {
                 argument: "timeout_ms",
@@ -65,27 +102,55 @@ impl RawQuery {
             None => Ok(settings.timeout),
         }
     }
+
+    fn bounds(&self, settings: &Settings) -> Bounds {
+        Bounds {
+            max_rows: self
+                .max_rows
+                .map_or(settings.max_rows, |wanted| wanted.min(settings.max_rows)),
+            max_bytes: settings.max_bytes,
+        }
+    }
 }
 
-pub(crate) fn execute(session: &mut Session<'_>, request: &RawQuery) -> Result<Rowset, Error> {
-    let started = Instant::now();
-    let settings = session.settings();
-    let bounds = Bounds {
-        max_rows: request
-            .max_rows
-            .map_or(settings.max_rows, |wanted| wanted.min(settings.max_rows)),
-        max_bytes: settings.max_bytes,
-    };
-    let rowset = session.with_statement(&request.query, |statement| {
+/// On a reader.
+pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
+    let mut rows = Collector::new(request.bounds(session.settings()), Instant::now());
+    session.with_statement(&request.query, |statement| {
         params::bind(statement, request.params.as_ref())?;
-        collect(statement, bounds, started)
+        rows.take(statement)
     })?;
+    rowset(rows, session.settings()).map(RawOutcome::Rows)
+}
+
+/// On the writer.
+pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
+    let mut rows = Collector::new(request.bounds(session.settings()), Instant::now());
+    let connection = session.connection();
+    let before = connection.total_changes();
+    // Compiled anew each time: what it inserts into is learnt while it is compiled.
+    let mut statement = session.prepare(&request.query)?;
+    params::bind(&mut statement, request.params.as_ref())?;
+    rows.take(&mut statement)?;
+    if statement.column_count() > 0 {
+        return rowset(rows, session.settings()).map(RawOutcome::Rows);
+    }
+    // What changed nothing leaves the count of an earlier statement.
+    let is_changed = connection.total_changes() > before;
+    Ok(RawOutcome::Changed(Changed {
+        rows_affected: if is_changed { connection.changes() } else { 0 },
+        last_insert_rowid: session.inserted_row().map(RowNumber),
+    }))
+}
+
+fn rowset(rows: Collector, settings: &Settings) -> Result<Rowset, Error> {
+    let rowset = rows.finish()?;
     if rowset.lacks_room_for_one() {
         return Err(Error::OverLimit {
             message: format!(
                 "the first row alone has more than the {} bytes of a result; \
                  select fewer columns, or parts of them",
-                bounds.max_bytes
+                settings.max_bytes
             ),
         });
     }

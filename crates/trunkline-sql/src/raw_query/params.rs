@@ -7,7 +7,7 @@ use crate::value;
 
 /// Values for the parameters of a statement: scalars, or `{"$blob": base64}`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a list of values for ?, or an object of values for :name")]
 pub enum Params {
     /// By position, for `?`, `?1`, and named parameters in the order of their first use.
     ByPosition(Vec<Json>),

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use rusqlite::types::ValueRef;
 
 /// Largest magnitude up to which every integer is also a double.
-const MAX_EXACT: u64 = 1 << 53;
+pub(super) const MAX_EXACT: u64 = 1 << 53;
 
 /// A lower bound of the bytes that [`write`] adds, known without looking at them.
 pub(super) fn least_bytes(value: ValueRef<'_>) -> usize {

@@ -15,50 +15,85 @@ pub(crate) struct Bounds {
     pub(crate) max_bytes: usize,
 }
 
-/// Steps a statement whose parameters are bound, until its end or a bound. To know whether there is more
-/// it steps to the row after the last one, and no further.
+/// Steps a statement whose parameters are bound, until its end or a bound.
 pub(crate) fn collect(
     statement: &mut Statement<'_>,
     bounds: Bounds,
     started: Instant,
 ) -> Result<Rowset, Error> {
-    let mut text = Vec::with_capacity(1_024);
-    let mut row_count = 0;
-    let mut truncated_by = None;
-    let mut columns = None;
+    let mut rows = Collector::new(bounds, started);
+    rows.take(statement)?;
+    rows.finish()
+}
 
-    text.push(b'[');
-    let mut rows = statement.raw_query();
-    while let Some(row) = rows.next()? {
-        // Not before the first step: a schema change makes SQLite compile the statement again there.
-        let width = columns.get_or_insert_with(|| result_columns(row.as_ref())).len();
-        if row_count == bounds.max_rows {
-            truncated_by = Some(TruncatedBy::Rows);
-            break;
-        }
-        let row_start = text.len();
-        if row_count > 0 {
-            text.push(b',');
-        }
-        if !write_row(&mut text, row, width, bounds.max_bytes)? {
-            text.truncate(row_start);
-            truncated_by = Some(TruncatedBy::Bytes);
-            break;
-        }
-        row_count += 1;
+/// Rows on their way to one result, of one statement or of several that give the same columns.
+pub(crate) struct Collector {
+    bounds: Bounds,
+    started: Instant,
+    text: Vec<u8>,
+    row_count: u64,
+    truncated_by: Option<TruncatedBy>,
+    columns: Option<Vec<ResultColumn>>,
+}
+
+impl Collector {
+    pub(crate) fn new(bounds: Bounds, started: Instant) -> Self {
+        let mut text = Vec::with_capacity(1_024);
+        text.push(b'[');
+        Self { bounds, started, text, row_count: 0, truncated_by: None, columns: None }
     }
-    drop(rows);
-    text.push(b']');
 
-    Ok(Rowset {
-        columns: columns.unwrap_or_else(|| result_columns(statement)),
-        rows: raw_json(text)?,
-        row_count,
-        truncated: truncated_by.is_some(),
-        truncated_by,
-        next_cursor: None,
-        elapsed_ms: (started.elapsed().as_secs_f64() * 1e6).round() / 1e3,
-    })
+    /// Steps a statement whose parameters are bound. A reading one is left at a bound: to know whether
+    /// there is more it steps to the row after the last one, and no further. A writing one goes on to its
+    /// end, since SQLite checks foreign keys only there.
+    pub(crate) fn take(&mut self, statement: &mut Statement<'_>) -> Result<(), Error> {
+        let is_reading = statement.readonly();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            if self.truncated_by.is_none() {
+                self.take_row(row)?;
+            }
+            if self.truncated_by.is_some() && is_reading {
+                break;
+            }
+        }
+        drop(rows);
+        self.columns.get_or_insert_with(|| result_columns(statement));
+        Ok(())
+    }
+
+    fn take_row(&mut self, row: &Row<'_>) -> Result<(), Error> {
+        // Not before the first step: a schema change makes SQLite compile the statement again there.
+        let width = self.columns.get_or_insert_with(|| result_columns(row.as_ref())).len();
+        if self.row_count == self.bounds.max_rows {
+            self.truncated_by = Some(TruncatedBy::Rows);
+            return Ok(());
+        }
+        let row_start = self.text.len();
+        if self.row_count > 0 {
+            self.text.push(b',');
+        }
+        if write_row(&mut self.text, row, width, self.bounds.max_bytes)? {
+            self.row_count += 1;
+        } else {
+            self.text.truncate(row_start);
+            self.truncated_by = Some(TruncatedBy::Bytes);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self) -> Result<Rowset, Error> {
+        self.text.push(b']');
+        Ok(Rowset {
+            columns: self.columns.unwrap_or_default(),
+            rows: raw_json(self.text)?,
+            row_count: self.row_count,
+            truncated: self.truncated_by.is_some(),
+            truncated_by: self.truncated_by,
+            next_cursor: None,
+            elapsed_ms: (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3,
+        })
+    }
 }
 
 fn result_columns(statement: &Statement<'_>) -> Vec<ResultColumn> {

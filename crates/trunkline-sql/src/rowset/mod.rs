@@ -2,11 +2,14 @@
 
 mod cell;
 mod collect;
+mod row_number;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-pub(crate) use collect::{Bounds, collect};
+pub(crate) use collect::{Bounds, Collector, collect};
+pub use row_number::RowNumber;
 
 /// The rows of one query.
 ///
@@ -18,17 +21,19 @@ pub(crate) use collect::{Bounds, collect};
 /// | REAL | number; `{"$float": "Infinity"}` or `"-Infinity"` where JSON has none (SQLite stores NaN as NULL) |
 /// | TEXT | string; `{"$text": base64, "bytes": n}` if it is not valid UTF-8 |
 /// | BLOB | `{"$blob": base64, "bytes": n}` |
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(description = "The rows of a query.")]
 pub struct Rowset {
     /// One entry for each column. Two columns may have the same name.
     pub columns: Vec<ResultColumn>,
-    /// An array of rows, each an array of values. It is text already: rows are written once, while
-    /// SQLite steps.
+    /// The rows, each an array of values in the order of `columns`. Integers above 2^53 are strings.
+    // Text already: rows are written once, while SQLite steps.
+    #[schemars(schema_with = "crate::shapes::rows")]
     pub rows: Box<RawValue>,
     /// How many rows there are in `rows`.
     pub row_count: u64,
-    /// Whether a bound of the server, or `max_rows`, cut the result. A `limit` that the caller gave to
-    /// `query_records` does not count.
+    /// Whether a bound of the server, or `max_rows`, cut the result, so that there are more rows. A `limit`
+    /// that the caller gave to `query_records` does not count.
     pub truncated: bool,
     /// Which bound it was.
     pub truncated_by: Option<TruncatedBy>,
@@ -46,7 +51,7 @@ impl Rowset {
 }
 
 /// A column of a result.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ResultColumn {
     /// The name or alias, as SQLite gives it.
     pub name: String,
@@ -56,7 +61,7 @@ pub struct ResultColumn {
 }
 
 /// What cut a result short.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TruncatedBy {

@@ -3,6 +3,8 @@ use std::collections::HashSet;
 use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
+use super::role::{Clearance, Role};
+
 /// Functions that reach outside of the database.
 const DENIED_FUNCTIONS: [&str; 6] =
     ["edit", "fts3_tokenizer", "load_extension", "readfile", "sqlite_log", "writefile"];
@@ -37,19 +39,40 @@ const READING_PRAGMAS: [&str; 9] = [
     "user_version",
 ];
 
-/// Lets a connection compile reading statements, and denies all else.
-pub(super) fn install(connection: &Connection) -> rusqlite::Result<()> {
-    let shadows = rtree_shadows(connection)?;
-    connection.authorizer(Some(move |context: AuthContext<'_>| {
-        if is_allowed(&context.action, &shadows) {
-            Authorization::Allow
-        } else {
-            Authorization::Deny
+/// Pragmas that `ALTER TABLE ... ADD COLUMN` runs, to see whether the rows that are there may stay.
+const ALTERING_PRAGMAS: [&str; 1] = ["quick_check"];
+
+/// Modules of virtual tables that callers may create. Their tables lie in the same file.
+const CREATABLE_MODULES: [&str; 3] = ["fts5", "rtree", "rtree_i32"];
+
+/// Functions that tell what an earlier statement of the connection did, which was another caller's.
+/// Triggers may use them: there it is the same caller's.
+const STATEFUL_FUNCTIONS: [&str; 3] = ["changes", "last_insert_rowid", "total_changes"];
+
+/// Has every statement that a connection compiles looked at, action by action.
+pub(super) fn install(connection: &Connection, role: &Role) -> rusqlite::Result<()> {
+    match role {
+        Role::Reader => {
+            let shadows = rtree_shadows(connection)?;
+            connection.authorizer(Some(move |context: AuthContext<'_>| {
+                verdict(may_read(&context.action, &shadows))
+            }))
         }
-    }))
+        Role::Writer(clearance) => {
+            let clearance = clearance.clone();
+            connection.authorizer(Some(move |context: AuthContext<'_>| {
+                verdict(may_write(&context, &clearance))
+            }))
+        }
+    }
 }
 
-fn is_allowed(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
+fn verdict(is_allowed: bool) -> Authorization {
+    if is_allowed { Authorization::Allow } else { Authorization::Deny }
+}
+
+/// What both roles may do.
+fn only_reads(action: &AuthAction<'_>) -> bool {
     match action {
         AuthAction::Select | AuthAction::Read { .. } | AuthAction::Recursive => true,
         AuthAction::Function { function_name } => !is_one_of(&DENIED_FUNCTIONS, function_name),
@@ -57,11 +80,69 @@ fn is_allowed(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
             is_one_of(&DESCRIBING_PRAGMAS, pragma_name)
                 || (pragma_value.is_none() && is_one_of(&READING_PRAGMAS, pragma_name))
         }
+        _ => false,
+    }
+}
+
+fn may_read(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
+    match action {
         AuthAction::Insert { table_name }
         | AuthAction::Update { table_name, .. }
         | AuthAction::Delete { table_name } => shadows.contains(*table_name),
-        _ => false,
+        _ => only_reads(action),
     }
+}
+
+/// Rows and schema of the one database. Not allowed: other files, temporary objects, transactions,
+/// settings, and the tables that SQLite keeps about others. A direct write to `sqlite_schema` or to the
+/// tables behind a virtual one is refused by SQLite, which knows who asks.
+fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
+    match &context.action {
+        AuthAction::Function { function_name } if context.accessor.is_none() => {
+            !is_one_of(&STATEFUL_FUNCTIONS, function_name) && only_reads(&context.action)
+        }
+        AuthAction::Pragma { pragma_name, .. } if is_one_of(&ALTERING_PRAGMAS, pragma_name) => true,
+        AuthAction::Insert { table_name } => {
+            if context.accessor.is_none() && !clearance.changes_schema() {
+                clearance.note_insertion(table_name);
+            }
+            may_change_rows(table_name, clearance)
+        }
+        AuthAction::Update { table_name, .. } | AuthAction::Delete { table_name } => {
+            may_change_rows(table_name, clearance)
+        }
+        AuthAction::CreateTable { .. }
+        | AuthAction::CreateIndex { .. }
+        | AuthAction::CreateView { .. }
+        | AuthAction::CreateTrigger { .. }
+        | AuthAction::DropTable { .. }
+        | AuthAction::DropIndex { .. }
+        | AuthAction::DropView { .. }
+        | AuthAction::DropTrigger { .. }
+        | AuthAction::DropVtable { .. }
+        // Building an index is asked as this.
+        | AuthAction::Reindex { .. } => {
+            clearance.note_schema_change();
+            true
+        }
+        AuthAction::AlterTable { database_name, .. } => {
+            clearance.note_schema_change();
+            database_name.eq_ignore_ascii_case("main")
+        }
+        AuthAction::CreateVtable { module_name, .. } => {
+            clearance.note_schema_change();
+            is_one_of(&CREATABLE_MODULES, module_name)
+        }
+        AuthAction::Transaction { .. } => clearance.is_transaction_ours(),
+        action => only_reads(action),
+    }
+}
+
+fn may_change_rows(table: &str, clearance: &Clearance) -> bool {
+    // Each change of the schema is asked as a change of the rows of this one first.
+    const SCHEMA: [&str; 2] = ["sqlite_master", "sqlite_schema"];
+    let is_system = table.get(..7).is_some_and(|prefix| prefix.eq_ignore_ascii_case("sqlite_"));
+    !is_system || is_one_of(&SCHEMA, table) || clearance.changes_schema()
 }
 
 /// SQLite's names match in either case.

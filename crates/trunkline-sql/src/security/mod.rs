@@ -3,13 +3,14 @@
 //!
 //! | layer | where | what only it stops |
 //! |---|---|---|
-//! | file opened read-only | `file` | writes to the main file by any route |
-//! | `query_only`, defensive, untrusted schema, no extensions | [`harden`] | writes to temp and attached databases; a hostile schema |
-//! | authorizer | [`authorizer`] | `ATTACH`, `VACUUM INTO`, `PRAGMA` setters, dangerous functions |
-//! | exactly one statement, and a reading one | [`statement`] | what stands after the first `;` |
+//! | file opened read-only (readers) | `file` | writes to the main file by any route |
+//! | `query_only` (readers), defensive, untrusted schema, no extensions | [`harden`] | writes to temp and attached databases; a hostile schema |
+//! | authorizer, one list for each role | [`authorizer`] | `ATTACH`, `VACUUM INTO`, `PRAGMA` setters, dangerous functions |
+//! | exactly one statement, and for readers a reading one | [`statement`] | what stands after the first `;` |
+//! | one transaction a call (the writer) | `workers` | half of a change |
 //! | SQLite's own limits | [`limits`] | texts and values made to be large |
 //! | heap limit, memory-only temporaries | [`memory`] | queries made to fill the memory or the disk |
-//! | progress handler, interrupt, deadline | `readers` | queries made to run for ever |
+//! | progress handler, interrupt, deadline | `workers` | queries made to run for ever |
 //! | rows and bytes counted while stepping | `rowset` | results made to be large |
 //!
 //! The caller's SQL is never rewritten: whoever rewrites SQL has to parse it exactly as SQLite does.
@@ -17,6 +18,7 @@
 mod authorizer;
 mod limits;
 mod memory;
+mod role;
 mod statement;
 
 use std::time::Duration;
@@ -26,14 +28,19 @@ use rusqlite::config::DbConfig;
 
 use crate::settings::Settings;
 
+pub(crate) use role::{Clearance, Role};
 pub(crate) use statement::prepare_single;
 
 /// SQLite counts the milliseconds in 32 bits.
 const LONGEST_LOCK_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// Brings a fresh connection to the state in which callers' SQL may run on it.
-pub(crate) fn harden(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
-    connection.busy_timeout(settings.lock_wait.min(LONGEST_LOCK_WAIT))?;
+pub(crate) fn harden(
+    connection: &Connection,
+    role: &Role,
+    settings: &Settings,
+) -> rusqlite::Result<()> {
+    wait_for_locks(connection, settings.lock_wait)?;
     connection.load_extension_disable()?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -41,9 +48,20 @@ pub(crate) fn harden(connection: &Connection, settings: &Settings) -> rusqlite::
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false)?;
-    connection.pragma_update(None, "query_only", true)?;
+    match role {
+        Role::Reader => connection.pragma_update(None, "query_only", true)?,
+        Role::Writer(clearance) => {
+            connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
+            clearance.watch(connection)?;
+        }
+    }
     memory::bound(connection, settings.heap_limit)?;
     limits::set(connection)?;
     // Last: it denies the pragmas above.
-    authorizer::install(connection)
+    authorizer::install(connection, role)
+}
+
+/// How long SQLite itself waits for a lock.
+pub(crate) fn wait_for_locks(connection: &Connection, wait: Duration) -> rusqlite::Result<()> {
+    connection.busy_timeout(wait.min(LONGEST_LOCK_WAIT))
 }

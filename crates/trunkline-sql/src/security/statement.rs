@@ -2,15 +2,17 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, Statement};
 
 use super::limits::SQL_LENGTH;
+use super::role::Role;
 use crate::error::Error;
 
-/// Compiles SQL text that is exactly one reading statement.
+/// Compiles SQL text that is exactly one statement, and for a reader a reading one.
 ///
 /// It goes through `Batch`, which compiles one statement at a time. `Connection::prepare` looks for a
 /// second statement by calling itself on the rest of the text, so that 99 KB of `SELECT 1;` overflow the
 /// stack and abort the process.
 pub(crate) fn prepare_single<'c>(
     connection: &'c Connection,
+    role: &Role,
     sql: &str,
 ) -> Result<Statement<'c>, Error> {
     if sql.len() > SQL_LENGTH {
@@ -22,13 +24,16 @@ pub(crate) fn prepare_single<'c>(
     if let Some(offset) = sql.find('\0') {
         return Err(Error::NulInSql { offset });
     }
+    if let Role::Writer(clearance) = role {
+        clearance.begin_statement();
+    }
     let mut statements = Batch::new(connection, sql);
     let statement = statements.next()?.ok_or(Error::NoStatement)?;
     // A rest that does not even compile is a second statement as well.
     if !matches!(statements.next(), Ok(None)) {
         return Err(Error::MultipleStatements);
     }
-    if !statement.readonly() {
+    if matches!(role, Role::Reader) && !statement.readonly() {
         return Err(Error::Forbidden { reason: "it can change the database".to_owned() });
     }
     Ok(statement)

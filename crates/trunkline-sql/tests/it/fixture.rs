@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
-use trunkline_sql::{Database, Error, RawQuery, Rowset, Settings};
+use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Rowset, Settings};
 
 /// SQLite's heap limit is the process's. Tests that run into it on purpose hold this for writing, all
 /// others for reading.
@@ -49,7 +49,7 @@ impl Fixture {
     pub(crate) fn raw(&self, query: RawQuery) -> Result<Rowset, Error> {
         let never = never();
         let call = self.database.execute_raw_query(query, &never);
-        self.runtime.block_on(call)
+        self.runtime.block_on(call).map(rows)
     }
 
     pub(crate) fn sql(&self, sql: &str) -> Result<Rowset, Error> {
@@ -60,6 +60,11 @@ impl Fixture {
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         files(self.folder.path())
     }
+}
+
+/// What a reading statement gives.
+pub(crate) fn rows(outcome: RawOutcome) -> Rowset {
+    outcome.into_rows().unwrap()
 }
 
 pub(crate) fn files(folder: &std::path::Path) -> BTreeMap<String, Vec<u8>> {

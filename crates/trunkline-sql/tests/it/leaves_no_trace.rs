@@ -6,14 +6,14 @@ use std::path::Path;
 use rusqlite::Connection;
 use trunkline_sql::{Database, OpenError, Settings, create_empty};
 
-use crate::fixture::{create, files, never, request, runtime};
+use crate::fixture::{create, files, never, request, rows, runtime};
 
 const COUNT: &str = "SELECT count(*) FROM t";
 
 fn count(database: &Database) -> String {
     let query = request(serde_json::json!({ "query": COUNT }));
-    let rowset = runtime().block_on(database.execute_raw_query(query, &never()));
-    rowset.unwrap().rows.get().to_owned()
+    let outcome = runtime().block_on(database.execute_raw_query(query, &never()));
+    rows(outcome.unwrap()).rows.get().to_owned()
 }
 
 fn open(path: &Path) -> Database {
@@ -139,7 +139,7 @@ fn no_answer_mixes_two_states_of_a_wal_database() {
                 "query": "SELECT count(DISTINCT a), count(*) FROM t"
             }));
             let outcome = runtime.block_on(database.execute_raw_query(query, &never()));
-            match outcome {
+            match outcome.map(rows) {
                 Ok(rowset) => {
                     assert_eq!(rowset.rows.get(), "[[1,3000]]");
                     answers += 1;

@@ -131,7 +131,7 @@ fn arguments() {
     let fixture = Fixture::new();
     for (arguments, expected) in [
         (json!({"query": "SELECT 1", "read_only": true}), Ok(json!([[1]]))),
-        (json!({"query": "SELECT 1", "read_only": false}), Err("forbidden")),
+        (json!({"query": "SELECT 1", "read_only": false}), Err("read_only")),
         (json!({"query": "SELECT 1", "timeout_ms": 0}), Err("bad_argument")),
         (json!({"query": "VALUES (1), (2)", "max_rows": 0}), Ok(json!([]))),
         (json!({"query": "VALUES (1), (2)", "max_rows": 1}), Ok(json!([[1]]))),

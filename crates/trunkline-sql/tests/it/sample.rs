@@ -6,7 +6,7 @@ use serde_json::json;
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::{Database, RawQuery, Settings, create_empty};
 
-use crate::fixture::{create, files, never, reply, request, runtime};
+use crate::fixture::{create, files, never, reply, request, rows, runtime};
 
 #[test]
 fn it_is_whole_and_consistent() {
@@ -51,7 +51,7 @@ fn it_is_whole_and_consistent() {
          JOIN nation ON n_nationkey = c_nationkey WHERE o_orderdate >= '1994-01-01' \
          GROUP BY n_name ORDER BY revenue DESC LIMIT 3";
     let rowset = runtime().block_on(database.execute_raw_query(RawQuery::new(query), &never));
-    assert_eq!(rowset.unwrap().row_count, 3);
+    assert_eq!(rows(rowset.unwrap()).row_count, 3);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use trunkline_sql::{Database, Error, RawQuery, Rowset, Settings};
+use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Settings};
 
 use crate::fixture::{Fixture, kind, never};
 
@@ -28,7 +28,7 @@ fn one_reader(timeout: Duration) -> Fixture {
     })
 }
 
-async fn run(database: &Database, sql: &str) -> Result<Rowset, Error> {
+async fn run(database: &Database, sql: &str) -> Result<RawOutcome, Error> {
     database.execute_raw_query(RawQuery::new(sql), &never()).await
 }
 

@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -5,12 +6,15 @@ use super::lock;
 use crate::error::Error;
 use rusqlite::{Connection, InterruptHandle};
 
-/// What ends one job early, shared by its caller and its reader.
+/// What ends one job early, shared by its caller and its worker.
 pub(super) struct Stop {
     limit: Duration,
     deadline: Instant,
     /// When the caller went, answered or not.
     abandoned: OnceLock<Instant>,
+    /// Whether the job's changes are being made to last. Then nothing ends it early. It changes under the
+    /// lock of `running` only.
+    commits: AtomicBool,
     /// The handle of the connection that the job runs on. It is taken away under this lock when the job
     /// ends, so a late interrupt cannot hit the next job of the connection.
     running: Mutex<Option<InterruptHandle>>,
@@ -36,6 +40,7 @@ impl Stop {
             limit,
             deadline: moment(started, limit),
             abandoned: OnceLock::new(),
+            commits: AtomicBool::new(false),
             running: Mutex::new(None),
         }
     }
@@ -61,7 +66,24 @@ impl Stop {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.abandoned.get().is_some() || Instant::now() >= self.deadline
+        !self.commits.load(Ordering::Relaxed)
+            && (self.abandoned.get().is_some() || Instant::now() >= self.deadline)
+    }
+
+    /// Passes the point behind which the job cannot be ended early, unless it is over already.
+    pub(super) fn begin_commit(&self) -> bool {
+        let _running = lock(&self.running);
+        if self.is_over() {
+            return false;
+        }
+        self.commits.store(true, Ordering::Relaxed);
+        true
+    }
+
+    /// Comes back before that point: nothing was committed.
+    pub(super) fn retreat(&self) {
+        let _running = lock(&self.running);
+        self.commits.store(false, Ordering::Relaxed);
     }
 
     /// From when on a job that has not ended is stuck in one step of SQLite.
@@ -74,11 +96,17 @@ impl Stop {
         if self.abandoned.get().is_some() { Error::Cancelled } else { self.timeout_error() }
     }
 
-    fn abandon(&self) {
+    /// Ends the job, and tells whether that was still possible.
+    pub(super) fn abandon(&self) -> bool {
+        let running = lock(&self.running);
+        if self.commits.load(Ordering::Relaxed) {
+            return false;
+        }
         self.abandoned.get_or_init(Instant::now);
-        if let Some(handle) = lock(&self.running).as_ref() {
+        if let Some(handle) = running.as_ref() {
             handle.interrupt();
         }
+        true
     }
 }
 

@@ -10,27 +10,27 @@ use crate::value;
 
 /// A `WHERE` clause, or nothing, with the values of its `?`.
 #[derive(Debug, Default)]
-pub(super) struct Filter {
-    pub(super) sql: String,
-    pub(super) values: Vec<Value>,
+pub(crate) struct Filter {
+    pub(crate) sql: String,
+    pub(crate) values: Vec<Value>,
 }
 
 /// Names of the operators, for messages.
 const OPERATORS: &str = "gt, gte, lt, lte, ne, in, like, is_null";
 
-/// The filter under which all conditions hold.
-pub(super) fn all(table: &Table, filters: Option<&Map<String, Json>>) -> Result<Filter, Error> {
-    let mut filter = Filter::default();
-    for (name, condition) in filters.into_iter().flatten() {
-        let column = &table.column(name)?.name;
-        filter
-            .add(&quote(column), condition)
-            .map_err(|reason| Error::BadFilter { column: column.clone(), reason })?;
-    }
-    Ok(filter)
-}
-
 impl Filter {
+    /// The filter under which all conditions hold.
+    pub(crate) fn all(table: &Table, filters: &Map<String, Json>) -> Result<Self, Error> {
+        let mut filter = Self::default();
+        for (name, condition) in filters {
+            let column = &table.column(name)?.name;
+            filter
+                .add(&quote(column), condition)
+                .map_err(|reason| Error::BadFilter { column: column.clone(), reason })?;
+        }
+        Ok(filter)
+    }
+
     fn add(&mut self, column: &str, condition: &Json) -> Result<(), String> {
         match condition {
             Json::Array(_) => Err("a list needs the operator \"in\"".to_owned()),

@@ -3,7 +3,7 @@ use tokio::sync::oneshot;
 use crate::error::Error;
 use crate::session::Session;
 
-/// A piece of work whose result type the reader does not know.
+/// A piece of work whose result type the worker does not know.
 pub(super) trait Task: Send {
     /// Runs it, in place of an earlier run.
     fn run(&mut self, session: &mut Session<'_>);

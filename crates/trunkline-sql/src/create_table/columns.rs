@@ -1,0 +1,125 @@
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value as Json;
+
+/// The columns of a new table, in the order in which the caller wrote them: a JSON object is a map for
+/// most readers, and would come out sorted.
+#[derive(Clone, Debug, Default)]
+pub struct Columns(pub Vec<(String, ColumnSpec)>);
+
+/// What a column is to be.
+#[derive(Clone, Debug)]
+pub enum ColumnSpec {
+    /// A type, and constraints behind it: `TEXT NOT NULL DEFAULT 'new'`.
+    Text(String),
+    /// The same as an object.
+    Options(ColumnOptions),
+}
+
+/// A column as an object.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnOptions {
+    /// INTEGER, INT, BIGINT, SMALLINT, REAL, DOUBLE, FLOAT, NUMERIC(p,s), DECIMAL(p,s), TEXT, VARCHAR(n),
+    /// CHAR(n), BLOB, BOOLEAN, DATE, DATETIME, TIMESTAMP or JSON; the numbers may be left out.
+    #[serde(rename = "type")]
+    pub column_type: String,
+    /// True if NULL cannot be stored. Default false.
+    #[serde(default)]
+    pub not_null: bool,
+    /// True if no two rows may have the same value. Default false.
+    #[serde(default)]
+    pub unique: bool,
+    /// What a record gets that leaves the column out: a number, a string, a boolean, or one of the
+    /// words CURRENT_TIMESTAMP, CURRENT_DATE and CURRENT_TIME.
+    #[serde(default)]
+    #[schemars(schema_with = "default_schema")]
+    pub default: Option<Json>,
+    /// True if the column is the primary key, or a part of it. Default false.
+    #[serde(default)]
+    pub primary_key: bool,
+}
+
+fn default_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["null", "boolean", "number", "string"] })
+}
+
+impl JsonSchema for Columns {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Columns".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let options = generator.subschema_for::<ColumnOptions>();
+        let text = "A type, then constraints if wanted: PRIMARY KEY, AUTOINCREMENT, NOT NULL, UNIQUE, \
+                    DEFAULT with a number, a 'string', NULL or CURRENT_TIMESTAMP. Types are those of the \
+                    object form.";
+        json_schema!({
+            "type": "object",
+            "minProperties": 1,
+            "additionalProperties": {
+                "anyOf": [{ "type": "string", "description": text }, options],
+            },
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Columns {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ColumnsVisitor)
+    }
+}
+
+struct ColumnsVisitor;
+
+impl<'de> Visitor<'de> for ColumnsVisitor {
+    type Value = Columns;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object of columns with their types")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Columns, A::Error> {
+        let mut columns = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let spec = map.next_value();
+            let spec = spec.map_err(|error| A::Error::custom(format!("column {name:?}: {error}")));
+            columns.push((name, spec?));
+        }
+        Ok(Columns(columns))
+    }
+}
+
+impl<'de> Deserialize<'de> for ColumnSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(SpecVisitor)
+    }
+}
+
+/// Not serde's untagged form, whose only message is that nothing matched.
+struct SpecVisitor;
+
+impl<'de> Visitor<'de> for SpecVisitor {
+    type Value = ColumnSpec;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a type such as \"TEXT\", or an object with \"type\"")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<ColumnSpec, E> {
+        Ok(ColumnSpec::Text(text.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ColumnSpec, A::Error> {
+        ColumnOptions::deserialize(MapAccessDeserializer::new(map)).map(ColumnSpec::Options)
+    }
+}

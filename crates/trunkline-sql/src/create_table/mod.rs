@@ -1,0 +1,171 @@
+mod columns;
+mod definition;
+mod literal;
+mod tokens;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::identifier::quote;
+use crate::session::Session;
+use definition::Definition;
+
+pub use columns::{ColumnOptions, ColumnSpec, Columns};
+
+/// Creates a table.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateTable {
+    /// The new table's name: any text that is not empty and does not begin with "sqlite_".
+    pub table_name: String,
+    /// The columns, in the order of the table, each with its type ("TEXT") or with type and constraints
+    /// ("INTEGER PRIMARY KEY AUTOINCREMENT", "TEXT NOT NULL DEFAULT 'new'", or an object).
+    pub schema: Columns,
+    /// The column of the primary key, or several. Left out where `schema` says it.
+    #[serde(default)]
+    pub primary_key: Option<PrimaryKey>,
+    /// True to leave a table of this name as it is, instead of failing. Default false.
+    #[serde(default)]
+    pub if_not_exists: bool,
+}
+
+/// The columns of a primary key.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected a column name or a list of them")]
+pub enum PrimaryKey {
+    /// One.
+    Column(String),
+    /// Several, in this order.
+    Columns(Vec<String>),
+}
+
+/// A table that was created, or was there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Created {
+    /// The table's name.
+    pub table: String,
+    /// The statement that created it.
+    pub ddl: Option<String>,
+    /// False if a table or view of this name was there, and `if_not_exists` let it be.
+    pub created: bool,
+}
+
+pub(crate) fn create_table(
+    session: &mut Session<'_>,
+    request: &CreateTable,
+) -> Result<Created, Error> {
+    let name = &request.table_name;
+    check_name(name)
+        .map_err(|reason| Error::BadArgument { argument: "table_name", reason: reason.into() })?;
+    let ddl = ddl(request)?;
+    match session.table(name) {
+        Ok(table) if request.if_not_exists => {
+            return Ok(Created {
+                ddl: stored_ddl(session, &table.name)?,
+                table: table.name.clone(),
+                created: false,
+            });
+        }
+        Ok(table) => return Err(Error::TableExists { table: table.name.clone() }),
+        Err(Error::UnknownTable { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    session.prepare(&ddl).and_then(|mut s| Ok(s.raw_execute()?)).map_err(Error::of_own_sql)?;
+    Ok(Created { table: name.clone(), ddl: stored_ddl(session, name)?, created: true })
+}
+
+/// Names that no SQLite database can have. All others are quoted.
+fn check_name(name: &str) -> Result<(), &'static str> {
+    const RESERVED: &str = "sqlite_";
+    match name.get(..RESERVED.len()) {
+        _ if name.is_empty() => Err("a name is empty"),
+        _ if name.contains('\0') => Err("a name holds a NUL character"),
+        Some(prefix) if prefix.eq_ignore_ascii_case(RESERVED) => {
+            Err("names that begin with \"sqlite_\" are SQLite's own")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Nothing of the caller's text is pasted: names are quoted, and types and defaults are written anew from
+/// what was understood of them.
+fn ddl(request: &CreateTable) -> Result<String, Error> {
+    let mut columns = Vec::with_capacity(request.schema.0.len());
+    for (name, spec) in &request.schema.0 {
+        let bad = |reason: String| bad_column(name, reason);
+        // Columns may be called anything that a table may not.
+        if name.is_empty() || name.contains('\0') {
+            return Err(bad("a name is empty or holds a NUL character".to_owned()));
+        }
+        if columns.iter().any(|(other, _): &(&str, _)| other.eq_ignore_ascii_case(name)) {
+            return Err(bad("it stands twice; names match in either case".to_owned()));
+        }
+        columns.push((name.as_str(), Definition::of(spec).map_err(bad)?));
+    }
+    if columns.is_empty() {
+        let reason = "it is empty; a table has at least one column".to_owned();
+        return Err(Error::BadArgument { argument: "schema", reason });
+    }
+    let key = primary_key(&columns, request.primary_key.as_ref())?;
+    let mut parts = Vec::with_capacity(columns.len() + 1);
+    for (name, definition) in &columns {
+        let is_key = matches!(key.as_slice(), [one] if one == name);
+        if definition.autoincrement && !(is_key && definition.is_integer()) {
+            let reason = "AUTOINCREMENT is for the only column of a primary key, of type INTEGER";
+            return Err(bad_column(name, reason.to_owned()));
+        }
+        parts.push(format!("{} {}", quote(name), definition.sql(is_key)));
+    }
+    if key.len() > 1 {
+        let key: Vec<String> = key.iter().map(|name| quote(name)).collect();
+        parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+    }
+    Ok(format!("CREATE TABLE {} ({})", quote(&request.table_name), parts.join(", ")))
+}
+
+/// The key's columns, which the columns themselves may name or the argument.
+fn primary_key<'c>(
+    columns: &[(&'c str, Definition)],
+    argument: Option<&PrimaryKey>,
+) -> Result<Vec<&'c str>, Error> {
+    let marked: Vec<&str> =
+        columns.iter().filter(|(_, d)| d.primary_key).map(|(name, _)| *name).collect();
+    let named = match argument {
+        None => return Ok(marked),
+        Some(PrimaryKey::Column(name)) => std::slice::from_ref(name),
+        Some(PrimaryKey::Columns(names)) => names,
+    };
+    let bad = |reason: String| Error::BadArgument { argument: "primary_key", reason };
+    let mut key: Vec<&str> = Vec::with_capacity(named.len());
+    for name in named {
+        let column = columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(name));
+        match column {
+            None => return Err(bad(format!("\"schema\" has no column named {name:?}"))),
+            Some((column, _)) if key.contains(column) => {
+                return Err(bad(format!("column {column:?} stands twice")));
+            }
+            Some((column, _)) => key.push(column),
+        }
+    }
+    if key.is_empty() {
+        return Err(bad("the list is empty; leave it out for a table without a key".to_owned()));
+    }
+    if !marked.is_empty() && marked != key {
+        return Err(bad("\"schema\" names another primary key; say it in one place".to_owned()));
+    }
+    Ok(key)
+}
+
+fn bad_column(column: &str, reason: String) -> Error {
+    Error::BadColumn { argument: "schema", column: column.to_owned(), reason }
+}
+
+fn stored_ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
+    let found = session.rows(
+        "SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1",
+        &[table],
+        |row| row.get(0),
+    )?;
+    Ok(found.into_iter().next().flatten())
+}

@@ -1,0 +1,199 @@
+use std::time::Instant;
+
+use rusqlite::types::Value;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
+
+use crate::error::Error;
+use crate::identifier::quote;
+use crate::records::Record;
+use crate::rowset::{Bounds, Collector, RowNumber, Rowset};
+use crate::schema::{Table, TableKind};
+use crate::session::Session;
+use crate::shapes;
+
+/// Adds records to a table, all or none.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InsertRecord {
+    /// The table's name, in either case.
+    pub table_name: String,
+    /// One record, or a list of at most 1,000: values by column name. Columns that a record leaves out get
+    /// their default. Values are null, booleans (stored as 0 and 1), numbers, strings, or
+    /// {"$blob": base64}; send JSON as a string.
+    #[schemars(schema_with = "shapes::records")]
+    pub data: Records,
+    /// What happens to a record that breaks a UNIQUE, NOT NULL or primary key constraint. Default "abort".
+    #[serde(default)]
+    pub on_conflict: Option<OnConflict>,
+    /// True to have the inserted rows in the reply with all columns, or the names of the columns wanted:
+    /// generated keys and defaults, for example. Default false.
+    #[serde(default)]
+    pub returning: Option<Returning>,
+}
+
+/// One record or several.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected an object of values by column name, or a list of such objects"
+)]
+pub enum Records {
+    /// One.
+    One(Map<String, Json>),
+    /// Several, which are inserted in this order and in one transaction.
+    Several(Vec<Map<String, Json>>),
+}
+
+/// What happens to a record that breaks a constraint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnConflict {
+    /// The call fails, and inserts nothing at all.
+    #[default]
+    Abort,
+    /// The record is left out.
+    Ignore,
+    /// The rows in its way are deleted.
+    Replace,
+}
+
+/// Whether the inserted rows are wanted, and which of their columns.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "expected true, false or a list of column names")]
+pub enum Returning {
+    /// All columns, or no rows.
+    All(bool),
+    /// These columns, in this order.
+    Columns(Vec<String>),
+}
+
+/// What was inserted.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Inserted {
+    /// How many rows were inserted.
+    pub rows_affected: u64,
+    /// The row number of the last inserted row, which is its INTEGER PRIMARY KEY if the table has one.
+    /// Null if nothing was inserted, or the table has no row numbers.
+    pub id: Option<RowNumber>,
+    /// The inserted rows, if `returning` asked for them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Rowset>,
+}
+
+impl InsertRecord {
+    /// Adds one record.
+    pub fn new(table_name: impl Into<String>, record: Map<String, Json>) -> Self {
+        Self {
+            table_name: table_name.into(),
+            data: Records::One(record),
+            on_conflict: None,
+            returning: None,
+        }
+    }
+
+    fn records(&self) -> &[Map<String, Json>] {
+        match &self.data {
+            Records::One(record) => std::slice::from_ref(record),
+            Records::Several(records) => records,
+        }
+    }
+}
+
+pub(crate) fn insert_record(
+    session: &mut Session<'_>,
+    request: &InsertRecord,
+) -> Result<Inserted, Error> {
+    let started = Instant::now();
+    let records = request.records();
+    check_count(records.len(), session.settings().max_records)?;
+    let table = session.table(&request.table_name)?;
+    let returning = returning(&table, request.returning.as_ref())?;
+    let settings = session.settings();
+    let bounds = Bounds { max_rows: settings.max_rows, max_bytes: settings.max_bytes };
+    let mut rows = Collector::new(bounds, started);
+
+    let mut rows_affected = 0;
+    let mut id = None;
+    for data in records {
+        let record = Record::read(&table, data)?;
+        let sql = insert(&table, &record.columns, request.on_conflict.unwrap_or_default());
+        let sql = sql + returning.as_deref().unwrap_or_default();
+        let connection = session.connection();
+        let before = connection.total_changes();
+        session
+            .with_statement(&sql, |statement| bind_and_run(statement, record.values, &mut rows))
+            .map_err(Error::of_own_sql)?;
+        // What changed nothing leaves the count of an earlier statement.
+        if connection.total_changes() > before && connection.changes() > 0 {
+            rows_affected += connection.changes();
+            id = has_row_numbers(&table).then(|| RowNumber(connection.last_insert_rowid()));
+        }
+    }
+    let rows = match returning {
+        Some(_) => Some(rows.finish()?),
+        None => None,
+    };
+    Ok(Inserted { rows_affected, id, rows })
+}
+
+fn check_count(count: usize, max: usize) -> Result<(), Error> {
+    let reason = match count {
+        0 => "the list is empty".to_owned(),
+        count if count > max => {
+            format!("{count} records were sent, and one call takes {max}; send the rest in another")
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::BadArgument { argument: "data", reason })
+}
+
+/// Views count changes of their triggers as none; virtual tables choose the number themselves.
+fn has_row_numbers(table: &Table) -> bool {
+    table.kind != TableKind::View && !table.without_rowid
+}
+
+fn returning(table: &Table, wanted: Option<&Returning>) -> Result<Option<String>, Error> {
+    let names: Vec<String> = match wanted {
+        None | Some(Returning::All(false)) => return Ok(None),
+        Some(Returning::All(true)) => table.visible_columns().map(|c| quote(&c.name)).collect(),
+        Some(Returning::Columns(names)) if names.is_empty() => {
+            return Err(Error::BadArgument {
+                argument: "returning",
+                reason: "the list is empty; send true for all columns".to_owned(),
+            });
+        }
+        Some(Returning::Columns(names)) => names
+            .iter()
+            .map(|name| table.column(name).map(|column| quote(&column.name)))
+            .collect::<Result<_, _>>()?,
+    };
+    Ok(Some(format!(" RETURNING {}", names.join(", "))))
+}
+
+fn insert(table: &Table, columns: &[&str], on_conflict: OnConflict) -> String {
+    let verb = match on_conflict {
+        OnConflict::Abort => "INSERT",
+        OnConflict::Ignore => "INSERT OR IGNORE",
+        OnConflict::Replace => "INSERT OR REPLACE",
+    };
+    let name = quote(&table.name);
+    if columns.is_empty() {
+        return format!("{verb} INTO {name} DEFAULT VALUES");
+    }
+    let columns: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+    let marks = vec!["?"; columns.len()].join(", ");
+    format!("{verb} INTO {name} ({}) VALUES ({marks})", columns.join(", "))
+}
+
+fn bind_and_run(
+    statement: &mut rusqlite::Statement<'_>,
+    values: Vec<Value>,
+    rows: &mut Collector,
+) -> Result<(), Error> {
+    for (index, value) in (1..).zip(values) {
+        statement.raw_bind_parameter(index, value)?;
+    }
+    rows.take(statement)
+}

@@ -1,0 +1,36 @@
+//! Rows as callers send them: values by column name.
+
+use rusqlite::types::Value;
+use serde_json::{Map, Value as Json};
+
+use crate::error::Error;
+use crate::schema::Table;
+use crate::value;
+
+/// The columns of a record, in the schema's spelling, with their values.
+#[derive(Debug, Default)]
+pub(crate) struct Record<'t> {
+    pub(crate) columns: Vec<&'t str>,
+    pub(crate) values: Vec<Value>,
+}
+
+impl<'t> Record<'t> {
+    /// Looks the columns up and reads the values.
+    pub(crate) fn read(table: &'t Table, data: &Map<String, Json>) -> Result<Self, Error> {
+        let mut record = Self::default();
+        for (name, json) in data {
+            let column = table.column(name)?.name.as_str();
+            let bad = |reason: &str| Error::BadColumn {
+                argument: "data",
+                column: column.to_owned(),
+                reason: reason.to_owned(),
+            };
+            if record.columns.contains(&column) {
+                return Err(bad("it stands twice, in letters of different case"));
+            }
+            record.values.push(value::from_json(json).map_err(bad)?);
+            record.columns.push(column);
+        }
+        Ok(record)
+    }
+}

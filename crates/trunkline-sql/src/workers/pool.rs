@@ -1,0 +1,167 @@
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
+
+use super::seats::{Seat, Seats};
+use super::stop::{self, Stop};
+use super::task::Work;
+use super::threads::Threads;
+use super::worker::{self, Duty, Job};
+use crate::error::{Error, OpenError};
+use crate::file::{DatabaseFile, Link};
+use crate::session::Session;
+use crate::settings::Settings;
+
+/// Workers of one role, and the calls that wait for them.
+pub(crate) struct Pool {
+    file: Arc<DatabaseFile>,
+    settings: Arc<Settings>,
+    seats: Arc<Seats>,
+    /// One permit for each call that may wait.
+    queue: Semaphore,
+    /// How many stuck workers may be replaced.
+    replaceable: usize,
+    threads: Arc<Threads>,
+}
+
+/// How long a commit that has begun may go on after its caller's time before the caller is answered.
+const COMMIT_WAIT: Duration = Duration::from_secs(5);
+
+impl Pool {
+    pub(crate) fn readers(
+        file: Arc<DatabaseFile>,
+        settings: Arc<Settings>,
+    ) -> Result<Self, OpenError> {
+        let threads = Arc::new(Threads::default());
+        let mut idle = Vec::with_capacity(settings.readers);
+        for _ in 0..settings.readers {
+            idle.push(worker::start(&file, &settings, &threads, Duty::Read)?);
+        }
+        Ok(Self {
+            seats: Arc::new(Seats::new(idle)),
+            queue: Semaphore::new(settings.queue),
+            replaceable: settings.stuck_readers,
+            threads,
+            file,
+            settings,
+        })
+    }
+
+    /// The one writer, on a connection that is open.
+    pub(crate) fn writer(link: Link, readers: &Self) -> Result<Self, OpenError> {
+        let (file, settings) = (Arc::clone(&readers.file), Arc::clone(&readers.settings));
+        let threads = Arc::new(Threads::default());
+        let duty = Duty::Write { link: Some(link), readers: Arc::clone(&readers.threads) };
+        let inbox = worker::start(&file, &settings, &threads, duty)?;
+        Ok(Self {
+            seats: Arc::new(Seats::new(vec![inbox])),
+            queue: Semaphore::new(settings.write_queue),
+            replaceable: 0,
+            threads,
+            file,
+            settings,
+        })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Runs `work` on a worker. On a reader it may run more than once, if the file changed under it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future interrupts the work. A writer's work is then rolled back, unless its commit has
+    /// begun.
+    pub(crate) async fn call<T, F>(
+        &self,
+        timeout: Duration,
+        cancel: &CancellationToken,
+        work: F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        let started = Instant::now();
+        let patience = stop::moment(started, timeout.min(self.settings.queue_wait));
+        let stop = Arc::new(Stop::new(started, timeout));
+        let seat = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Error::Cancelled),
+            seat = self.seat(&stop, patience) => seat?,
+        };
+
+        let (reply, mut answer) = oneshot::channel();
+        let inbox = seat.inbox();
+        let job = Job::new(Box::new(Work::new(work, reply)), Arc::clone(&stop), seat);
+        // Dropping this future, or leaving it early, stops the work.
+        let _stop_when_dropped = stop::Guard::new(&stop);
+        inbox.send(job).map_err(|_| Error::ReaderLost)?;
+
+        let over = tokio::select! {
+            biased;
+            answer = &mut answer => return answer.unwrap_or(Err(Error::ReaderLost)),
+            () = cancel.cancelled() => Error::Cancelled,
+            () = tokio::time::sleep_until(stop.deadline().into()) => stop.timeout_error(),
+        };
+        if stop.abandon() {
+            return Err(over);
+        }
+        match tokio::time::timeout(COMMIT_WAIT, answer).await {
+            Ok(answer) => answer.unwrap_or(Err(Error::ReaderLost)),
+            Err(_) => Err(Error::Unconfirmed),
+        }
+    }
+
+    /// Takes no more calls, interrupts none, and lets the threads end.
+    pub(crate) fn close(&self) {
+        self.seats.close();
+    }
+
+    /// Waits until all threads have ended and their connections are closed, and tells whether that came
+    /// to be in time. Blocks.
+    pub(crate) fn wait_for_end(&self, until: Instant) -> bool {
+        self.threads.wait_for_end(until)
+    }
+
+    async fn seat(&self, stop: &Arc<Stop>, patience: Instant) -> Result<Seat, Error> {
+        let permit = match self.seats.free().try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => self.wait_for_worker(patience).await?,
+        };
+        self.seats.take(permit, stop).ok_or(Error::Closed)
+    }
+
+    async fn wait_for_worker(&self, patience: Instant) -> Result<SemaphorePermit<'_>, Error> {
+        let mut next_look = self.replace_stuck();
+        if let Ok(permit) = self.seats.free().try_acquire() {
+            return Ok(permit);
+        }
+        let _place = self.queue.try_acquire().map_err(|_| self.no_place())?;
+        let mut free = pin!(self.seats.free().acquire());
+        loop {
+            let until = next_look.map_or(patience, |look| look.min(patience));
+            match timeout_at(until.into(), &mut free).await {
+                Ok(permit) => return permit.map_err(|_| Error::Closed),
+                Err(_) if until == patience => return Err(Error::Busy),
+                Err(_) => next_look = self.replace_stuck(),
+            }
+        }
+    }
+
+    fn no_place(&self) -> Error {
+        if self.seats.free().is_closed() { Error::Closed } else { Error::Busy }
+    }
+
+    fn replace_stuck(&self) -> Option<Instant> {
+        self.seats.replace_stuck(self.replaceable, || {
+            let started = worker::start(&self.file, &self.settings, &self.threads, Duty::Read);
+            started.inspect_err(|error| tracing::error!(%error, "no reader for a stuck one")).ok()
+        })
+    }
+}

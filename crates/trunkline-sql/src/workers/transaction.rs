@@ -1,0 +1,93 @@
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode};
+
+use super::stop::{self, Stop};
+use crate::error::Error;
+use crate::security::{self, Clearance};
+
+/// The transaction of one call on the writer.
+///
+/// It waits for locks by itself, in short steps, since SQLite's own wait knows neither the call's deadline
+/// nor its caller.
+pub(super) struct Transaction<'w> {
+    pub(super) connection: &'w Connection,
+    pub(super) clearance: &'w Clearance,
+    pub(super) stop: &'w Stop,
+    /// How long it waits for a lock.
+    pub(super) lock_wait: Duration,
+}
+
+/// Times between two looks at a lock, one after the other; the last one goes on.
+const STEPS: [u64; 5] = [1, 2, 5, 10, 20];
+
+impl Transaction<'_> {
+    /// Takes the lock under which nobody else can write, so that no later statement has to be refused for
+    /// what another process wrote in between.
+    pub(super) fn begin(&self) -> Result<(), Error> {
+        self.retry(|| {
+            if self.stop.is_over() {
+                return Err(self.stop.reason());
+            }
+            Ok(self.run("BEGIN IMMEDIATE"))
+        })
+    }
+
+    /// Commits, unless the call is over. From then on the caller is told how the commit ended.
+    pub(super) fn commit(&self) -> Result<(), Error> {
+        let committed = self.retry(|| {
+            if !self.stop.begin_commit() {
+                return Err(self.stop.reason());
+            }
+            let outcome = self.run("COMMIT");
+            if outcome.is_err() {
+                self.stop.retreat();
+            }
+            Ok(outcome)
+        });
+        if committed.is_err() {
+            self.roll_back();
+        }
+        committed
+    }
+
+    /// Undoes all of it. SQLite may have done so already: it does for some errors, and for an interrupt.
+    pub(super) fn roll_back(&self) {
+        if self.connection.is_autocommit() {
+            return;
+        }
+        if let Err(error) = self.run("ROLLBACK") {
+            // The connection is then replaced, which rolls back what it left.
+            tracing::error!(%error, "a transaction could not be rolled back");
+        }
+    }
+
+    fn retry(
+        &self,
+        mut attempt: impl FnMut() -> Result<rusqlite::Result<()>, Error>,
+    ) -> Result<(), Error> {
+        let until = stop::moment(Instant::now(), self.lock_wait);
+        let mut steps = STEPS.into_iter().chain(std::iter::repeat(STEPS[STEPS.len() - 1]));
+        loop {
+            match attempt()? {
+                Err(error) if is_locked(&error) && Instant::now() < until => {
+                    thread::sleep(Duration::from_millis(steps.next().unwrap_or_default()));
+                }
+                outcome => return Ok(outcome?),
+            }
+        }
+    }
+
+    /// Without waiting for a lock.
+    fn run(&self, sql: &str) -> rusqlite::Result<()> {
+        security::wait_for_locks(self.connection, Duration::ZERO)?;
+        let outcome = self.clearance.for_transaction(|| self.connection.execute_batch(sql));
+        security::wait_for_locks(self.connection, self.lock_wait)?;
+        outcome
+    }
+}
+
+fn is_locked(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
