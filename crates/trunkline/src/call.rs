@@ -100,6 +100,12 @@ impl Call {
         part.0.of(&self.body)
     }
 
+    /// The same text, which outlives the call.
+    #[must_use]
+    pub fn bytes(&self, part: Part) -> Bytes {
+        self.body.slice(part.0.range())
+    }
+
     /// The members of a member of the params; none of what is no object.
     pub fn members_of(&self, part: Part) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
         members(&self.body, Some(part.0))

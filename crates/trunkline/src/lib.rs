@@ -41,7 +41,7 @@ mod schema;
 pub mod server;
 
 pub use blocking::{Blocking, Pool, blocking};
-pub use call::Call;
+pub use call::{Call, Part};
 pub use error::{BoxError, ErrorObject, RpcError, code};
 pub use extensions::Extensions;
 pub use extract::{CallId, Extension, FromCall, State};
@@ -53,7 +53,7 @@ pub use params::{
 };
 pub use router::{
     BuildError, CallFuture, Description, Effect, Endpoint, Handler, IntoOutcome, IntoReply, Json,
-    Operation, Place, Registered, Router, Wording,
+    Operation, Place, Registered, Rendering, Router, Wording,
 };
 pub use rpc::{Batch, Incoming, Projected, Projection, Reply, Rpc, RpcFuture};
 pub use schema::Schema;

@@ -33,6 +33,16 @@ impl Outcome {
         }
     }
 
+    /// A result that `write` appends as JSON text. It must append one JSON value: this is for what
+    /// is put together from values that are text already, and nothing checks it again.
+    #[must_use]
+    pub fn written(write: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut json = Vec::with_capacity(CAPACITY);
+        json.extend_from_slice(RESULT);
+        write(&mut json);
+        Self(Ok(Reply(json)))
+    }
+
     /// An error.
     #[must_use]
     pub fn error(error: ErrorObject) -> Self {

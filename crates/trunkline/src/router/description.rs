@@ -27,8 +27,20 @@ pub struct Description {
     pub closed_world: bool,
     /// The name by which language models call it, if it is offered to them.
     pub tool: Option<String>,
-    /// How an outcome is worded for a language model.
-    pub wording: Option<Wording>,
+    /// How a result is shown to language models.
+    pub rendering: Rendering,
+}
+
+/// How a result is shown to language models.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Rendering {
+    /// As its JSON.
+    #[default]
+    Json,
+    /// In these words, and so are errors.
+    Words(Wording),
+    /// As it is: an array of content blocks, as MCP defines them.
+    Blocks,
 }
 
 /// What a call of an operation does to what is there.
@@ -59,7 +71,7 @@ impl Description {
             idempotent: false,
             closed_world: false,
             tool: None,
-            wording: None,
+            rendering: Rendering::Json,
         }
     }
 }

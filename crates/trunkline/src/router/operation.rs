@@ -6,7 +6,7 @@ use std::panic::Location;
 
 use schemars::JsonSchema;
 
-use super::description::{Description, Effect, Wording};
+use super::description::{Description, Effect, Rendering, Wording};
 use super::handler::Handler;
 use super::route::{Bound, Endpoint, MakeEndpoint, Unbound};
 use crate::blocking::Pool;
@@ -129,7 +129,15 @@ impl<S> Operation<S> {
     /// Says how an outcome is worded for a language model. Default: the result's JSON.
     #[must_use]
     pub fn wording(mut self, wording: Wording) -> Self {
-        self.description.wording = Some(wording);
+        self.description.rendering = Rendering::Words(wording);
+        self
+    }
+
+    /// Says that the result is an array of content blocks for language models, as MCP defines them:
+    /// text, images, audio, resources.
+    #[must_use]
+    pub fn blocks(mut self) -> Self {
+        self.description.rendering = Rendering::Blocks;
         self
     }
 

@@ -1,9 +1,10 @@
 use bytes::Bytes;
 
-use super::Reply;
 use crate::call::Call;
 use crate::envelope::Entry;
+use crate::error::ErrorObject;
 use crate::extensions::Extensions;
+use crate::id::Id;
 
 /// A body that has been read, and of which nothing has been run.
 #[derive(Debug)]
@@ -12,8 +13,13 @@ pub enum Incoming {
     Call(Call),
     /// An array of them.
     Batch(Batch),
-    /// Neither: this is what it is answered with.
-    Refused(Reply),
+    /// Neither.
+    Refused {
+        /// What the sender is told.
+        error: ErrorObject,
+        /// The id that it sent, if one can be told.
+        id: Option<Id>,
+    },
 }
 
 /// A batch that has been read, with at least one entry.

@@ -68,7 +68,7 @@ impl Rpc {
             Incoming::Call(call) => self.answer(call).await,
             // Boxed, so that a single call does not carry the room for a batch along.
             Incoming::Batch(batch) => Box::pin(self.answer_batch(batch)).await,
-            Incoming::Refused(reply) => reply,
+            Incoming::Refused { error, id } => Reply::error(error, Some(&id.unwrap_or(Id::NULL))),
         }
     }
 
@@ -78,15 +78,14 @@ impl Rpc {
         let message = match envelope::parse(&body, self.limits.depth, self.limits.batch_requests) {
             Ok(message) => message,
             Err(unreadable) => {
-                let id = Id::NULL;
-                return Incoming::Refused(Reply::error(ErrorObject::from(&unreadable), Some(&id)));
+                return Incoming::Refused { error: ErrorObject::from(&unreadable), id: None };
             }
         };
         match message {
             Message::Single(Ok(request)) => Incoming::Call(self.call_of(body, request, extensions)),
             Message::Single(Err(invalid)) => {
-                let id = invalid.id.map_or(Id::NULL, |id| Id::from_raw(body.slice(id.range())));
-                Incoming::Refused(Reply::error(ErrorObject::from(&invalid), Some(&id)))
+                let id = invalid.id.map(|id| Id::from_raw(body.slice(id.range())));
+                Incoming::Refused { error: ErrorObject::from(&invalid), id }
             }
             Message::Batch(entries) => Incoming::Batch(Batch { body, entries, extensions }),
         }
@@ -100,6 +99,12 @@ impl Rpc {
         let id = call.id();
         let Ok(outcome) = self.engine.clone().call(call).await;
         self.reply(outcome, id.as_ref())
+    }
+
+    /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirected),
+    /// through all layers, for doors that word its outcome in their own way.
+    pub fn run(&self, call: Call) -> RpcFuture {
+        self.engine.clone().call_operation(call)
     }
 
     /// Answers a batch that was [read](Self::read).

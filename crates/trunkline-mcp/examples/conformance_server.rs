@@ -1,0 +1,157 @@
+//! A server with the tools that the protocol's official conformance suite calls by name.
+//!
+//! ```console
+//! $ cargo run -p trunkline-mcp --example conformance_server -- --listen 127.0.0.1:3000
+//! ```
+
+#![expect(clippy::print_stdout, reason = "whoever starts it reads where it listens")]
+
+use clap::Parser;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use trunkline::server::shutdown_signal;
+use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router, Server};
+use trunkline_mcp::{Block, ClientCapabilities, Mcp, MissingCapability, Settings};
+
+#[derive(Parser)]
+struct Line {
+    /// The address to listen on.
+    #[arg(long, default_value = "127.0.0.1:3000")]
+    listen: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let line = Line::parse();
+    let rpc = Router::new().nest("test", tools()).build()?;
+    let mcp = Mcp::new(rpc, Settings::new("conformance-server", env!("CARGO_PKG_VERSION")))?;
+    let service = mcp.rpc().http().door(mcp.door());
+    let server = Server::bind(&line.listen).serve(service).await?;
+    println!("listening http://{}/mcp", server.local_addr());
+    shutdown_signal()?.await;
+    server.stop().await;
+    Ok(())
+}
+
+fn tools() -> Router {
+    Router::new()
+        .operation(
+            tool("test_simple_text", "Returns text.", || {
+                Block::text("This is a simple text response for testing.")
+            })
+            .blocks(),
+        )
+        .operation(
+            tool("test_image_content", "Returns a picture.", || Block::image(&PNG, "image/png"))
+                .blocks(),
+        )
+        .operation(
+            tool("test_audio_content", "Returns a sound.", || Block::audio(&WAV, "audio/wav"))
+                .blocks(),
+        )
+        .operation(
+            tool("test_embedded_resource", "Returns a resource.", || {
+                let text = "This is an embedded resource content.";
+                Block::resource("test://embedded-resource", "text/plain", text)
+            })
+            .blocks(),
+        )
+        .operation(tool("test_multiple_content_types", "Returns three blocks.", mixed).blocks())
+        .operation(tool("test_error_handling", "Fails.", || {
+            let text = "This tool intentionally returns an error for testing";
+            Err::<Value, _>(ErrorObject::new(1, text))
+        }))
+        .operation(tool("test_missing_capability", "Needs sampling.", needs_sampling))
+        .operation(
+            tool("test_streaming_elicitation", "Returns text.", || Block::text("done")).blocks(),
+        )
+        .operation(tool("test_logging_tool", "Returns text.", || Block::text("done")).blocks())
+        .operation(
+            tool("test_mirrored_param", "Echoes a param that is mirrored in a header.", mirrored)
+                .input::<Mirrored>(),
+        )
+        .operation(
+            tool(
+                "json_schema_2020_12_tool",
+                "Has a schema with all the trimmings.",
+                |params: RawParams| Json(params.0),
+            )
+            .input_schema(trimmings()),
+        )
+}
+
+fn tool<H, M>(name: &str, text: &str, handler: H) -> Operation
+where
+    H: trunkline::Handler<M, ()>,
+    M: 'static,
+{
+    Operation::new(name, handler).description(text).tool(name).read_only()
+}
+
+fn mixed() -> Json<Vec<Block>> {
+    let data = r#"{"test":"data","value":123}"#;
+    Json(vec![
+        Block::text("Multiple content types test:"),
+        Block::image(&PNG, "image/png"),
+        Block::resource("test://mixed-content-resource", "application/json", data),
+    ])
+}
+
+fn needs_sampling(client: ClientCapabilities) -> Result<&'static str, MissingCapability> {
+    client.require("sampling")?;
+    Ok("The client can sample.")
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+struct Mirrored {
+    /// Stands in the header Mcp-Param-Region, too.
+    #[schemars(extend("x-mcp-header" = "Region"))]
+    region: Option<String>,
+}
+
+fn mirrored(Params(Mirrored { region }): Params<Mirrored>) -> Json<Option<String>> {
+    Json(region)
+}
+
+/// What listings must hand on as it is.
+fn trimmings() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": { "street": { "type": "string" }, "city": { "type": "string" } },
+            },
+        },
+        "properties": {
+            "name": { "type": "string" },
+            "address": { "$ref": "#/$defs/address" },
+            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
+            "phone": { "type": "string" },
+            "email": { "type": "string" },
+        },
+        "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
+        "if": { "properties": { "contactMethod": { "const": "phone" } }, "required": ["contactMethod"] },
+        "then": { "required": ["phone"] },
+        "else": { "required": ["email"] },
+        "additionalProperties": false,
+    })
+}
+
+/// One red pixel.
+const PNG: [u8; 69] = [
+    0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 0x0d, 0x49, 0x48, 0x44, 0x52, 0, 0, 0,
+    1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 0x0c, 0x49, 0x44, 0x41, 0x54,
+    0x78, 0xda, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 0x03, 0x01, 0x01, 0, 0xf7, 0x03, 0x41, 0x43, 0, 0, 0,
+    0, 0x49, 0x45, 0x4e, 0x44, 0xae, 0x42, 0x60, 0x82,
+];
+
+/// No sound at all: a header, and no samples.
+const WAV: [u8; 44] = [
+    0x52, 0x49, 0x46, 0x46, 0x24, 0, 0, 0, 0x57, 0x41, 0x56, 0x45, 0x66, 0x6d, 0x74, 0x20, 0x10, 0,
+    0, 0, 1, 0, 1, 0, 0x40, 0x1f, 0, 0, 0x80, 0x3e, 0, 0, 2, 0, 0x10, 0, 0x64, 0x61, 0x74, 0x61, 0,
+    0, 0, 0,
+];

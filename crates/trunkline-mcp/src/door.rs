@@ -1,0 +1,168 @@
+//! The MCP endpoint: Streamable HTTP, without sessions.
+//!
+//! | status | when |
+//! |---|---|
+//! | 200 | a request was answered; also with an error, where the protocol does not say otherwise |
+//! | 202 | a notification was taken |
+//! | 400 | unreadable; a batch where there are none; 2026-07-28: -32020, -32021, -32022, `_meta` |
+//! | 404 | 2026-07-28: no such method |
+//! | 405 | GET and DELETE: no streams, no sessions |
+
+use std::fmt;
+use std::future::{pending, poll_fn};
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
+use trunkline::{
+    Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Projected, Projection, Reply,
+};
+
+use crate::fault::{Fault, MISSING_CAPABILITY};
+use crate::server::{Answer, Mcp, Server, Way, version_header};
+use crate::version::Legacy;
+
+impl Mcp {
+    /// The MCP endpoint at `/mcp`, for [`HttpService::door`](trunkline::http::HttpService::door). An
+    /// unknown tool is -32602 there. Operations can be called by their own names, too.
+    ///
+    /// A request of the stateless era is cancelled when its client disconnects; an earlier one runs
+    /// on, as its revision wants it.
+    #[must_use]
+    pub fn door(&self) -> Arc<dyn Door> {
+        Arc::new(Endpoint(Arc::clone(&self.0)))
+    }
+}
+
+struct Endpoint(Arc<Server>);
+
+impl Door for Endpoint {
+    fn paths(&self) -> &[(&'static str, &'static [Method])] {
+        &[("/mcp", &[Method::POST])]
+    }
+
+    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
+        Box::pin(async move {
+            let DoorRequest { extensions, body, .. } = request;
+            match self.0.rpc.read(body, extensions.clone()) {
+                Incoming::Call(call) => self.answer_call(call, &extensions).await,
+                Incoming::Batch(batch) => self.answer_batch(batch, &extensions).await,
+                Incoming::Refused { error, id } => {
+                    let id = id.filter(|id| *id != Id::NULL);
+                    respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))
+                }
+            }
+        })
+    }
+}
+
+impl Endpoint {
+    async fn answer_call(&self, call: Call, extensions: &Extensions) -> Response<ReplyBody> {
+        let id = call.id();
+        if id.as_ref() == Some(&Id::NULL) {
+            return refuse(&Fault::Request("MCP's ids are strings and numbers"), None, false);
+        }
+        let is_notification = call.is_notification();
+        let no_headers = HeaderMap::new();
+        let headers = Headers::of(extensions).unwrap_or(&no_headers);
+        let Answer { modern, outcome } = self.0.answer(call, Way::Http(headers));
+        let future = match outcome {
+            Ok(future) => future,
+            Err(fault) => return refuse(&fault, id.as_ref(), modern),
+        };
+        let Ok(outcome) = if modern { future.await } else { undisturbed(future).await };
+        if is_notification {
+            return accepted();
+        }
+        let refused = modern && outcome.code() == Some(MISSING_CAPABILITY);
+        let status = if refused { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        respond(status, self.0.rpc.reply(outcome, id.as_ref()))
+    }
+
+    async fn answer_batch(&self, batch: Batch, extensions: &Extensions) -> Response<ReplyBody> {
+        let no_headers = HeaderMap::new();
+        let header = match version_header(Headers::of(extensions).unwrap_or(&no_headers)) {
+            Ok(header) => header,
+            Err(fault) => return refuse(&fault, None, false),
+        };
+        let version = header.map_or(Some(Legacy::ASSUMED), Legacy::parse);
+        if !version.is_some_and(Legacy::has_batches) {
+            return refuse(&Fault::Request(NO_BATCHES), None, false);
+        }
+        let rpc = self.0.rpc.clone().projected(Arc::new(Member(Arc::clone(&self.0))));
+        match undisturbed(Box::pin(async move { rpc.answer_batch(batch).await })).await {
+            Reply::None => accepted(),
+            reply => respond(StatusCode::OK, reply),
+        }
+    }
+}
+
+pub(crate) const NO_BATCHES: &str =
+    "only revision 2025-03-26 has batches; send each message by itself";
+
+/// A message in a batch.
+pub(crate) struct Member(pub(crate) Arc<Server>);
+
+impl Projection for Member {
+    fn project(&self, call: Call) -> Projected {
+        let fault = if call.method() == "initialize" {
+            Fault::Request("initialize is not part of a batch")
+        } else {
+            match self.0.answer(call, Way::Channel).outcome {
+                Ok(future) => return Projected::Answered(future),
+                Err(fault) => fault,
+            }
+        };
+        Projected::Answered(CallFuture::ready(Outcome::error(fault.error())))
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Mcp")
+    }
+}
+
+/// Runs a future to its end, even if nobody waits for it any more: what does not end at once goes on
+/// in a task of its own. The limits of calls bound it.
+async fn undisturbed<F>(mut future: F) -> F::Output
+where
+    F: Future<Output: Send> + Unpin + Send + 'static,
+{
+    let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx))).await;
+    if let Poll::Ready(output) = first {
+        return output;
+    }
+    match tokio::spawn(future).await {
+        Ok(output) => output,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            // The runtime ends, and this future with it.
+            Err(_) => pending().await,
+        },
+    }
+}
+
+fn refuse(fault: &Fault, id: Option<&Id>, modern: bool) -> Response<ReplyBody> {
+    respond(fault.status(modern), Reply::error(fault.error(), id))
+}
+
+fn accepted() -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::default());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+pub(crate) fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::default());
+    *response.status_mut() = status;
+    if let Some(json) = reply.into_json() {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        *response.body_mut() = ReplyBody::from(json);
+    }
+    response
+}

@@ -1,0 +1,104 @@
+//! What the protocol itself refuses. A tool that fails is no fault: it has a result that says so.
+
+use http::StatusCode;
+use serde::Serialize;
+use trunkline::{ErrorObject, code};
+
+use crate::version::{Legacy, MODERN};
+
+/// Headers that are missing, malformed, or say otherwise than the body (2026-07-28).
+pub(crate) const HEADER_MISMATCH: i64 = -32020;
+/// The client has not declared a capability that a tool needs (2026-07-28).
+pub(crate) const MISSING_CAPABILITY: i64 = -32021;
+/// The revision is not spoken here (2026-07-28).
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// Why a message is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The member that a request of the stateless era lacks, or has in a wrong form.
+    Meta(&'static str),
+    HeaderMismatch(String),
+    /// The revision that `_meta` names.
+    UnsupportedVersion(String),
+    /// The revision that the header names, where none is named in `_meta`.
+    UnknownVersionHeader(String),
+    UnknownMethod(String),
+    UnknownTool {
+        name: String,
+        code: i64,
+    },
+    Params(&'static str),
+    Request(&'static str),
+}
+
+impl Fault {
+    pub(crate) fn error(&self) -> ErrorObject {
+        match self {
+            Self::Meta(member) => ErrorObject::new(code::INVALID_PARAMS, "Invalid params")
+                .with_data(&Data::new(&format!(
+                    "params._meta[\"{member}\"] is missing or malformed: \
+                     a request of revision {MODERN} carries it"
+                ))),
+            Self::HeaderMismatch(reason) => {
+                ErrorObject::new(HEADER_MISMATCH, format!("Header mismatch: {reason}"))
+            }
+            Self::UnsupportedVersion(requested) => {
+                ErrorObject::new(UNSUPPORTED_VERSION, "Unsupported protocol version")
+                    .with_data(&Versions { supported: &[MODERN], requested })
+            }
+            Self::UnknownVersionHeader(requested) => ErrorObject::new(
+                code::INVALID_REQUEST,
+                "The MCP-Protocol-Version header names no revision that is spoken here",
+            )
+            .with_data(&Versions { supported: &Legacy::names(), requested }),
+            Self::UnknownMethod(method) => ErrorObject::method_not_found(method),
+            Self::UnknownTool { name, code } => {
+                ErrorObject::new(*code, format!("Unknown tool: {}", shortened(name)))
+                    .with_data(&Data::new("tools/list names the tools that there are"))
+            }
+            Self::Params(reason) => ErrorObject::invalid_params(reason),
+            Self::Request(reason) => ErrorObject::new(code::INVALID_REQUEST, "Invalid Request")
+                .with_data(&Data::new(reason)),
+        }
+    }
+
+    /// Its status at the MCP endpoint, in the stateless era or before it.
+    pub(crate) fn status(&self, modern: bool) -> StatusCode {
+        match self {
+            Self::Meta(_)
+            | Self::HeaderMismatch(_)
+            | Self::UnsupportedVersion(_)
+            | Self::UnknownVersionHeader(_)
+            | Self::Request(_) => StatusCode::BAD_REQUEST,
+            Self::UnknownMethod(_) if modern => StatusCode::NOT_FOUND,
+            Self::UnknownMethod(_) | Self::UnknownTool { .. } | Self::Params(_) => StatusCode::OK,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    reason: &'a str,
+}
+
+impl<'a> Data<'a> {
+    fn new(reason: &'a str) -> Self {
+        Self { reason }
+    }
+}
+
+#[derive(Serialize)]
+struct Versions<'a> {
+    supported: &'a [&'a str],
+    requested: &'a str,
+}
+
+/// What a client sent, as far as a message should repeat it.
+pub(crate) fn shortened(text: &str) -> String {
+    const ENOUGH: usize = 200;
+    match text.char_indices().nth(ENOUGH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

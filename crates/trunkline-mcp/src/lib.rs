@@ -1,0 +1,65 @@
+//! The Model Context Protocol over the operations of a [`trunkline::Rpc`].
+//!
+//! Operations that are named as tools ([`trunkline::Operation::tool`]) are listed by `tools/list` and
+//! called by `tools/call`. Both eras of the protocol are spoken at once: the revisions 2024-11-05 to
+//! 2025-11-25, which open with `initialize`, and 2026-07-28, whose requests say for themselves what
+//! they are. Which one it is, each request tells.
+//!
+//! ```
+//! use trunkline::{ErrorObject, JsonSchema, Operation, Params, Router};
+//! use trunkline_mcp::{Mcp, Settings};
+//!
+//! #[derive(serde::Deserialize, JsonSchema)]
+//! #[schemars(crate = "trunkline::schemars")]
+//! struct Add { a: i64, b: i64 }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let add = Operation::new("math.add", |Params(Add { a, b })| a + b)
+//!     .description("Adds two numbers.")
+//!     .input::<Add>()
+//!     .output::<i64>()
+//!     .read_only()
+//!     .tool("add");
+//! let rpc = Router::new().operation(add).build()?;
+//! let mcp = Mcp::new(rpc, Settings::new("sums", "1.0.0"))?;
+//!
+//! // JSON-RPC at `/`, which answers MCP's methods as well, and MCP at `/mcp`.
+//! let service = mcp.rpc().http().door(mcp.door());
+//! # let server = trunkline::Server::bind("127.0.0.1:0").serve(service).await?;
+//! # server.stop().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | door | what it speaks |
+//! |---|---|
+//! | [`Mcp::rpc`] | JSON-RPC, with MCP's methods besides the operations' |
+//! | [`Mcp::door`] | Streamable HTTP, without sessions |
+//! | [`Mcp::sse_door`] | HTTP+SSE, the transport of 2024-11-05 |
+//! | [`Mcp::serve_stdio`] | one message a line |
+//!
+//! A tool that fails, or is given arguments that do not fit its schema, has a *result* that says so
+//! (`isError`), in words that help a model to mend its call. What the protocol refuses is an error.
+
+#![forbid(unsafe_code)]
+
+mod block;
+mod capabilities;
+mod channel;
+mod door;
+mod fault;
+mod request;
+mod server;
+mod settings;
+mod sse;
+mod stdio;
+mod tool;
+mod version;
+
+pub use block::{Block, Resource};
+pub use capabilities::{ClientCapabilities, MissingCapability};
+pub use server::Mcp;
+pub use settings::Settings;
+pub use stdio::StdioError;
+pub use tool::ToolError;

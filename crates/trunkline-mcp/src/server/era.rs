@@ -1,0 +1,107 @@
+//! Which era a request is of, and whether it says all that the era wants it to say.
+
+use std::borrow::Cow;
+
+use http::{HeaderMap, HeaderName};
+use trunkline::Call;
+
+use super::Way;
+use crate::fault::{Fault, shortened};
+use crate::request::{CLIENT_CAPABILITIES, PROTOCOL_VERSION, Request, is_object, string};
+use crate::tool::{decoded, single};
+use crate::version::{Legacy, MODERN, is_modern};
+
+/// The two shapes of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Up to 2025-11-25: opened with `initialize`.
+    Legacy,
+    /// From 2026-07-28 on: each request stands alone.
+    Modern,
+}
+
+pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
+
+/// The era of a request. What is wrong with it is told in the order in which the specification's
+/// sections build on each other: header and body disagree, both name a revision that is not spoken,
+/// the body lacks what the revision wants, the other headers.
+pub(super) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fault> {
+    let header = match way {
+        Way::Http(headers) => version_header(headers)?,
+        Way::Plain | Way::Channel => None,
+    };
+    if call.is_notification() {
+        return Ok(Era::Legacy);
+    }
+    let declared = request.meta.protocol_version;
+    let modern =
+        declared.is_some() || header.is_some_and(is_modern) || call.method() == "server/discover";
+    if !modern {
+        return match header {
+            Some(version) if Legacy::parse(version).is_none() => {
+                Err(Fault::UnknownVersionHeader(shortened(version)))
+            }
+            _ => Ok(Era::Legacy),
+        };
+    }
+    let version = string(call, declared).ok_or(Fault::Meta(PROTOCOL_VERSION))?;
+    if let Way::Http(_) = way {
+        agree(&VERSION_HEADER, header, &version)?;
+    }
+    if version != MODERN {
+        return Err(Fault::UnsupportedVersion(shortened(&version)));
+    }
+    match request.meta.client_capabilities {
+        Some(capabilities) if is_object(call, capabilities) => {}
+        _ => return Err(Fault::Meta(CLIENT_CAPABILITIES)),
+    }
+    if let Way::Http(headers) = way {
+        check_headers(call, request, headers)?;
+    }
+    Ok(Era::Modern)
+}
+
+/// The revision that the header names.
+pub(crate) fn version_header(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
+    let value = single(headers, &VERSION_HEADER).map_err(Fault::HeaderMismatch)?;
+    match value.map(|value| value.to_str()) {
+        None => Ok(None),
+        Some(Ok(version)) => Ok(Some(version)),
+        Some(Err(_)) => Err(Fault::HeaderMismatch(format!("{VERSION_HEADER} is no ASCII text"))),
+    }
+}
+
+/// The headers that repeat the body, so that proxies need not read it ("Standard Request Headers").
+fn check_headers(call: &Call, request: &Request, headers: &HeaderMap) -> Result<(), Fault> {
+    let method = single(headers, &METHOD_HEADER).map_err(Fault::HeaderMismatch)?;
+    let method = method.and_then(|value| value.to_str().ok());
+    agree(&METHOD_HEADER, method, &call.method())?;
+    if call.method() != "tools/call" {
+        return Ok(());
+    }
+    // Without a name the request is refused for that.
+    let Some(name) = string(call, request.name) else {
+        return Ok(());
+    };
+    let header = single(headers, &NAME_HEADER).map_err(Fault::HeaderMismatch)?;
+    let invalid = || Fault::HeaderMismatch(format!("{NAME_HEADER} has an invalid value"));
+    let header: Option<Cow<'_, str>> = match header {
+        Some(value) => Some(decoded(value).ok_or_else(invalid)?.into()),
+        None => None,
+    };
+    agree(&NAME_HEADER, header.as_deref(), &name)
+}
+
+fn agree(name: &HeaderName, header: Option<&str>, body: &str) -> Result<(), Fault> {
+    match header {
+        None => Err(Fault::HeaderMismatch(format!("{name} is missing"))),
+        Some(header) if header != body => Err(Fault::HeaderMismatch(format!(
+            "{name} is '{}', and the body says '{}'",
+            shortened(header),
+            shortened(body)
+        ))),
+        Some(_) => Ok(()),
+    }
+}

@@ -1,0 +1,274 @@
+//! The protocol's methods: which era a request is of, and what it is answered.
+
+mod era;
+mod texts;
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use serde_json::{Map, Value};
+use trunkline::{Call, CallFuture, Outcome, Projected, Projection, Rpc, code};
+
+use crate::capabilities::ClientCapabilities;
+use crate::fault::{Fault, MISSING_CAPABILITY};
+use crate::request::{Request, is_object, string};
+use crate::settings::Settings;
+use crate::tool::{self, Tool, ToolError, Tools};
+use crate::version::Legacy;
+pub(crate) use era::{Era, version_header};
+use texts::Texts;
+
+/// The operations of an [`Rpc`] as an MCP server. Cloning is cheap.
+#[derive(Clone)]
+pub struct Mcp(pub(crate) Arc<Server>);
+
+pub(crate) struct Server {
+    pub(crate) rpc: Rpc,
+    pub(crate) settings: Settings,
+    tools: Tools,
+    texts: Texts,
+}
+
+/// How a message came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way<'a> {
+    /// Through a door of JSON-RPC, where MCP's methods are guests.
+    Plain,
+    /// To the MCP endpoint, with these headers.
+    Http(&'a HeaderMap),
+    /// From a client that has a channel of its own: stdio, or HTTP+SSE.
+    Channel,
+}
+
+/// What a message is answered.
+pub(crate) struct Answer {
+    /// Whether the request is of the stateless era.
+    pub(crate) modern: bool,
+    pub(crate) outcome: Result<CallFuture, Fault>,
+}
+
+impl Mcp {
+    /// Makes a server of a service's operations.
+    ///
+    /// # Errors
+    /// The first tool that cannot be offered, and why.
+    pub fn new(rpc: Rpc, settings: Settings) -> Result<Self, ToolError> {
+        let tools = Tools::of(rpc.operations())?;
+        let texts = Texts::new(&settings, &tools);
+        Ok(Self(Arc::new(Server { rpc, settings, tools, texts })))
+    }
+
+    /// The service, with MCP's methods besides its operations: for doors of plain JSON-RPC. An unknown
+    /// tool is -32001 there.
+    #[must_use]
+    pub fn rpc(&self) -> Rpc {
+        self.0.rpc.clone().projected(Arc::new(Guest(Arc::clone(&self.0))))
+    }
+
+    /// The names of the tools, in the order of their registration.
+    pub fn tools(&self) -> impl Iterator<Item = &str> {
+        self.0.tools.iter().map(Tool::name)
+    }
+}
+
+impl Server {
+    /// Answers one message. Nothing of it has been run when this returns a fault.
+    pub(crate) fn answer(&self, call: Call, way: Way<'_>) -> Answer {
+        let request = match Request::of(&call) {
+            Ok(request) => request,
+            Err(fault) => return Answer { modern: false, outcome: Err(fault) },
+        };
+        match era::of(&call, &request, way) {
+            Ok(era) => {
+                let modern = era == Era::Modern;
+                Answer { modern, outcome: self.dispatch(call, &request, era, way) }
+            }
+            // Only requests of the stateless era are refused for what they say of themselves.
+            Err(fault) => Answer { modern: true, outcome: Err(fault) },
+        }
+    }
+
+    fn dispatch(
+        &self,
+        call: Call,
+        request: &Request,
+        era: Era,
+        way: Way<'_>,
+    ) -> Result<CallFuture, Fault> {
+        let method = call.method();
+        match (&*method, era) {
+            ("tools/call", _) => {
+                drop(method);
+                self.call_tool(call, request, era, way)
+            }
+            ("tools/list", _) => self.list_tools(request, era),
+            ("server/discover", Era::Modern) => Ok(ready(&self.texts.discover)),
+            ("initialize", Era::Legacy) => {
+                let version = negotiated(&call, request)?;
+                Ok(ready(self.texts.initialize(version).as_bytes()))
+            }
+            ("ping", Era::Legacy) => Ok(ready(b"{}")),
+            (name, _) if call.is_notification() && name.starts_with("notifications/") => {
+                Ok(ready(b"{}"))
+            }
+            _ if call.operation().is_some() => {
+                drop(method);
+                let future = self.rpc.run(call);
+                Ok(CallFuture::later(async move {
+                    let Ok(outcome) = future.await;
+                    outcome
+                }))
+            }
+            (name, _) => Err(Fault::UnknownMethod(name.to_owned())),
+        }
+    }
+
+    fn list_tools(&self, request: &Request, era: Era) -> Result<CallFuture, Fault> {
+        // One page holds them all, so no cursor was given out.
+        if request.cursor.is_some() {
+            return Err(Fault::Params("the cursor is none of this server's; leave it out"));
+        }
+        Ok(ready(match era {
+            Era::Modern => &self.texts.modern_list,
+            Era::Legacy => &self.texts.legacy_list,
+        }))
+    }
+
+    fn call_tool(
+        &self,
+        mut call: Call,
+        request: &Request,
+        era: Era,
+        way: Way<'_>,
+    ) -> Result<CallFuture, Fault> {
+        let tool = Arc::clone(self.find_tool(&call, request, way)?);
+        let arguments = match request.arguments {
+            Some(part) if is_object(&call, part) => Some(part),
+            Some(part) if call.text(part) != b"null" => {
+                return Err(Fault::Params("arguments is an object"));
+            }
+            _ => None,
+        };
+        let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
+        if let (Era::Modern, Way::Http(headers)) = (era, way) {
+            check_mirrored(&tool, headers, &text)?;
+        }
+        if let Err(text) = tool.check(&text) {
+            let fail = |json: &mut Vec<u8>| tool::failure(json, &text);
+            return Ok(CallFuture::ready(self.result(era, fail)));
+        }
+        if era == Era::Modern {
+            declare_capabilities(&mut call, request);
+        }
+        let future = self.rpc.run(call.redirected(tool.operation(), arguments));
+        let tail = self.texts.tail(era);
+        Ok(CallFuture::later(async move {
+            let Ok(outcome) = future.await;
+            if era == Era::Modern && outcome.code() == Some(MISSING_CAPABILITY) {
+                return outcome;
+            }
+            let modern = era == Era::Modern;
+            let write = |json: &mut Vec<u8>| {
+                tool::write_result(json, &outcome, tool.rendering(), &text, modern);
+            };
+            written(era, &tail, write)
+        }))
+    }
+
+    fn find_tool(&self, call: &Call, request: &Request, way: Way<'_>) -> Result<&Arc<Tool>, Fault> {
+        let name = string(call, request.name);
+        let name = name.ok_or(Fault::Params("name is missing, or no string: which tool?"))?;
+        let code = match way {
+            Way::Plain => code::TOOL_NOT_FOUND,
+            Way::Http(_) | Way::Channel => code::INVALID_PARAMS,
+        };
+        self.tools.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
+    }
+
+    fn result(&self, era: Era, write: impl FnOnce(&mut Vec<u8>)) -> Outcome {
+        written(era, &self.texts.tail(era), write)
+    }
+}
+
+/// A result whose members `write` appends, between those that all results of an era have.
+fn written(era: Era, tail: &Bytes, write: impl FnOnce(&mut Vec<u8>)) -> Outcome {
+    Outcome::written(|json| {
+        json.extend_from_slice(match era {
+            Era::Modern => b"{\"resultType\":\"complete\",".as_slice(),
+            Era::Legacy => b"{",
+        });
+        write(json);
+        json.extend_from_slice(tail);
+    })
+}
+
+fn ready(result: &[u8]) -> CallFuture {
+    CallFuture::ready(Outcome::written(|json| json.extend_from_slice(result)))
+}
+
+/// The revision that an `initialize` is answered with.
+pub(crate) fn negotiated(call: &Call, request: &Request) -> Result<Legacy, Fault> {
+    let wanted = string(call, request.protocol_version);
+    let wanted = wanted.ok_or(Fault::Params("protocolVersion is missing, or no string"))?;
+    Ok(Legacy::parse(&wanted).unwrap_or(Legacy::LATEST))
+}
+
+fn check_mirrored(tool: &Tool, headers: &HeaderMap, arguments: &[u8]) -> Result<(), Fault> {
+    if tool.mirrored.is_empty() {
+        return Ok(());
+    }
+    let arguments: Value = serde_json::from_slice(arguments).unwrap_or_default();
+    tool.mirrored
+        .iter()
+        .try_for_each(|param| param.check(headers, &arguments))
+        .map_err(Fault::HeaderMismatch)
+}
+
+/// Tells handlers what the client can do; most clients declare nothing.
+fn declare_capabilities(call: &mut Call, request: &Request) {
+    let declared = request.meta.client_capabilities.map(|part| call.text(part));
+    let Some(declared) = declared.filter(|text| *text != b"{}") else {
+        return;
+    };
+    let capabilities: Map<String, Value> = serde_json::from_slice(declared).unwrap_or_default();
+    call.extensions_mut().insert(ClientCapabilities(capabilities));
+}
+
+/// MCP's methods at doors of JSON-RPC.
+struct Guest(Arc<Server>);
+
+impl Projection for Guest {
+    fn project(&self, call: Call) -> Projected {
+        let ours = matches!(
+            &*call.method(),
+            "initialize"
+                | "notifications/cancelled"
+                | "notifications/initialized"
+                | "ping"
+                | "server/discover"
+                | "tools/call"
+                | "tools/list"
+        );
+        if !ours {
+            return Projected::Unknown(Box::new(call));
+        }
+        Projected::Answered(match self.0.answer(call, Way::Plain).outcome {
+            Ok(future) => future,
+            Err(fault) => CallFuture::ready(Outcome::error(fault.error())),
+        })
+    }
+}
+
+impl fmt::Debug for Guest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Mcp")
+    }
+}
+
+impl fmt::Debug for Mcp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mcp").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}

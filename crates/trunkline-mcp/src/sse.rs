@@ -1,0 +1,182 @@
+//! HTTP+SSE, the transport of 2024-11-05: a stream that GET opens, and an endpoint that the stream
+//! names, to which the client posts its messages. Replies come on the stream.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use http_body::{Body, Frame};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Sleep, sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody};
+use trunkline::{ErrorObject, Reply, code};
+
+use crate::channel::Channel;
+use crate::door::respond;
+use crate::server::{Mcp, Server};
+
+const STREAM: &str = "/sse";
+const MESSAGES: &str = "/messages";
+
+impl Mcp {
+    /// The HTTP+SSE transport: streams at `/sse`, messages to `/messages`. Streams end when `closing`
+    /// is cancelled; a server that stops would wait for them.
+    ///
+    /// Whoever opens a stream is told a number that nobody can guess, and only who knows it can send
+    /// messages as that client. A client whose stream is gone is forgotten, and its calls run on.
+    #[must_use]
+    pub fn sse_door(&self, closing: CancellationToken) -> Arc<dyn Door> {
+        let (server, clients) = (Arc::clone(&self.0), Arc::default());
+        Arc::new(Streams { server, clients, closing })
+    }
+}
+
+struct Streams {
+    server: Arc<Server>,
+    clients: Arc<Clients>,
+    closing: CancellationToken,
+}
+
+/// The clients that have a stream, by what they were told.
+#[derive(Default)]
+struct Clients(Mutex<HashMap<String, Channel>>);
+
+impl Clients {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Channel>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Door for Streams {
+    fn paths(&self) -> &[(&'static str, &'static [Method])] {
+        &[(STREAM, &[Method::GET]), (MESSAGES, &[Method::POST])]
+    }
+
+    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
+        Box::pin(async move {
+            match request.method {
+                Method::GET => self.open(),
+                _ => self.take(request).await,
+            }
+        })
+    }
+}
+
+impl Streams {
+    fn open(&self) -> Response<ReplyBody> {
+        let settings = &self.server.settings;
+        let mut clients = self.clients.lock();
+        if self.closing.is_cancelled() || clients.len() >= settings.sse_clients {
+            let error = ErrorObject::new(code::BUSY, "Server is busy");
+            return respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, None));
+        }
+        let Some(session) = session() else {
+            let error = ErrorObject::internal(&"the system gave no random numbers");
+            return respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None));
+        };
+        let (channel, messages) = Channel::new(Arc::clone(&self.server));
+        clients.insert(session.clone(), channel);
+        drop(clients);
+        let endpoint = format!("event: endpoint\ndata: {MESSAGES}?sessionId={session}\n\n");
+        let stream = Stream {
+            endpoint: Some(Bytes::from(endpoint)),
+            messages,
+            silence: Box::pin(sleep(settings.keep_alive)),
+            keep_alive: settings.keep_alive,
+            closing: Box::pin(self.closing.clone().cancelled_owned()),
+            clients: Arc::clone(&self.clients),
+            session,
+        };
+        let mut response = Response::new(ReplyBody::stream(stream));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        // Proxies must not collect events before they pass them on.
+        let buffering = HeaderName::from_static("x-accel-buffering");
+        headers.insert(buffering, HeaderValue::from_static("no"));
+        response
+    }
+
+    async fn take(&self, request: DoorRequest) -> Response<ReplyBody> {
+        let query = request.uri.query().unwrap_or_default();
+        let session = query.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
+        let channel = session.and_then(|session| self.clients.lock().get(session).cloned());
+        let Some(channel) = channel else {
+            let reason = "no stream has this sessionId: open one with GET /sse, and post to the \
+                          endpoint that its first event names";
+            let error = ErrorObject::invalid_params(reason);
+            return respond(StatusCode::NOT_FOUND, Reply::error(error, None));
+        };
+        channel.take(request.body, request.extensions).await;
+        respond(StatusCode::ACCEPTED, Reply::None)
+    }
+}
+
+/// 128 random bits in hexadecimal.
+fn session() -> Option<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(format!("{:032x}", u128::from_be_bytes(bytes)))
+}
+
+/// The events of one client.
+struct Stream {
+    endpoint: Option<Bytes>,
+    messages: mpsc::Receiver<Vec<u8>>,
+    silence: Pin<Box<Sleep>>,
+    keep_alive: Duration,
+    closing: Pin<Box<WaitForCancellationFutureOwned>>,
+    clients: Arc<Clients>,
+    session: String,
+}
+
+impl Body for Stream {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let event = match self.poll_event(cx) {
+            Poll::Ready(event) => event,
+            Poll::Pending => return Poll::Pending,
+        };
+        let until = Instant::now() + self.keep_alive;
+        self.silence.as_mut().reset(until);
+        Poll::Ready(event.map(|event| Ok(Frame::data(event))))
+    }
+}
+
+impl Stream {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        if let Some(endpoint) = self.endpoint.take() {
+            return Poll::Ready(Some(endpoint));
+        }
+        if let Poll::Ready(message) = self.messages.poll_recv(cx) {
+            return Poll::Ready(message.map(|message| event(&message)));
+        }
+        if self.closing.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        self.silence.as_mut().poll(cx).map(|()| Some(Bytes::from_static(b": still here\n\n")))
+    }
+}
+
+/// A message as an event. It has no newlines.
+fn event(message: &[u8]) -> Bytes {
+    Bytes::from([b"event: message\ndata: ", message, b"\n\n"].concat())
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.clients.lock().remove(&self.session);
+    }
+}

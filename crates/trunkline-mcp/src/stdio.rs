@@ -1,0 +1,171 @@
+//! Newline-delimited messages on a pair of byte streams ("stdio").
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+use std::thread;
+
+use bytes::Bytes;
+use tokio::sync::{mpsc, oneshot};
+use trunkline::{ErrorObject, Extensions, code};
+
+use crate::channel::Channel;
+use crate::server::Mcp;
+
+/// Why serving ended before its input did, or with calls cut off.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StdioError {
+    /// The input cannot be read.
+    #[error("the input cannot be read")]
+    Read(#[source] io::Error),
+    /// The output takes nothing: the client is gone.
+    #[error("the output cannot be written")]
+    Write(#[source] io::Error),
+    /// Calls that had not ended when their time was up.
+    #[error("calls were cut off: they did not end in time after the input's end")]
+    Unfinished,
+    /// The system gave no thread.
+    #[error("no thread for reading and writing")]
+    Thread(#[source] io::Error),
+}
+
+/// A line of the input.
+enum Line {
+    Message(Bytes),
+    TooLong,
+    Broken(io::Error),
+}
+
+/// Lines that are read ahead.
+const READ_AHEAD: usize = 8;
+
+impl Mcp {
+    /// Serves one client by lines, until its input ends and what it asked for is answered: what
+    /// `stdin` and `stdout` are for in a process that a client starts.
+    ///
+    /// Reading and writing block, so each has a thread. When the future is dropped early, the reading
+    /// thread stays until there is a line.
+    ///
+    /// # Errors
+    /// When reading or writing fails, or calls do not end within
+    /// [`Settings::drain_timeout`](crate::Settings).
+    pub async fn serve_stdio(
+        &self,
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+    ) -> Result<(), StdioError> {
+        let settings = &self.0.settings;
+        let (channel, messages) = Channel::new(Arc::clone(&self.0));
+        let mut lines = read(input, settings.line_bytes).map_err(StdioError::Thread)?;
+        let mut written = write(output, messages).map_err(StdioError::Thread)?;
+        loop {
+            let line = tokio::select! {
+                line = lines.recv() => line,
+                failed = &mut written => return Err(write_error(failed)),
+            };
+            match line {
+                Some(Line::Message(body)) => channel.take(body, Extensions::new()).await,
+                Some(Line::TooLong) => channel.refuse(too_long(settings.line_bytes)).await,
+                Some(Line::Broken(error)) => return Err(StdioError::Read(error)),
+                None => break,
+            }
+        }
+        let finished = channel.finish(settings.drain_timeout).await;
+        // With the channel, the last sender of messages goes.
+        drop(channel);
+        if !finished {
+            return Err(StdioError::Unfinished);
+        }
+        match written.await {
+            Ok(Ok(())) => Ok(()),
+            failed => Err(write_error(failed)),
+        }
+    }
+}
+
+fn write_error(ended: Result<io::Result<()>, oneshot::error::RecvError>) -> StdioError {
+    match ended {
+        Ok(Err(error)) => StdioError::Write(error),
+        _ => StdioError::Write(io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+fn too_long(limit: usize) -> ErrorObject {
+    let data = serde_json::json!({ "reason": "the line is too long", "limit_bytes": limit });
+    ErrorObject::new(code::INVALID_REQUEST, "Invalid Request").with_data(&data)
+}
+
+fn read(input: impl Read + Send + 'static, limit: usize) -> io::Result<mpsc::Receiver<Line>> {
+    let (sender, lines) = mpsc::channel(READ_AHEAD);
+    thread::Builder::new().name("mcp-stdin".to_owned()).spawn(move || {
+        let mut input = BufReader::with_capacity(64 << 10, input);
+        while let Some(line) =
+            next_line(&mut input, limit).unwrap_or_else(|e| Some(Line::Broken(e)))
+        {
+            let is_last = matches!(line, Line::Broken(_));
+            if sender.blocking_send(line).is_err() || is_last {
+                return;
+            }
+        }
+    })?;
+    Ok(lines)
+}
+
+/// The next line that is not blank; none at the end of the input. What a line has over the limit is
+/// read and forgotten.
+fn next_line(input: &mut impl BufRead, limit: usize) -> io::Result<Option<Line>> {
+    let mut line = Vec::new();
+    let mut too_long = false;
+    loop {
+        let available = match input.fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            available => available?,
+        };
+        if available.is_empty() {
+            // The last line may lack its end.
+            let is_nothing = line.is_empty() && !too_long;
+            return Ok((!is_nothing).then(|| ended(line, too_long)));
+        }
+        let end = available.iter().position(|byte| *byte == b'\n');
+        let part = &available[..end.unwrap_or(available.len())];
+        too_long |= line.len() + part.len() > limit;
+        if too_long {
+            line = Vec::new();
+        } else {
+            line.extend_from_slice(part);
+        }
+        let taken = end.map_or(available.len(), |end| end + 1);
+        input.consume(taken);
+        if end.is_some() {
+            if too_long || !line.trim_ascii().is_empty() {
+                return Ok(Some(ended(line, too_long)));
+            }
+            line.clear();
+        }
+    }
+}
+
+fn ended(line: Vec<u8>, too_long: bool) -> Line {
+    if too_long { Line::TooLong } else { Line::Message(Bytes::from(line)) }
+}
+
+fn write(
+    mut output: impl Write + Send + 'static,
+    mut messages: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<oneshot::Receiver<io::Result<()>>> {
+    let (sender, ended) = oneshot::channel();
+    thread::Builder::new().name("mcp-stdout".to_owned()).spawn(move || {
+        let done = write_all(&mut output, &mut messages);
+        drop(sender.send(done));
+    })?;
+    Ok(ended)
+}
+
+fn write_all(output: &mut impl Write, messages: &mut mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
+    while let Some(mut message) = messages.blocking_recv() {
+        message.push(b'\n');
+        output.write_all(&message)?;
+        output.flush()?;
+    }
+    Ok(())
+}

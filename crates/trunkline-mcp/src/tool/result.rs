@@ -1,0 +1,63 @@
+//! Outcomes as results of `tools/call`.
+
+use serde_json::Value;
+use trunkline::{ErrorObject, Outcome, Rendering};
+
+/// The result of a tool: `content`, `structuredContent`, `isError`. A result that is not an object is
+/// no structured content before the stateless era.
+pub(crate) fn write_result(
+    json: &mut Vec<u8>,
+    outcome: &Outcome,
+    rendering: Rendering,
+    arguments: &[u8],
+    modern: bool,
+) {
+    let outcome = outcome.as_result();
+    match (outcome, rendering) {
+        (Ok(blocks), Rendering::Blocks) => {
+            json.extend_from_slice(b"\"content\":");
+            json.extend_from_slice(blocks);
+        }
+        (outcome, Rendering::Words(words)) => write_text(json, &words(arguments, outcome)),
+        // A result is JSON, which is UTF-8.
+        (Ok(result), Rendering::Json) => write_text(json, &String::from_utf8_lossy(result)),
+        (Err(error), Rendering::Json | Rendering::Blocks) => write_text(json, &worded(error)),
+    }
+    if let (Ok(result), Rendering::Json | Rendering::Words(_)) = (outcome, rendering)
+        && (modern || result.starts_with(b"{"))
+    {
+        json.extend_from_slice(b",\"structuredContent\":");
+        json.extend_from_slice(result);
+    }
+    write_is_error(json, outcome.is_err());
+}
+
+/// The result of a tool that was not run.
+pub(crate) fn failure(json: &mut Vec<u8>, text: &str) {
+    write_text(json, text);
+    write_is_error(json, true);
+}
+
+fn write_text(json: &mut Vec<u8>, text: &str) {
+    json.extend_from_slice(b"\"content\":[{\"type\":\"text\",\"text\":");
+    serde_json::to_writer(&mut *json, text).expect("text serialises into memory");
+    json.extend_from_slice(b"}]");
+}
+
+fn write_is_error(json: &mut Vec<u8>, is_error: bool) {
+    json.extend_from_slice(b",\"isError\":");
+    json.extend_from_slice(if is_error { b"true" } else { b"false" });
+}
+
+/// An error as a sentence: its message, and its reason if it gives one.
+fn worded(error: &ErrorObject) -> String {
+    let message = error.message();
+    let Some(data) = error.data() else {
+        return message.to_owned();
+    };
+    let value: Option<Value> = serde_json::from_str(data.get()).ok();
+    match value.as_ref().and_then(|value| value.get("reason")?.as_str()) {
+        Some(reason) => format!("{message}: {reason}"),
+        None => format!("{message}: {}", data.get()),
+    }
+}
