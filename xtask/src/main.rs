@@ -11,6 +11,8 @@
 mod bench;
 mod ci;
 mod metadata;
+mod peers;
+mod sample_db;
 mod tidy;
 mod tools;
 mod workspace;
@@ -40,6 +42,7 @@ fn run(args: &[String]) -> Result<()> {
     match task.as_str() {
         "help" | "-h" | "--help" => println!("{}", usage()),
         "bench" => bench::run(&workspace, rest)?,
+        "sample-db" => sample_db::run(&workspace, rest)?,
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
         name => match ci::find(name) {
@@ -59,5 +62,7 @@ fn usage() -> String {
     }
     usage +=
         "\n  bench        measure the server against its peers; see `cargo xtask bench --help`";
+    usage +=
+        "\n  sample-db    write a SQLite database to try things on: `cargo xtask sample-db FILE`";
     usage
 }

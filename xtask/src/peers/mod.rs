@@ -1,0 +1,7 @@
+//! Programs of others that our server is checked against, at pinned versions under `target/peers`.
+
+mod python;
+mod stamp;
+
+pub(crate) use self::python::Python;
+pub(crate) use self::stamp::once;

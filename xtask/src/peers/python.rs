@@ -1,0 +1,44 @@
+//! A Python of our own: a virtual environment with exactly the packages of a lock file.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::stamp;
+use crate::workspace::{self, Workspace};
+
+pub(crate) struct Python {
+    folder: PathBuf,
+}
+
+impl Python {
+    /// With pip and nothing else.
+    pub(crate) fn bare(workspace: &Workspace, name: &str) -> Result<Self> {
+        let python = Self::in_peers(workspace, name);
+        let made_from = version(workspace)?;
+        stamp::once(&python.folder, &made_from, || python.create(workspace))?;
+        Ok(python)
+    }
+
+    pub(crate) fn pip(&self, workspace: &Workspace) -> Command {
+        let mut command = workspace.command(self.folder.join("bin/python"));
+        command.args(["-m", "pip", "--disable-pip-version-check"]);
+        command
+    }
+
+    fn in_peers(workspace: &Workspace, name: &str) -> Self {
+        Self { folder: workspace.path("target/peers").join(name) }
+    }
+
+    fn create(&self, workspace: &Workspace) -> Result<()> {
+        workspace::run(workspace.command("python3").args(["-m", "venv"]).arg(&self.folder))
+            .context("Python cannot make a virtual environment (Debian package python3-venv)")
+    }
+}
+
+/// An environment belongs to the Python that made it.
+fn version(workspace: &Workspace) -> Result<String> {
+    workspace::output(workspace.command("python3").arg("--version"))
+        .context("python3 is missing (Debian package python3)")
+}
