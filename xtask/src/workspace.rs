@@ -2,9 +2,14 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+/// How often a command with a deadline is looked at.
+const TICK: Duration = Duration::from_millis(20);
 
 /// The checkout that this program was built from.
 pub(crate) struct Workspace {
@@ -52,6 +57,19 @@ impl Workspace {
         command
     }
 
+    /// Builds a program of the workspace, as the tests build it, and returns its path.
+    pub(crate) fn build(&self, which: &[&str]) -> Result<PathBuf> {
+        let mut command = self.cargo(["build", "--workspace"]);
+        command.args(which).arg("--message-format=json-render-diagnostics");
+        println!("$ {}", show(&command));
+        let printed = output(command.stderr(Stdio::inherit()))?;
+        let mut programs = printed.lines().filter_map(|line| {
+            let artifact: Artifact = serde_json::from_str(line).ok()?;
+            artifact.executable
+        });
+        programs.next_back().with_context(|| format!("cargo built no program for {which:?}"))
+    }
+
     /// Files with this extension, as sorted paths relative to the root. Build output and hidden
     /// folders are left out.
     pub(crate) fn files(&self, extension: &str) -> Result<Vec<PathBuf>> {
@@ -83,6 +101,12 @@ impl Workspace {
     }
 }
 
+/// The part of cargo's messages that tells where a program is.
+#[derive(Deserialize)]
+struct Artifact {
+    executable: Option<PathBuf>,
+}
+
 /// Shows a command, runs it with our own stdout and stderr, and fails if it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let shown = show(command);
@@ -92,6 +116,27 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         bail!("`{shown}` failed ({status})");
     }
     Ok(())
+}
+
+/// As [`run`], and kills the command at the deadline.
+pub(crate) fn run_within(deadline: Duration, command: &mut Command) -> Result<()> {
+    let shown = show(command);
+    println!("$ {shown}");
+    let start = Instant::now();
+    let mut child =
+        command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot start `{shown}`"))?;
+    loop {
+        match child.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => bail!("`{shown}` failed ({status})"),
+            None if start.elapsed() < deadline => std::thread::sleep(TICK),
+            None => {
+                child.kill()?;
+                child.wait()?;
+                bail!("`{shown}` did not end within {} s", deadline.as_secs());
+            }
+        }
+    }
 }
 
 /// Runs a command and returns its stdout; its stderr is part of the error if it fails.

@@ -1,7 +1,9 @@
 //! Programs of others that our server is checked against, at pinned versions under `target/peers`.
 
+mod node;
 mod python;
 mod stamp;
 
+pub(crate) use self::node::Node;
 pub(crate) use self::python::Python;
 pub(crate) use self::stamp::once;

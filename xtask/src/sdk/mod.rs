@@ -1,0 +1,75 @@
+//! The official SDKs as clients of the `trunkline` binary: every SDK, protocol version and transport.
+
+mod client;
+mod script;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use self::client::{CLIENTS, Transport};
+use self::script::Scripts;
+use crate::sample_db;
+use crate::served::Served;
+use crate::workspace::{self, Workspace};
+
+pub(crate) const TYPESCRIPT: &str = "crates/trunkline-cli/tests/sdk/typescript";
+const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
+
+/// Of one script's run; each takes two seconds or three.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let scripts = Scripts::provide(workspace)?;
+    let sample = sample_db::cached(workspace)?;
+    let program = workspace.build(&["--bin", "trunkline"])?;
+    let folder = workspace.path("target/sdk");
+    std::fs::create_dir_all(&folder)?;
+    let mut runs = 0;
+    for client in &CLIENTS {
+        for (version, transport) in client.conversations() {
+            let name = format!("{}-{version}-{}", client.name, transport.name());
+            let database = folder.join(format!("{name}.db"));
+            // The clients write, and each finds the same rows.
+            std::fs::copy(&sample, &database)
+                .with_context(|| format!("cannot write {}", database.display()))?;
+            let mut script = scripts.command(workspace, client)?;
+            script.arg(version).arg(transport.name());
+            talk(workspace, script, transport, &Database { program: &program, path: &database })
+                .with_context(|| format!("{name} failed"))?;
+            runs += 1;
+        }
+    }
+    println!("{runs} conversations");
+    Ok(())
+}
+
+/// What is served, and by which program.
+struct Database<'p> {
+    program: &'p Path,
+    path: &'p Path,
+}
+
+fn talk(
+    workspace: &Workspace,
+    mut script: Command,
+    transport: Transport,
+    database: &Database<'_>,
+) -> Result<()> {
+    let Some(path) = transport.path() else {
+        script.arg(database.program).args(["mcp", "--writable", "--db"]).arg(database.path);
+        return workspace::run_within(DEADLINE, &mut script);
+    };
+    let server = Served::start(
+        workspace
+            .command(database.program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--writable", "--db"])
+            .arg(database.path),
+        &database.path.with_extension("log"),
+    )?;
+    script.arg(format!("{}{path}", server.url));
+    workspace::run_within(DEADLINE, &mut script)
+        .with_context(|| format!("the server said:\n{}", server.log_tail()))
+}

@@ -1,0 +1,45 @@
+//! The clients' scripts, and what runs them.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::client::{CLIENTS, Client, Language};
+use super::{PYTHON, TYPESCRIPT};
+use crate::peers::{Node, Python};
+use crate::workspace::Workspace;
+
+pub(super) struct Scripts {
+    node: Node,
+    /// By the client's name.
+    pythons: Vec<(&'static str, Python)>,
+}
+
+impl Scripts {
+    pub(super) fn provide(workspace: &Workspace) -> Result<Self> {
+        let mut pythons = Vec::new();
+        for Client { name, language, .. } in &CLIENTS {
+            if let Language::Python { lock } = language {
+                let lock = Path::new(PYTHON).join(lock);
+                pythons.push((*name, Python::with(workspace, name, &lock)?));
+            }
+        }
+        Ok(Self { node: Node::with(workspace, Path::new(TYPESCRIPT))?, pythons })
+    }
+
+    pub(super) fn command(&self, workspace: &Workspace, client: &Client) -> Result<Command> {
+        match client.language {
+            Language::TypeScript => Ok(self.node.command(workspace, client.script)),
+            Language::Python { .. } => {
+                let python = self.pythons.iter().find(|(name, _)| *name == client.name);
+                let (_, python) = python.context("every Python client has its Python")?;
+                let mut command = python.command(workspace);
+                command.arg(Path::new(PYTHON).join(client.script));
+                // The scripts lie in the checkout, where no compiled ones belong.
+                command.env("PYTHONDONTWRITEBYTECODE", "1");
+                Ok(command)
+            }
+        }
+    }
+}
