@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
+use crate::call;
+
 /// Serves a SQLite database over JSON-RPC 2.0.
 #[derive(Parser)]
 #[command(name = "trunkline", version, args_conflicts_with_subcommands = true)]
@@ -19,6 +21,10 @@ struct Line {
 pub(crate) enum Command {
     /// Answers calls over HTTP. This is what happens without a subcommand, too.
     Serve(Serve),
+    /// Calls a method of a JSON-RPC 2.0 server, and prints its result.
+    Call(call::Arguments),
+    /// Lists the tools of an MCP server, or calls one.
+    Tools(call::ToolsArguments),
 }
 
 #[derive(Args)]

@@ -1,10 +1,13 @@
 //! The `trunkline` binary.
 
 mod arguments;
+mod call;
+mod client;
 mod database;
 mod logging;
 mod output;
 mod serve;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -15,6 +18,8 @@ fn main() -> ExitCode {
     logging::start();
     let done = match command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Call(arguments) => return call::run(&arguments),
+        Command::Tools(arguments) => return tools::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

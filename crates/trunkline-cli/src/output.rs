@@ -1,6 +1,6 @@
 //! What people read on their terminal. Where it cannot be written, nobody reads it: that stops nothing.
 
-use std::io::{Write, stderr, stdout};
+use std::io::{self, Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -24,6 +24,18 @@ Try it:
 
 pub(crate) fn note(text: &str) {
     drop(writeln!(stdout(), "{text}"));
+}
+
+/// A result, which somebody waits for: it is told if it cannot be written.
+pub(crate) fn data(text: &str) -> io::Result<()> {
+    let mut stdout = stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Why there is no result, in lines.
+pub(crate) fn complain(lines: &str) {
+    drop(stderr().write_all(lines.as_bytes()));
 }
 
 /// An error and its causes, each on its line.

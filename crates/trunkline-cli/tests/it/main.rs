@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod call;
+mod call_hostile;
+mod call_peer;
+mod call_tls;
 mod configuration;
 mod hostile;
 mod memory;
@@ -11,3 +15,5 @@ mod runaway;
 mod signals;
 mod start;
 mod support;
+mod tools;
+mod tools_eras;

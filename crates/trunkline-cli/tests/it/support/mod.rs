@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) use database::{files, tpch, with_content};
 pub(crate) use http::{Connection, post};
 pub(crate) use json::{cases, mismatch};
-pub(crate) use process::{Server, run, trunkline};
+pub(crate) use process::{Ended, Server, run, trunkline};
 
 /// Longest time that anything may take which is expected to happen at once. The machine may be slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

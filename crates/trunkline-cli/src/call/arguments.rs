@@ -1,0 +1,114 @@
+use std::time::Duration;
+
+use clap::Args;
+use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use super::failure::Failure;
+use crate::client::{Settings, Url};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  it has a result
+  1  the answer is an error, or the result could not be printed
+  2  the command line is wrong
+  3  no answer: no connection, TLS failed, it broke off, or time ran out
+  4  what answered does not keep to the protocol, or refused on the HTTP level";
+
+/// Calls a method of a JSON-RPC 2.0 server over HTTP, and prints its result.
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// Where the server answers, like http://127.0.0.1:8080
+    pub(super) url: Url,
+    /// The method, like db.list_tables
+    pub(super) method: String,
+    /// Params: nothing; one JSON object or array; - to read it from stdin; or key=value for each
+    /// param by name. A value that is a JSON number, true, false, null, object, array or quoted
+    /// string is taken as that, any other as a string; key:=JSON takes nothing but JSON.
+    #[arg(value_name = "PARAMS")]
+    pub(super) params: Vec<String>,
+    /// Send a notification: nothing answers, and nothing is printed.
+    #[arg(long, conflicts_with = "json")]
+    pub(super) notify: bool,
+    #[command(flatten)]
+    pub(super) connection: Connection,
+}
+
+/// Lists the tools of an MCP server, or calls one.
+#[derive(Args)]
+#[command(after_help = EXIT_CODES)]
+pub(crate) struct ToolsArguments {
+    /// The server, like http://127.0.0.1:8080 (its /mcp is asked), or its MCP endpoint
+    pub(crate) url: Url,
+    /// The tool to call; without it, all are listed.
+    pub(crate) name: Option<String>,
+    /// Arguments: nothing; one JSON object; - to read it from stdin; or key=value for each. Where
+    /// the tool wants a string, a value is one; else it is JSON if it can be; key:=JSON takes nothing
+    /// but JSON.
+    #[arg(value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+}
+
+/// How a server is reached, and how its answers are printed. Proxies are not supported.
+#[derive(Args)]
+pub(crate) struct Connection {
+    /// Print JSON on one line, as it was received; an error, too, on stderr.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The token to send. Prefer the variable: other users of the machine can read command lines.
+    // Not the server's variable: its token must not go wherever one calls from the same shell.
+    #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_TOKEN", hide_env_values = true)]
+    bearer: Option<String>,
+    /// A header to send. Repeats.
+    #[arg(long, value_name = "NAME: VALUE")]
+    header: Vec<String>,
+    /// The longest that one request may take, in milliseconds.
+    #[arg(long, value_name = "MS", default_value_t = 30_000, value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
+    timeout_ms: u64,
+}
+
+impl Connection {
+    /// # Errors
+    ///
+    /// What is wrong with them. Clap would print values that may be secrets.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
+        let mut headers = HeaderMap::new();
+        for text in &self.header {
+            let (name, value) = header(text).map_err(Failure::Usage)?;
+            headers.append(name, value);
+        }
+        let bearer = self.bearer.as_deref().map(bearer).transpose().map_err(Failure::Usage)?;
+        let timeout = Duration::from_millis(self.timeout_ms);
+        Ok(Settings { headers, bearer, timeout, ..Settings::default() })
+    }
+}
+
+fn bearer(token: &str) -> Result<HeaderValue, String> {
+    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(
+            "the bearer token is empty, or has characters that no request can carry".to_owned()
+        );
+    }
+    let mut value =
+        HeaderValue::try_from(format!("Bearer {token}")).expect("visible ASCII is a value");
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+    const OURS: [HeaderName; 5] =
+        [ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING];
+    let (name, value) = text.split_once(':').ok_or("a header is like `Name: value`")?;
+    let name: HeaderName =
+        name.trim().parse().map_err(|_| format!("{name:?} is not the name of a header"))?;
+    let mut value: HeaderValue =
+        value.trim().parse().map_err(|_| format!("the value of {name} cannot be in a header"))?;
+    if OURS.contains(&name) || name.as_str().starts_with("mcp-") {
+        return Err(format!("{name} is set by the protocol"));
+    }
+    value.set_sensitive(true);
+    Ok((name, value))
+}

@@ -1,0 +1,125 @@
+//! JSON text for people and for programs. Numbers and strings stay as they were received.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::iter::Peekable;
+use std::str::Chars;
+
+use super::text;
+
+const INDENT: &str = "  ";
+
+/// What is deeper is not indented further: a reply of brackets alone would become huge.
+const DEEPEST: usize = 40;
+
+/// Valid JSON on one line.
+pub(crate) fn one_line(json: &str) -> Cow<'_, str> {
+    // In strings they can only be escaped.
+    if !json.contains(['\n', '\r', '\t']) {
+        return json.into();
+    }
+    json.replace(['\n', '\r', '\t'], " ").into()
+}
+
+/// Valid JSON on one line, in which nothing can steer a terminal.
+pub(super) fn for_terminal(json: &str) -> String {
+    let mut out = String::new();
+    one_line(json).chars().for_each(|character| push(&mut out, character));
+    out
+}
+
+/// Valid JSON, indented.
+pub(crate) fn indented(json: &str) -> String {
+    let mut out = String::new();
+    let mut depth = 0_usize;
+    let mut rest = json.chars().peekable();
+    while let Some(character) = rest.next() {
+        match character {
+            '"' => string(&mut out, &mut rest),
+            '{' | '[' => {
+                out.push(character);
+                while rest.next_if(|next| is_blank(*next)).is_some() {}
+                if let Some(end) = rest.next_if(|next| matches!(next, '}' | ']')) {
+                    out.push(end);
+                } else {
+                    depth += 1;
+                    new_line(&mut out, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                new_line(&mut out, depth);
+                out.push(character);
+            }
+            ',' => {
+                out.push(',');
+                new_line(&mut out, depth);
+            }
+            ':' => out += ": ",
+            _ if is_blank(character) => {}
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// Copies a string, whose first quote has been taken.
+fn string(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
+    out.push('"');
+    let mut is_escaped = false;
+    for character in rest.by_ref() {
+        push(out, character);
+        if character == '"' && !is_escaped {
+            return;
+        }
+        is_escaped = character == '\\' && !is_escaped;
+    }
+}
+
+/// A control character that JSON lets stand in strings as it is; its escape means the same.
+fn push(out: &mut String, character: char) {
+    if text::is_unsafe(character) {
+        write!(out, "\\u{:04x}", u32::from(character)).expect("a string takes all");
+    } else {
+        out.push(character);
+    }
+}
+
+fn new_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    (0..depth.min(DEEPEST)).for_each(|_| out.push_str(INDENT));
+}
+
+fn is_blank(character: char) -> bool {
+    matches!(character, ' ' | '\n' | '\r' | '\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents() {
+        for (json, expected) in [
+            ("{}", "{}"),
+            ("[ \n ]", "[]"),
+            (
+                r#"{"a":[1,-2.50],"b":{"c":null}}"#,
+                "{\n  \"a\": [\n    1,\n    -2.50\n  ],\n  \"b\": {\n    \"c\": null\n  }\n}",
+            ),
+            (r#"["a, {b}: \"c\" \\", {} ]"#, "[\n  \"a, {b}: \\\"c\\\" \\\\\",\n  {}\n]"),
+            ("[\"\u{9b}\u{7f}\u{202e}\"]", "[\n  \"\\u009b\\u007f\\u202e\"\n]"),
+        ] {
+            assert_eq!(indented(json), expected, "{json}");
+        }
+        let deep = "[".repeat(10_000) + &"]".repeat(10_000);
+        assert!(indented(&deep).len() < 4_000_000);
+    }
+
+    #[test]
+    fn lines() {
+        let json = "{\n\t\"a\": 1,\r\n\"b\": \"\\n\u{9b}\"}";
+        assert_eq!(one_line(json), "{  \"a\": 1,  \"b\": \"\\n\u{9b}\"}");
+        assert_eq!(for_terminal(json), "{  \"a\": 1,  \"b\": \"\\n\\u009b\"}");
+    }
+}

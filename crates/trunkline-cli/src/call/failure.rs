@@ -1,0 +1,192 @@
+//! What went wrong, in words, and as an exit code.
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+
+use super::printed::Form;
+use super::{document, text};
+use crate::client::{CallError, McpError, Members, ProtocolError, RpcError, TransportError};
+
+/// Why a command printed no result.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line is wrong.
+    Usage(String),
+    Call(CallError),
+    Mcp(McpError),
+    /// Told in the server's own words, or JSON.
+    Told(String),
+    /// The result could not be printed.
+    Output(io::Error),
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl From<McpError> for Failure {
+    fn from(error: McpError) -> Self {
+        match error {
+            McpError::Call(error) => Self::Call(error),
+            error => Self::Mcp(error),
+        }
+    }
+}
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        const FAILED: u8 = 1;
+        const USAGE: u8 = 2;
+        const PROTOCOL: u8 = 4;
+        ExitCode::from(match self {
+            Self::Told(_) | Self::Output(_) => FAILED,
+            Self::Usage(_) => USAGE,
+            Self::Call(error) | Self::Mcp(McpError::Call(error) | McpError::Begin(error)) => {
+                code_of_call(error)
+            }
+            Self::Mcp(_) => PROTOCOL,
+        })
+    }
+
+    /// For stderr.
+    pub(crate) fn text(&self, form: Form) -> String {
+        match self {
+            Self::Told(text) => text.clone(),
+            Self::Output(error) => format!("trunkline: cannot print the result: {error}\n"),
+            Self::Usage(text) => {
+                format!("trunkline: {}\nFor more information, try '--help'.\n", text::line(text))
+            }
+            Self::Call(CallError::Rpc(error)) if form.is_json => form.json(error.object.get()),
+            Self::Call(error) => call(error),
+            Self::Mcp(McpError::Begin(error)) => format!(
+                "trunkline: this is not an MCP endpoint, or it does not let this client in\n{}",
+                call(error)
+            ),
+            Self::Mcp(error) => format!("trunkline: {}\n", text::line(&error.to_string())),
+        }
+    }
+}
+
+fn code_of_call(error: &CallError) -> u8 {
+    match error {
+        CallError::Rpc(_) => 1,
+        CallError::Protocol(_)
+        | CallError::Transport(TransportError::NotHttp { .. } | TransportError::TooLarge { .. }) => {
+            4
+        }
+        CallError::Transport(_) => 3,
+    }
+}
+
+fn call(error: &CallError) -> String {
+    match error {
+        CallError::Rpc(error) => rpc(error) + &remedy_of_status(error.status),
+        CallError::Protocol(error) => {
+            let status = match error {
+                ProtocolError::Refused { status, .. } => remedy_of_status(*status),
+                _ => String::new(),
+            };
+            format!("trunkline: {}\n{status}", text::line(&error.to_string()))
+        }
+        CallError::Transport(error) => transport(error),
+    }
+}
+
+/// The error, and a line for each member of its data.
+fn rpc(error: &RpcError) -> String {
+    let mut out = format!("error {}: {}\n", error.code, text::line(&error.message));
+    let Some(data) = &error.data else { return out };
+    match serde_json::from_str::<Members<&RawValue>>(data.get()) {
+        Ok(Members(members)) => {
+            for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
+                out += &format!("  {}: {}\n", text::line(&name), one_line(value));
+            }
+        }
+        Err(_) => out += &format!("  data: {}\n", one_line(data)),
+    }
+    out
+}
+
+fn one_line(value: &RawValue) -> String {
+    match serde_json::from_str::<String>(value.get()) {
+        Ok(text) => text::line(&text).into_owned(),
+        Err(_) => document::for_terminal(value.get()),
+    }
+}
+
+fn remedy_of_status(status: StatusCode) -> String {
+    let remedy = match status {
+        StatusCode::UNAUTHORIZED => {
+            "a token is needed, or this one is wrong: set TRUNKLINE_TOKEN, or give --bearer"
+        }
+        StatusCode::NOT_FOUND => "check the path of the URL",
+        _ => return String::new(),
+    };
+    format!("  try: {remedy}\n")
+}
+
+fn transport(error: &TransportError) -> String {
+    let mut out = format!("trunkline: {}\n", text::line(&error.to_string()));
+    if let Some(root) = causes(error).last() {
+        out += &format!("  because: {}\n", text::line(&root.to_string()));
+    }
+    if let Some(remedy) = remedy(error) {
+        out += &format!("  try: {remedy}\n");
+    }
+    out
+}
+
+fn remedy(error: &TransportError) -> Option<&'static str> {
+    use rustls::CertificateError::{BadSignature, UnknownIssuer};
+    use rustls::Error::{InvalidCertificate, InvalidMessage};
+    let own_authority = "if it is your own authority's, SSL_CERT_FILE=ca.pem names what to trust";
+    match error {
+        TransportError::NoRoots(_) => Some("install ca-certificates, or set SSL_CERT_FILE"),
+        TransportError::Timeout { .. } => Some("give it more time with --timeout-ms"),
+        TransportError::NotHttp { .. } => Some("check the port; a server of https wants https://"),
+        TransportError::Connect { .. } => match tls(error) {
+            Some(InvalidCertificate(UnknownIssuer | BadSignature)) => Some(own_authority),
+            Some(InvalidMessage(_)) => Some("http://, since it does not speak TLS there"),
+            Some(_) => None,
+            None if is_refused(error) => {
+                Some("nothing listens there: start the server (trunkline serve), or check the port")
+            }
+            None => Some("check the host and the port; proxies are not supported"),
+        },
+        _ => None,
+    }
+}
+
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    let mut next = error.source();
+    std::iter::from_fn(move || {
+        let cause = next?;
+        next = cause.source();
+        Some(cause)
+    })
+}
+
+fn tls(error: &TransportError) -> Option<&rustls::Error> {
+    causes(error).find_map(held)
+}
+
+/// An `io::Error` does not name what it holds as its source.
+fn held<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e rustls::Error> {
+    match error.downcast_ref::<io::Error>() {
+        Some(error) => held(error.get_ref()?),
+        None => error.downcast_ref(),
+    }
+}
+
+fn is_refused(error: &TransportError) -> bool {
+    causes(error).any(|cause| {
+        let error = cause.downcast_ref::<io::Error>();
+        error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+    })
+}

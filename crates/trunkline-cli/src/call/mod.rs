@@ -1,0 +1,73 @@
+//! `trunkline call`, and how results and failures are shown, which `trunkline tools` shares.
+
+mod arguments;
+mod document;
+mod failure;
+mod printed;
+mod rowset;
+mod table;
+mod text;
+mod words;
+
+use std::io::{ErrorKind, stdin};
+use std::process::ExitCode;
+
+use http::HeaderMap;
+
+pub(crate) use self::arguments::{Arguments, ToolsArguments};
+pub(crate) use self::failure::Failure;
+pub(crate) use self::printed::Form;
+pub(crate) use self::text::{line, lines};
+pub(crate) use self::words::Words;
+use crate::client::{Accept, CallError, Http, Rpc};
+use crate::output;
+
+/// Calls the method, and prints its result.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let form = Form::of_stdout(arguments.connection.json);
+    finish(form, || call(arguments, form))
+}
+
+fn call(arguments: &Arguments, form: Form) -> Result<String, Failure> {
+    let params = Words::read(&arguments.params, stdin()).map_err(Failure::Usage)?;
+    let params = params.into_json(|_| false);
+    let (method, params) = (arguments.method.as_str(), params.as_deref());
+    wait_for(async {
+        let http = Http::new(arguments.url.clone(), arguments.connection.settings()?);
+        let rpc = Rpc::new(http.map_err(CallError::from)?, Accept::Json);
+        if arguments.notify {
+            rpc.notify(method, params, HeaderMap::new()).await?;
+            return Ok(String::new());
+        }
+        let answer = rpc.call(method, params, HeaderMap::new()).await?;
+        Ok(form.value(&answer.result))
+    })
+}
+
+/// Runs a client to its end.
+pub(crate) fn wait_for(
+    client: impl Future<Output = Result<String, Failure>>,
+) -> Result<String, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::Output)?;
+    let done = runtime.block_on(client);
+    // A look-up of a name may still be running.
+    runtime.shutdown_background();
+    done
+}
+
+/// Prints what a command has to print.
+pub(crate) fn finish(form: Form, command: impl FnOnce() -> Result<String, Failure>) -> ExitCode {
+    let printed = command().and_then(|text| match output::data(&text) {
+        // As in `trunkline call … | head -1`.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(Failure::Output),
+    });
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::complain(&failure.text(form));
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Text of others on a terminal: escaped, measured and cut.
+
+use std::borrow::Cow;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Text of several lines, in which nothing can steer the terminal.
+pub(crate) fn lines(text: &str) -> Cow<'_, str> {
+    escape(text, |character| !matches!(character, '\n' | '\t') && is_unsafe(character))
+}
+
+/// The same on one line.
+pub(crate) fn line(text: &str) -> Cow<'_, str> {
+    escape(text, is_unsafe)
+}
+
+/// The columns that a line takes.
+pub(super) fn width(line: &str) -> usize {
+    line.width()
+}
+
+/// A line that takes at most so many columns.
+pub(super) fn cut(line: &str, columns: usize) -> Cow<'_, str> {
+    if width(line) <= columns {
+        return line.into();
+    }
+    let mut left = columns.saturating_sub(1);
+    let mut kept = String::new();
+    for character in line.chars() {
+        let Some(rest) = left.checked_sub(character.width().unwrap_or_default()) else { break };
+        left = rest;
+        kept.push(character);
+    }
+    kept.push('…');
+    kept.into()
+}
+
+fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(&is_escaped) {
+        return text.into();
+    }
+    let mut escaped = String::new();
+    for character in text.chars() {
+        if is_escaped(character) {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped.into()
+}
+
+/// What steers a terminal, or the order in which it shows what follows. All are below U+10000.
+pub(super) fn is_unsafe(character: char) -> bool {
+    character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes() {
+        for (text, one_line, several) in [
+            ("plain ä 世界 👩‍👩‍👧", "plain ä 世界 👩‍👩‍👧", "plain ä 世界 👩‍👩‍👧"),
+            ("a\n\tb", "a\\n\\tb", "a\n\tb"),
+            ("a\r\u{7}", "a\\r\\u{7}", "a\\r\\u{7}"),
+            ("\u{1b}[2J", "\\u{1b}[2J", "\\u{1b}[2J"),
+            ("\u{9b}2J\u{7f}", "\\u{9b}2J\\u{7f}", "\\u{9b}2J\\u{7f}"),
+            ("\u{202e}abc", "\\u{202e}abc", "\\u{202e}abc"),
+        ] {
+            assert_eq!((&*line(text), &*lines(text)), (one_line, several), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn cuts() {
+        for (text, columns, expected) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("世界", 4, "世界"),
+            ("世界", 3, "世…"),
+            ("a世界", 3, "a…"),
+            ("abc", 1, "…"),
+        ] {
+            let found = cut(text, columns);
+            assert_eq!(found, expected);
+            assert!(width(&found) <= columns, "{text}");
+        }
+    }
+}

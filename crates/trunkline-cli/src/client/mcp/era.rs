@@ -1,0 +1,183 @@
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use serde_json::value::to_raw_value;
+
+use super::{McpError, Params, params_text, read};
+use crate::client::rpc::{Answer, CallError, ProtocolError, Rpc, RpcError};
+
+/// The one version that this client speaks without a session.
+const MODERN: &str = "2026-07-28";
+
+/// The versions that begin with `initialize`; the first is asked for.
+const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+
+/// The error codes that only a modern server uses.
+const MODERN_ERRORS: std::ops::RangeInclusive<i64> = -32022..=-32020;
+const UNSUPPORTED_VERSION: i64 = -32022;
+
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+
+#[derive(Debug)]
+pub(super) enum Era {
+    Modern,
+    Legacy { version: HeaderValue, session: Option<HeaderValue> },
+}
+
+/// What every modern request says of its sender.
+#[derive(Debug, Serialize)]
+pub(super) struct Meta {
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    version: &'static str,
+    #[serde(rename = "io.modelcontextprotocol/clientInfo")]
+    client: Implementation,
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Capabilities,
+}
+
+#[derive(Debug, Serialize)]
+struct Implementation {
+    name: &'static str,
+    version: &'static str,
+}
+
+/// None: nobody is there to be asked anything.
+#[derive(Debug, Serialize)]
+struct Capabilities {}
+
+const CLIENT: Implementation =
+    Implementation { name: "trunkline", version: env!("CARGO_PKG_VERSION") };
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Discovered {
+    supported_versions: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Initialized {
+    protocol_version: String,
+}
+
+#[derive(Deserialize)]
+struct Unsupported {
+    supported: Vec<String>,
+}
+
+/// Asks as a modern client first. What a modern server has answered is believed; anything else
+/// means a server of before.
+pub(super) async fn find(rpc: &Rpc) -> Result<Era, McpError> {
+    let probe = Era::Modern.request(rpc, "server/discover", Params::default(), HeaderMap::new());
+    let versions = match probe.await {
+        Ok(answer) => match serde_json::from_str::<Discovered>(answer.result.get()) {
+            Ok(discovered) => discovered.supported_versions,
+            // A server that answers anything to what it does not know.
+            Err(_) => return initialize(rpc).await,
+        },
+        Err(CallError::Rpc(error)) if error.code == UNSUPPORTED_VERSION => {
+            let Some(versions) = supported(&error) else {
+                return Err(CallError::Rpc(error).into());
+            };
+            // It has just refused that one.
+            versions.into_iter().filter(|version| version != MODERN).collect()
+        }
+        Err(error) if is_final(&error) => return Err(error.into()),
+        Err(_) => return initialize(rpc).await,
+    };
+    let speaks = |version: &str| versions.iter().any(|known| known == version);
+    if speaks(MODERN) {
+        return Ok(Era::Modern);
+    }
+    if LEGACY.into_iter().any(speaks) {
+        return initialize(rpc).await;
+    }
+    Err(McpError::Versions(versions))
+}
+
+fn supported(error: &RpcError) -> Option<Vec<String>> {
+    let data = error.data.as_ref()?;
+    Some(serde_json::from_str::<Unsupported>(data.get()).ok()?.supported)
+}
+
+/// Whether asking in another way is of no use.
+fn is_final(error: &CallError) -> bool {
+    const DENIED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+    match error {
+        CallError::Transport(_) | CallError::Protocol(ProtocolError::Redirect { .. }) => true,
+        CallError::Protocol(ProtocolError::Refused { status, .. }) => DENIED.contains(status),
+        CallError::Protocol(_) => false,
+        CallError::Rpc(error) => {
+            DENIED.contains(&error.status) || MODERN_ERRORS.contains(&error.code)
+        }
+    }
+}
+
+async fn initialize(rpc: &Rpc) -> Result<Era, McpError> {
+    const INITIALIZE: &str = "initialize";
+    let params = json!({"protocolVersion": LEGACY[0], "capabilities": Capabilities {}, "clientInfo": CLIENT});
+    let params = to_raw_value(&params).expect("JSON is JSON");
+    let answer = rpc.call(INITIALIZE, Some(&params), HeaderMap::new()).await;
+    let mut answer = answer.map_err(McpError::Begin)?;
+    let found: Initialized = read(INITIALIZE, &answer)?;
+    let Some(version) = LEGACY.into_iter().find(|known| *known == found.protocol_version) else {
+        return Err(McpError::Versions(vec![found.protocol_version]));
+    };
+    let version = HeaderValue::from_static(version);
+    let era = Era::Legacy { version, session: answer.headers.remove(SESSION) };
+    rpc.notify("notifications/initialized", None, era.headers("notifications/initialized"))
+        .await
+        .map_err(McpError::Begin)?;
+    Ok(era)
+}
+
+impl Era {
+    pub(super) fn is_modern(&self) -> bool {
+        matches!(self, Self::Modern)
+    }
+
+    pub(super) async fn request(
+        &self,
+        rpc: &Rpc,
+        method: &'static str,
+        mut params: Params<'_>,
+        mut headers: HeaderMap,
+    ) -> Result<Answer, CallError> {
+        if self.is_modern() {
+            params.meta =
+                Some(Meta { version: MODERN, client: CLIENT, capabilities: Capabilities {} });
+        }
+        headers.extend(self.headers(method));
+        rpc.call(method, Some(&params_text(&params)), headers).await
+    }
+
+    /// Ends a session. Whether the server agrees is its business.
+    pub(super) async fn end(&self, rpc: &Rpc) {
+        /// Nobody wants to wait for this.
+        const PATIENCE: Duration = Duration::from_secs(2);
+        if let Self::Legacy { session: Some(_), .. } = self {
+            drop(rpc.http.delete(self.headers(""), PATIENCE).await);
+        }
+    }
+
+    fn headers(&self, method: &'static str) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        match self {
+            Self::Modern => {
+                headers.insert(VERSION, HeaderValue::from_static(MODERN));
+                headers.insert(METHOD, HeaderValue::from_static(method));
+            }
+            Self::Legacy { version, session } => {
+                headers.insert(VERSION, version.clone());
+                if let Some(session) = session {
+                    headers.insert(SESSION, session.clone());
+                }
+            }
+        }
+        headers
+    }
+}
