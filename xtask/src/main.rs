@@ -10,6 +10,7 @@
 
 mod bench;
 mod ci;
+mod conformance;
 mod metadata;
 mod peers;
 mod sample_db;
@@ -48,6 +49,7 @@ fn run(args: &[String]) -> Result<()> {
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
         "sdk" => sdk::run(&workspace)?,
+        "conformance" => conformance::run(&workspace)?,
         name => match ci::find(name) {
             Some(step) => step.run(&workspace)?,
             None => bail!("there is no task `{name}`\n\n{}", usage()),
@@ -68,5 +70,6 @@ fn usage() -> String {
     usage +=
         "\n  sample-db    write a SQLite database to try things on: `cargo xtask sample-db FILE`";
     usage += "\n  sdk          the official SDKs talk to the server";
+    usage += "\n  conformance  the official conformance suite accepts the server";
     usage
 }

@@ -22,9 +22,6 @@ impl Served {
     /// Starts the program and waits until it says `listening http://…` on its stdout. What it writes to
     /// its stderr goes to the log file.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self> {
-        if let Some(folder) = log.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
         let stderr =
             File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
         let mut child = command

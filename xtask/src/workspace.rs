@@ -31,6 +31,18 @@ impl Workspace {
         self.root.join(relative)
     }
 
+    /// An empty folder for what a run leaves behind. What the last run left is removed.
+    pub(crate) fn fresh_folder(&self, relative: impl AsRef<Path>) -> Result<PathBuf> {
+        let folder = self.path(relative);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder)
+                .with_context(|| format!("cannot remove {}", folder.display()))?;
+        }
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create {}", folder.display()))?;
+        Ok(folder)
+    }
+
     /// The cargo that runs us, started at the root.
     pub(crate) fn cargo<I, S>(&self, args: I) -> Command
     where

@@ -25,8 +25,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let scripts = Scripts::provide(workspace)?;
     let sample = sample_db::cached(workspace)?;
     let program = workspace.build(&["--bin", "trunkline"])?;
-    let folder = workspace.path("target/sdk");
-    std::fs::create_dir_all(&folder)?;
+    let folder = workspace.fresh_folder("target/sdk")?;
     let mut runs = 0;
     for client in &CLIENTS {
         for (version, transport) in client.conversations() {

@@ -1,0 +1,136 @@
+//! What the suite wrote: a folder for each scenario, `server-<scenario>-<time>`, with its checks.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+
+/// The length of `-2026-07-28T01-02-03-456Z`.
+const TIME: usize = 25;
+
+/// By scenario: why it failed, or that it passed.
+pub(super) struct Report(BTreeMap<String, Option<String>>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Check {
+    id: String,
+    status: String,
+    error_message: Option<String>,
+}
+
+impl Report {
+    pub(super) fn read(folder: &Path) -> Result<Self> {
+        let mut scenarios = BTreeMap::new();
+        for entry in std::fs::read_dir(folder)
+            .with_context(|| format!("cannot list {}", folder.display()))?
+        {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let scenario = scenario(&name).with_context(|| format!("`{name}` is no scenario"))?;
+            scenarios.insert(scenario.to_owned(), verdict(&entry.path())?);
+        }
+        ensure!(!scenarios.is_empty(), "the suite ran no scenario");
+        Ok(Self(scenarios))
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(scenarios: &[(&str, Option<&str>)]) -> Self {
+        let owned = |(name, failure): &(&str, Option<&str>)| {
+            ((*name).to_owned(), failure.map(str::to_owned))
+        };
+        Self(scenarios.iter().map(owned).collect())
+    }
+
+    /// `None` if it was not run, `Some(None)` if it passed.
+    pub(super) fn failure(&self, scenario: &str) -> Option<Option<&str>> {
+        self.0.get(scenario).map(Option::as_deref)
+    }
+
+    pub(super) fn scenarios(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let passed = self.0.values().filter(|failure| failure.is_none()).count();
+        write!(f, "{passed} of {} scenarios pass", self.0.len())
+    }
+}
+
+fn scenario(folder: &str) -> Option<&str> {
+    let name = folder.strip_prefix("server-")?;
+    name.get(..name.len().checked_sub(TIME)?)
+}
+
+fn verdict(folder: &Path) -> Result<Option<String>> {
+    // A scenario that broke off left none.
+    let Ok(checks) = std::fs::read_to_string(folder.join("checks.json")) else {
+        return Ok(Some("it broke off; see suite.log".to_owned()));
+    };
+    let checks: Vec<Check> =
+        serde_json::from_str(&checks).with_context(|| format!("in {}", folder.display()))?;
+    Ok(judge(&checks))
+}
+
+/// Stricter than the suite, which lets a scenario pass that misses a SHOULD or that only skipped.
+fn judge(checks: &[Check]) -> Option<String> {
+    let failures: Vec<String> = checks
+        .iter()
+        .filter(|check| matches!(check.status.as_str(), "FAILURE" | "WARNING"))
+        .map(|check| {
+            let why = check.error_message.as_deref().unwrap_or("no reason given");
+            format!("{} ({why})", check.id)
+        })
+        .collect();
+    if !failures.is_empty() {
+        return Some(failures.join("; "));
+    }
+    let shown = checks.iter().any(|check| check.status == "SUCCESS");
+    (!shown).then(|| "it checked nothing".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_name(folder: &str, expected: Option<&str>) {
+        assert_eq!(scenario(folder), expected, "{folder:?}");
+    }
+
+    #[test]
+    fn a_folder_names_its_scenario() {
+        check_name("server-ping-2026-11-22T01-34-29-994Z", Some("ping"));
+        check_name("server-sse-a-2026-11-22T01-34-29-994Z", Some("sse-a"));
+        check_name("server-ping", None);
+        check_name("client-ping-2026-11-22T01-34-29-994Z", None);
+    }
+
+    #[track_caller]
+    fn check_verdict(checks: &str, expected: Option<&str>) {
+        let parsed: Vec<Check> = serde_json::from_str(checks).unwrap();
+        assert_eq!(judge(&parsed).as_deref(), expected, "{checks}");
+    }
+
+    #[test]
+    fn a_scenario_passes_that_showed_something_and_failed_nothing() {
+        check_verdict(r#"[{"id": "a", "status": "SUCCESS"}]"#, None);
+        check_verdict(r#"[{"id": "a", "status": "SUCCESS"}, {"id": "b", "status": "INFO"}]"#, None);
+        check_verdict(
+            r#"[{"id": "a", "status": "SUCCESS"},
+                {"id": "b", "status": "FAILURE", "errorMessage": "c"}]"#,
+            Some("b (c)"),
+        );
+        check_verdict(
+            r#"[{"id": "a", "status": "SUCCESS"}, {"id": "b", "status": "WARNING"}]"#,
+            Some("b (no reason given)"),
+        );
+        check_verdict(r#"[{"id": "a", "status": "SKIPPED"}]"#, Some("it checked nothing"));
+        check_verdict("[]", Some("it checked nothing"));
+    }
+}
