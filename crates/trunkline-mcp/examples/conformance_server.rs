@@ -6,12 +6,16 @@
 
 #![expect(clippy::print_stdout, reason = "whoever starts it reads where it listens")]
 
+use std::time::Duration;
+
 use clap::Parser;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use trunkline::server::shutdown_signal;
 use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router, Server};
-use trunkline_mcp::{Block, ClientCapabilities, Mcp, MissingCapability, Settings};
+use trunkline_mcp::{
+    Block, ClientCapabilities, Log, LogLevel, Mcp, MissingCapability, Progress, Settings,
+};
 
 #[derive(Parser)]
 struct Line {
@@ -61,6 +65,8 @@ fn tools() -> Router {
             let text = "This tool intentionally returns an error for testing";
             Err::<Value, _>(ErrorObject::new(1, text))
         }))
+        .operation(tool("test_tool_with_progress", "Reports progress.", advancing).blocks())
+        .operation(tool("test_tool_with_logging", "Logs what it does.", logging).blocks())
         .operation(tool("test_missing_capability", "Needs sampling.", needs_sampling))
         .operation(
             tool("test_streaming_elicitation", "Returns text.", || Block::text("done")).blocks(),
@@ -97,6 +103,25 @@ fn mixed() -> Json<Vec<Block>> {
     ])
 }
 
+/// Between two notifications, so that they are seen to come one after the other.
+const PAUSE: Duration = Duration::from_millis(50);
+
+async fn advancing(progress: Progress) -> Block {
+    for done in [0.0, 50.0, 100.0] {
+        progress.report(done, Some(100.0), None);
+        tokio::time::sleep(PAUSE).await;
+    }
+    Block::text("done")
+}
+
+async fn logging(log: Log) -> Block {
+    for text in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+        log.send(LogLevel::Info, text);
+        tokio::time::sleep(PAUSE).await;
+    }
+    Block::text("done")
+}
+
 fn needs_sampling(client: ClientCapabilities) -> Result<&'static str, MissingCapability> {
     client.require("sampling")?;
     Ok("The client can sample.")
@@ -107,11 +132,11 @@ fn needs_sampling(client: ClientCapabilities) -> Result<&'static str, MissingCap
 struct Mirrored {
     /// Stands in the header Mcp-Param-Region, too.
     #[schemars(extend("x-mcp-header" = "Region"))]
-    region: Option<String>,
+    region: String,
 }
 
-fn mirrored(Params(Mirrored { region }): Params<Mirrored>) -> Json<Option<String>> {
-    Json(region)
+fn mirrored(Params(Mirrored { region }): Params<Mirrored>) -> String {
+    region
 }
 
 /// What listings must hand on as it is.

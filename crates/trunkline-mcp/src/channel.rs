@@ -9,12 +9,14 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline::{Batch, Call, CallFuture, ErrorObject, Extensions, Id, Incoming, Reply, code};
+use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply, code};
 
 use crate::door::{Member, NO_BATCHES};
+use crate::events::one_line;
 use crate::fault::Fault;
+use crate::notify::LogLevel;
 use crate::request::Request;
-use crate::server::{Server, Way, negotiated};
+use crate::server::{Begun, Server, Way, negotiated, wanted_level};
 use crate::version::Legacy;
 
 /// The server's end of a channel. Clones are the same channel.
@@ -28,10 +30,11 @@ struct Shared {
     state: Mutex<State>,
 }
 
-#[derive(Default)]
 struct State {
     /// The revision that `initialize` was answered with.
     version: Option<Legacy>,
+    /// The level of log messages that the client wants.
+    level: LogLevel,
     /// The requests that run, by the JSON text of their ids.
     running: HashMap<String, CancellationToken>,
 }
@@ -43,7 +46,8 @@ impl Channel {
     /// A channel, and what is to be written to its client: one JSON text a message, without newlines.
     pub(crate) fn new(server: Arc<Server>) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (out, written) = mpsc::channel(WAITING);
-        let (tasks, state) = Default::default();
+        let state = State { version: None, level: LogLevel::Info, running: HashMap::new() };
+        let (tasks, state) = (TaskTracker::new(), Mutex::new(state));
         (Self(Arc::new(Shared { server, out, tasks, state })), written)
     }
 
@@ -82,8 +86,9 @@ impl Channel {
             Ok(cancelled) => cancelled,
             Err(error) => return self.send(Reply::error(error, Some(&id))).await,
         };
-        match self.0.server.answer(call, Way::Channel).outcome {
-            Ok(future) => self.run(future, id, cancelled),
+        let level = self.state().level;
+        match self.0.server.answer(call, Way::Channel(level)).outcome {
+            Ok(begun) => self.run(begun, id, cancelled),
             Err(fault) => {
                 self.state().running.remove(id.as_raw());
                 self.send(Reply::error(fault.error(), Some(&id))).await;
@@ -102,8 +107,8 @@ impl Channel {
             }
             return;
         }
-        if let Ok(future) = self.0.server.answer(call, Way::Channel).outcome {
-            self.0.tasks.spawn(future);
+        if let Ok(begun) = self.0.server.answer(call, Way::Batch).outcome {
+            self.0.tasks.spawn(begun.future);
         }
     }
 
@@ -116,29 +121,56 @@ impl Channel {
         if state.running.len() >= self.0.server.settings.in_flight {
             return Err(ErrorObject::new(code::BUSY, "Server is busy"));
         }
-        if call.method() == "initialize" {
-            let request = Request::of(call).unwrap_or_default();
-            state.version = negotiated(call, &request).ok();
+        match &*call.method() {
+            "initialize" => {
+                let request = Request::of(call).unwrap_or_default();
+                state.version = negotiated(call, &request).ok();
+            }
+            "logging/setLevel" => {
+                let request = Request::of(call).unwrap_or_default();
+                state.level = wanted_level(call, &request).unwrap_or(state.level);
+            }
+            _ => {}
         }
         let token = CancellationToken::new();
         state.running.insert(id.as_raw().to_owned(), token.clone());
         Ok(token)
     }
 
-    fn run(&self, future: CallFuture, id: Id, cancelled: CancellationToken) {
+    fn run(&self, begun: Begun, id: Id, cancelled: CancellationToken) {
         let channel = self.clone();
         self.0.tasks.spawn(async move {
             let ended = tokio::select! {
                 biased;
-                Ok(outcome) = future => Some(outcome),
-                () = cancelled.cancelled() => None,
+                outcome = channel.follow(begun) => outcome,
+                () = cancelled.cancelled() => return,
             };
             // It is no more running when its client can have read the reply.
-            if let Some(outcome) = ended {
-                channel.state().running.remove(id.as_raw());
-                channel.send(channel.0.server.rpc.reply(outcome, Some(&id))).await;
-            }
+            channel.state().running.remove(id.as_raw());
+            channel.send(channel.0.server.rpc.reply(ended, Some(&id))).await;
         });
+    }
+
+    /// Runs a call to its end, and passes on what it tells before.
+    async fn follow(&self, begun: Begun) -> Outcome {
+        let Begun { mut future, outlet } = begun;
+        let Some(outlet) = outlet else {
+            let Ok(outcome) = future.await;
+            return outcome;
+        };
+        loop {
+            let ended = tokio::select! {
+                biased;
+                () = outlet.filled() => None,
+                Ok(outcome) = &mut future => Some(outcome),
+            };
+            while let Some(message) = outlet.take() {
+                drop(self.0.out.send(message).await);
+            }
+            if let Some(outcome) = ended {
+                return outcome;
+            }
+        }
     }
 
     async fn take_batch(&self, batch: Batch) {
@@ -155,13 +187,9 @@ impl Channel {
     }
 
     async fn send(&self, reply: Reply) {
-        if let Some(mut json) = reply.into_json() {
-            // JSON has newlines between its tokens only, where any space will do.
-            json.iter_mut()
-                .filter(|byte| matches!(byte, b'\n' | b'\r'))
-                .for_each(|byte| *byte = b' ');
+        if let Some(json) = reply.into_json() {
             // A client that is gone reads no replies.
-            drop(self.0.out.send(json).await);
+            drop(self.0.out.send(one_line(json)).await);
         }
     }
 

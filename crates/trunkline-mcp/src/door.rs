@@ -9,11 +9,7 @@
 //! | 405 | GET and DELETE: no streams, no sessions |
 
 use std::fmt;
-use std::future::{pending, poll_fn};
-use std::panic::resume_unwind;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
@@ -22,8 +18,11 @@ use trunkline::{
     Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Projected, Projection, Reply,
 };
 
+use crate::events::{self, Source, one_line};
 use crate::fault::{Fault, MISSING_CAPABILITY};
-use crate::server::{Answer, Mcp, Server, Way, version_header};
+use crate::notify::Outlet;
+use crate::running::{Running, undisturbed};
+use crate::server::{Answer, Begun, Mcp, Server, Way, version_header};
 use crate::version::Legacy;
 
 impl Mcp {
@@ -70,11 +69,26 @@ impl Endpoint {
         let no_headers = HeaderMap::new();
         let headers = Headers::of(extensions).unwrap_or(&no_headers);
         let Answer { modern, outcome } = self.0.answer(call, Way::Http(headers));
-        let future = match outcome {
-            Ok(future) => future,
+        let Begun { future, outlet } = match outcome {
+            Ok(begun) => begun,
             Err(fault) => return refuse(&fault, id.as_ref(), modern),
         };
-        let Ok(outcome) = if modern { future.await } else { undisturbed(future).await };
+        let mut running = if modern { Running::Here(future) } else { undisturbed(future).await };
+        let outcome = match outlet {
+            None => {
+                let Ok(outcome) = running.await;
+                outcome
+            }
+            Some(outlet) => tokio::select! {
+                biased;
+                Ok(outcome) = &mut running => outcome,
+                () = outlet.filled() => {
+                    let server = Arc::clone(&self.0);
+                    let reply = Telling { server, outlet, running: Some(running), id };
+                    return events::respond(None, reply, self.0.settings.keep_alive);
+                }
+            },
+        };
         if is_notification {
             return accepted();
         }
@@ -94,7 +108,7 @@ impl Endpoint {
             return refuse(&Fault::Request(NO_BATCHES), None, false);
         }
         let rpc = self.0.rpc.clone().projected(Arc::new(Member(Arc::clone(&self.0))));
-        match undisturbed(Box::pin(async move { rpc.answer_batch(batch).await })).await {
+        match undisturbed(Box::pin(async move { rpc.answer_batch(batch).await })).await.await {
             Reply::None => accepted(),
             reply => respond(StatusCode::OK, reply),
         }
@@ -112,8 +126,8 @@ impl Projection for Member {
         let fault = if call.method() == "initialize" {
             Fault::Request("initialize is not part of a batch")
         } else {
-            match self.0.answer(call, Way::Channel).outcome {
-                Ok(future) => return Projected::Answered(future),
+            match self.0.answer(call, Way::Batch).outcome {
+                Ok(begun) => return Projected::Answered(begun.future),
                 Err(fault) => fault,
             }
         };
@@ -127,23 +141,27 @@ impl fmt::Debug for Member {
     }
 }
 
-/// Runs a future to its end, even if nobody waits for it any more: what does not end at once goes on
-/// in a task of its own. The limits of calls bound it.
-async fn undisturbed<F>(mut future: F) -> F::Output
-where
-    F: Future<Output: Send> + Unpin + Send + 'static,
-{
-    let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx))).await;
-    if let Poll::Ready(output) = first {
-        return output;
-    }
-    match tokio::spawn(future).await {
-        Ok(output) => output,
-        Err(error) => match error.try_into_panic() {
-            Ok(panic) => resume_unwind(panic),
-            // The runtime ends, and this future with it.
-            Err(_) => pending().await,
-        },
+/// A call whose client is told something before it ends: those messages, and the reply at last.
+struct Telling {
+    server: Arc<Server>,
+    outlet: Arc<Outlet>,
+    running: Option<Running<CallFuture>>,
+    id: Option<Id>,
+}
+
+impl Source for Telling {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        if let Some(message) = self.outlet.take() {
+            return Some(message);
+        }
+        let running = self.running.as_mut()?;
+        let outcome = tokio::select! {
+            biased;
+            () = self.outlet.filled() => return self.outlet.take(),
+            Ok(outcome) = running => outcome,
+        };
+        self.running = None;
+        self.server.rpc.reply(outcome, self.id.as_ref()).into_json().map(one_line)
     }
 }
 

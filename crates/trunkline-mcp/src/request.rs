@@ -14,6 +14,7 @@ pub(crate) struct Request {
     pub(crate) cursor: Option<Part>,
     pub(crate) protocol_version: Option<Part>,
     pub(crate) request_id: Option<Part>,
+    pub(crate) level: Option<Part>,
     pub(crate) meta: Meta,
 }
 
@@ -22,6 +23,8 @@ pub(crate) struct Request {
 pub(crate) struct Meta {
     pub(crate) protocol_version: Option<Part>,
     pub(crate) client_capabilities: Option<Part>,
+    pub(crate) log_level: Option<Part>,
+    pub(crate) progress_token: Option<Part>,
 }
 
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -42,6 +45,7 @@ impl Request {
                 "cursor" => &mut request.cursor,
                 "protocolVersion" => &mut request.protocol_version,
                 "requestId" => &mut request.request_id,
+                "level" => &mut request.level,
                 "_meta" => &mut meta,
                 _ => continue,
             };
@@ -61,6 +65,8 @@ impl Meta {
             let slot = match &*name {
                 PROTOCOL_VERSION => &mut read.protocol_version,
                 CLIENT_CAPABILITIES => &mut read.client_capabilities,
+                "io.modelcontextprotocol/logLevel" => &mut read.log_level,
+                "progressToken" => &mut read.progress_token,
                 _ => continue,
             };
             fill(slot, value)?;

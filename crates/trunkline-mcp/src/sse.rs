@@ -2,24 +2,18 @@
 //! names, to which the client posts its messages. Replies come on the stream.
 
 use std::collections::HashMap;
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
-use http_body::{Body, Frame};
+use http::{Method, Response, StatusCode};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, Sleep, sleep};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_util::sync::CancellationToken;
 use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody};
 use trunkline::{ErrorObject, Reply, code};
 
 use crate::channel::Channel;
 use crate::door::respond;
+use crate::events::{self, Source};
 use crate::server::{Mcp, Server};
 
 const STREAM: &str = "/sse";
@@ -85,23 +79,13 @@ impl Streams {
         clients.insert(session.clone(), channel);
         drop(clients);
         let endpoint = format!("event: endpoint\ndata: {MESSAGES}?sessionId={session}\n\n");
-        let stream = Stream {
-            endpoint: Some(Bytes::from(endpoint)),
+        let client = Client {
             messages,
-            silence: Box::pin(sleep(settings.keep_alive)),
-            keep_alive: settings.keep_alive,
-            closing: Box::pin(self.closing.clone().cancelled_owned()),
+            closing: self.closing.clone(),
             clients: Arc::clone(&self.clients),
             session,
         };
-        let mut response = Response::new(ReplyBody::stream(stream));
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        // Proxies must not collect events before they pass them on.
-        let buffering = HeaderName::from_static("x-accel-buffering");
-        headers.insert(buffering, HeaderValue::from_static("no"));
-        response
+        events::respond(Some(Bytes::from(endpoint)), client, settings.keep_alive)
     }
 
     async fn take(&self, request: DoorRequest) -> Response<ReplyBody> {
@@ -126,56 +110,25 @@ fn session() -> Option<String> {
     Some(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
-/// The events of one client.
-struct Stream {
-    endpoint: Option<Bytes>,
+/// What one client is sent.
+struct Client {
     messages: mpsc::Receiver<Vec<u8>>,
-    silence: Pin<Box<Sleep>>,
-    keep_alive: Duration,
-    closing: Pin<Box<WaitForCancellationFutureOwned>>,
+    closing: CancellationToken,
     clients: Arc<Clients>,
     session: String,
 }
 
-impl Body for Stream {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let event = match self.poll_event(cx) {
-            Poll::Ready(event) => event,
-            Poll::Pending => return Poll::Pending,
-        };
-        let until = Instant::now() + self.keep_alive;
-        self.silence.as_mut().reset(until);
-        Poll::Ready(event.map(|event| Ok(Frame::data(event))))
+impl Source for Client {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        tokio::select! {
+            biased;
+            message = self.messages.recv() => message,
+            () = self.closing.cancelled() => None,
+        }
     }
 }
 
-impl Stream {
-    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        if let Some(endpoint) = self.endpoint.take() {
-            return Poll::Ready(Some(endpoint));
-        }
-        if let Poll::Ready(message) = self.messages.poll_recv(cx) {
-            return Poll::Ready(message.map(|message| event(&message)));
-        }
-        if self.closing.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(None);
-        }
-        self.silence.as_mut().poll(cx).map(|()| Some(Bytes::from_static(b": still here\n\n")))
-    }
-}
-
-/// A message as an event. It has no newlines.
-fn event(message: &[u8]) -> Bytes {
-    Bytes::from([b"event: message\ndata: ", message, b"\n\n"].concat())
-}
-
-impl Drop for Stream {
+impl Drop for Client {
     fn drop(&mut self) {
         self.clients.lock().remove(&self.session);
     }

@@ -30,7 +30,7 @@ const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 pub(super) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fault> {
     let header = match way {
         Way::Http(headers) => version_header(headers)?,
-        Way::Plain | Way::Channel => None,
+        Way::Plain | Way::Channel(_) | Way::Batch => None,
     };
     if call.is_notification() {
         return Ok(Era::Legacy);

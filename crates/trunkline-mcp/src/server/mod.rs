@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use http::header::ACCEPT;
 use serde_json::{Map, Value};
 use trunkline::{Call, CallFuture, Outcome, Projected, Projection, Rpc, code};
 
 use crate::capabilities::ClientCapabilities;
 use crate::fault::{Fault, MISSING_CAPABILITY};
+use crate::notify::{self, LogLevel, Outlet};
 use crate::request::{Request, is_object, string};
 use crate::settings::Settings;
 use crate::tool::{self, Tool, ToolError, Tools};
@@ -38,15 +40,31 @@ pub(crate) enum Way<'a> {
     Plain,
     /// To the MCP endpoint, with these headers.
     Http(&'a HeaderMap),
-    /// From a client that has a channel of its own: stdio, or HTTP+SSE.
-    Channel,
+    /// From a client that has a channel of its own, stdio or HTTP+SSE, and wants log messages from
+    /// this level on.
+    Channel(LogLevel),
+    /// In a batch, of which notifications could not be told apart.
+    Batch,
 }
 
 /// What a message is answered.
 pub(crate) struct Answer {
     /// Whether the request is of the stateless era.
     pub(crate) modern: bool,
-    pub(crate) outcome: Result<CallFuture, Fault>,
+    pub(crate) outcome: Result<Begun, Fault>,
+}
+
+/// A call that runs.
+pub(crate) struct Begun {
+    pub(crate) future: CallFuture,
+    /// Where it may tell its client something before it ends.
+    pub(crate) outlet: Option<Arc<Outlet>>,
+}
+
+impl From<CallFuture> for Begun {
+    fn from(future: CallFuture) -> Self {
+        Self { future, outlet: None }
+    }
 }
 
 impl Mcp {
@@ -96,7 +114,7 @@ impl Server {
         request: &Request,
         era: Era,
         way: Way<'_>,
-    ) -> Result<CallFuture, Fault> {
+    ) -> Result<Begun, Fault> {
         let method = call.method();
         match (&*method, era) {
             ("tools/call", _) => {
@@ -110,6 +128,10 @@ impl Server {
                 Ok(ready(self.texts.initialize(version).as_bytes()))
             }
             ("ping", Era::Legacy) => Ok(ready(b"{}")),
+            ("logging/setLevel", Era::Legacy) => {
+                wanted_level(&call, request)?;
+                Ok(ready(b"{}"))
+            }
             (name, _) if call.is_notification() && name.starts_with("notifications/") => {
                 Ok(ready(b"{}"))
             }
@@ -119,13 +141,14 @@ impl Server {
                 Ok(CallFuture::later(async move {
                     let Ok(outcome) = future.await;
                     outcome
-                }))
+                })
+                .into())
             }
             (name, _) => Err(Fault::UnknownMethod(name.to_owned())),
         }
     }
 
-    fn list_tools(&self, request: &Request, era: Era) -> Result<CallFuture, Fault> {
+    fn list_tools(&self, request: &Request, era: Era) -> Result<Begun, Fault> {
         // One page holds them all, so no cursor was given out.
         if request.cursor.is_some() {
             return Err(Fault::Params("the cursor is none of this server's; leave it out"));
@@ -142,7 +165,7 @@ impl Server {
         request: &Request,
         era: Era,
         way: Way<'_>,
-    ) -> Result<CallFuture, Fault> {
+    ) -> Result<Begun, Fault> {
         let tool = Arc::clone(self.find_tool(&call, request, way)?);
         let arguments = match request.arguments {
             Some(part) if is_object(&call, part) => Some(part),
@@ -157,14 +180,21 @@ impl Server {
         }
         if let Err(text) = tool.check(&text) {
             let fail = |json: &mut Vec<u8>| tool::failure(json, &text);
-            return Ok(CallFuture::ready(self.result(era, fail)));
+            return Ok(CallFuture::ready(self.result(era, fail)).into());
         }
         if era == Era::Modern {
             declare_capabilities(&mut call, request);
         }
+        let outlet = match way {
+            Way::Http(headers) if takes_events(headers) => {
+                notify::open(&mut call, request, era, LogLevel::Info)
+            }
+            Way::Channel(level) => notify::open(&mut call, request, era, level),
+            Way::Plain | Way::Http(_) | Way::Batch => None,
+        };
         let future = self.rpc.run(call.redirected(tool.operation(), arguments));
         let tail = self.texts.tail(era);
-        Ok(CallFuture::later(async move {
+        let future = CallFuture::later(async move {
             let Ok(outcome) = future.await;
             if era == Era::Modern && outcome.code() == Some(MISSING_CAPABILITY) {
                 return outcome;
@@ -174,7 +204,8 @@ impl Server {
                 tool::write_result(json, &outcome, tool.rendering(), &text, modern);
             };
             written(era, &tail, write)
-        }))
+        });
+        Ok(Begun { future, outlet })
     }
 
     fn find_tool(&self, call: &Call, request: &Request, way: Way<'_>) -> Result<&Arc<Tool>, Fault> {
@@ -182,7 +213,7 @@ impl Server {
         let name = name.ok_or(Fault::Params("name is missing, or no string: which tool?"))?;
         let code = match way {
             Way::Plain => code::TOOL_NOT_FOUND,
-            Way::Http(_) | Way::Channel => code::INVALID_PARAMS,
+            Way::Http(_) | Way::Channel(_) | Way::Batch => code::INVALID_PARAMS,
         };
         self.tools.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
     }
@@ -204,8 +235,17 @@ fn written(era: Era, tail: &Bytes, write: impl FnOnce(&mut Vec<u8>)) -> Outcome 
     })
 }
 
-fn ready(result: &[u8]) -> CallFuture {
-    CallFuture::ready(Outcome::written(|json| json.extend_from_slice(result)))
+fn ready(result: &[u8]) -> Begun {
+    CallFuture::ready(Outcome::written(|json| json.extend_from_slice(result))).into()
+}
+
+/// Whether a client says that it reads a stream of events for a reply.
+fn takes_events(headers: &HeaderMap) -> bool {
+    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|value| value.split(',')).any(|range| {
+        let media = range.split(';').next().unwrap_or_default().trim();
+        media.eq_ignore_ascii_case("text/event-stream")
+    })
 }
 
 /// The revision that an `initialize` is answered with.
@@ -213,6 +253,14 @@ pub(crate) fn negotiated(call: &Call, request: &Request) -> Result<Legacy, Fault
     let wanted = string(call, request.protocol_version);
     let wanted = wanted.ok_or(Fault::Params("protocolVersion is missing, or no string"))?;
     Ok(Legacy::parse(&wanted).unwrap_or(Legacy::LATEST))
+}
+
+/// The level that a `logging/setLevel` asks for. Where there is no session it is not kept.
+pub(crate) fn wanted_level(call: &Call, request: &Request) -> Result<LogLevel, Fault> {
+    let level = string(call, request.level).and_then(|level| LogLevel::parse(&level));
+    level.ok_or(Fault::Params(
+        "level is one of debug, info, notice, warning, error, critical, alert, emergency",
+    ))
 }
 
 fn check_mirrored(tool: &Tool, headers: &HeaderMap, arguments: &[u8]) -> Result<(), Fault> {
@@ -244,6 +292,7 @@ impl Projection for Guest {
         let ours = matches!(
             &*call.method(),
             "initialize"
+                | "logging/setLevel"
                 | "notifications/cancelled"
                 | "notifications/initialized"
                 | "ping"
@@ -255,7 +304,7 @@ impl Projection for Guest {
             return Projected::Unknown(Box::new(call));
         }
         Projected::Answered(match self.0.answer(call, Way::Plain).outcome {
-            Ok(future) => future,
+            Ok(begun) => begun.future,
             Err(fault) => CallFuture::ready(Outcome::error(fault.error())),
         })
     }

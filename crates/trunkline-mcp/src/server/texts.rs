@@ -35,13 +35,13 @@ impl Texts {
         let mut discover = json!({
             "resultType": "complete",
             "supportedVersions": [MODERN],
-            "capabilities": { "tools": {} },
+            "capabilities": { "tools": {}, "logging": {} },
             "ttlMs": ttl,
             "cacheScope": "private",
             "_meta": { SERVER_INFO: info },
         });
         let mut greeting = json!({
-            "capabilities": { "tools": { "listChanged": false } },
+            "capabilities": { "tools": { "listChanged": false }, "logging": {} },
             "serverInfo": info,
         });
         if let Some(instructions) = instructions {

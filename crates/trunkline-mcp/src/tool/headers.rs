@@ -58,14 +58,8 @@ fn header(annotation: &Value, property: &Value) -> Result<HeaderName, &'static s
     let name = annotation.as_str().filter(|name| !name.is_empty()).ok_or("is no name")?;
     let header = format!("mcp-param-{}", name.to_ascii_lowercase());
     let header = HeaderName::try_from(header).map_err(|_| "is no name of a header")?;
-    let is_primitive = |kind: &str| ["string", "integer", "boolean", "null"].contains(&kind);
-    let primitive = match property.get("type") {
-        Some(Value::String(kind)) => is_primitive(kind),
-        Some(Value::Array(kinds)) => {
-            kinds.iter().all(|kind| kind.as_str().is_some_and(is_primitive))
-        }
-        _ => false,
-    };
+    let kind = property.get("type").and_then(Value::as_str);
+    let primitive = kind.is_some_and(|kind| ["string", "integer", "boolean"].contains(&kind));
     primitive.then_some(header).ok_or("is for strings, integers and booleans")
 }
 
@@ -154,7 +148,7 @@ mod tests {
         let rows = [
             (property(&json!("string"), &json!("Region")), true),
             (property(&json!("integer"), &json!("N")), true),
-            (property(&json!(["string", "null"]), &json!("N")), true),
+            (property(&json!(["string", "null"]), &json!("N")), false),
             (property(&json!("number"), &json!("N")), false),
             (property(&json!("object"), &json!("N")), false),
             (property(&json!("string"), &json!("")), false),

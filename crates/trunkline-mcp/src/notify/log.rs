@@ -1,0 +1,90 @@
+use std::sync::Arc;
+
+use serde::Serialize;
+use trunkline::{Call, ErrorObject, FromCall};
+
+use super::{Notifications, Outlet};
+
+/// Extracts a way to send log messages to the client of a call, as far as it wants them. They are not
+/// the server's own log.
+#[derive(Debug, Clone, Default)]
+pub struct Log(Option<(Arc<Outlet>, LogLevel)>);
+
+/// How grave a log message is (RFC 5424).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// For those who look for faults.
+    Debug,
+    /// What happens.
+    Info,
+    /// What happens and is worth a look.
+    Notice,
+    /// What may go wrong.
+    Warning,
+    /// What went wrong.
+    Error,
+    /// What went wrong and takes more with it.
+    Critical,
+    /// What has to be mended at once.
+    Alert,
+    /// The system cannot be used.
+    Emergency,
+}
+
+impl LogLevel {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "debug" => Self::Debug,
+            "info" => Self::Info,
+            "notice" => Self::Notice,
+            "warning" => Self::Warning,
+            "error" => Self::Error,
+            "critical" => Self::Critical,
+            "alert" => Self::Alert,
+            "emergency" => Self::Emergency,
+            _ => return None,
+        })
+    }
+}
+
+impl Log {
+    /// Sends a message. What does not serialise is left out.
+    pub fn send(&self, level: LogLevel, data: &(impl Serialize + ?Sized)) {
+        let Some((outlet, least)) = &self.0 else {
+            return;
+        };
+        if level < *least {
+            return;
+        }
+        let message = Message {
+            jsonrpc: "2.0",
+            method: "notifications/message",
+            params: Params { level, data },
+        };
+        match serde_json::to_vec(&message) {
+            Ok(json) => outlet.put(json),
+            Err(error) => tracing::error!(%error, "a log message does not serialise"),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Message<'a, T: ?Sized> {
+    jsonrpc: &'static str,
+    method: &'static str,
+    params: Params<'a, T>,
+}
+
+#[derive(Serialize)]
+struct Params<'a, T: ?Sized> {
+    level: LogLevel,
+    data: &'a T,
+}
+
+impl<S> FromCall<S> for Log {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        let notifications = call.extensions().get::<Notifications>();
+        Ok(Self(notifications.and_then(|all| Some((Arc::clone(&all.outlet), all.level?)))))
+    }
+}
