@@ -7,7 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use super::failure::Failure;
 use crate::client::{Settings, Url};
 
-const EXIT_CODES: &str = "\
+const NOTES: &str = "\
+Redirects are not followed, and proxies are not used. https trusts the certificates of this machine;
+SSL_CERT_FILE names others.
+
 Exit codes:
   0  it has a result
   1  the answer is an error, or the result could not be printed
@@ -17,7 +20,7 @@ Exit codes:
 
 /// Calls a method of a JSON-RPC 2.0 server over HTTP, and prints its result.
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = NOTES)]
 pub(crate) struct Arguments {
     /// Where the server answers, like http://127.0.0.1:8080
     pub(super) url: Url,
@@ -37,7 +40,7 @@ pub(crate) struct Arguments {
 
 /// Lists the tools of an MCP server, or calls one.
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = NOTES)]
 pub(crate) struct ToolsArguments {
     /// The server, like http://127.0.0.1:8080 (its /mcp is asked), or its MCP endpoint
     pub(crate) url: Url,
@@ -52,7 +55,7 @@ pub(crate) struct ToolsArguments {
     pub(crate) connection: Connection,
 }
 
-/// How a server is reached, and how its answers are printed. Proxies are not supported.
+/// How a server is reached, and how its answers are printed.
 #[derive(Args)]
 pub(crate) struct Connection {
     /// Print JSON on one line, as it was received; an error, too, on stderr.

@@ -41,9 +41,11 @@ impl Form {
         }
     }
 
-    /// A table, a text, or a document.
+    /// A table, a text, or a document; what is too long for that, as JSON.
     pub(crate) fn value(self, value: &RawValue) -> String {
-        if self.is_json {
+        /// Nobody reads more, and blanks would make it many times as long.
+        const READABLE: usize = 4 << 20;
+        if self.is_json || value.get().len() > READABLE {
             return self.json(value.get());
         }
         if let Some(rowset) = rowset::find(value) {
@@ -79,6 +81,8 @@ mod tests {
         check("[]", "[]");
         check("[{}]", "[\n{}\n]");
         check("[1,[]]", "[\n1,\n[]\n]");
+        let deep = "[".repeat(3 << 20) + &"]".repeat(3 << 20);
+        check(&deep, &deep);
         check(r#"{"columns":1,"rows":2}"#, "{\n\"columns\": 1,\n\"rows\": 2\n}");
     }
 

@@ -1,5 +1,6 @@
 //! `trunkline call`, against the server itself.
 
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::process::Stdio;
 
@@ -145,6 +146,23 @@ fn what_programs_see() {
     ));
     let ended = client(&["call", &peer.url, "x", "--json"]);
     check("exact", &ended, 0, &["{\"n\": 1e400, \"m\": 1.50,\"a\":\"\\n\"}\n"], &[]);
+}
+
+#[test]
+fn a_result_that_nobody_gets() {
+    let peer = Peer::always(json_answer(r#"{"jsonrpc":"2.0","id":1,"result":1}"#));
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = trunkline(folder.path());
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    command.args(["call", &peer.url, "m"]).stdout(full);
+    check("a full disk", &run(&mut command), 1, &[], &["cannot print the result: No space left"]);
+
+    // As `| head` does when it has enough.
+    let mut command = trunkline(folder.path());
+    let mut child = command.args(["call", &peer.url, "m"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
 
 #[test]
