@@ -42,7 +42,8 @@ impl Served {
     pub(crate) fn log_tail(&self) -> String {
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(30)..].join("\n")
+        let tail = lines[lines.len().saturating_sub(30)..].join("\n");
+        if tail.is_empty() { "(nothing)".to_owned() } else { tail }
     }
 }
 
