@@ -203,6 +203,9 @@ export async function main(run) {
     console.error('usage: SCRIPT VERSION http URL | sse URL | stdio COMMAND ARGS…');
     process.exit(2);
   }
+  // The SDK says here what it finds odd about a server, such as a schema that it cannot follow.
+  const warnings = [];
+  console.warn = (...words) => warnings.push(words.join(' '));
   try {
     const client = await run(version, transport, target);
     const done = performance.now();
@@ -210,6 +213,8 @@ export async function main(run) {
     const closing = performance.now() - done;
     expect(closing < SOON, `the connection to close within ${SOON} ms`, closing);
     passed('closed');
+    expect(warnings.length === 0, 'no warnings', [...new Set(warnings)]);
+    passed('the SDK had nothing to warn of');
   } catch (error) {
     console.error(error instanceof Failed ? `FAILED: ${error.message}` : error);
     process.exit(1);
