@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::thread;
 
 use rcgen::{CertificateParams, DnType, KeyPair};
-use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use tokio_rustls::rustls::{ServerConfig, ServerConnection, Stream};
+use rustls::crypto::ring;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::{ServerConfig, ServerConnection, Stream};
 
 use crate::call::check;
 use crate::call_peer::{json, read};
