@@ -44,7 +44,10 @@ fn arguments(properties: &[Property], form: Form) -> String {
         let row = format!("    {:names$}  {:kinds$}  {about}", name(property), kind(property));
         form.cut(row.trim_end())
     };
-    properties.iter().map(row).collect()
+    // Many servers sort by name; what must be given is looked for first.
+    let (needed, others): (Vec<_>, Vec<_>) =
+        properties.iter().partition(|property| property.is_required);
+    needed.into_iter().chain(others).map(row).collect()
 }
 
 /// Up to the first full stop that a blank follows, or the first paragraph.

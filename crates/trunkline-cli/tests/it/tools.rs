@@ -57,9 +57,9 @@ fn the_list() {
     let expected = "\
 query  (read-only)
   Reads rows of a table.
+    table*  string   The table.
     limit   integer
     region  string
-    table*  string   The table.
 
 drop\\u{1b}[2J  (destructive)
 
