@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::call;
 
-/// Serves a SQLite database over JSON-RPC 2.0.
+/// Serves a SQLite database over JSON-RPC 2.0 and the Model Context Protocol.
 #[derive(Parser)]
 #[command(name = "trunkline", version, args_conflicts_with_subcommands = true)]
 struct Line {
@@ -21,6 +21,8 @@ struct Line {
 pub(crate) enum Command {
     /// Answers calls over HTTP. This is what happens without a subcommand, too.
     Serve(Serve),
+    /// Speaks the Model Context Protocol on stdin and stdout, for clients that start their servers.
+    Mcp(Source),
     /// Calls a method of a JSON-RPC 2.0 server, and prints its result.
     Call(call::Arguments),
     /// Lists the tools of an MCP server, or calls one.
@@ -29,13 +31,8 @@ pub(crate) enum Command {
 
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// The SQLite database to serve, read-only. Without it, trunkline.db is opened, or created
-    /// empty.
-    #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
-    pub(crate) db: Option<PathBuf>,
-    /// Fill a missing or empty database with a small TPC-H sample.
-    #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
-    pub(crate) sample: bool,
+    #[command(flatten)]
+    pub(crate) source: Source,
     /// The address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
     pub(crate) listen: String,
@@ -55,9 +52,26 @@ pub(crate) struct Serve {
     /// The most bytes that a request's body may have.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, env = "TRUNKLINE_MAX_BODY")]
     pub(crate) max_body: usize,
+}
+
+/// The database, and what callers may do with it.
+#[derive(Args)]
+pub(crate) struct Source {
+    /// The SQLite database to serve. Without it, trunkline.db is opened, or created empty.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
+    pub(crate) db: Option<PathBuf>,
+    /// Let callers change the database; a missing one is created. Otherwise they can only read.
+    #[arg(long, env = "TRUNKLINE_WRITABLE", value_parser = BoolishValueParser::new())]
+    pub(crate) writable: bool,
+    /// Fill a missing or empty database with a small TPC-H sample.
+    #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
+    pub(crate) sample: bool,
     /// The most rows that one call may read.
     #[arg(long, value_name = "ROWS", default_value_t = 1_000, env = "TRUNKLINE_MAX_ROWS")]
     pub(crate) max_rows: u64,
+    /// The most rows that one call may update or delete, if it names no other bound.
+    #[arg(long, value_name = "ROWS", default_value_t = 1_000, env = "TRUNKLINE_MAX_AFFECTED")]
+    pub(crate) max_affected: u64,
     /// The longest that one query may take, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 5_000, env = "TRUNKLINE_QUERY_TIMEOUT_MS")]
     pub(crate) query_timeout_ms: u64,

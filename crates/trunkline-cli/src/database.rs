@@ -7,35 +7,43 @@ use anyhow::{Context, bail};
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::{Database, OpenError, Settings};
 
-use crate::arguments::Serve;
-use crate::output;
+use crate::arguments::Source;
 
 /// The file that is served when none is named.
 const DEFAULT: &str = "trunkline.db";
 
+/// A database that can be served.
+pub(crate) struct Opened {
+    pub(crate) path: PathBuf,
+    pub(crate) database: Database,
+    /// What was done for it first.
+    pub(crate) done: Option<String>,
+}
+
 /// Finds or makes the database file and opens it.
-pub(crate) fn open(arguments: &Serve) -> anyhow::Result<(PathBuf, Database)> {
+pub(crate) fn open(arguments: &Source) -> anyhow::Result<Opened> {
     let named = arguments.db.as_deref();
     let path = named.unwrap_or(Path::new(DEFAULT)).to_owned();
+    let may_create = named.is_none() || arguments.writable;
     let done = if arguments.sample {
         Some(fill(&path)?)
-    } else if named.is_none() && !path.exists() {
+    } else if may_create && !path.exists() {
         Some(create(&path)?)
     } else {
         None
     };
     let settings = Settings {
+        writable: arguments.writable,
         max_rows: arguments.max_rows,
+        max_affected: arguments.max_affected,
         timeout: Duration::from_millis(arguments.query_timeout_ms),
         ..Settings::default()
     };
     match Database::open(&path, settings) {
-        Ok(database) => {
-            done.iter().for_each(|done| output::note(done));
-            Ok((path, database))
-        }
+        Ok(database) => Ok(Opened { path, database, done }),
         Err(OpenError::Missing { path }) => bail!(
-            "there is no database file {}; check the path, or give --sample to create it with sample data",
+            "there is no database file {}; check the path, or give --writable to create it empty, \
+             or --sample to create it with sample data",
             path.display()
         ),
         Err(error) => Err(error.into()),

@@ -7,6 +7,8 @@ mod database;
 mod logging;
 mod output;
 mod serve;
+mod service;
+mod stdio;
 mod tools;
 
 use std::process::ExitCode;
@@ -18,6 +20,7 @@ fn main() -> ExitCode {
     logging::start();
     let done = match command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Mcp(arguments) => stdio::run(&arguments),
         Command::Call(arguments) => return call::run(&arguments),
         Command::Tools(arguments) => return tools::run(&arguments),
     };

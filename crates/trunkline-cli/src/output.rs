@@ -4,17 +4,28 @@ use std::io::{self, Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::path::Path;
 
+/// What is served, and where.
+pub(crate) struct Started<'a> {
+    pub(crate) database: &'a Path,
+    pub(crate) writable: bool,
+    pub(crate) address: SocketAddr,
+    pub(crate) methods: &'a [&'a str],
+    pub(crate) token_needed: bool,
+}
+
 /// What is served and how to try it.
-pub(crate) fn started(database: &Path, address: SocketAddr, methods: &[&str], token_needed: bool) {
+pub(crate) fn started(started: &Started<'_>) {
+    let Started { database, writable, address, methods, token_needed } = started;
     let version = env!("CARGO_PKG_VERSION");
     let database = database.display();
+    let writable = if *writable { "writable" } else { "read-only" };
     let url = format!("http://{address}");
     let methods = methods.join(", ");
-    let token = if token_needed { " -H 'Authorization: Bearer TOKEN'" } else { "" };
+    let token = if *token_needed { " -H 'Authorization: Bearer TOKEN'" } else { "" };
     note(&format!(
         "trunkline {version}
-  serving   {database} (read-only)
-  listening {url}  (POST /, /rpc, /jsonrpc; GET /health)
+  serving   {database} ({writable})
+  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health)
   methods   {methods}
 Try it:
   curl -s {url}/ -H 'Content-Type: application/json'{token} \\

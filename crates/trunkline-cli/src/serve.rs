@@ -5,10 +5,13 @@ use std::net::SocketAddr;
 use anyhow::{Context, bail};
 use trunkline::http::{self, HttpService};
 use trunkline::server::{self, Drained, Health, Server, ServerHandle};
-use trunkline::{Limits, Router, Rpc};
+use trunkline::{CancellationToken, Rpc};
 
 use crate::arguments::Serve;
-use crate::{database, output};
+use crate::database::Opened;
+use crate::output::Started;
+use crate::stdio::CLOSING;
+use crate::{database, output, service};
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
@@ -29,27 +32,34 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let http = http_settings(arguments)?;
     let addresses = resolve(&arguments.listen).await?;
     refuse_open_doors(arguments, &addresses)?;
-    let (path, database) = database::open(arguments)?;
-    // A batch leaves half of the readers to the calls of others.
-    let batch_parallelism = (database.settings().readers / 2).max(1);
-    let rpc = Router::new()
-        .nest("db", trunkline_sql::operations(database))
-        .info("trunkline", env!("CARGO_PKG_VERSION"))
-        .limits(Limits { batch_parallelism, ..Limits::default() })
-        .build()?;
-    let service = rpc.http_with(http);
+    let Opened { path, database, done } = database::open(&arguments.source)?;
+    let mcp = service::of(database.clone())?;
+    let closing = CancellationToken::new();
+    let service = mcp.rpc().http_with(http).door(mcp.door()).door(mcp.sse_door(closing.clone()));
     let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
     let server = start(&addresses, service).await?;
-    output::started(&path, server.local_addr(), &names(&rpc), !arguments.bearer.is_empty());
+    done.iter().for_each(|done| output::note(done));
+    output::started(&Started {
+        database: &path,
+        writable: arguments.source.writable,
+        address: server.local_addr(),
+        methods: &names(&mcp.rpc()),
+        token_needed: !arguments.bearer.is_empty(),
+    });
     shutdown.await;
+    closing.cancel();
     tracing::info!(status = ?server.status(), "stopping");
     let again = server::shutdown_signal().context("cannot wait for signals")?;
-    tokio::select! {
-        drained = server.stop() => Ok(drained),
+    let drained = tokio::select! {
+        drained = server.stop() => drained,
         () = again => {
             bail!("{} requests were cut off by a second signal", server.status().in_flight)
         }
+    };
+    if !tokio::task::block_in_place(|| database.close(CLOSING)) {
+        tracing::warn!("the database could not be closed in time");
     }
+    Ok(drained)
 }
 
 /// A token that no request can carry protects nothing, or lets nobody in. An empty one mostly means

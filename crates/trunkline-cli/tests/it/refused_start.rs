@@ -52,7 +52,7 @@ fn check_in(folder: &Path, case: &Case<'_>) {
 #[test]
 fn databases() {
     let listen = ["--listen", "127.0.0.1:0"];
-    let remedy = "give --sample to create it with sample data";
+    let remedy = "give --writable to create it empty, or --sample to create it with sample data";
     let rows: &[(&str, &[&str], &[&str])] = &[
         ("missing", &["--db", "none.db"], &["no database file none.db", remedy]),
         ("missing, serve", &["serve", "--db", "none.db"], &["no database file none.db", remedy]),

@@ -21,7 +21,11 @@ fn the_banner_says_what_is_served_and_how_to_try_it() {
             "filled trunkline.db with a TPC-H sample".to_owned(),
             format!("trunkline {VERSION}"),
             "  serving   trunkline.db (read-only)".to_owned(),
-            format!("  listening http://{}  (POST /, /rpc, /jsonrpc; GET /health)", server.address),
+            format!(
+                "  listening http://{}  \
+                 (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health)",
+                server.address
+            ),
             "  methods   db.list_tables, db.describe_table, db.query_records, db.execute_raw_query"
                 .to_owned(),
         ];
@@ -92,7 +96,11 @@ fn paths() {
         ("POST", "/jsonrpc", 200),
         ("POST", "/rpc?a=b", 200),
         ("POST", "/rpc/", 404),
-        ("POST", "/mcp", 404),
+        ("POST", "/mcp", 200),
+        ("GET", "/mcp", 405),
+        ("DELETE", "/mcp", 405),
+        ("POST", "/sse", 405),
+        ("POST", "/messages", 404),
         ("POST", "/mcp/v1/tools/list", 404),
         ("GET", "/mcp/v1/tools/list", 404),
         ("GET", "/", 405),
