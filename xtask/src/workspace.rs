@@ -69,17 +69,19 @@ impl Workspace {
         command
     }
 
-    /// Builds a program of the workspace, as the tests build it, and returns its path.
-    pub(crate) fn build(&self, which: &[&str]) -> Result<PathBuf> {
-        let mut command = self.cargo(["build", "--workspace"]);
-        command.args(which).arg("--message-format=json-render-diagnostics");
+    /// The path of a program or example of the workspace. They are built together, and as the tests
+    /// build them, so that nothing is built twice.
+    pub(crate) fn build(&self, name: &str) -> Result<PathBuf> {
+        let mut command = self.cargo(["build", "--workspace", "--bins", "--examples"]);
+        command.arg("--message-format=json-render-diagnostics");
         println!("$ {}", show(&command));
         let printed = output(command.stderr(Stdio::inherit()))?;
-        let mut programs = printed.lines().filter_map(|line| {
-            let artifact: Artifact = serde_json::from_str(line).ok()?;
-            artifact.executable
-        });
-        programs.next_back().with_context(|| format!("cargo built no program for {which:?}"))
+        printed
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Artifact>(line).ok())
+            .find(|artifact| artifact.target.name == name)
+            .with_context(|| format!("no program of the workspace is called {name}"))
+            .map(|artifact| artifact.executable)
     }
 
     /// Files with this extension, as sorted paths relative to the root. Build output and hidden
@@ -113,10 +115,16 @@ impl Workspace {
     }
 }
 
-/// The part of cargo's messages that tells where a program is.
+/// What cargo tells of a program that it built; its other messages lack one of the members.
 #[derive(Deserialize)]
 struct Artifact {
-    executable: Option<PathBuf>,
+    target: Target,
+    executable: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Target {
+    name: String,
 }
 
 /// Shows a command, runs it with our own stdout and stderr, and fails if it fails.

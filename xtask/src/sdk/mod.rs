@@ -18,13 +18,13 @@ use crate::workspace::{self, Workspace};
 pub(crate) const TYPESCRIPT: &str = "crates/trunkline-cli/tests/sdk/typescript";
 const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
 
-/// Of one script's run; each takes two seconds or three.
+/// Of one conversation, which takes about a second.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let scripts = Scripts::provide(workspace)?;
     let sample = sample_db::cached(workspace)?;
-    let program = workspace.build(&["--bin", "trunkline"])?;
+    let program = workspace.build("trunkline")?;
     let folder = workspace.fresh_folder("target/sdk")?;
     let mut runs = 0;
     for client in &CLIENTS {
