@@ -145,7 +145,7 @@ fn transport(error: &TransportError) -> String {
 fn remedy(error: &TransportError) -> Option<&'static str> {
     use rustls::CertificateError::{BadSignature, UnknownIssuer};
     use rustls::Error::{InvalidCertificate, InvalidMessage};
-    let own_authority = "if it is your own authority's, SSL_CERT_FILE=ca.pem names what to trust";
+    let own_authority = "SSL_CERT_FILE=ca.pem, if it is signed by an authority of your own";
     match error {
         TransportError::NoRoots(_) => Some("install ca-certificates, or set SSL_CERT_FILE"),
         TransportError::Timeout { .. } => Some("give it more time with --timeout-ms"),

@@ -47,61 +47,71 @@ pub(super) fn properties(schema: &RawValue) -> Vec<Property> {
     let root: Value = serde_json::from_str(schema.get()).unwrap_or_default();
     let Members(properties) = object.properties;
     let read = |(name, schema): (String, Value)| {
-        let (mut kinds, mut choices) = (Vec::new(), Vec::new());
-        collect(&schema, &root, 8, &mut kinds, &mut choices);
-        let has_other = kinds.iter().any(|kind| kind != "string" && kind != "null");
+        let mut types = Types { root: &root, left: 1_000, kinds: Vec::new(), choices: Vec::new() };
+        types.collect(&schema);
+        let Types { kinds, mut choices, .. } = types;
+        if kinds.iter().any(|kind| kind != "string" && kind != "null") {
+            choices.clear();
+        }
         let description = schema["description"].as_str().unwrap_or_default().to_owned();
         let is_required = object.required.contains(&name);
-        let choices = if has_other { Vec::new() } else { choices };
         Property { name, description, is_required, kinds, choices }
     };
     properties.into_iter().map(read).collect()
 }
 
-/// Gathers types, also through references into the schema itself; no other ones are followed.
-fn collect(
-    schema: &Value,
-    root: &Value,
-    depth: usize,
-    kinds: &mut Vec<String>,
-    choices: &mut Vec<String>,
-) {
-    let Some(depth) = depth.checked_sub(1) else { return };
-    let mut add = |kind: String| {
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    };
-    match &schema["type"] {
-        Value::String(kind) if kind == "array" => match schema["items"]["type"].as_str() {
-            Some(item) => add(format!("{item}[]")),
-            None => add("array".to_owned()),
-        },
-        Value::String(kind) => add(kind.clone()),
-        Value::Array(types) => {
-            types.iter().filter_map(Value::as_str).for_each(|kind| add(kind.to_owned()));
-        }
-        _ => {}
-    }
-    let allowed = schema["enum"].as_array().map_or(&[][..], Vec::as_slice);
-    for value in allowed.iter().chain(schema.get("const")) {
-        match value {
-            Value::String(text) => {
-                add("string".to_owned());
-                choices.push(text.clone());
+/// The types that an argument may have.
+struct Types<'s> {
+    root: &'s Value,
+    /// So many schemas are still looked at: references may go round, or branch without end.
+    left: usize,
+    kinds: Vec<String>,
+    choices: Vec<String>,
+}
+
+impl Types<'_> {
+    /// Follows references into the schema itself, and no other ones.
+    fn collect(&mut self, schema: &Value) {
+        let Some(left) = self.left.checked_sub(1) else { return };
+        self.left = left;
+        match &schema["type"] {
+            Value::String(kind) if kind == "array" => match schema["items"]["type"].as_str() {
+                Some(item) => self.add(&format!("{item}[]")),
+                None => self.add("array"),
+            },
+            Value::String(kind) => self.add(kind),
+            Value::Array(kinds) => {
+                kinds.iter().filter_map(Value::as_str).for_each(|kind| self.add(kind));
             }
-            Value::Null => {}
-            other => add(other.to_string()),
+            _ => {}
+        }
+        let allowed = schema["enum"].as_array().map_or(&[][..], Vec::as_slice);
+        for value in allowed.iter().chain(schema.get("const")) {
+            match value {
+                Value::String(text) => {
+                    self.add("string");
+                    self.choices.push(text.clone());
+                }
+                Value::Null => {}
+                other => self.add(&other.to_string()),
+            }
+        }
+        for keyword in ["anyOf", "oneOf", "allOf"] {
+            for schema in schema[keyword].as_array().into_iter().flatten() {
+                self.collect(schema);
+            }
+        }
+        let root = self.root;
+        let reference = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+        if let Some(schema) = reference.and_then(|pointer| root.pointer(pointer)) {
+            self.collect(schema);
         }
     }
-    for keyword in ["anyOf", "oneOf", "allOf"] {
-        for schema in schema[keyword].as_array().into_iter().flatten() {
-            collect(schema, root, depth, kinds, choices);
+
+    fn add(&mut self, kind: &str) {
+        if !self.kinds.iter().any(|known| known == kind) {
+            self.kinds.push(kind.to_owned());
         }
-    }
-    let reference = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
-    if let Some(schema) = reference.and_then(|pointer| root.pointer(pointer)) {
-        collect(schema, root, depth, kinds, choices);
     }
 }
 
@@ -113,7 +123,7 @@ mod tests {
     #[track_caller]
     fn check(schema: &str, label: &str, is_text: bool) {
         let schema = format!(
-            r##"{{"properties": {{"a": {schema}}}, "$defs": {{"E": {{"enum": ["x", "y"]}}, "L": {{"$ref": "#/$defs/L"}}}}}}"##
+            r##"{{"properties": {{"a": {schema}}}, "$defs": {{"E": {{"enum": ["x", "y"]}}, "L": {{"$ref": "#/$defs/L"}}, "B": {{"anyOf": [{{"$ref": "#/$defs/B"}}, {{"$ref": "#/$defs/B"}}]}}}}}}"##
         );
         let properties = properties(&RawValue::from_string(schema.clone()).unwrap());
         assert_eq!(
@@ -136,6 +146,7 @@ mod tests {
         check(r#"{"enum": ["asc", 1]}"#, "string|1", false);
         check(r##"{"$ref": "#/$defs/E"}"##, "x|y", true);
         check(r##"{"$ref": "#/$defs/L"}"##, "any", false);
+        check(r##"{"$ref": "#/$defs/B"}"##, "any", false);
         check(r#"{"$ref": "https://example.com/a"}"#, "any", false);
         check("{}", "any", false);
         check("true", "any", false);
