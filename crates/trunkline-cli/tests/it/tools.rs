@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::call::{check, client};
 use crate::call_peer::{Asked, Peer, http, json as json_answer};
+use crate::support::{Server, tpch};
 
 /// What a server has: one tool of each kind.
 pub(crate) fn tools() -> Value {
@@ -75,6 +76,23 @@ drop\\u{1b}[2J  (destructive)
         _ => modern(asked, &json!({})),
     });
     check("none", &client(&["tools", &empty.url]), 0, &["no tools\n"], &[]);
+}
+
+#[test]
+fn the_server_itself() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    let url = format!("http://{}", server.address);
+    let list = ["list_tables  (read-only)\n  Lists ", "\n    table_name*  string  "];
+    check("list", &client(&["tools", &url]), 0, &list, &[]);
+    let query = ["tools", &url, "query_records", "table_name=region"];
+    let rows = ["r_name\n-------\nAFRICA\nAMERICA\n2 rows"];
+    let ended = client(&[&query[..], &[r#"columns=["r_name"]"#, "limit=2"]].concat());
+    check("rows", &ended, 0, &rows, &[]);
+    let ended = client(&[&query[..], &["limit=many"]].concat());
+    check("an argument of another type", &ended, 1, &[], &["limit"]);
+    let ended = client(&["tools", &url, "describe_table", "table_name=regionx"]);
+    check("a failure", &ended, 1, &[], &["did you mean \"region\"?"]);
 }
 
 #[test]
