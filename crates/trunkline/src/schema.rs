@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use serde_json::Value;
 
 /// A JSON Schema, as the doors show it. Cloning is cheap.
@@ -32,6 +33,7 @@ impl Schema {
             settings.meta_schema = None;
             settings.inline_subschemas = true;
         });
+        let settings = settings.with_transform(RecursiveTransform(without_rust_formats));
         let mut schema = settings.into_generator().into_root_schema_for::<T>();
         // The name of a Rust type tells callers nothing.
         schema.remove("title");
@@ -42,6 +44,17 @@ impl Schema {
     #[must_use]
     pub fn as_value(&self) -> &Value {
         &self.0
+    }
+}
+
+/// `uint64` and its likes are no formats of JSON Schema, and validators warn of them.
+fn without_rust_formats(schema: &mut schemars::Schema) {
+    let is_rusts = |format: &str| {
+        ["int", "uint", "float", "double"]
+            .contains(&format.trim_end_matches(|c: char| c.is_ascii_digit()))
+    };
+    if schema.get("format").and_then(Value::as_str).is_some_and(is_rusts) {
+        schema.remove("format");
     }
 }
 
@@ -89,9 +102,7 @@ mod tests {
                         "type": ["object", "null"],
                         "default": null,
                         "properties": {
-                            "count": {
-                                "type": "integer", "format": "uint8", "minimum": 0, "maximum": 255
-                            },
+                            "count": { "type": "integer", "minimum": 0, "maximum": 255 },
                         },
                         "required": ["count"],
                     },
