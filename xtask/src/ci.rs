@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::conformance;
+use crate::sdk;
 use crate::tidy;
 use crate::tools;
 use crate::workspace::{Workspace, run};
@@ -21,6 +23,8 @@ pub(crate) const STEPS: &[Step] = &[
     step("doc", "the API documentation builds without a warning", doc),
     step("test", "unit and integration tests", test),
     step("doctest", "the examples in the documentation run", doctest),
+    step("sdk", "the official SDKs talk to the server", sdk::run),
+    step("conformance", "the official conformance suite accepts the server", conformance::run),
     step("deny", "licences, versions and sources of the dependencies", deny),
     step("machete", "no dependency that nothing uses", machete),
     step("tidy", "the project's own rules", tidy::run),

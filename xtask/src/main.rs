@@ -48,8 +48,6 @@ fn run(args: &[String]) -> Result<()> {
         "sample-db" => sample_db::run(&workspace, rest)?,
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
-        "sdk" => sdk::run(&workspace)?,
-        "conformance" => conformance::run(&workspace)?,
         name => match ci::find(name) {
             Some(step) => step.run(&workspace)?,
             None => bail!("there is no task `{name}`\n\n{}", usage()),
@@ -69,7 +67,5 @@ fn usage() -> String {
         "\n  bench        measure the server against its peers; see `cargo xtask bench --help`";
     usage +=
         "\n  sample-db    write a SQLite database to try things on: `cargo xtask sample-db FILE`";
-    usage += "\n  sdk          the official SDKs talk to the server";
-    usage += "\n  conformance  the official conformance suite accepts the server";
     usage
 }
