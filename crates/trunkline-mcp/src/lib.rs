@@ -67,3 +67,7 @@ pub use server::Mcp;
 pub use settings::Settings;
 pub use stdio::StdioError;
 pub use tool::ToolError;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/mcp.md")]
+struct Chapter;
