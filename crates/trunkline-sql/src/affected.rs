@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::schema::Table;
+use crate::security::Clearance;
 use crate::session::Session;
 
 /// What was changed, or would be.
@@ -15,7 +16,8 @@ use crate::session::Session;
 pub struct Affected {
     /// How many rows of the table matched the filters and were changed.
     pub rows_affected: u64,
-    /// How many further rows foreign keys and triggers changed. Absent if none.
+    /// How many further rows foreign keys and triggers changed. Absent if none. In a database with virtual
+    /// tables (full-text indexes), those of tables WITHOUT ROWID are not among them.
     #[serde(skip_serializing_if = "is_zero")]
     pub cascaded: u64,
     /// Whether this was a trial, after which everything is as it was.
@@ -57,23 +59,19 @@ impl Reach {
     pub(crate) fn change(
         self,
         session: &mut Session<'_>,
+        table: &Table,
         sql: &str,
         values: Vec<Value>,
     ) -> Result<Affected, Error> {
         let connection = session.connection();
         let before = connection.total_changes();
-        let run = |statement: &mut rusqlite::Statement<'_>| {
-            for (index, value) in (1..).zip(values) {
-                statement.raw_bind_parameter(index, value)?;
-            }
-            Ok(statement.raw_execute()?)
-        };
-        session.with_statement(sql, run).map_err(Error::of_own_sql)?;
-        let affected = connection.total_changes() - before;
+        run(session, sql, values).map_err(Error::of_own_sql)?;
+        let in_total = connection.total_changes() - before;
         // What changed nothing leaves the count of an earlier statement.
-        let rows_affected = if affected == 0 { 0 } else { connection.changes() };
-        let cascaded = affected.saturating_sub(rows_affected);
+        let rows_affected = if in_total == 0 { 0 } else { connection.changes() };
+        let cascaded = cascaded(session, table, rows_affected, in_total)?;
         let max = self.max_affected.unwrap_or(session.settings().max_affected);
+        let affected = rows_affected + cascaded;
         if affected > max {
             return Err(Error::TooManyRows { affected, cascaded, max });
         }
@@ -82,4 +80,38 @@ impl Reach {
         }
         Ok(Affected { rows_affected, cascaded, dry_run: self.dry_run })
     }
+}
+
+/// Compiled anew each time: rows are counted since then.
+fn run(session: &Session<'_>, sql: &str, values: Vec<Value>) -> Result<(), Error> {
+    let mut statement = session.prepare(sql)?;
+    for (index, value) in (1..).zip(values) {
+        statement.raw_bind_parameter(index, value)?;
+    }
+    statement.raw_execute()?;
+    Ok(())
+}
+
+/// The rows besides those that the statement itself has changed. SQLite's total has also those in which a
+/// virtual table keeps its content, and nobody thinks of these as rows.
+fn cascaded(
+    session: &mut Session<'_>,
+    table: &Table,
+    direct: u64,
+    in_total: u64,
+) -> Result<u64, Error> {
+    if in_total == direct {
+        return Ok(0);
+    }
+    let rows = session.clearance().map(Clearance::changed_rows);
+    let mut rows = rows.unwrap_or_default();
+    let shadows = session.shadow_tables()?;
+    if shadows.is_empty() {
+        return Ok(in_total - direct);
+    }
+    rows.retain(|name, _| !shadows.contains(name));
+    if let Some(own) = rows.get_mut(&table.name) {
+        *own = own.saturating_sub(direct);
+    }
+    Ok(rows.values().sum())
 }

@@ -42,5 +42,5 @@ pub(crate) fn delete_record(
     let table = session.table(&request.table_name)?;
     let filter = reach.filter(&table, &request.filters)?;
     let sql = format!("DELETE FROM {}{}", quote(&table.name), filter.sql);
-    reach.change(session, &sql, filter.values)
+    reach.change(session, &table, &sql, filter.values)
 }

@@ -9,7 +9,7 @@ use rusqlite::{Connection, Row, Statement};
 use crate::error::Error;
 use crate::file::Link;
 use crate::schema::Table;
-use crate::security::{Role, prepare_single};
+use crate::security::{Clearance, Role, prepare_single};
 use crate::settings::Settings;
 
 /// A hardened connection with its prepared statements. Lives on its worker's stack, beside the
@@ -54,11 +54,11 @@ impl<'c> Session<'c> {
         &self.link.connection
     }
 
-    /// The number of the row that the statement compiled last has inserted last.
-    pub(crate) fn inserted_row(&self) -> Option<i64> {
+    /// What is known of the statement that was compiled last, if it may write.
+    pub(crate) fn clearance(&self) -> Option<&'c Clearance> {
         match &self.link.role {
             Role::Reader => None,
-            Role::Writer(clearance) => clearance.inserted_row(),
+            Role::Writer(clearance) => Some(clearance),
         }
     }
 
@@ -115,6 +115,15 @@ impl<'c> Session<'c> {
         }
         self.tables.tables.insert(name.to_owned(), Arc::clone(&table));
         Ok(table)
+    }
+
+    /// The tables in which virtual tables keep their content.
+    pub(crate) fn shadow_tables(&mut self) -> Result<Vec<String>, Error> {
+        self.rows(
+            "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'",
+            &[],
+            |row| row.get(0),
+        )
     }
 
     /// All rows of one of this crate's own queries.

@@ -58,5 +58,5 @@ pub(crate) fn update_record(
     let sql = format!("UPDATE {} SET {}{}", quote(&table.name), set.join(", "), filter.sql);
     let mut values = record.values;
     values.extend(filter.values);
-    reach.change(session, &sql, values)
+    reach.change(session, &table, &sql, values)
 }

@@ -144,9 +144,8 @@ impl Parser {
     }
 
     fn column_type(&mut self) -> Result<ColumnType, String> {
-        let word = match self.tokens.next() {
-            Some(Token::Word(word)) => word,
-            _ => return Err(unknown_type("it does not begin with a type")),
+        let Some(Token::Word(word)) = self.tokens.next() else {
+            return Err(unknown_type("it does not begin with a type"));
         };
         let known = TYPES.into_iter().find(|(name, _)| *name == word);
         let (name, most) = known.ok_or_else(|| unknown_type(&format!("no type {word:?}")))?;

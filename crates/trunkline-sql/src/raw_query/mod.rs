@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 use crate::format::Format;
 use crate::rowset::{Bounds, Collector, RowNumber, Rowset};
+use crate::security::Clearance;
 use crate::session::Session;
 use crate::settings::Settings;
 use crate::shapes;
@@ -130,17 +131,34 @@ pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<Raw
     let before = connection.total_changes();
     // Compiled anew each time: what it inserts into is learnt while it is compiled.
     let mut statement = session.prepare(&request.query)?;
+    let changes_schema = session.clearance().is_some_and(Clearance::changes_schema);
+    refuse_index_of_shadow(session)?;
     params::bind(&mut statement, request.params.as_ref())?;
     rows.take(&mut statement)?;
-    if statement.column_count() > 0 {
+    // `ALTER TABLE` has columns too, of a query that it makes for itself.
+    if statement.column_count() > 0 && (statement.is_explain() > 0 || !changes_schema) {
         return rowset(rows, session.settings()).map(RawOutcome::Rows);
     }
     // What changed nothing leaves the count of an earlier statement.
-    let is_changed = connection.total_changes() > before;
+    let is_changed = !changes_schema && connection.total_changes() > before;
+    let inserted_row = session.clearance().and_then(Clearance::inserted_row);
     Ok(RawOutcome::Changed(Changed {
         rows_affected: if is_changed { connection.changes() } else { 0 },
-        last_insert_rowid: session.inserted_row().map(RowNumber),
+        last_insert_rowid: inserted_row.map(RowNumber),
     }))
+}
+
+/// SQLite keeps callers from writing to the tables behind a virtual one, but lets them index these; a
+/// unique index would break the virtual table.
+fn refuse_index_of_shadow(session: &mut Session<'_>) -> Result<(), Error> {
+    let Some(table) = session.clearance().and_then(Clearance::indexed_table) else {
+        return Ok(());
+    };
+    if session.shadow_tables()?.iter().any(|shadow| shadow.eq_ignore_ascii_case(&table)) {
+        let reason = "the table holds the content of a virtual table".to_owned();
+        return Err(Error::Forbidden { reason });
+    }
+    Ok(())
 }
 
 fn rowset(rows: Collector, settings: &Settings) -> Result<Rowset, Error> {

@@ -97,6 +97,15 @@ fn may_read(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
 /// settings, and the tables that SQLite keeps about others. A direct write to `sqlite_schema` or to the
 /// tables behind a virtual one is refused by SQLite, which knows who asks.
 fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
+    // `CREATE TABLE temp.t` is asked as the creation of an ordinary table, in another database.
+    let database = match context.action {
+        // Here it is the column to drop, and the action itself names the database.
+        AuthAction::AlterTable { .. } => None,
+        _ => context.database_name,
+    };
+    if database.is_some_and(|name| !name.eq_ignore_ascii_case("main")) {
+        return may_touch_temporary(&context.action, clearance);
+    }
     match &context.action {
         AuthAction::Function { function_name } if context.accessor.is_none() => {
             !is_one_of(&STATEFUL_FUNCTIONS, function_name) && only_reads(&context.action)
@@ -111,8 +120,12 @@ fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
         AuthAction::Update { table_name, .. } | AuthAction::Delete { table_name } => {
             may_change_rows(table_name, clearance)
         }
+        AuthAction::CreateIndex { table_name, .. } => {
+            clearance.note_schema_change();
+            clearance.note_index(table_name);
+            true
+        }
         AuthAction::CreateTable { .. }
-        | AuthAction::CreateIndex { .. }
         | AuthAction::CreateView { .. }
         | AuthAction::CreateTrigger { .. }
         | AuthAction::DropTable { .. }
@@ -134,6 +147,17 @@ fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
             is_one_of(&CREATABLE_MODULES, module_name)
         }
         AuthAction::Transaction { .. } => clearance.is_transaction_ours(),
+        action => only_reads(action),
+    }
+}
+
+/// `ALTER TABLE ... RENAME` looks for the old name in temporary views and triggers, of which there are none.
+fn may_touch_temporary(action: &AuthAction<'_>, clearance: &Clearance) -> bool {
+    const SCHEMA: [&str; 2] = ["sqlite_temp_master", "sqlite_temp_schema"];
+    match action {
+        AuthAction::Update { table_name, .. } => {
+            clearance.changes_schema() && is_one_of(&SCHEMA, table_name)
+        }
         action => only_reads(action),
     }
 }

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,17 +28,25 @@ pub(crate) struct Clearance(Arc<State>);
 struct State {
     /// This crate begins or ends the transaction of a call. Callers cannot.
     is_transaction_ours: AtomicBool,
-    /// The statement that is being compiled changes the schema, so SQLite itself may write to the tables
+    /// A caller's statement is being compiled. What virtual tables compile while they run is their own.
+    is_compiling: AtomicBool,
+    /// The statement that was compiled last changes the schema, so SQLite itself may write to the tables
     /// that it keeps about others.
     changes_schema: AtomicBool,
-    insertion: Mutex<Insertion>,
+    changes: Mutex<Changes>,
 }
 
-/// Where the statement compiled last inserts, and the number of the last row that came there.
+/// What happens to rows. SQLite tells it of tables that have row numbers.
 #[derive(Debug, Default)]
-struct Insertion {
-    table: String,
-    row_number: Option<i64>,
+struct Changes {
+    /// Where the statement that was compiled last inserts.
+    insertion_table: String,
+    /// The table that it makes an index of.
+    indexed_table: Option<String>,
+    /// The number of the last row that came to `insertion_table`.
+    inserted_row: Option<i64>,
+    /// How many rows of which table were inserted, updated or deleted.
+    rows: HashMap<String, u64>,
 }
 
 impl Clearance {
@@ -49,10 +58,15 @@ impl Clearance {
         outcome
     }
 
-    /// Forgets what the last statement did.
+    /// Forgets what the last statement did, before the next one is compiled.
     pub(super) fn begin_statement(&self) {
+        self.0.is_compiling.store(true, Ordering::Relaxed);
         self.0.changes_schema.store(false, Ordering::Relaxed);
-        *self.insertion() = Insertion::default();
+        *self.changes() = Changes::default();
+    }
+
+    pub(super) fn end_statement(&self) {
+        self.0.is_compiling.store(false, Ordering::Relaxed);
     }
 
     pub(super) fn is_transaction_ours(&self) -> bool {
@@ -63,34 +77,54 @@ impl Clearance {
         self.0.changes_schema.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn changes_schema(&self) -> bool {
+    pub(crate) fn changes_schema(&self) -> bool {
         self.0.changes_schema.load(Ordering::Relaxed)
     }
 
     pub(super) fn note_insertion(&self, table: &str) {
-        table.clone_into(&mut self.insertion().table);
+        if self.0.is_compiling.load(Ordering::Relaxed) {
+            table.clone_into(&mut self.changes().insertion_table);
+        }
     }
 
-    /// Has the numbers of inserted rows noted. SQLite's own `last_insert_rowid` outlives the call, so it
-    /// would tell one caller what another one inserted.
+    pub(super) fn note_index(&self, table: &str) {
+        if self.0.is_compiling.load(Ordering::Relaxed) {
+            self.changes().indexed_table = Some(table.to_owned());
+        }
+    }
+
+    /// The table that the statement compiled last makes an index of, if it does.
+    pub(crate) fn indexed_table(&self) -> Option<String> {
+        self.changes().indexed_table.clone()
+    }
+
+    /// Has changes of rows noted. SQLite's own `last_insert_rowid` outlives the call, so it would tell one
+    /// caller what another one inserted.
     pub(super) fn watch(&self, connection: &Connection) -> rusqlite::Result<()> {
         let clearance = self.clone();
         connection.update_hook(Some(move |action, _database: &str, table: &str, row_number| {
-            if action == Action::SQLITE_INSERT {
-                let mut insertion = clearance.insertion();
-                if insertion.table == table {
-                    insertion.row_number = Some(row_number);
-                }
+            let mut changes = clearance.changes();
+            if action == Action::SQLITE_INSERT && changes.insertion_table == table {
+                changes.inserted_row = Some(row_number);
+            }
+            match changes.rows.get_mut(table) {
+                Some(rows) => *rows += 1,
+                None => drop(changes.rows.insert(table.to_owned(), 1)),
             }
         }))
     }
 
     /// The number of the last row that the statement compiled last has inserted, if it has one.
     pub(crate) fn inserted_row(&self) -> Option<i64> {
-        self.insertion().row_number
+        self.changes().inserted_row
     }
 
-    fn insertion(&self) -> std::sync::MutexGuard<'_, Insertion> {
-        self.0.insertion.lock().unwrap_or_else(PoisonError::into_inner)
+    /// How many rows of which table have changed since the last statement was compiled.
+    pub(crate) fn changed_rows(&self) -> HashMap<String, u64> {
+        self.changes().rows.clone()
+    }
+
+    fn changes(&self) -> std::sync::MutexGuard<'_, Changes> {
+        self.0.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -27,14 +27,23 @@ pub(crate) fn prepare_single<'c>(
     if let Role::Writer(clearance) = role {
         clearance.begin_statement();
     }
+    let statement = only_one(connection, sql);
+    if let Role::Writer(clearance) = role {
+        clearance.end_statement();
+    }
+    let statement = statement?;
+    if matches!(role, Role::Reader) && !statement.readonly() {
+        return Err(Error::Forbidden { reason: "it can change the database".to_owned() });
+    }
+    Ok(statement)
+}
+
+fn only_one<'c>(connection: &'c Connection, sql: &str) -> Result<Statement<'c>, Error> {
     let mut statements = Batch::new(connection, sql);
     let statement = statements.next()?.ok_or(Error::NoStatement)?;
     // A rest that does not even compile is a second statement as well.
     if !matches!(statements.next(), Ok(None)) {
         return Err(Error::MultipleStatements);
-    }
-    if matches!(role, Role::Reader) && !statement.readonly() {
-        return Err(Error::Forbidden { reason: "it can change the database".to_owned() });
     }
     Ok(statement)
 }

@@ -55,7 +55,8 @@ impl Pool {
     pub(crate) fn writer(link: Link, readers: &Self) -> Result<Self, OpenError> {
         let (file, settings) = (Arc::clone(&readers.file), Arc::clone(&readers.settings));
         let threads = Arc::new(Threads::default());
-        let duty = Duty::Write { link: Some(link), readers: Arc::clone(&readers.threads) };
+        let duty =
+            Duty::Write { link: Some(Box::new(link)), readers: Arc::clone(&readers.threads) };
         let inbox = worker::start(&file, &settings, &threads, duty)?;
         Ok(Self {
             seats: Arc::new(Seats::new(vec![inbox])),

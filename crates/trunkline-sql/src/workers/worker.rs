@@ -33,7 +33,7 @@ pub(super) enum Duty {
     /// It writes.
     Write {
         /// Its first connection.
-        link: Option<Link>,
+        link: Option<Box<Link>>,
         /// It closes its connection after theirs: only the last connection of a database in WAL mode can
         /// take the log away, and only a writing one.
         readers: Arc<Threads>,

@@ -30,6 +30,11 @@ impl Fixture {
         Self::with(Settings::default())
     }
 
+    /// The same database, served for writing.
+    pub(crate) fn writable() -> Self {
+        Self::with(Settings { writable: true, ..Settings::default() })
+    }
+
     pub(crate) fn with(settings: Settings) -> Self {
         let memory = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
         let mut fixture = Self::under_lock(settings);
@@ -56,9 +61,41 @@ impl Fixture {
         self.raw(RawQuery::new(sql))
     }
 
+    /// Runs an operation as it comes over the wire.
+    pub(crate) fn call(&self, operation: &str, arguments: Value) -> Result<Value, Error> {
+        self.runtime.block_on(call(&self.database, operation, arguments))
+    }
+
+    /// What a query gives, looked at through a connection of the test's own.
+    pub(crate) fn look(&self, sql: &str) -> Value {
+        let connection = rusqlite::Connection::open(&self.path).unwrap();
+        connection.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap().into()
+    }
+
     /// The content of the directory, by name.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         files(self.folder.path())
+    }
+}
+
+pub(crate) async fn call(
+    database: &Database,
+    operation: &str,
+    arguments: Value,
+) -> Result<Value, Error> {
+    let never = never();
+    match operation {
+        "list_tables" => database.list_tables(request(arguments), &never).await.map(reply),
+        "describe_table" => database.describe_table(request(arguments), &never).await.map(reply),
+        "query_records" => database.query_records(request(arguments), &never).await.map(reply),
+        "execute_raw_query" => {
+            database.execute_raw_query(request(arguments), &never).await.map(reply)
+        }
+        "insert_record" => database.insert_record(request(arguments), &never).await.map(reply),
+        "update_record" => database.update_record(request(arguments), &never).await.map(reply),
+        "delete_record" => database.delete_record(request(arguments), &never).await.map(reply),
+        "create_table" => database.create_table(request(arguments), &never).await.map(reply),
+        other => panic!("no operation {other}"),
     }
 }
 

@@ -1,12 +1,13 @@
-//! Texts made to do harm, and texts that only look so. After each of them the file is as it was, nothing
-//! lies beside it, and the database answers.
+//! Texts made to do harm, and texts that only look so: on a database that is served read-only, on the
+//! readers of one that is served for writing, and on its writer. After each of them the file is as it was,
+//! nothing lies beside it, and the database answers.
 
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use trunkline_sql::Settings;
+use trunkline_sql::{Error, RawOutcome, RawQuery, Settings};
 
-use crate::fixture::{Fixture, MEMORY, files_here, kind};
+use crate::fixture::{Fixture, MEMORY, create, files_here, kind, never};
 
 #[derive(Deserialize)]
 struct Case {
@@ -28,35 +29,82 @@ impl Case {
     }
 }
 
-#[test]
-fn every_text_is_harmless() {
-    // Some of them fill the memory.
-    let _memory = MEMORY.write().unwrap();
-    let fixture = Fixture::under_lock(Settings {
+const READING: &str = include_str!("../data/hostile.sql.jsonl");
+const WRITING: &str = include_str!("../data/hostile_writes.sql.jsonl");
+
+fn settings(writable: bool) -> Settings {
+    Settings {
+        writable,
         readers: 2,
         max_rows: 100,
         max_bytes: 64 << 10,
         timeout: Duration::from_millis(300),
         heap_limit: 128 << 20,
         ..Settings::default()
-    });
+    }
+}
+
+#[test]
+fn every_text_is_harmless_where_nobody_may_write() {
+    check_all(READING, false, true);
+}
+
+#[test]
+fn every_text_is_harmless_to_readers_beside_a_writer() {
+    check_all(READING, true, true);
+}
+
+#[test]
+fn every_text_is_harmless_to_a_writer() {
+    check_all(WRITING, true, false);
+}
+
+#[test]
+fn no_text_writes_where_nobody_may() {
+    let fixture = Fixture::new();
+    let before = fixture.files();
+    for line in WRITING.lines() {
+        let case: Case = serde_json::from_str(line).unwrap();
+        assert_eq!(kind(&run(&fixture, &case.text(), false)), "read_only", "{}", case.name);
+    }
+    assert!(fixture.files() == before);
+}
+
+#[track_caller]
+fn check_all(cases: &str, writable: bool, read_only: bool) {
+    // Some of them fill the memory.
+    let _memory = MEMORY.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let fixture = Fixture::under_lock(settings(writable));
+    if !read_only {
+        create(&fixture.path, include_str!("../data/traps.sql"));
+    }
     let before = fixture.files();
     let here = files_here();
     let mut failures = Vec::new();
-    for line in include_str!("../data/hostile.sql.jsonl").lines() {
+    for line in cases.lines() {
         let case: Case = serde_json::from_str(line).unwrap();
-        if let Err(failure) = check(&fixture, &case) {
+        if let Err(failure) = check(&fixture, &case, read_only) {
             failures.push(format!("{}: {failure}", case.name));
         }
-        assert!(fixture.files() == before, "{}: files changed", case.name);
+        if fixture.files() != before {
+            failures.push(format!("{}: files changed", case.name));
+            break;
+        }
         assert_eq!(files_here(), here, "{}: stray files", case.name);
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(fixture.database.close(Duration::from_secs(10)));
+    assert!(fixture.files() == before, "after the end");
 }
 
-fn check(fixture: &Fixture, case: &Case) -> Result<(), String> {
+fn run(fixture: &Fixture, sql: &str, read_only: bool) -> Result<RawOutcome, Error> {
+    let query = RawQuery { read_only, ..RawQuery::new(sql) };
+    fixture.runtime.block_on(fixture.database.execute_raw_query(query, &never()))
+}
+
+fn check(fixture: &Fixture, case: &Case, read_only: bool) -> Result<(), String> {
     let started = Instant::now();
-    let outcome = fixture.sql(&case.text());
+    let outcome = run(fixture, &case.text(), read_only);
     let elapsed = started.elapsed();
 
     let kind = kind(&outcome);
@@ -73,7 +121,14 @@ fn check(fixture: &Fixture, case: &Case) -> Result<(), String> {
         }
     }
     match fixture.sql("SELECT count(*) FROM emp") {
-        Ok(rowset) if rowset.rows.get() == "[[5]]" => Ok(()),
-        next => Err(format!("the next query gave {next:?}")),
+        Ok(rowset) if rowset.rows.get() == "[[5]]" => {}
+        next => return Err(format!("the next query gave {next:?}")),
+    }
+    if read_only {
+        return Ok(());
+    }
+    match run(fixture, "DELETE FROM emp WHERE 0", false) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("the next change gave {error:?}")),
     }
 }

@@ -2,14 +2,22 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod changes;
+mod create_table;
+mod defects;
 mod describe;
 mod errors;
 mod fixture;
 mod hostile;
+mod insert;
 mod leaves_no_trace;
 mod limits;
 mod list;
+mod operations;
 mod raw;
+mod raw_writes;
 mod records;
 mod sample;
+mod schemas;
 mod stops;
+mod writer;

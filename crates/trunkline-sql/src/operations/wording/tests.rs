@@ -245,7 +245,6 @@ proptest! {
 /// `cargo test --release -p trunkline-sql --lib speed -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement"]
-#[expect(clippy::print_stdout, reason = "what it measures")]
 fn speed() {
     let row = |id| {
         json!([

@@ -1,0 +1,162 @@
+//! `update_record` and `delete_record`.
+
+use serde_json::{Value, json};
+use trunkline_sql::{DeleteRecord, Settings, UpdateRecord};
+
+use crate::fixture::{Fixture, create, kind};
+
+const NAMES: &str = "SELECT group_concat(name) FROM (SELECT name FROM emp ORDER BY id)";
+
+#[track_caller]
+fn check(fixture: &Fixture, operation: &str, arguments: Value, expected: Result<Value, &str>) {
+    let text = arguments.to_string();
+    let outcome = fixture.call(operation, arguments);
+    match expected {
+        Ok(reply) => assert_eq!(outcome.unwrap(), reply, "{text:.200}"),
+        Err(expected) => assert_eq!(kind(&outcome), expected, "{text:.200}: {outcome:?}"),
+    }
+}
+
+fn changed(rows: u64) -> Result<Value, &'static str> {
+    Ok(json!({"rows_affected": rows, "dry_run": false}))
+}
+
+#[test]
+fn filters_mean_what_they_mean_to_query_records() {
+    let fixture = Fixture::writable();
+    for (filters, expected) in [
+        (json!({"city": "Oslo"}), changed(2)),
+        (json!({"CITY": "Oslo", "dept_no": 20}), changed(1)),
+        (json!({"city": null}), changed(1)),
+        (json!({"city": {"ne": null}}), changed(4)),
+        (json!({"salary": {"gte": 2500, "lt": 9000.0}}), changed(2)),
+        (json!({"id": {"in": [1, 5, 9]}}), changed(2)),
+        (json!({"id": {"in": []}}), changed(0)),
+        (json!({"name": {"like": "%e%"}}), changed(3)),
+        (json!({"name": "x' OR '1'='1"}), changed(0)),
+        (json!({"name\" OR 1=1 --": 1}), Err("unknown_column")),
+        (json!({"city": {}}), Err("bad_filter")),
+        (json!({"city": ["Oslo"]}), Err("bad_filter")),
+        (json!({"city": {"gt": null}}), Err("bad_filter")),
+        (json!({"id": {"in": vec![1; 1_001]}}), Err("over_limit")),
+        (json!({"name": {"like": "%".repeat(2_000)}}), Err("over_limit")),
+        (json!({}), Err("bad_argument")),
+    ] {
+        let update = json!({"table_name": "emp", "filters": filters, "data": {"salary": 7}, "dry_run": true});
+        let dry = expected.clone().map(|mut reply| {
+            reply["dry_run"] = json!(true);
+            reply
+        });
+        check(&fixture, "update_record", update, dry.clone());
+        let delete = json!({"table_name": "emp", "filters": filters, "dry_run": true});
+        check(&fixture, "delete_record", delete, dry);
+    }
+    assert_eq!(fixture.look(NAMES), "Ada,Ben,Cyd,Dee,Eve");
+    assert_eq!(fixture.look("SELECT sum(salary) || '' FROM emp"), "16000.5");
+}
+
+#[test]
+fn updates() {
+    let fixture = Fixture::writable();
+    for (table, filters, data, expected) in [
+        ("emp", json!({"id": 1}), json!({"name": "Ann", "CITY": null, "delete": "x"}), changed(1)),
+        ("pair", json!({"a": 1, "b": "x"}), json!({"c": {"$blob": "AA=="}}), changed(1)),
+        ("we\"ird; DROP", json!({"a b": 1}), json!({"x\"y": "new"}), changed(1)),
+        ("docs", json!({"title": "fox"}), json!({"body": "slow"}), changed(1)),
+        ("emp", json!({"id": 1}), json!({}), Err("bad_argument")),
+        ("emp", json!({"id": 1}), json!({"nothing": 1}), Err("unknown_column")),
+        ("emp", json!({"id": 1}), json!({"name": [1]}), Err("bad_column")),
+        ("emp", json!({"id": 1}), json!({"name": null}), Err("constraint")),
+        ("emp", json!({"id": 1}), json!({"name": "Ben"}), Err("constraint")),
+        ("emp", json!({"id": 1}), json!({"dept_no": 99}), Err("constraint")),
+        ("emp", json!({"id": 1}), json!({"initial": "x"}), Err("sql")),
+        ("rich", json!({"id": 1}), json!({"name": "x"}), Err("sql")),
+        ("sqlite_schema", json!({"name": "emp"}), json!({"name": "x"}), Err("sql")),
+        ("nothing", json!({"id": 1}), json!({"name": "x"}), Err("unknown_table")),
+    ] {
+        let arguments = json!({"table_name": table, "filters": filters, "data": data});
+        check(&fixture, "update_record", arguments, expected);
+    }
+    assert_eq!(fixture.look(NAMES), "Ann,Ben,Cyd,Dee,Eve");
+}
+
+#[test]
+fn every_row_only_if_that_is_said() {
+    let fixture = Fixture::writable();
+    let delete = json!({"table_name": "docs", "filters": {}});
+    let error = fixture.call("delete_record", delete).unwrap_err();
+    assert!(error.to_string().contains(r#"send "all": true"#), "{error}");
+    let delete = json!({"table_name": "docs", "filters": {}, "all": true});
+    check(&fixture, "delete_record", delete, changed(2));
+    let delete = json!({"table_name": "emp", "filters": {"id": 5}, "all": true});
+    check(&fixture, "delete_record", delete, changed(1));
+    assert_eq!(fixture.look(NAMES), "Ada,Ben,Cyd,Dee");
+    for arguments in [json!({"table_name": "emp"}), json!({"table_name": "emp", "filters": null})] {
+        assert!(serde_json::from_value::<DeleteRecord>(arguments.clone()).is_err());
+        assert!(serde_json::from_value::<UpdateRecord>(arguments).is_err());
+    }
+}
+
+#[test]
+fn the_reach_is_bounded() {
+    let settings = Settings { writable: true, max_affected: 3, ..Settings::default() };
+    let fixture = Fixture::with(settings);
+    let delete = |filters, rest: Value| {
+        let mut arguments = json!({"table_name": "emp", "filters": filters});
+        arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        arguments
+    };
+    let filters = json!({"id": {"gt": 1}});
+    let error = fixture.call("delete_record", delete(filters.clone(), json!({}))).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "4 rows would be changed, and this call may change 3; nothing was changed; \
+         narrow the filters, or raise \"max_affected\""
+    );
+    let details = json!({
+        "kind": "too_many_rows", "argument": "max_affected", "rows_affected": 4, "max_affected": 3,
+    });
+    assert_eq!(serde_json::to_value(error.details()).unwrap(), details);
+    for (filters, rest, expected) in [
+        (json!({}), json!({"all": true}), Err("too_many_rows")),
+        (json!({}), json!({"all": true, "dry_run": true}), Err("too_many_rows")),
+        (filters.clone(), json!({"max_affected": 0}), Err("too_many_rows")),
+        (json!({"id": 99}), json!({"max_affected": 0}), changed(0)),
+        (filters, json!({"max_affected": 4}), changed(4)),
+    ] {
+        check(&fixture, "delete_record", delete(filters, rest), expected);
+    }
+    assert_eq!(fixture.look(NAMES), "Ada");
+}
+
+#[test]
+fn what_foreign_keys_and_triggers_change_counts_for_the_reach() {
+    let fixture = Fixture::writable();
+    create(&fixture.path, "CREATE TRIGGER t AFTER DELETE ON emp BEGIN DELETE FROM docs; END");
+    let delete = |rest: Value| {
+        let mut arguments = json!({"table_name": "dept", "filters": {"dept_no": 10}});
+        arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        arguments
+    };
+    check(&fixture, "delete_record", delete(json!({"max_affected": 2})), Err("too_many_rows"));
+    let reply = fixture.call("delete_record", delete(json!({"dry_run": true}))).unwrap();
+    assert_eq!((&reply["rows_affected"], &reply["dry_run"]), (&json!(1), &json!(true)));
+    // Two of emp; those of the full-text index are not rows to anybody.
+    assert_eq!(reply["cascaded"], 2, "{reply}");
+    assert_eq!(fixture.look(NAMES), "Ada,Ben,Cyd,Dee,Eve");
+    fixture.call("delete_record", delete(json!({}))).unwrap();
+    assert_eq!(fixture.look(NAMES), "Ada,Dee,Eve");
+}
+
+#[test]
+fn a_dry_run_leaves_nothing_behind() {
+    let fixture = Fixture::writable();
+    let before = fixture.files();
+    let delete = json!({"table_name": "emp", "filters": {}, "all": true, "dry_run": true});
+    check(&fixture, "delete_record", delete, Ok(json!({"rows_affected": 5, "dry_run": true})));
+    assert!(fixture.files() == before);
+    // The next call is not a dry run.
+    let delete = json!({"table_name": "emp", "filters": {"id": 1}});
+    check(&fixture, "delete_record", delete, changed(1));
+    assert_eq!(fixture.look(NAMES), "Ben,Cyd,Dee,Eve");
+}

@@ -1,0 +1,239 @@
+//! The schemas of requests and replies: closed, described, and true.
+
+use serde_json::{Value, json};
+use trunkline::{Effect, Rendering, Router};
+use trunkline_sql::{Settings, operations};
+
+use crate::fixture::Fixture;
+
+fn rpc(fixture: &Fixture) -> trunkline::Rpc {
+    Router::new().merge(operations(fixture.database.clone())).build().unwrap()
+}
+
+fn schema(rpc: &trunkline::Rpc, operation: &str, input: bool) -> Value {
+    let found = rpc.operations().iter().find(|one| one.name() == operation).unwrap();
+    let description = found.description();
+    let schema = if input { &description.input } else { &description.output };
+    schema.as_ref().unwrap().as_value().clone()
+}
+
+#[test]
+fn eight_tools() {
+    for writable in [false, true] {
+        let fixture = Fixture::with(Settings { writable, ..Settings::default() });
+        let rpc = rpc(&fixture);
+        let raw = if writable { Effect::Destroys } else { Effect::Reads };
+        let expected = [
+            ("list_tables", Effect::Reads),
+            ("describe_table", Effect::Reads),
+            ("query_records", Effect::Reads),
+            ("execute_raw_query", raw),
+            ("insert_record", Effect::Adds),
+            ("update_record", Effect::Destroys),
+            ("delete_record", Effect::Destroys),
+            ("create_table", Effect::Adds),
+        ];
+        let tools: Vec<_> = rpc
+            .operations()
+            .iter()
+            .map(|operation| operation.description())
+            .filter_map(|description| Some((description.tool.as_deref()?, description)))
+            .collect();
+        assert_eq!(tools.len(), expected.len());
+        for ((tool, description), (name, effect)) in tools.into_iter().zip(expected) {
+            assert_eq!((tool, description.name.as_str()), (name, name));
+            assert_eq!(description.effect, Some(effect), "{name}");
+            assert!(description.closed_world && description.title.is_some(), "{name}");
+            assert!(description.text.as_ref().unwrap().len() > 40, "{name}");
+            assert!(matches!(description.rendering, Rendering::Words(_)), "{name}");
+        }
+    }
+}
+
+/// Every schema below one that describes an argument or a member.
+fn walk(schema: &Value, place: &str, problems: &mut Vec<String>) {
+    if schema.get("$ref").is_some() {
+        problems.push(format!("{place}: refers to another schema"));
+    }
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let place = format!("{place}.{name}");
+        // The members of a value are told by its own description.
+        if property.get("description").is_none() && !place.contains("{}") {
+            problems.push(format!("{place}: is not described"));
+        }
+        walk(property, &place, problems);
+    }
+    for (keyword, mark) in [("items", "[]"), ("additionalProperties", "{}")] {
+        if schema[keyword].is_object() {
+            walk(&schema[keyword], &format!("{place}{{}}{mark}"), problems);
+        }
+    }
+    for (index, one) in schema["anyOf"].as_array().into_iter().flatten().enumerate() {
+        walk(one, &format!("{place}|{index}"), problems);
+    }
+}
+
+#[test]
+fn schemas_describe_every_argument_and_admit_no_other() {
+    let fixture = Fixture::writable();
+    let rpc = rpc(&fixture);
+    let mut problems = Vec::new();
+    for operation in rpc.operations().iter().filter(|one| one.description().tool.is_some()) {
+        let name = operation.name();
+        for input in [true, false] {
+            let schema = schema(&rpc, name, input);
+            jsonschema::meta::validate(&schema).unwrap();
+            assert_eq!(schema["type"], "object", "{name}");
+            assert!(schema.to_string().len() < 12_000, "{name}");
+            if input {
+                assert_eq!(schema["additionalProperties"], false, "{name}");
+            }
+            walk(&schema, &format!("{name} {input}"), &mut problems);
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn arguments_that_the_schemas_admit_and_do_not() {
+    let fixture = Fixture::writable();
+    let rpc = rpc(&fixture);
+    for (operation, arguments, expected) in [
+        ("list_tables", json!({}), true),
+        ("list_tables", json!({"kind": "view", "pattern": "e%"}), true),
+        ("list_tables", json!({"kind": "trigger"}), false),
+        ("list_tables", json!({"patern": "e%"}), false),
+        ("describe_table", json!({"table_name": "emp", "sample_rows": 5}), true),
+        ("describe_table", json!({"table_name": "emp", "sample_rows": 6}), false),
+        ("describe_table", json!({}), false),
+        (
+            "query_records",
+            json!({"table_name": "emp", "filters": {"a": {"in": [1, null]}, "b": null}}),
+            true,
+        ),
+        ("query_records", json!({"table_name": "emp", "filters": {"a": {"near": 1}}}), false),
+        ("query_records", json!({"table_name": "emp", "filters": {"a": [1]}}), false),
+        (
+            "query_records",
+            json!({"table_name": "emp", "order_by": ["a desc", {"column": "b", "desc": true}]}),
+            true,
+        ),
+        ("query_records", json!({"table_name": "emp", "limit": -1}), false),
+        ("query_records", json!({"table_name": "emp", "limit": "10; DROP"}), false),
+        ("query_records", json!({"table_name": "emp", "format": "xml"}), false),
+        ("execute_raw_query", json!({"query": "SELECT ?", "params": [{"$blob": "AA=="}]}), true),
+        (
+            "execute_raw_query",
+            json!({"query": "SELECT :a", "params": {"a": 1}, "format": "json"}),
+            true,
+        ),
+        ("execute_raw_query", json!({"query": "SELECT 1", "params": 1}), false),
+        ("execute_raw_query", json!({"query": "SELECT 1", "timeout_ms": 0}), false),
+        (
+            "insert_record",
+            json!({"table_name": "emp", "data": [{"a": 1}, {}], "returning": ["a"]}),
+            true,
+        ),
+        ("insert_record", json!({"table_name": "emp", "data": {"a": [1]}}), false),
+        ("insert_record", json!({"table_name": "emp", "data": []}), false),
+        ("insert_record", json!({"table_name": "emp", "data": {}, "on_conflict": "fail"}), false),
+        (
+            "update_record",
+            json!({"table_name": "emp", "filters": {}, "data": {"a": 1}, "all": true}),
+            true,
+        ),
+        ("update_record", json!({"table_name": "emp", "filters": {}, "data": {}}), false),
+        ("update_record", json!({"table_name": "emp", "data": {"a": 1}}), false),
+        (
+            "delete_record",
+            json!({"table_name": "emp", "filters": {"a": {"gt": 1}}, "max_affected": 5}),
+            true,
+        ),
+        ("delete_record", json!({"table_name": "emp", "filters": null}), false),
+        (
+            "create_table",
+            json!({"table_name": "t", "schema": {"a": "TEXT", "b": {"type": "INT"}}}),
+            true,
+        ),
+        ("create_table", json!({"table_name": "t", "schema": {"a": {"typ": "INT"}}}), false),
+        ("create_table", json!({"table_name": "t", "schema": {}}), false),
+    ] {
+        let schema = schema(&rpc, operation, true);
+        let is_valid = jsonschema::validator_for(&schema).unwrap().is_valid(&arguments);
+        assert_eq!(is_valid, expected, "{operation} {arguments}");
+        // What the schema admits, the operation reads.
+        if expected {
+            let outcome = fixture.call(operation, arguments.clone());
+            assert_ne!(crate::fixture::kind(&outcome), "", "{arguments}");
+        }
+    }
+}
+
+#[test]
+fn replies_are_as_their_schemas_say() {
+    let fixture = Fixture::writable();
+    let rpc = rpc(&fixture);
+    let extremes = json!({"query": "SELECT v FROM extremes"});
+    for (operation, arguments) in [
+        ("list_tables", json!({})),
+        ("list_tables", json!({"pattern": "nothing"})),
+        ("describe_table", json!({"table_name": "emp", "sample_rows": 2})),
+        ("describe_table", json!({"table_name": "rich"})),
+        ("describe_table", json!({"table_name": "pair"})),
+        ("describe_table", json!({"table_name": "docs"})),
+        ("query_records", json!({"table_name": "emp", "limit": 2})),
+        ("query_records", json!({"table_name": "extremes"})),
+        ("query_records", json!({"table_name": "emp", "filters": {"id": 99}})),
+        ("execute_raw_query", extremes),
+        (
+            "execute_raw_query",
+            json!({"query": "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i+1 FROM n) SELECT i FROM n"}),
+        ),
+        ("execute_raw_query", json!({"query": "UPDATE emp SET city = 'x'", "read_only": false})),
+        (
+            "execute_raw_query",
+            json!({"query": "INSERT INTO dept VALUES (99, 'x')", "read_only": false}),
+        ),
+        (
+            "execute_raw_query",
+            json!({"query": "INSERT INTO dept VALUES (9007199254740995, 'x')", "read_only": false}),
+        ),
+        (
+            "execute_raw_query",
+            json!({"query": "DELETE FROM dept WHERE dept_no > 90 RETURNING *", "read_only": false}),
+        ),
+        ("insert_record", json!({"table_name": "extremes", "data": {}})),
+        ("insert_record", json!({"table_name": "pair", "data": {"a": 7, "b": "x"}})),
+        (
+            "insert_record",
+            json!({"table_name": "dept", "data": {"dept_no": 9_007_199_254_740_993_i64, "title": "x"}}),
+        ),
+        (
+            "insert_record",
+            json!({"table_name": "emp", "data": [{"name": "Fay"}], "returning": true}),
+        ),
+        (
+            "update_record",
+            json!({"table_name": "emp", "filters": {"id": 1}, "data": {"city": "y"}}),
+        ),
+        ("delete_record", json!({"table_name": "dept", "filters": {"dept_no": 10}})),
+        (
+            "delete_record",
+            json!({"table_name": "emp", "filters": {}, "all": true, "dry_run": true}),
+        ),
+        ("create_table", json!({"table_name": "t", "schema": {"a": "TEXT"}})),
+        (
+            "create_table",
+            json!({"table_name": "t", "schema": {"a": "TEXT"}, "if_not_exists": true}),
+        ),
+    ] {
+        let input = jsonschema::validator_for(&schema(&rpc, operation, true)).unwrap();
+        assert!(input.is_valid(&arguments), "{operation} {arguments}");
+        let reply = fixture.call(operation, arguments.clone()).unwrap();
+        let output = jsonschema::validator_for(&schema(&rpc, operation, false)).unwrap();
+        let problems: Vec<String> = output.iter_errors(&reply).map(|e| e.to_string()).collect();
+        assert!(problems.is_empty(), "{operation} {arguments}: {problems:?} in {reply}");
+        // And they say something.
+        assert!(!output.is_valid(&json!({"strange": 1})), "{operation}");
+    }
+}

@@ -1,0 +1,340 @@
+//! The writer among readers and other processes: what is seen when, and what ends a change.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use trunkline_sql::{Database, OpenError, RawQuery, Settings};
+
+use crate::fixture::{Fixture, call, create, files, kind, runtime};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Inserts rows for ever.
+const ENDLESS: &str = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL \
+                       SELECT i + 1 FROM n) SELECT hex(randomblob(50)) FROM n";
+
+fn settings() -> Settings {
+    Settings { writable: true, ..Settings::default() }
+}
+
+fn writing(sql: &str) -> RawQuery {
+    RawQuery { read_only: false, ..RawQuery::new(sql) }
+}
+
+fn is_intact(path: &Path) -> bool {
+    let connection = Connection::open(path).unwrap();
+    let check = connection.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0));
+    check.unwrap() == "ok"
+}
+
+#[test]
+fn what_was_written_is_read_at_once() {
+    for mode in ["DELETE", "WAL"] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.db");
+        create(
+            &path,
+            &format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(a); INSERT INTO t VALUES (0)"),
+        );
+        // A busy machine must not look like a lock that is never given up.
+        let patient = Settings { lock_wait: PATIENCE, timeout: PATIENCE * 3, ..settings() };
+        let database = Database::open(&path, patient).unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let stop = std::sync::Arc::new(AtomicBool::new(false));
+            let mut others = tokio::task::JoinSet::new();
+            for _ in 0..3 {
+                let (database, stop) = (database.clone(), std::sync::Arc::clone(&stop));
+                others.spawn(async move {
+                    let mut last = 0;
+                    while !stop.load(Ordering::Relaxed) {
+                        let arguments = json!({"query": "SELECT max(a) FROM t"});
+                        let reply = call(&database, "execute_raw_query", arguments).await.unwrap();
+                        let seen = reply["rows"][0][0].as_i64().unwrap();
+                        assert!(seen >= last, "{seen} after {last}");
+                        last = seen;
+                    }
+                });
+            }
+            for number in 1..=1_000 {
+                let insert = json!({"table_name": "t", "data": {"a": number}});
+                call(&database, "insert_record", insert).await.unwrap();
+                let query = json!({"table_name": "t", "filters": {"a": number}});
+                let reply = call(&database, "query_records", query).await.unwrap();
+                assert_eq!(reply["rows"], json!([[number]]), "{mode}");
+            }
+            stop.store(true, Ordering::Relaxed);
+            while let Some(other) = others.join_next().await {
+                other.unwrap();
+            }
+        });
+        assert!(database.close(PATIENCE));
+        let left: Vec<String> = files(folder.path()).into_keys().collect();
+        assert_eq!(left, ["a.db"], "{mode}");
+        assert!(is_intact(&path));
+    }
+}
+
+#[test]
+fn a_stopped_change_is_undone() {
+    let fixture = Fixture::with(Settings { timeout: Duration::from_secs(60), ..settings() });
+    let before = fixture.files();
+    fixture.runtime.block_on(async {
+        let database = &fixture.database;
+        let never = CancellationToken::new();
+
+        let mut query = writing(ENDLESS);
+        query.timeout_ms = Some(200);
+        let started = Instant::now();
+        let outcome = database.execute_raw_query(query, &never).await;
+        assert_eq!(kind(&outcome), "timeout");
+        assert!(started.elapsed() < Duration::from_secs(2));
+
+        let cancel = CancellationToken::new();
+        let endless = database.execute_raw_query(writing(ENDLESS), &cancel);
+        let (outcome, ()) = tokio::join!(endless, async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            cancel.cancel();
+        });
+        assert_eq!(kind(&outcome), "cancelled");
+
+        let endless = database.execute_raw_query(writing(ENDLESS), &never);
+        assert!(tokio::time::timeout(Duration::from_millis(50), endless).await.is_err());
+
+        // The writer is free again, and begins anew.
+        let count = json!({"query": "SELECT count(*) FROM extremes", "read_only": false});
+        let reply = call(database, "execute_raw_query", count).await.unwrap();
+        assert_eq!(reply["rows"], json!([[9]]));
+    });
+    let after = fixture.files();
+    assert_eq!(after.keys().collect::<Vec<_>>(), before.keys().collect::<Vec<_>>());
+    assert_eq!(fixture.look("SELECT count(*) || '' FROM extremes"), "9");
+    assert!(is_intact(&fixture.path));
+    let insert = json!({"table_name": "extremes", "data": {"v": 1}});
+    assert_eq!(kind(&fixture.call("insert_record", insert)), "ok");
+}
+
+#[test]
+fn a_call_that_is_told_of_a_timeout_has_changed_nothing() {
+    let fixture = Fixture::with(Settings { timeout: Duration::from_secs(60), ..settings() });
+    let mut made = 0;
+    for round in 0..300_u64 {
+        // Somewhere around the commit, whose own time differs from machine to machine.
+        let mut insert = writing("INSERT INTO extremes VALUES (1)");
+        insert.timeout_ms = Some(1 + round % 12);
+        let cancel = CancellationToken::new();
+        let outcome = fixture.runtime.block_on(fixture.database.execute_raw_query(insert, &cancel));
+        match kind(&outcome) {
+            "ok" => made += 1,
+            // The writer may still be undoing the last one.
+            "timeout" | "busy" => {}
+            other => panic!("{other}"),
+        }
+        assert_eq!(fixture.look("SELECT count(*) || '' FROM extremes"), (9 + made).to_string());
+    }
+}
+
+#[test]
+fn a_dropped_call_is_made_whole_or_not_at_all() {
+    let fixture = Fixture::with(settings());
+    fixture.runtime.block_on(async {
+        let records: Vec<Value> = (0..50).map(|v| json!({"v": v})).collect();
+        for micros in 0..200 {
+            let insert = json!({"table_name": "extremes", "data": records});
+            let insert = call(&fixture.database, "insert_record", insert);
+            drop(tokio::time::timeout(Duration::from_micros(micros * 20), insert).await);
+        }
+    });
+    assert!(fixture.database.close(PATIENCE));
+    let rows = fixture.look("SELECT ((count(*) - 9) % 50) || '' FROM extremes");
+    assert_eq!(rows, "0");
+}
+
+#[test]
+fn a_long_reader_of_another_process_holds_the_writer_up_for_a_while() {
+    let fixture = Fixture::with(Settings { lock_wait: Duration::from_millis(200), ..settings() });
+    let insert = || fixture.call("insert_record", json!({"table_name": "extremes", "data": {}}));
+    let reader = Connection::open(&fixture.path).unwrap();
+    reader.execute_batch("BEGIN; SELECT * FROM emp").unwrap();
+    let before = std::fs::read(&fixture.path).unwrap();
+    let started = Instant::now();
+    assert_eq!(kind(&insert()), "locked");
+    assert!(started.elapsed() >= Duration::from_millis(200));
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(std::fs::read(&fixture.path).unwrap() == before);
+    reader.execute_batch("COMMIT").unwrap();
+    assert_eq!(kind(&insert()), "ok");
+
+    let writer = Connection::open(&fixture.path).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(kind(&insert()), "locked");
+    assert_eq!(kind(&fixture.sql("SELECT 1 FROM emp")), "ok", "readers go on");
+    writer.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(kind(&insert()), "ok");
+}
+
+#[test]
+fn long_readers_of_our_own_do_not_starve_the_writer() {
+    let fixture = Fixture::with(Settings {
+        lock_wait: Duration::from_millis(150),
+        timeout: Duration::from_secs(2),
+        ..settings()
+    });
+    fixture.runtime.block_on(async {
+        // Four readers in the middle of the file, for as long as they may.
+        let long = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) \
+                    SELECT count(*) FROM emp, n";
+        let mut readers = tokio::task::JoinSet::new();
+        for _ in 0..4 {
+            let database = fixture.database.clone();
+            readers.spawn(async move {
+                call(&database, "execute_raw_query", json!({"query": long})).await
+            });
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let insert = || {
+            call(&fixture.database, "insert_record", json!({"table_name": "extremes", "data": {}}))
+        };
+        let started = Instant::now();
+        assert_eq!(kind(&insert().await), "locked");
+        assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+        while let Some(outcome) = readers.join_next().await {
+            assert_eq!(kind(&outcome.unwrap()), "timeout");
+        }
+        assert_eq!(kind(&insert().await), "ok");
+    });
+}
+
+#[test]
+fn the_queue_of_the_writer_is_bounded() {
+    let fixture = Fixture::with(Settings {
+        write_queue: 1,
+        queue_wait: Duration::from_millis(100),
+        timeout: Duration::from_millis(600),
+        ..settings()
+    });
+    fixture.runtime.block_on(async {
+        let never = CancellationToken::new();
+        let insert = || {
+            call(&fixture.database, "insert_record", json!({"table_name": "extremes", "data": {}}))
+        };
+        let endless = fixture.database.execute_raw_query(writing(ENDLESS), &never);
+        let (endless, first, second) = tokio::join!(endless, insert(), insert());
+        assert_eq!((kind(&endless), kind(&first), kind(&second)), ("timeout", "busy", "busy"));
+    });
+}
+
+#[test]
+fn a_write_ahead_log_is_shared_and_taken_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wal.db");
+    create(&path, "PRAGMA journal_mode = WAL; CREATE TABLE t(a)");
+    let names = || files(folder.path()).into_keys().collect::<Vec<_>>();
+    assert_eq!(names(), ["wal.db"]);
+    let runtime = runtime();
+    let count = |database: &Database| {
+        let count = call(database, "execute_raw_query", json!({"query": "SELECT count(*) FROM t"}));
+        runtime.block_on(count).unwrap()["rows"][0][0].as_i64().unwrap()
+    };
+    let insert = |database: &Database| {
+        let insert = call(database, "insert_record", json!({"table_name": "t", "data": {}}));
+        runtime.block_on(insert).unwrap();
+    };
+
+    let database = Database::open(&path, settings()).unwrap();
+    assert_eq!(count(&database), 0);
+    insert(&database);
+    assert_eq!((count(&database), names().len()), (1, 3));
+    // A server beside it that only reads.
+    let beside = Database::open(&path, Settings::default()).unwrap();
+    insert(&database);
+    assert_eq!((count(&database), count(&beside)), (2, 2));
+    assert!(beside.close(PATIENCE));
+    assert!(database.close(PATIENCE));
+    assert_eq!(names(), ["wal.db"]);
+
+    // Without a word, by its end.
+    let database = Database::open(&path, settings()).unwrap();
+    insert(&database);
+    drop(database);
+    let ended = Instant::now();
+    while names().len() > 1 {
+        assert!(ended.elapsed() < PATIENCE, "{:?}", names());
+        std::thread::yield_now();
+    }
+    assert_eq!(count(&Database::open(&path, Settings::default()).unwrap()), 3);
+}
+
+#[test]
+fn a_closed_database_answers_so() {
+    for writable in [false, true] {
+        let fixture = Fixture::with(Settings { writable, ..Settings::default() });
+        let clone = fixture.database.clone();
+        assert!(clone.close(PATIENCE));
+        assert!(clone.close(PATIENCE), "again");
+        assert_eq!(kind(&fixture.sql("SELECT 1")), "closed");
+        let insert = fixture.call("insert_record", json!({"table_name": "extremes", "data": {}}));
+        assert_eq!(kind(&insert), if writable { "closed" } else { "read_only" });
+    }
+}
+
+#[test]
+fn an_unfinished_transaction_is_rolled_back_by_a_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
+    let writer = Connection::open(&path).unwrap();
+    writer
+        .execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE t SET a = randomblob(100000)")
+        .unwrap();
+    let crashed = folder.path().join("crashed.db");
+    std::fs::copy(&path, &crashed).unwrap();
+    std::fs::copy(folder.path().join("a.db-journal"), folder.path().join("crashed.db-journal"))
+        .unwrap();
+    let database = Database::open(&crashed, settings()).unwrap();
+    let query = json!({"query": "SELECT count(*) FROM t WHERE a = zeroblob(100000)"});
+    let reply = runtime().block_on(call(&database, "execute_raw_query", query)).unwrap();
+    assert_eq!(reply["rows"], json!([[1]]));
+    assert!(database.close(PATIENCE));
+    assert!(!folder.path().join("crashed.db-journal").exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_written_is_not_served_for_writing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    create(&path, "CREATE TABLE t(a)");
+    let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+    permissions.set_readonly(true);
+    std::fs::set_permissions(&path, permissions).unwrap();
+    let may_anything = std::fs::OpenOptions::new().append(true).open(&path).is_ok();
+    match Database::open(&path, settings()) {
+        Err(OpenError::NotWritable { .. }) => {}
+        outcome => assert!(may_anything && outcome.is_ok(), "{outcome:?}"),
+    }
+    let missing = Database::open(folder.path().join("missing.db"), settings());
+    assert!(matches!(missing, Err(OpenError::Missing { .. })));
+    assert!(!folder.path().join("missing.db").exists());
+}
+
+#[test]
+fn a_full_memory_is_survived() {
+    let _memory = crate::fixture::MEMORY.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let fixture =
+        Fixture::under_lock(Settings { heap_limit: 96 << 20, timeout: PATIENCE * 6, ..settings() });
+    let hungry = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n), \
+                  m AS MATERIALIZED (SELECT hex(zeroblob(4000000)) AS x FROM n) SELECT m.x FROM m, m AS o";
+    let outcome = fixture.call("execute_raw_query", json!({"query": hungry, "read_only": false}));
+    assert_eq!(kind(&outcome), "out_of_memory");
+    let insert = fixture.call("insert_record", json!({"table_name": "extremes", "data": {}}));
+    assert_eq!(kind(&insert), "ok");
+    assert_eq!(fixture.look("SELECT count(*) || '' FROM extremes"), "10");
+}
