@@ -33,7 +33,7 @@ impl Schema {
             settings.meta_schema = None;
             settings.inline_subschemas = true;
         });
-        let settings = settings.with_transform(RecursiveTransform(without_rust_formats));
+        let settings = settings.with_transform(RecursiveTransform(without_noise));
         let mut schema = settings.into_generator().into_root_schema_for::<T>();
         // The name of a Rust type tells callers nothing.
         schema.remove("title");
@@ -47,14 +47,18 @@ impl Schema {
     }
 }
 
-/// `uint64` and its likes are no formats of JSON Schema, and validators warn of them.
-fn without_rust_formats(schema: &mut schemars::Schema) {
+/// Leaves out what tells callers nothing: `uint64` and its likes, which are no formats of JSON Schema
+/// (validators warn of them), and that an absent member is as good as null.
+fn without_noise(schema: &mut schemars::Schema) {
     let is_rusts = |format: &str| {
-        ["int", "uint", "float", "double"]
-            .contains(&format.trim_end_matches(|c: char| c.is_ascii_digit()))
+        let kind = format.trim_end_matches(|c: char| c.is_ascii_digit());
+        ["int", "uint", "float", "double"].contains(&kind)
     };
     if schema.get("format").and_then(Value::as_str).is_some_and(is_rusts) {
         schema.remove("format");
+    }
+    if schema.get("default") == Some(&Value::Null) {
+        schema.remove("default");
     }
 }
 
@@ -100,7 +104,6 @@ mod tests {
                     "name": { "type": "string", "description": "Its name." },
                     "inner": {
                         "type": ["object", "null"],
-                        "default": null,
                         "properties": {
                             "count": { "type": "integer", "minimum": 0, "maximum": 255 },
                         },
