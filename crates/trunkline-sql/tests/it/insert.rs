@@ -164,3 +164,36 @@ fn a_trigger_neither_counts_nor_gives_the_id() {
     check(&fixture, &rich, Ok(json!({"rows_affected": 0, "id": null})));
     assert_eq!(fixture.look("SELECT count(*) || '' FROM log"), "3");
 }
+
+/// `cargo test --release -p trunkline-sql --test it speed -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    for mode in ["DELETE", "WAL"] {
+        let fixture = Fixture::new();
+        create(&fixture.path, &format!("PRAGMA journal_mode = {mode}"));
+        let settings = Settings { writable: true, ..Settings::default() };
+        let database = trunkline_sql::Database::open(&fixture.path, settings).unwrap();
+        let records = |count: usize, round: usize| -> Vec<Value> {
+            let record = |v| json!({"dept_no": 1_000 + round * count + v, "title": "a title of some length"});
+            (0..count).map(record).collect()
+        };
+        for (count, rounds) in [(1, 500), (1_000, 50)] {
+            let requests: Vec<Value> = (1..=rounds)
+                .map(|round| {
+                    let data = records(count, round * 10);
+                    json!({"table_name": "dept", "data": data, "on_conflict": "replace"})
+                })
+                .collect();
+            let started = std::time::Instant::now();
+            for request in requests {
+                fixture
+                    .runtime
+                    .block_on(crate::fixture::call(&database, "insert_record", request))
+                    .unwrap();
+            }
+            let rows = (count * rounds) as f64 / started.elapsed().as_secs_f64();
+            println!("{mode}: {count} records a call: {rows:.0} rows a second");
+        }
+    }
+}
