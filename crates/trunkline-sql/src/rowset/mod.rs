@@ -26,7 +26,8 @@ pub use row_number::RowNumber;
 pub struct Rowset {
     /// One entry for each column. Two columns may have the same name.
     pub columns: Vec<ResultColumn>,
-    /// The rows, each an array of values in the order of `columns`. Integers above 2^53 are strings.
+    /// The rows, each an array of values in the order of `columns`. Integers above 2^53 are strings, a BLOB
+    /// is {"$blob": base64, "bytes": n}.
     // Text already: rows are written once, while SQLite steps.
     #[schemars(schema_with = "crate::shapes::rows")]
     pub rows: Box<RawValue>,
