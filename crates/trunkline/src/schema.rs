@@ -48,7 +48,8 @@ impl Schema {
 }
 
 /// Leaves out what tells callers nothing: `uint64` and its likes, which are no formats of JSON Schema
-/// (validators warn of them), and that an absent member is as good as null.
+/// (validators warn of them), that an absent member is as good as null, and where lines of doc comments
+/// break.
 fn without_noise(schema: &mut schemars::Schema) {
     let is_rusts = |format: &str| {
         let kind = format.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -60,6 +61,17 @@ fn without_noise(schema: &mut schemars::Schema) {
     if schema.get("default") == Some(&Value::Null) {
         schema.remove("default");
     }
+    if let Some(text) = schema.get("description").and_then(Value::as_str).map(one_line) {
+        schema.insert("description".to_owned(), text.into());
+    }
+}
+
+/// A doc comment without the line breaks of its source.
+fn one_line(text: &str) -> String {
+    text.split("\n\n")
+        .map(|paragraph| paragraph.replace('\n', " "))
+        .collect::<Vec<_>>()
+        .join("\n\n")
 }
 
 /// A schema that was written by hand, or read from a file. Nothing checks that it is one.
@@ -80,7 +92,8 @@ mod tests {
     use super::{JsonSchema, Schema};
     use serde_json::json;
 
-    /// Names a thing.
+    /// Names
+    /// a thing.
     #[derive(JsonSchema, serde::Serialize, serde::Deserialize)]
     struct Thing {
         /// Its name.
