@@ -1,4 +1,5 @@
--- wrk -s post.lua URL -- BODY_FILE: posts the file's bytes, and prints what came of it as one line of JSON.
+-- wrk -s post.lua URL -- BODY_FILE [HEADER...]: posts the file's bytes with these headers, and prints what
+-- came of it as one line of JSON.
 
 function init(args)
    local file = assert(io.open(args[1], "rb"))
@@ -6,6 +7,10 @@ function init(args)
    wrk.body = file:read("*a")
    wrk.headers["Content-Type"] = "application/json"
    file:close()
+   for index = 2, #args do
+      local name, value = assert(args[index]:match("^([^:]+): (.*)$"))
+      wrk.headers[name] = value
+   end
    -- Formatted once: a request costs the client no Lua.
    local posted = wrk.format()
    request = function() return posted end

@@ -6,7 +6,8 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, bail};
 use jsonrpsee::RpcModule;
 use jsonrpsee::types::ErrorObjectOwned;
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use trunkline::{Router, Rpc, param};
 
 /// Bodies and the right replies to them. The load generator posts the same files.
@@ -17,10 +18,16 @@ pub mod body {
 }
 
 /// The params of `add`; serde reads a struct from an object and from an array, so both forms work.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub struct Add {
     pub a: i64,
     pub b: i64,
+}
+
+/// The result of `add` as a tool, whose structured content is an object.
+#[derive(Serialize, JsonSchema)]
+pub struct Sum {
+    pub sum: i64,
 }
 
 /// Runs a server that listens on the address of `--listen ADDR`, on a runtime of one worker.

@@ -11,16 +11,42 @@ pub(super) enum Contender {
     PeerJsonrpsee,
     AxumSerde,
     PeerAjj,
+    McpOurs,
+    McpRmcp,
 }
 
-/// Those that a goal compares stand next to each other, because a noisy machine changes slowly.
-pub(super) const CONTENDERS: [Contender; 5] = [
-    Contender::Floor,
-    Contender::Ours,
-    Contender::PeerJsonrpsee,
-    Contender::AxumSerde,
-    Contender::PeerAjj,
-];
+/// What is posted: a body and its right reply, files of `bench/load`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Case {
+    Single,
+    Batch,
+    LegacyTool,
+    ModernTool,
+}
+
+/// Servers that answer the same. Those that a goal compares stand next to each other, because a noisy
+/// machine changes slowly.
+pub(super) struct Field {
+    pub(super) contenders: &'static [Contender],
+    pub(super) cases: &'static [Case],
+}
+
+pub(super) const JSON_RPC: Field = Field {
+    contenders: &[
+        Contender::Floor,
+        Contender::Ours,
+        Contender::PeerJsonrpsee,
+        Contender::AxumSerde,
+        Contender::PeerAjj,
+    ],
+    cases: &[Case::Single, Case::Batch],
+};
+
+pub(super) const MCP: Field = Field {
+    contenders: &[Contender::McpOurs, Contender::McpRmcp],
+    cases: &[Case::LegacyTool, Case::ModernTool],
+};
 
 impl Contender {
     pub(super) fn binary(self) -> &'static str {
@@ -30,35 +56,54 @@ impl Contender {
             Self::PeerJsonrpsee => "peer_jsonrpsee",
             Self::AxumSerde => "axum_serde",
             Self::PeerAjj => "peer_ajj",
+            Self::McpOurs => "mcp_ours",
+            Self::McpRmcp => "mcp_rmcp",
         }
     }
 
     pub(super) fn about(self) -> &'static str {
         match self {
             Self::Floor => "hyper, a reply that was ready before",
-            Self::Ours => "trunkline",
+            Self::Ours | Self::McpOurs => "trunkline",
             Self::PeerJsonrpsee => "jsonrpsee",
             Self::AxumSerde => "axum + serde, by hand",
             Self::PeerAjj => "ajj on axum",
+            Self::McpRmcp => "rmcp on axum",
         }
     }
 }
 
-/// What is posted: a body and its right reply, files of `bench/load`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Case {
-    Single,
-    Batch,
-}
-
-pub(super) const CASES: [Case; 2] = [Case::Single, Case::Batch];
+/// What a client of Streamable HTTP says it can read.
+const ACCEPT: &str = "Accept: application/json, text/event-stream";
 
 impl Case {
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Self::Single | Self::Batch => "/",
+            Self::LegacyTool | Self::ModernTool => "/mcp",
+        }
+    }
+
+    /// What is sent besides the type of the content.
+    pub(super) fn headers(self) -> &'static [&'static str] {
+        match self {
+            Self::Single | Self::Batch => &[],
+            Self::LegacyTool => &[ACCEPT, "MCP-Protocol-Version: 2025-11-25"],
+            Self::ModernTool => &[
+                ACCEPT,
+                "MCP-Protocol-Version: 2026-07-28",
+                "Mcp-Method: tools/call",
+                "Mcp-Name: add",
+            ],
+        }
+    }
+
     pub(super) fn body_file(self) -> &'static str {
         match self {
             Self::Single => "bench/load/single.json",
             Self::Batch => "bench/load/batch.json",
+            Self::LegacyTool => "bench/load/legacy_tool.json",
+            Self::ModernTool => "bench/load/modern_tool.json",
         }
     }
 
@@ -66,6 +111,7 @@ impl Case {
         match self {
             Self::Single => "bench/load/single.reply.json",
             Self::Batch => "bench/load/batch.reply.json",
+            Self::LegacyTool | Self::ModernTool => "bench/load/tool.reply.json",
         }
     }
 
@@ -73,6 +119,8 @@ impl Case {
         match self {
             Self::Single => "single call",
             Self::Batch => "batch of 100",
+            Self::LegacyTool => "tools/call, 2025-11-25",
+            Self::ModernTool => "tools/call, 2026-07-28",
         }
     }
 }

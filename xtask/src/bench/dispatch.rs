@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
+use super::process::SERVER_CORE;
 use crate::workspace::{self, Workspace};
 
 /// What one call costs.
@@ -23,11 +24,11 @@ pub(super) struct Round {
 /// Runs the `dispatch` binary, which interleaves its rounds itself.
 pub(super) fn measure(workspace: &Workspace, binaries: &Path, rounds: usize) -> Result<Vec<Round>> {
     let printed = workspace::output(
-        workspace.command("taskset").args(["-c", "0"]).arg(binaries.join("dispatch")).args([
-            "--json",
-            "--rounds",
-            &rounds.to_string(),
-        ]),
+        workspace
+            .command("taskset")
+            .args(["-c", SERVER_CORE])
+            .arg(binaries.join("dispatch"))
+            .args(["--json", "--rounds", &rounds.to_string()]),
     )?;
     serde_json::from_str(&printed).with_context(|| format!("dispatch printed {printed:?}"))
 }

@@ -1,4 +1,4 @@
-//! What we aim at. A goal is a ratio of two figures of one round, or a count.
+//! What we aim at. A goal is a ratio of two figures of one round, or a figure of ours.
 
 use std::fmt;
 
@@ -14,11 +14,11 @@ struct Ratio {
     case: Case,
     of: Contender,
     over: Contender,
-    /// `None` is for information.
+    /// At most so much. `None` is for information.
     goal: Option<f64>,
 }
 
-const RATIOS: [Ratio; 6] = [
+const RPC: [Ratio; 6] = [
     ours(Case::Single, Contender::Floor, Some(1.15)),
     ours(Case::Single, Contender::PeerJsonrpsee, Some(0.80)),
     // Where this is close to the goal above it, the goal asks for less than HTTP itself costs.
@@ -28,6 +28,8 @@ const RATIOS: [Ratio; 6] = [
     floor(Case::Batch, Contender::PeerJsonrpsee),
 ];
 
+const MCP: [Ratio; 2] = [tool(Case::LegacyTool), tool(Case::ModernTool)];
+
 const fn ours(case: Case, over: Contender, goal: Option<f64>) -> Ratio {
     Ratio { case, of: Contender::Ours, over, goal }
 }
@@ -36,44 +38,70 @@ const fn floor(case: Case, over: Contender) -> Ratio {
     Ratio { case, of: Contender::Floor, over, goal: None }
 }
 
+const fn tool(case: Case) -> Ratio {
+    Ratio { case, of: Contender::McpOurs, over: Contender::McpRmcp, goal: Some(0.25) }
+}
+
 const IN_PROCESS_OVER_JSONRPSEE: f64 = 0.10;
 const ALLOCATIONS: f64 = 3.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+}
 
 #[derive(Serialize)]
 pub(super) struct Verdict {
     pub(super) what: String,
     pub(super) measured: Spread,
-    pub(super) goal: Option<f64>,
+    pub(super) goal: Option<Goal>,
     pub(super) reached: Option<bool>,
 }
 
 impl Verdict {
-    fn of(what: String, measured: Spread, goal: Option<f64>) -> Self {
-        let reached = goal.map(|goal| measured.median <= goal);
-        Self { what, measured, goal, reached }
+    pub(super) fn of(what: impl Into<String>, measured: Spread, goal: Option<Goal>) -> Self {
+        let reached = goal.map(|goal| goal.is_reached_by(measured.median));
+        Self { what: what.into(), measured, goal, reached }
     }
 }
 
-pub(super) fn verdicts(rounds: &[Vec<Sample>], in_process: &[Round]) -> Vec<Verdict> {
-    let mut verdicts: Vec<Verdict> = RATIOS
-        .iter()
-        .map(|ratio| {
-            let what = ratio.to_string();
-            let ratios = rounds.iter().filter_map(|round| ratio.in_round(round));
-            Verdict::of(what, Spread::of(ratios), ratio.goal)
-        })
-        .collect();
+impl Goal {
+    fn is_reached_by(self, figure: f64) -> bool {
+        match self {
+            Self::AtMost(most) => figure <= most,
+            Self::AtLeast(least) => figure >= least,
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtMost(most) => write!(f, "<= {most:.2}"),
+            Self::AtLeast(least) => write!(f, ">= {least:.2}"),
+        }
+    }
+}
+
+pub(super) fn of_rpc(rounds: &[Vec<Sample>], in_process: &[Round]) -> Vec<Verdict> {
+    let mut verdicts: Vec<Verdict> = RPC.iter().map(|ratio| ratio.verdict(rounds)).collect();
     verdicts.push(Verdict::of(
-        "in process, ours / jsonrpsee".to_owned(),
+        "in process, ours / jsonrpsee",
         Spread::of(in_process.iter().map(|round| round.ours.nanos / round.jsonrpsee.nanos)),
-        Some(IN_PROCESS_OVER_JSONRPSEE),
+        Some(Goal::AtMost(IN_PROCESS_OVER_JSONRPSEE)),
     ));
     verdicts.push(Verdict::of(
-        "in process, our allocations".to_owned(),
+        "in process, our allocations",
         Spread::of(in_process.iter().map(|round| round.ours.allocations)),
-        Some(ALLOCATIONS),
+        Some(Goal::AtMost(ALLOCATIONS)),
     ));
     verdicts
+}
+
+pub(super) fn of_mcp(rounds: &[Vec<Sample>]) -> Vec<Verdict> {
+    MCP.iter().map(|ratio| ratio.verdict(rounds)).collect()
 }
 
 impl fmt::Display for Ratio {
@@ -84,6 +112,11 @@ impl fmt::Display for Ratio {
 }
 
 impl Ratio {
+    fn verdict(&self, rounds: &[Vec<Sample>]) -> Verdict {
+        let ratios = rounds.iter().filter_map(|round| self.in_round(round));
+        Verdict::of(self.to_string(), Spread::of(ratios), self.goal.map(Goal::AtMost))
+    }
+
     fn in_round(&self, round: &[Sample]) -> Option<f64> {
         let cpu = |contender| {
             round
@@ -106,16 +139,17 @@ mod tests {
 
     /// A round in which we cost `ours` and everybody else costs 10.
     fn round(ours: f64) -> Vec<Sample> {
-        [Case::Single, Case::Batch]
-            .into_iter()
-            .flat_map(|case| {
-                [
-                    sample(Contender::Floor, case, 10.0),
-                    sample(Contender::Ours, case, ours),
-                    sample(Contender::PeerJsonrpsee, case, 10.0),
-                ]
-            })
-            .collect()
+        let rpc = [Case::Single, Case::Batch].into_iter().flat_map(|case| {
+            [
+                sample(Contender::Floor, case, 10.0),
+                sample(Contender::Ours, case, ours),
+                sample(Contender::PeerJsonrpsee, case, 10.0),
+            ]
+        });
+        let mcp = [Case::LegacyTool, Case::ModernTool].into_iter().flat_map(|case| {
+            [sample(Contender::McpOurs, case, ours), sample(Contender::McpRmcp, case, 10.0)]
+        });
+        rpc.chain(mcp).collect()
     }
 
     fn in_process(ours: f64) -> Round {
@@ -123,17 +157,21 @@ mod tests {
         Round { ours: cost(ours), jsonrpsee: cost(100.0) }
     }
 
-    #[test]
-    fn the_median_of_the_ratios_decides() {
-        let rounds = [round(30.0), round(8.0), round(7.0)];
-        let verdicts = verdicts(&rounds, &[in_process(11.0)]);
+    #[track_caller]
+    fn check(verdicts: &[Verdict], expected: &[(&str, f64, Option<bool>)]) {
         let rows: Vec<(&str, f64, Option<bool>)> = verdicts
             .iter()
             .map(|verdict| (&*verdict.what, verdict.measured.median, verdict.reached))
             .collect();
-        assert_eq!(
-            rows,
-            [
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn the_median_of_the_ratios_decides() {
+        let rounds = [round(30.0), round(8.0), round(7.0)];
+        check(
+            &of_rpc(&rounds, &[in_process(11.0)]),
+            &[
                 ("single call, ours / floor", 0.8, Some(true)),
                 ("single call, ours / peer_jsonrpsee", 0.8, Some(true)),
                 ("single call, floor / peer_jsonrpsee", 1.0, None),
@@ -142,7 +180,22 @@ mod tests {
                 ("batch of 100, floor / peer_jsonrpsee", 1.0, None),
                 ("in process, ours / jsonrpsee", 0.11, Some(false)),
                 ("in process, our allocations", 3.0, Some(true)),
-            ]
+            ],
         );
+        check(
+            &of_mcp(&rounds),
+            &[
+                ("tools/call, 2025-11-25, mcp_ours / mcp_rmcp", 0.8, Some(false)),
+                ("tools/call, 2026-07-28, mcp_ours / mcp_rmcp", 0.8, Some(false)),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_goal_itself_is_reached() {
+        assert!(Goal::AtMost(0.25).is_reached_by(0.25));
+        assert!(!Goal::AtMost(0.25).is_reached_by(0.26));
+        assert!(Goal::AtLeast(5.0).is_reached_by(5.0));
+        assert!(!Goal::AtLeast(5.0).is_reached_by(4.9));
     }
 }

@@ -4,10 +4,10 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 use super::contender::Case;
+use super::process::LOAD_CORE;
 use super::server::Server;
 use crate::workspace::{self, Workspace};
 
-const CORE: &str = "1";
 const CONNECTIONS: u32 = 16;
 
 /// What `bench/load/post.lua` prints at the end.
@@ -38,12 +38,13 @@ pub(super) fn post(
     let printed = workspace::output(
         workspace
             .command("taskset")
-            .args(["-c", CORE, "wrk", "-t1"])
+            .args(["-c", LOAD_CORE, "wrk", "-t1"])
             .arg(format!("-c{CONNECTIONS}"))
             .arg(format!("-d{seconds}s"))
             .args(["-s", "bench/load/post.lua"])
-            .arg(format!("http://{}/", server.address))
-            .args(["--", case.body_file()]),
+            .arg(format!("http://{}{}", server.address, case.path()))
+            .args(["--", case.body_file()])
+            .args(case.headers()),
     )?;
     let line = printed.lines().find(|line| line.starts_with('{'));
     let line = line.with_context(|| format!("wrk printed {printed:?}"))?;

@@ -1,4 +1,5 @@
-//! Measures the server against its peers: on HTTP, each in turn, over rounds; then in process.
+//! Measures the server against its peers, each in turn, over rounds: JSON-RPC over HTTP and in process,
+//! `tools/call` of MCP, and a database.
 //!
 //! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
 //! best is the ratio of two of them from the same round.
@@ -9,18 +10,21 @@ mod goals;
 mod load;
 mod options;
 mod probe;
+mod process;
 mod report;
 mod server;
 mod spread;
+mod sql;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-use self::contender::{CASES, CONTENDERS, Case, Contender};
-use self::options::{Options, USAGE};
+use self::contender::{Case, Contender, Field};
+use self::options::{Options, Part, USAGE};
 use self::report::Report;
 use self::server::Server;
+use self::sql::Setup;
 use crate::workspace::{self, Workspace};
 
 /// One server under one load, once.
@@ -38,17 +42,25 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     };
     load::require_wrk()?;
     eprintln!("building bench/ in release");
-    let binaries = build(workspace)?;
+    let bench = Bench { workspace, binaries: &build(workspace)?, options: &options };
 
-    let mut rounds = Vec::new();
-    for round in 1..=options.rounds {
-        eprintln!("round {round} of {}", options.rounds);
-        rounds.push(measure_round(workspace, &binaries, options.seconds)?);
+    let mut report = Report::new(options.rounds, options.seconds);
+    if options.wants(Part::Rpc) {
+        let rounds = bench.rounds("JSON-RPC", |bench| bench.field(&contender::JSON_RPC))?;
+        eprintln!("in process");
+        let in_process = dispatch::measure(workspace, bench.binaries, options.rounds)?;
+        report.add_rpc(&rounds, &in_process);
     }
-    eprintln!("in process");
-    let in_process = dispatch::measure(workspace, &binaries, options.rounds)?;
-
-    let report = Report::of(&rounds, &in_process, options.seconds);
+    if options.wants(Part::Mcp) {
+        let rounds = bench.rounds("tools/call", |bench| bench.field(&contender::MCP))?;
+        report.add_mcp(&rounds);
+    }
+    if options.wants(Part::Sql) {
+        eprintln!("building the server in release, installing Toolbox, writing a database");
+        let setup = Setup::provide(workspace, bench.binaries)?;
+        let rounds = bench.rounds("SQL", |_| setup.round(options.seconds))?;
+        report.add_sql(&rounds, &setup.sizes(workspace)?);
+    }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
@@ -69,35 +81,47 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
     Ok(target.join("release"))
 }
 
-fn measure_round(workspace: &Workspace, binaries: &Path, seconds: u32) -> Result<Vec<Sample>> {
-    let mut samples = Vec::new();
-    for contender in CONTENDERS {
-        let server = Server::start(binaries, contender)?;
-        for case in CASES {
-            let sample = measure(workspace, &server, contender, case, seconds);
-            let what = || format!("{} of {}", case.about(), contender.binary());
-            samples.push(sample.with_context(what)?);
-        }
-    }
-    Ok(samples)
+struct Bench<'b> {
+    workspace: &'b Workspace,
+    binaries: &'b Path,
+    options: &'b Options,
 }
 
-fn measure(
-    workspace: &Workspace,
-    server: &Server,
-    contender: Contender,
-    case: Case,
-    seconds: u32,
-) -> Result<Sample> {
-    probe::check(workspace, server, case)?;
-    let before = server.cpu_time()?;
-    let load = load::post(workspace, server, case, seconds)?;
-    let cpu = server.cpu_time()? - before;
-    let requests = load.requests as f64;
-    Ok(Sample {
-        contender,
-        case,
-        cpu_micros_per_request: cpu.as_secs_f64() * 1e6 / requests,
-        requests_per_second: requests * 1e6 / load.micros as f64,
-    })
+impl Bench<'_> {
+    fn rounds<T>(&self, what: &str, round: impl Fn(&Self) -> Result<T>) -> Result<Vec<T>> {
+        let rounds = self.options.rounds;
+        (1..=rounds)
+            .map(|number| {
+                eprintln!("{what}, round {number} of {rounds}");
+                round(self)
+            })
+            .collect()
+    }
+
+    fn field(&self, field: &Field) -> Result<Vec<Sample>> {
+        let mut samples = Vec::new();
+        for &contender in field.contenders {
+            let server = Server::start(self.binaries, contender)?;
+            for &case in field.cases {
+                let sample = self.measure(&server, contender, case);
+                let what = || format!("{} of {}", case.about(), contender.binary());
+                samples.push(sample.with_context(what)?);
+            }
+        }
+        Ok(samples)
+    }
+
+    fn measure(&self, server: &Server, contender: Contender, case: Case) -> Result<Sample> {
+        probe::check(self.workspace, server, case)?;
+        let before = server.cpu_time()?;
+        let load = load::post(self.workspace, server, case, self.options.seconds)?;
+        let cpu = server.cpu_time()? - before;
+        let requests = load.requests as f64;
+        Ok(Sample {
+            contender,
+            case,
+            cpu_micros_per_request: cpu.as_secs_f64() * 1e6 / requests,
+            requests_per_second: requests * 1e6 / load.micros as f64,
+        })
+    }
 }

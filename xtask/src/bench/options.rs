@@ -5,26 +5,39 @@ use std::str::FromStr;
 use anyhow::{Context, Result, bail};
 
 pub(super) const USAGE: &str = "\
-usage: cargo xtask bench [--json] [--rounds N] [--seconds S]
+usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
 
+  --only PART   rpc: JSON-RPC beside jsonrpsee and others, over HTTP and in process
+                mcp: tools/call beside rmcp
+                sql: a database beside Google's MCP Toolbox
   --json        print the report as JSON
   --rounds N    how often each server is measured (default 5)
   --seconds S   how long each measurement takes (default 3)";
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Options {
+    /// `None` is all of them.
+    pub(super) only: Option<Part>,
     pub(super) json: bool,
     pub(super) rounds: usize,
     pub(super) seconds: u32,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Rpc,
+    Mcp,
+    Sql,
+}
+
 impl Options {
     /// `None` asks for the usage.
     pub(super) fn parse(args: &[String]) -> Result<Option<Self>> {
-        let mut options = Self { json: false, rounds: 5, seconds: 3 };
+        let mut options = Self { only: None, json: false, rounds: 5, seconds: 3 };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             match arg.as_str() {
+                "--only" => options.only = Some(part(args.next())?),
                 "--json" => options.json = true,
                 "--rounds" => options.rounds = number(arg, args.next())?,
                 "--seconds" => options.seconds = number(arg, args.next())?,
@@ -36,6 +49,19 @@ impl Options {
             bail!("nothing is measured in 0 rounds or 0 seconds");
         }
         Ok(Some(options))
+    }
+
+    pub(super) fn wants(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+}
+
+fn part(value: Option<&String>) -> Result<Part> {
+    match value.map(String::as_str) {
+        Some("rpc") => Ok(Part::Rpc),
+        Some("mcp") => Ok(Part::Mcp),
+        Some("sql") => Ok(Part::Sql),
+        _ => bail!("--only needs one of rpc, mcp, sql\n\n{USAGE}"),
     }
 }
 
@@ -49,22 +75,33 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(args: &str, expected: Option<(bool, usize, u32)>) {
+    fn check(args: &str, expected: Option<(Option<Part>, bool, usize, u32)>) {
         let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
         let parsed = Options::parse(&args).ok().flatten();
-        let expected = expected.map(|(json, rounds, seconds)| Options { json, rounds, seconds });
+        let expected =
+            expected.map(|(only, json, rounds, seconds)| Options { only, json, rounds, seconds });
         assert_eq!(parsed, expected, "{args:?}");
     }
 
     #[test]
     fn options_are_read() {
-        check("", Some((false, 5, 3)));
-        check("--json --rounds 9", Some((true, 9, 3)));
-        check("--seconds 1", Some((false, 5, 1)));
+        check("", Some((None, false, 5, 3)));
+        check("--json --rounds 9", Some((None, true, 9, 3)));
+        check("--seconds 1 --only sql", Some((Some(Part::Sql), false, 5, 1)));
+        check("--only", None);
+        check("--only http", None);
         check("--rounds", None);
         check("--rounds many", None);
         check("--rounds 0", None);
         check("--quick", None);
         check("--help", None);
+    }
+
+    #[test]
+    fn without_a_choice_everything_is_wanted() {
+        let wants = |only, part| Options { only, json: false, rounds: 1, seconds: 1 }.wants(part);
+        assert!(wants(None, Part::Mcp));
+        assert!(wants(Some(Part::Mcp), Part::Mcp));
+        assert!(!wants(Some(Part::Mcp), Part::Rpc));
     }
 }

@@ -5,10 +5,11 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Sample;
-use super::contender::{CASES, CONTENDERS, Case, Contender};
-use super::dispatch::Round;
+use super::contender::{Case, Contender, Field, JSON_RPC, MCP};
+use super::dispatch::{Cost, Round};
 use super::goals::{self, Verdict};
 use super::spread::Spread;
+use super::sql::{self, Measured, Sizes};
 
 #[derive(Serialize)]
 pub(super) struct Report {
@@ -16,6 +17,7 @@ pub(super) struct Report {
     seconds: u32,
     http: Vec<Http>,
     in_process: Vec<InProcess>,
+    sql: Option<sql::Report>,
     goals: Vec<Verdict>,
 }
 
@@ -35,35 +37,42 @@ struct InProcess {
 }
 
 impl Report {
-    pub(super) fn of(rounds: &[Vec<Sample>], in_process: &[Round], seconds: u32) -> Self {
-        let http = CASES
-            .into_iter()
-            .flat_map(|case| CONTENDERS.map(|contender| Http::of(rounds, contender, case)))
-            .collect();
+    pub(super) fn new(rounds: usize, seconds: u32) -> Self {
         Self {
-            rounds: rounds.len(),
+            rounds,
             seconds,
-            http,
-            in_process: vec![
-                InProcess {
-                    of: "ours",
-                    nanos_per_call: Spread::of(in_process.iter().map(|r| r.ours.nanos)),
-                    allocations_per_call: Spread::of(in_process.iter().map(|r| r.ours.allocations)),
-                },
-                InProcess {
-                    of: "jsonrpsee",
-                    nanos_per_call: Spread::of(in_process.iter().map(|r| r.jsonrpsee.nanos)),
-                    allocations_per_call: Spread::of(
-                        in_process.iter().map(|r| r.jsonrpsee.allocations),
-                    ),
-                },
-            ],
-            goals: goals::verdicts(rounds, in_process),
+            http: Vec::new(),
+            in_process: Vec::new(),
+            sql: None,
+            goals: Vec::new(),
         }
+    }
+
+    pub(super) fn add_rpc(&mut self, rounds: &[Vec<Sample>], in_process: &[Round]) {
+        self.http.extend(Http::of_field(rounds, &JSON_RPC));
+        self.in_process = InProcess::both(in_process);
+        self.goals.extend(goals::of_rpc(rounds, in_process));
+    }
+
+    pub(super) fn add_mcp(&mut self, rounds: &[Vec<Sample>]) {
+        self.http.extend(Http::of_field(rounds, &MCP));
+        self.goals.extend(goals::of_mcp(rounds));
+    }
+
+    pub(super) fn add_sql(&mut self, rounds: &[Vec<Measured>], sizes: &Sizes) {
+        self.sql = Some(sql::Report::of(rounds, sizes));
+        self.goals.extend(sql::verdicts(rounds, sizes));
     }
 }
 
 impl Http {
+    /// Of each case all contenders.
+    fn of_field(rounds: &[Vec<Sample>], field: &Field) -> Vec<Self> {
+        let of_case =
+            |&case| field.contenders.iter().map(move |&server| Self::of(rounds, server, case));
+        field.cases.iter().flat_map(of_case).collect()
+    }
+
     fn of(rounds: &[Vec<Sample>], server: Contender, case: Case) -> Self {
         let samples = || {
             rounds
@@ -80,6 +89,17 @@ impl Http {
     }
 }
 
+impl InProcess {
+    fn both(rounds: &[Round]) -> Vec<Self> {
+        let of = |of, cost: fn(&Round) -> &Cost| Self {
+            of,
+            nanos_per_call: Spread::of(rounds.iter().map(|round| cost(round).nanos)),
+            allocations_per_call: Spread::of(rounds.iter().map(|round| cost(round).allocations)),
+        };
+        vec![of("ours", |round| &round.ours), of("jsonrpsee", |round| &round.jsonrpsee)]
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
@@ -87,50 +107,52 @@ impl fmt::Display for Report {
             "{} rounds of {} s; server CPU per request in us, min / median / max",
             self.rounds, self.seconds
         )?;
-        for case in CASES {
-            writeln!(f, "\n{:<36} {:>26} {:>12}", case.about(), "CPU us", "requests/s")?;
-            for row in self.http.iter().filter(|row| row.case == case) {
-                writeln!(
-                    f,
-                    "  {:<34} {:>26} {:>12.0}",
-                    row.server.about(),
-                    show(row.cpu_micros_per_request, 1),
-                    row.requests_per_second.median
-                )?;
+        let mut shown = None;
+        for row in &self.http {
+            if shown.replace(row.case) != Some(row.case) {
+                writeln!(f, "\n{:<36} {:>26} {:>12}", row.case.about(), "CPU us", "requests/s")?;
             }
+            writeln!(
+                f,
+                "  {:<34} {:>26} {:>12.0}",
+                row.server.about(),
+                row.cpu_micros_per_request.show(1),
+                row.requests_per_second.median
+            )?;
         }
 
-        writeln!(f, "\n{:<36} {:>26} {:>12}", "in process", "ns", "allocations")?;
+        if !self.in_process.is_empty() {
+            writeln!(f, "\n{:<36} {:>26} {:>12}", "in process", "ns", "allocations")?;
+        }
         for row in &self.in_process {
             writeln!(
                 f,
                 "  {:<34} {:>26} {:>12.1}",
                 row.of,
-                show(row.nanos_per_call, 0),
+                row.nanos_per_call.show(0),
                 row.allocations_per_call.median
             )?;
         }
 
-        writeln!(f, "\n{:<36} {:>26} {:>12}", "goals", "measured", "at most")?;
+        if let Some(sql) = &self.sql {
+            write!(f, "{sql}")?;
+        }
+
+        writeln!(f, "\n{:<44} {:>26} {:>12}", "goals", "measured", "goal")?;
         for verdict in &self.goals {
-            let goal = verdict.goal.map_or("-".to_owned(), |goal| format!("{goal:.2}"));
+            let goal = verdict.goal.map_or("-".to_owned(), |goal| goal.to_string());
             let reached = match verdict.reached {
                 Some(true) => "reached",
                 Some(false) => "missed",
                 None => "",
             };
             let row = format!(
-                "  {:<34} {:>26} {goal:>12}  {reached}",
+                "  {:<42} {:>26} {goal:>12}  {reached}",
                 verdict.what,
-                show(verdict.measured, 3)
+                verdict.measured.show(3)
             );
             writeln!(f, "{}", row.trim_end())?;
         }
         Ok(())
     }
-}
-
-fn show(spread: Spread, decimals: usize) -> String {
-    let Spread { min, median, max } = spread;
-    format!("{min:.decimals$} / {median:.decimals$} / {max:.decimals$}")
 }

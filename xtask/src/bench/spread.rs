@@ -23,6 +23,11 @@ impl Spread {
         };
         Self { min: sorted[0], median, max: sorted[sorted.len() - 1] }
     }
+
+    pub(super) fn show(self, decimals: usize) -> String {
+        let Self { min, median, max } = self;
+        format!("{min:.decimals$} / {median:.decimals$} / {max:.decimals$}")
+    }
 }
 
 #[cfg(test)]

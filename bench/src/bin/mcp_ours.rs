@@ -1,0 +1,29 @@
+//! `tools/call` of trunkline, as its documentation sets it up: every default layer, check and limit
+//! is on, and arguments are checked against the tool's schema.
+
+use std::net::SocketAddr;
+
+use anyhow::Result;
+use trunkline::{Json, Operation, Params, Router, Server};
+use trunkline_bench::{Add, Sum, announce};
+use trunkline_mcp::{Mcp, Settings};
+
+fn main() -> Result<()> {
+    trunkline_bench::run(serve)
+}
+
+async fn serve(address: SocketAddr) -> Result<()> {
+    let add = Operation::new("math.add", |Params(Add { a, b })| Json(Sum { sum: a + b }))
+        .description("Adds two numbers.")
+        .input::<Add>()
+        .output::<Sum>()
+        .read_only()
+        .tool("add");
+    let rpc = Router::new().operation(add).build()?;
+    let mcp = Mcp::new(rpc, Settings::new("bench", "1.0.0"))?;
+    let service = mcp.rpc().http().door(mcp.door());
+    let server = Server::bind(address).serve(service).await?;
+    announce(server.local_addr());
+    server.stopped().await;
+    Ok(())
+}

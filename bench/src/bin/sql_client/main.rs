@@ -1,0 +1,117 @@
+//! A client that asks one thing after the other, of any server, over HTTP or stdio. No SDK stands between
+//! the clock and the server.
+//!
+//! `sql_client REQUEST --keys N --rows N --rows-at POINTER --row-text TEXT --seconds S http ADDR`
+//! `sql_client … stdio PROGRAM [ARG...]`
+//!
+//! In the request, `"$KEY"` becomes another number below `--keys` each time. In the first reply the array
+//! at the JSON pointer has to have so many rows; in every later one the text that each row holds has to
+//! stand as often as in the first. Checking is not timed.
+
+mod http;
+mod stdio;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use memchr::memmem;
+use serde_json::{Value, json};
+
+use crate::http::Http;
+use crate::stdio::Stdio;
+
+const WARM_UP: u64 = 20;
+
+/// Keys that follow each other lie far apart. It is a prime.
+const STRIDE: u64 = 7919;
+
+struct Options {
+    request: String,
+    keys: u64,
+    rows: usize,
+    rows_at: String,
+    row_text: String,
+    duration: Duration,
+}
+
+/// A connection that carries one request at a time.
+trait Connection {
+    /// Sends a message and reads the reply into the buffer.
+    fn exchange(&mut self, request: &[u8], reply: &mut Vec<u8>) -> Result<()>;
+}
+
+fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    let options = Options::take(&mut args)?;
+    let transport = args.next().context("http or stdio?")?;
+    let rest: Vec<String> = args.collect();
+    let mut connection: Box<dyn Connection> = match (transport.as_str(), &*rest) {
+        ("http", [address]) => Box::new(Http::connect(address)?),
+        ("stdio", [program, args @ ..]) => Box::new(Stdio::start(program, args)?),
+        _ => bail!("http ADDR, or stdio PROGRAM [ARG...]"),
+    };
+    let (calls, waited) = options.run(&mut *connection)?;
+    println!("{}", json!({ "calls": calls, "micros": waited.as_micros() as u64 }));
+    Ok(())
+}
+
+impl Options {
+    fn take(args: &mut impl Iterator<Item = String>) -> Result<Self> {
+        let request = args.next().context("which request?")?;
+        let mut option = |name: &str| {
+            let given = args.next();
+            ensure!(given.as_deref() == Some(name), "{name} is next, not {given:?}");
+            args.next().with_context(|| format!("{name} needs a value"))
+        };
+        Ok(Self {
+            request,
+            keys: option("--keys")?.parse()?,
+            rows: option("--rows")?.parse()?,
+            rows_at: option("--rows-at")?,
+            row_text: option("--row-text")?,
+            duration: Duration::from_secs(option("--seconds")?.parse()?),
+        })
+    }
+
+    /// How many calls there were, and how long they were waited for.
+    fn run(&self, connection: &mut dyn Connection) -> Result<(u64, Duration)> {
+        let finder = memmem::Finder::new(&self.row_text);
+        let mut reply = Vec::new();
+        connection.exchange(&self.request_of(0), &mut reply)?;
+        let rows = self.rows_of(&reply)?;
+        ensure!(rows == self.rows, "{rows} rows came, and not {}", self.rows);
+        let texts = finder.find_iter(&reply).count();
+        ensure!(texts >= rows, "no row has {:?}", self.row_text);
+
+        let (mut calls, mut waited) = (0, Duration::ZERO);
+        for number in 1.. {
+            let request = self.request_of(number);
+            let start = Instant::now();
+            connection.exchange(&request, &mut reply)?;
+            let took = start.elapsed();
+            let found = finder.find_iter(&reply).count();
+            ensure!(found == texts, "reply {number} has {found} rows' texts, and not {texts}");
+            if number > WARM_UP {
+                calls += 1;
+                waited += took;
+            }
+            if waited >= self.duration {
+                break;
+            }
+        }
+        Ok((calls, waited))
+    }
+
+    fn request_of(&self, number: u64) -> Vec<u8> {
+        let key = number.wrapping_mul(STRIDE) % self.keys;
+        self.request.replace("\"$KEY\"", &key.to_string()).into_bytes()
+    }
+
+    fn rows_of(&self, reply: &[u8]) -> Result<usize> {
+        let shown = || String::from_utf8_lossy(reply).into_owned();
+        let value: Value = serde_json::from_slice(reply)
+            .with_context(|| format!("the reply is no JSON: {}", shown()))?;
+        let rows = value.pointer(&self.rows_at).and_then(Value::as_array);
+        Ok(rows.with_context(|| format!("nothing is at {}: {}", self.rows_at, shown()))?.len())
+    }
+}

@@ -1,0 +1,182 @@
+//! A SQLite file, served by the `trunkline` binary and by Google's MCP Toolbox, each as it comes, and read
+//! by one client that asks one thing after the other.
+
+mod case;
+mod database;
+mod goals;
+mod program;
+mod report;
+mod side;
+mod toolbox;
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+
+use self::case::{CASES, Case};
+use self::database::ROW_TEXT;
+use self::program::Programs;
+use self::side::{SIDES, Side};
+use super::process::{LOAD_CORE, Process, pinned};
+use crate::workspace::{self, Workspace};
+
+pub(super) use self::goals::verdicts;
+pub(super) use self::program::Sizes;
+pub(super) use self::report::Report;
+
+/// What a round has measured of one side.
+pub(super) struct Measured {
+    side: Side,
+    samples: Vec<Sample>,
+    start: Duration,
+    idle_bytes: u64,
+}
+
+struct Sample {
+    case: Case,
+    calls_per_second: f64,
+    /// Of the server. Over stdio it is the client's child, and not measured.
+    cpu_micros_per_call: Option<f64>,
+}
+
+/// All that a round needs.
+pub(super) struct Setup {
+    programs: Programs,
+    client: PathBuf,
+    log: PathBuf,
+}
+
+/// What the client prints at the end.
+#[derive(Deserialize)]
+struct Asked {
+    calls: u64,
+    micros: u64,
+}
+
+const MIB: f64 = 1048576.0;
+
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// How often a server that starts is knocked at.
+const TICK: Duration = Duration::from_micros(200);
+
+impl Setup {
+    pub(super) fn provide(workspace: &Workspace, binaries: &Path) -> Result<Self> {
+        Ok(Self {
+            programs: Programs::provide(workspace)?,
+            client: binaries.join("sql_client"),
+            log: workspace.path("target/bench/server.log"),
+        })
+    }
+
+    pub(super) fn sizes(&self, workspace: &Workspace) -> Result<Sizes> {
+        self.programs.sizes(workspace)
+    }
+
+    /// The sides in turn.
+    pub(super) fn round(&self, seconds: u32) -> Result<Vec<Measured>> {
+        let measure = |side: Side| self.measure(side, seconds).with_context(|| side.about());
+        SIDES.into_iter().map(measure).collect()
+    }
+
+    fn measure(&self, side: Side, seconds: u32) -> Result<Measured> {
+        let address = free_address()?;
+        let mut command = self.programs.http(side, &address, &self.log)?;
+        let begun = Instant::now();
+        let server = Process::start(&mut command)?;
+        wait_for(&address)?;
+        let start = begun.elapsed();
+        // What a server loads at its first calls belongs to what it holds.
+        self.over_http(side, Case::FiveRowsHttp, &address, 0)?;
+        let idle_bytes = server.resident_bytes()?;
+        let mut samples = Vec::new();
+        for case in CASES {
+            let sample = if case.is_stdio() {
+                self.over_stdio(side, case, seconds).map(|asked| asked.sample(case, None))
+            } else {
+                let before = server.cpu_time()?;
+                let asked = self.over_http(side, case, &address, seconds);
+                let cpu = server.cpu_time()? - before;
+                asked.map(|asked| asked.sample(case, Some(cpu)))
+            };
+            samples.push(sample.with_context(|| case.about())?);
+        }
+        Ok(Measured { side, samples, start, idle_bytes })
+    }
+
+    fn over_http(&self, side: Side, case: Case, address: &str, seconds: u32) -> Result<Asked> {
+        ask(self.client(side, case, seconds).args(["http", address]))
+    }
+
+    /// The server is a child of the client's, on a core of its own.
+    fn over_stdio(&self, side: Side, case: Case, seconds: u32) -> Result<Asked> {
+        let server = self.programs.stdio(side);
+        let mut client = self.client(side, case, seconds);
+        client.arg("stdio").arg(server.get_program()).args(server.get_args());
+        client.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        ask(&mut client)
+    }
+
+    fn client(&self, side: Side, case: Case, seconds: u32) -> Command {
+        let mut client = pinned(LOAD_CORE, &self.client);
+        client
+            .arg(case.request(side).to_string())
+            .args(["--keys", &case.keys().to_string()])
+            .args(["--rows", &case.rows().to_string()])
+            .args(["--rows-at", side.rows_at()])
+            .args(["--row-text", ROW_TEXT])
+            .args(["--seconds", &seconds.to_string()]);
+        client
+    }
+}
+
+impl Measured {
+    fn sample(&self, case: Case) -> Option<&Sample> {
+        self.samples.iter().find(|sample| sample.case == case)
+    }
+
+    fn start_millis(&self) -> f64 {
+        self.start.as_secs_f64() * 1e3
+    }
+
+    fn idle_mib(&self) -> f64 {
+        self.idle_bytes as f64 / MIB
+    }
+}
+
+impl Asked {
+    fn sample(&self, case: Case, cpu: Option<Duration>) -> Sample {
+        let calls = self.calls as f64;
+        Sample {
+            case,
+            calls_per_second: calls * 1e6 / self.micros as f64,
+            cpu_micros_per_call: cpu.map(|cpu| cpu.as_secs_f64() * 1e6 / calls),
+        }
+    }
+}
+
+fn ask(client: &mut Command) -> Result<Asked> {
+    let printed = workspace::output(client)?;
+    serde_json::from_str(&printed).with_context(|| format!("the client printed {printed:?}"))
+}
+
+/// Not every server says which port it took, so all are told one.
+fn free_address() -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    Ok(listener.local_addr()?.to_string())
+}
+
+fn wait_for(address: &str) -> Result<()> {
+    let begun = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        if begun.elapsed() > DEADLINE {
+            bail!("it does not listen at {address}");
+        }
+        std::thread::sleep(TICK);
+    }
+    Ok(())
+}

@@ -1,0 +1,103 @@
+//! The programs of both sides, and how each is started.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+
+use super::side::Side;
+use super::{database, toolbox};
+use crate::bench::process::{SERVER_CORE, pinned};
+use crate::workspace::{self, Workspace};
+
+pub(super) struct Programs {
+    ours: PathBuf,
+    toolbox: PathBuf,
+    /// Toolbox's.
+    config: PathBuf,
+    database: PathBuf,
+}
+
+/// In bytes; ours is stripped of its symbols.
+pub(crate) struct Sizes {
+    pub(super) ours: u64,
+    pub(super) toolbox: u64,
+}
+
+impl Programs {
+    pub(super) fn provide(workspace: &Workspace) -> Result<Self> {
+        Ok(Self {
+            ours: build(workspace)?,
+            toolbox: toolbox::provide(workspace)?,
+            config: workspace.path(toolbox::CONFIG),
+            database: database::provide(workspace)?,
+        })
+    }
+
+    pub(super) fn sizes(&self, workspace: &Workspace) -> Result<Sizes> {
+        let stripped = workspace.path("target/bench/trunkline.stripped");
+        workspace::output(workspace.command("strip").arg("-o").args([&stripped, &self.ours]))
+            .context("strip is missing or failed (Debian package binutils)")?;
+        Ok(Sizes { ours: stripped.metadata()?.len(), toolbox: self.toolbox.metadata()?.len() })
+    }
+
+    /// A server that listens at the address and writes what it has to say to the log.
+    pub(super) fn http(&self, side: Side, address: &str, log: &Path) -> Result<Command> {
+        let mut command = match side {
+            Side::Ours => {
+                let mut command = pinned(SERVER_CORE, &self.ours);
+                command.args(["serve", "--listen", address, "--db"]).arg(&self.database);
+                command
+            }
+            Side::Toolbox => {
+                let (host, port) = address.rsplit_once(':').context("an address has a port")?;
+                let mut command = self.toolbox();
+                command.args(["--address", host, "--port", port]);
+                command
+            }
+        };
+        let log = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        Ok(command)
+    }
+
+    /// A server that speaks on stdin and stdout.
+    pub(super) fn stdio(&self, side: Side) -> Command {
+        match side {
+            Side::Ours => {
+                let mut command = pinned(SERVER_CORE, &self.ours);
+                command.args(["mcp", "--db"]).arg(&self.database);
+                command
+            }
+            Side::Toolbox => {
+                let mut command = self.toolbox();
+                command.arg("--stdio");
+                command
+            }
+        }
+    }
+
+    fn toolbox(&self) -> Command {
+        let mut command = pinned(SERVER_CORE, &self.toolbox);
+        command
+            // Neither is work for a call.
+            .args(["--disable-reload", "--disable-version-check", "--config"])
+            .arg(&self.config)
+            .envs(toolbox::variables())
+            .env(toolbox::DATABASE, &self.database);
+        command
+    }
+}
+
+/// The server as it is released.
+fn build(workspace: &Workspace) -> Result<PathBuf> {
+    let target = workspace.path("target/bench");
+    workspace::output(
+        workspace
+            .cargo(["build", "--release", "--package=trunkline-cli"])
+            .arg("--target-dir")
+            .arg(&target),
+    )?;
+    Ok(target.join("release/trunkline"))
+}
