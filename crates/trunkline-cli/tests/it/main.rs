@@ -8,6 +8,7 @@ mod call_peer;
 mod call_tls;
 mod configuration;
 mod hostile;
+mod mcp;
 mod memory;
 mod operations;
 mod refused_start;

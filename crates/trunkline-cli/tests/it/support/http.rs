@@ -66,7 +66,7 @@ impl Connection {
         reply
     }
 
-    fn line(&mut self) -> String {
+    pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.0.read_line(&mut line).unwrap();
         line.truncate(line.trim_end().len());

@@ -1,0 +1,286 @@
+//! MCP from the outside: the eight tools over HTTP, HTTP+SSE and stdio, read-only and not.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::support::{
+    Connection, ENDLESS, Ended, Server, files, post, run, trunkline, with_content,
+};
+
+const TOOLS: [&str; 8] = [
+    "list_tables",
+    "describe_table",
+    "query_records",
+    "execute_raw_query",
+    "insert_record",
+    "update_record",
+    "delete_record",
+    "create_table",
+];
+
+const CONTENT: &str = "CREATE TABLE emp (id INTEGER PRIMARY KEY, name TEXT NOT NULL, boss INTEGER);\
+    INSERT INTO emp VALUES (1, 'Ada', NULL), (2, 'Grace', 1), (3, 'Edsger', 1)";
+
+/// Arguments of each tool that a writable database takes.
+fn changes() -> [(&'static str, Value); 5] {
+    [
+        ("insert_record", json!({"table_name": "emp", "data": {"name": "Barbara"}})),
+        (
+            "update_record",
+            json!({"table_name": "emp", "filters": {"id": 1}, "data": {"name": "A"}}),
+        ),
+        ("delete_record", json!({"table_name": "emp", "filters": {"id": 2}})),
+        ("create_table", json!({"table_name": "t", "schema": {"a": "TEXT"}})),
+        ("execute_raw_query", json!({"query": "DELETE FROM emp", "read_only": false})),
+    ]
+}
+
+fn request(id: usize, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+fn call(id: usize, tool: &str, arguments: &Value) -> Value {
+    request(id, "tools/call", &json!({"name": tool, "arguments": arguments}))
+}
+
+/// Runs `trunkline mcp` with these lines for input.
+fn stdio(folder: &Path, arguments: &[&str], lines: &[Value]) -> (Vec<Value>, Ended) {
+    let mut command = trunkline(folder);
+    let input = folder.join("input");
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&input, text).unwrap();
+    command.arg("mcp").args(arguments).stdin(fs::File::open(&input).unwrap());
+    let ended = run(&mut command);
+    fs::remove_file(&input).unwrap();
+    let replies = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (replies, ended)
+}
+
+fn reply_to(replies: &[Value], id: usize) -> &Value {
+    let found = replies.iter().find(|reply| reply["id"] == id);
+    &found.unwrap_or_else(|| panic!("no reply to {id} in {replies:?}"))["result"]
+}
+
+#[test]
+fn all_eight_tools_are_listed_at_every_door_whether_they_may_write_or_not() {
+    let (folder, path) = with_content(CONTENT);
+    let names = |result: &Value| -> Vec<String> {
+        let tools = result["tools"].as_array().unwrap().iter();
+        tools.map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let list = request(1, "tools/list", &json!({}));
+    for writable in [&[][..], &["--writable"]] {
+        let mut command = trunkline(folder.path());
+        command.args(["--listen", "127.0.0.1:0", "--db"]).arg(&path).args(writable);
+        let server = Server::start(command);
+        for door in ["/", "/rpc", "/jsonrpc", "/mcp"] {
+            let reply = server.connect().ask(&post(door, &[], &list)).json();
+            assert_eq!(names(&reply["result"]), TOOLS, "{door} {writable:?}");
+        }
+        assert_eq!(server.stop().code, Some(0));
+        let arguments = [&["--db", "a.db"][..], writable].concat();
+        let (replies, ended) = stdio(folder.path(), &arguments, std::slice::from_ref(&list));
+        assert_eq!(names(reply_to(&replies, 1)), TOOLS, "stdio {writable:?}");
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    }
+}
+
+#[test]
+fn a_read_only_server_names_the_flag_and_changes_no_byte() {
+    let (folder, path) = with_content(CONTENT);
+    let before = files(folder.path());
+    let server = Server::of(&path);
+    for (id, (tool, arguments)) in changes().iter().enumerate() {
+        for door in ["/", "/mcp"] {
+            let reply = server.connect().ask(&post(door, &[], &call(id, tool, arguments))).json();
+            let result = &reply["result"];
+            assert_eq!(result["isError"], true, "{tool} {door}: {reply}");
+            let text = result["content"][0]["text"].as_str().unwrap();
+            assert!(text.contains("--writable"), "{tool} {door}: {text}");
+        }
+        let error = &server.call(&format!("db.{tool}"), arguments)["error"];
+        assert_eq!(error["code"], -32003, "{tool}: {error}");
+        assert!(error["data"]["reason"].as_str().unwrap().contains("--writable"), "{error}");
+    }
+    assert_eq!(server.stop().code, Some(0));
+    assert_eq!(files(folder.path()), before);
+}
+
+#[test]
+fn a_writable_server_changes_what_it_is_told_to() {
+    let (folder, path) = with_content(CONTENT);
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--writable", "--db"]).arg(&path);
+    let server = Server::start(command);
+    let mut connection = server.connect();
+    let mut ask = |tool: &str, arguments: &Value| {
+        connection.ask(&post("/mcp", &[], &call(1, tool, arguments))).json()["result"].take()
+    };
+    for (tool, arguments) in &changes()[..4] {
+        let result = ask(tool, arguments);
+        assert_eq!(result["isError"], false, "{tool}: {result}");
+    }
+    let all = ask("delete_record", &json!({"table_name": "emp", "filters": {}}));
+    assert_eq!(all["isError"], true, "an empty filter is no wish to delete all: {all}");
+    let rows = ask("query_records", &json!({"table_name": "emp", "columns": ["id", "name"]}));
+    assert_eq!(rows["structuredContent"]["rows"], json!([[1, "A"], [3, "Edsger"], [4, "Barbara"]]));
+    let dry = ask(
+        "delete_record",
+        &json!({"table_name": "emp", "filters": {}, "all": true, "dry_run": true}),
+    );
+    assert_eq!(dry["structuredContent"], json!({"rows_affected": 3, "dry_run": true}));
+    assert_eq!(server.stop().code, Some(0));
+    assert_eq!(files(folder.path()).into_keys().collect::<Vec<_>>(), ["a.db"]);
+}
+
+#[test]
+fn stdio_answers_all_it_was_asked_and_says_nothing_else() {
+    let (folder, _path) = with_content(CONTENT);
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"}});
+    let mut lines = vec![
+        request(0, "initialize", &hello),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ];
+    lines
+        .extend((1..=50).map(|id| {
+            call(id, "execute_raw_query", &json!({"query": "SELECT ?", "params": [id]}))
+        }));
+    lines.push(request(51, "db.list_tables", &json!({})));
+    let (replies, ended) = stdio(folder.path(), &["--db", "a.db"], &lines);
+    assert_eq!((ended.code, replies.len()), (Some(0), 52), "{}", ended.stderr);
+    assert_eq!(reply_to(&replies, 0)["protocolVersion"], "2025-06-18");
+    for id in 1..=50 {
+        assert_eq!(reply_to(&replies, id)["structuredContent"]["rows"], json!([[id]]));
+    }
+    assert_eq!(reply_to(&replies, 51)["tables"][0]["name"], "emp");
+}
+
+#[test]
+fn a_missing_database_is_made_for_those_who_may_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = [request(1, "tools/call", &json!({"name": "list_tables"}))];
+    let (replies, ended) = stdio(folder.path(), &["--db", "none.db"], &list);
+    assert_eq!((replies.len(), ended.code), (0, Some(1)));
+    assert!(ended.stderr.contains("no database file none.db"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("--writable"), "{}", ended.stderr);
+    assert!(files(folder.path()).is_empty());
+
+    let (replies, ended) = stdio(folder.path(), &["--db", "none.db", "--writable"], &list);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(reply_to(&replies, 1)["structuredContent"]["tables"], json!([]));
+    let (replies, _) = stdio(folder.path(), &[], &list);
+    assert_eq!(reply_to(&replies, 1)["isError"], false);
+    let made: Vec<String> = files(folder.path()).into_keys().collect();
+    assert_eq!(made, ["none.db", "trunkline.db"]);
+}
+
+#[test]
+fn a_client_that_waits_at_stdin_is_stopped_by_a_signal() {
+    let (folder, _path) = with_content(CONTENT);
+    let mut command = trunkline(folder.path());
+    command.args(["mcp", "--db", "a.db", "--writable"]).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{}", call(1, "execute_raw_query", &json!({"query": ENDLESS}))).unwrap();
+    // It reads once it has answered a second call.
+    let mut line = String::new();
+    writeln!(stdin, "{}", request(2, "ping", &json!({}))).unwrap();
+    let mut stdout = std::io::BufReader::new(child.stdout.take().unwrap());
+    std::io::BufRead::read_line(&mut stdout, &mut line).unwrap();
+    assert!(line.contains(r#""id":2"#), "{line}");
+    let script = format!("kill -TERM {}", child.id());
+    assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(files(folder.path()).into_keys().collect::<Vec<_>>(), ["a.db"]);
+}
+
+#[test]
+fn an_open_stream_does_not_keep_the_server_from_stopping() {
+    let (_folder, path) = with_content(CONTENT);
+    let server = Server::of(&path);
+    let mut stream = server.connect();
+    let opened = stream.get("/sse");
+    assert_eq!((opened.status, opened.header("content-type")), (200, Some("text/event-stream")));
+    let endpoint = event(&mut stream);
+    let posted = server.connect().ask(&post(&endpoint, &[], &call(7, "list_tables", &json!({}))));
+    assert_eq!(posted.status, 202);
+    let reply: Value = serde_json::from_str(&event(&mut stream)).unwrap();
+    assert_eq!((&reply["id"], &reply["result"]["isError"]), (&json!(7), &json!(false)));
+    let ended = server.stop();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.took < Duration::from_secs(5), "{:?}", ended.took);
+}
+
+/// The data of the next event.
+fn event(stream: &mut Connection) -> String {
+    loop {
+        if let Some(data) = stream.line().strip_prefix("data: ") {
+            return data.to_owned();
+        }
+    }
+}
+
+#[test]
+fn every_door_of_mcp_is_guarded() {
+    let (folder, path) = with_content(CONTENT);
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--bearer", "secret", "--db"]).arg(&path);
+    let server = Server::start(command);
+    let ping = request(1, "ping", &json!({}));
+    let ask = |method: &str, path: &str, headers: &[&str]| {
+        let request = post(path, headers, &ping).replacen("POST", method, 1);
+        server.connect().ask(&request).status
+    };
+    let token = "Authorization: Bearer secret";
+    let foreign = "Origin: http://evil.example.com";
+    for (method, path, good) in [
+        ("POST", "/mcp", 200),
+        ("GET", "/sse", 200),
+        ("POST", "/messages?sessionId=0123456789abcdef0123456789abcdef", 404),
+    ] {
+        assert_eq!(ask(method, path, &[]), 401, "{path}");
+        assert_eq!(ask(method, path, &["Authorization: Bearer wrong"]), 401, "{path}");
+        assert_eq!(ask(method, path, &[token, foreign]), 403, "{path}");
+        assert_eq!(ask(method, path, &[token]), good, "{path}");
+    }
+    let foreign_host = post("/mcp", &[token], &ping).replacen("localhost", "evil.example.com", 1);
+    assert_eq!(server.connect().ask(&foreign_host).status, 403);
+}
+
+#[test]
+fn runaway_queries_of_tools_are_cut_off_while_the_server_stays_healthy() {
+    let (_folder, path) = with_content(CONTENT);
+    let server = Server::alone_of(&path);
+    let mut connections: Vec<Connection> = (0..8).map(|_| server.connect()).collect();
+    for (id, connection) in connections.iter_mut().enumerate() {
+        connection.send(&post(
+            "/mcp",
+            &[],
+            &call(id, "execute_raw_query", &json!({"query": ENDLESS, "timeout_ms": 3_000})),
+        ));
+    }
+    server.until_all_readers_run();
+    let mut health = server.connect();
+    let mut latencies: Vec<Duration> = (0..400)
+        .map(|_| {
+            let asked = std::time::Instant::now();
+            assert_eq!(health.get("/health").status, 200);
+            asked.elapsed()
+        })
+        .collect();
+    latencies.sort();
+    let p99 = latencies[latencies.len() * 99 / 100];
+    assert!(p99 <= Duration::from_millis(50), "p99 of /health: {p99:?}");
+    for connection in &mut connections {
+        let result = connection.reply().json()["result"].take();
+        assert_eq!(result["isError"], true, "{result}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains("3000 ms") || text.contains("busy"), "{text}");
+    }
+}
