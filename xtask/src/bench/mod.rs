@@ -40,7 +40,9 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         println!("{USAGE}");
         return Ok(());
     };
-    load::require_wrk()?;
+    if options.wants(Part::Rpc) || options.wants(Part::Mcp) {
+        load::require_wrk()?;
+    }
     eprintln!("building bench/ in release");
     let bench = Bench { workspace, binaries: &build(workspace)?, options: &options };
 
