@@ -1,0 +1,118 @@
+//! A tool's call passes the layers of its operation, once, by the operation's name.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline::layers::{Next, from_fn};
+use trunkline::{Call, Extensions, Limits, Operation, Router, Rpc};
+use trunkline_mcp::{Mcp, Settings};
+
+use crate::support::{Gate, assert_fits, expanded, in_time, legacy, router, until};
+
+/// Answers a body at the door of JSON-RPC.
+async fn ask(rpc: &Rpc, body: &Value) -> Value {
+    let body = expanded(&body.to_string());
+    let reply = in_time("a reply", rpc.handle(body.into(), Extensions::new())).await;
+    reply.into_json().map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap())
+}
+
+fn call(tool: &str) -> Value {
+    let arguments =
+        if ["add", "sum"].contains(&tool) { json!({ "a": 1, "b": 2 }) } else { json!({}) };
+    legacy("tools/call", json!({ "name": tool, "arguments": arguments }))
+}
+
+#[tokio::test]
+async fn a_layer_sees_each_call_once() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let names = Arc::clone(&seen);
+    let layer = from_fn(move |call: Call, next: Next| {
+        names.lock().unwrap().push(call.method().into_owned());
+        next.run(call)
+    });
+    let rpc = router(&Gate::new()).layer(layer).build().unwrap();
+    let mcp = Mcp::new(rpc, Settings::new("test", "1")).unwrap().rpc();
+    let mut notification = call("add");
+    notification.as_object_mut().unwrap().remove("id");
+    let rows = [
+        (call("add"), vec!["t.add"]),
+        (call("fail"), vec!["t.fail"]),
+        (notification.clone(), vec!["t.add"]),
+        (json!([call("add"), call("sum"), notification]), vec!["t.add", "t.sum", "t.add"]),
+        (legacy("plain", json!({})), vec!["plain"]),
+        (call("nope"), vec![]),
+        (call("picky"), vec![]),
+        (legacy("tools/list", json!({})), vec![]),
+        (legacy("ping", json!({})), vec![]),
+    ];
+    for (body, expected) in rows {
+        ask(&mcp, &body).await;
+        assert_eq!(*seen.lock().unwrap(), expected, "{body}");
+        seen.lock().unwrap().clear();
+    }
+}
+
+#[tokio::test]
+async fn calls_are_counted_as_their_operations() {
+    let rpc = router(&Gate::new()).build().unwrap();
+    let mcp = Mcp::new(rpc.clone(), Settings::new("test", "1")).unwrap().rpc();
+    for tool in ["add", "add", "fail", "leak", "nope", "picky"] {
+        ask(&mcp, &call(tool)).await;
+    }
+    ask(&mcp, &legacy("tools/list", json!({}))).await;
+    ask(&mcp, &legacy("no/such", json!({}))).await;
+    let counts = rpc.metrics();
+    let expected = [
+        ("t.add", 2, 2, 0, 0),
+        ("t.fail", 1, 0, 1, 0),
+        ("t.leak", 1, 0, 0, 1),
+        ("t.picky", 0, 0, 0, 0),
+        ("unknown", 1, 0, 1, 0),
+    ];
+    for (name, started, succeeded, refused, failed) in expected {
+        let found = counts.iter().find(|count| count.method == name).unwrap();
+        let found = (found.started, found.succeeded, found.refused, found.failed);
+        assert_eq!(found, (started, succeeded, refused, failed), "{name}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tool_that_takes_too_long_fails() {
+    let gate = Gate::new();
+    let limits = Limits { call_timeout: Some(Duration::from_secs(5)), ..Default::default() };
+    let rpc = router(&gate).limits(limits).build().unwrap();
+    let mcp = Mcp::new(rpc, Settings::new("test", "1")).unwrap().rpc();
+    let reply = ask(&mcp, &call("wait")).await;
+    assert_fits("timeout", &json!({ "id": 1, "result": { "isError": true } }), &reply);
+    assert_eq!((gate.entered(), gate.dropped()), (1, 1));
+}
+
+#[tokio::test]
+async fn tools_wait_for_their_turn_as_their_operations_do() {
+    let gate = Gate::new();
+    let limits = Limits { concurrent_calls: Some(1), ..Default::default() };
+    let rpc = router(&gate).limits(limits).build().unwrap();
+    let mcp = Mcp::new(rpc, Settings::new("test", "1")).unwrap().rpc();
+    let body = json!([call("wait"), call("wait")]);
+    let calls = tokio::spawn(async move { ask(&mcp, &body).await });
+    until("the first call to wait", || gate.entered() == 1).await;
+    gate.open(1);
+    until("the second call to wait", || gate.entered() == 2).await;
+    assert_eq!(gate.passed(), 1);
+    gate.open(1);
+    let done = json!({ "id": 1, "result": { "isError": false } });
+    assert_fits("both", &json!([done, done]), &calls.await.unwrap());
+}
+
+#[tokio::test]
+async fn an_operation_wins_over_a_method_of_the_protocol() {
+    let names = ["initialize", "ping", "tools/list", "tools/call", "server/discover"];
+    let own = |name: &&str| Operation::new(*name, || "mine");
+    let router = names.iter().map(own).fold(Router::new(), Router::operation);
+    let mcp = Mcp::new(router.build().unwrap(), Settings::new("test", "1")).unwrap().rpc();
+    for name in names {
+        let expected = json!({ "jsonrpc": "2.0", "id": 1, "result": "mine" });
+        assert_eq!(ask(&mcp, &legacy(name, json!({}))).await, expected, "{name}");
+    }
+}

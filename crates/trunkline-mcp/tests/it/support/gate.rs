@@ -1,0 +1,65 @@
+//! Tools that go on when the test says so, and tell what became of them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Semaphore;
+
+/// What a test holds of the tools that wait.
+#[derive(Clone)]
+pub(crate) struct Gate(Arc<Inner>);
+
+struct Inner {
+    open: Semaphore,
+    entered: AtomicUsize,
+    passed: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        let (entered, passed, dropped) = Default::default();
+        Self(Arc::new(Inner { open: Semaphore::new(0), entered, passed, dropped }))
+    }
+
+    /// Lets `count` calls pass.
+    pub(crate) fn open(&self, count: usize) {
+        self.0.open.add_permits(count);
+    }
+
+    /// How many calls have come to a gate.
+    pub(crate) fn entered(&self) -> usize {
+        self.0.entered.load(Ordering::SeqCst)
+    }
+
+    /// How many calls went on.
+    pub(crate) fn passed(&self) -> usize {
+        self.0.passed.load(Ordering::SeqCst)
+    }
+
+    /// How many calls were dropped while they waited.
+    pub(crate) fn dropped(&self) -> usize {
+        self.0.dropped.load(Ordering::SeqCst)
+    }
+
+    /// What a tool does: waits until it may go on.
+    pub(crate) async fn pass(&self) {
+        let mut visit = Visit { gate: self, passed: false };
+        self.0.entered.fetch_add(1, Ordering::SeqCst);
+        self.0.open.acquire().await.unwrap().forget();
+        visit.passed = true;
+    }
+}
+
+struct Visit<'a> {
+    gate: &'a Gate,
+    passed: bool,
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        let Inner { passed, dropped, .. } = &*self.gate.0;
+        let counter = if self.passed { passed } else { dropped };
+        counter.fetch_add(1, Ordering::SeqCst);
+    }
+}

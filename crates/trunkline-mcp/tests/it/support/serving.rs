@@ -1,0 +1,44 @@
+//! Servers in this process, on a port that the system chooses.
+
+use std::time::Duration;
+
+use trunkline::http::{self, HttpService};
+use trunkline::{CancellationToken, Rpc, Server, ServerHandle};
+use trunkline_mcp::{Mcp, Settings};
+
+use super::{Client, Gate, router};
+
+/// A server with all doors, the gate of its tools, and what ends its streams.
+pub(crate) struct Serving {
+    pub(crate) handle: ServerHandle,
+    pub(crate) rpc: Rpc,
+    pub(crate) gate: Gate,
+    pub(crate) closing: CancellationToken,
+}
+
+pub(crate) fn settings() -> Settings {
+    Settings {
+        title: Some("Tests".to_owned()),
+        instructions: Some("Call the tools.".to_owned()),
+        drain_timeout: Duration::from_secs(5),
+        ..Settings::new("test-server", "1.2.3")
+    }
+}
+
+/// Serves the tools at all doors: `/`, `/mcp`, `/sse` and `/messages`.
+pub(crate) async fn serve(settings: Settings, http: http::Settings) -> Serving {
+    let gate = Gate::new();
+    let rpc = router(&gate).build().unwrap();
+    let mcp = Mcp::new(rpc.clone(), settings).unwrap();
+    let closing = CancellationToken::new();
+    let service: HttpService = mcp.rpc().http_with(http);
+    let service = service.door(mcp.door()).door(mcp.sse_door(closing.clone()));
+    let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
+    Serving { handle, rpc, gate, closing }
+}
+
+impl Serving {
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(self.handle.local_addr()).await
+    }
+}

@@ -1,0 +1,156 @@
+//! The operations that the tests call, most of them as tools.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::task::yield_now;
+use trunkline::{ErrorObject, Handler, Json, JsonSchema, Operation, Params, RawParams, Router};
+use trunkline_mcp::{Block, ClientCapabilities, Log, LogLevel, MissingCapability, Progress};
+
+use super::Gate;
+
+#[derive(Deserialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+struct Add {
+    a: i64,
+    b: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(crate = "trunkline::schemars")]
+struct Sum {
+    sum: i64,
+}
+
+/// All tools, and a method that is none.
+pub(crate) fn router(gate: &Gate) -> Router {
+    let add = |Params(Add { a, b }): Params<Add>| a + b;
+    let sum = |Params(Add { a, b }): Params<Add>| Json(Sum { sum: a + b });
+    let operations = [
+        tool("add", add).input::<Add>().output::<i64>().read_only(),
+        tool("sum", sum).input::<Add>().output::<Sum>().title("A sum"),
+        tool("echo", |params: RawParams| Json(params.0)),
+        tool("fail", || Err::<Value, _>(ErrorObject::new(7, "it broke"))),
+        tool("fail_why", fail_why),
+        tool("crash", || -> Value { panic!("the secret") }),
+        tool("leak", || Err::<Value, _>(ErrorObject::internal(&"the secret"))),
+        tool("nothing", || ()),
+        tool("newlines", newlines),
+        tool("blocks", blocks).blocks(),
+        tool("words", sum).input::<Add>().wording(words),
+        tool("picky", || "taken").input_schema(picky()),
+        tool("mirrored", |params: RawParams| Json(params.0)).input_schema(mirrored()),
+        tool("sampling", sampling),
+        tool("steps", steps),
+        tool("logs", logs),
+        tool("flood", flood),
+        tool("broken_steps", broken_steps),
+        waiting(gate, "wait", |_| {}),
+        waiting(gate, "told_wait", |progress| progress.report(1.0, None, Some("waiting"))),
+        Operation::new("plain", |params: RawParams| Json(params.0)),
+    ];
+    operations.into_iter().fold(Router::new(), Router::operation)
+}
+
+/// An operation whose name is `t.` and the tool's.
+fn tool<H, M>(name: &str, handler: H) -> Operation
+where
+    H: Handler<M, ()>,
+    M: 'static,
+{
+    Operation::new(format!("t.{name}"), handler).description("A tool.").tool(name)
+}
+
+fn waiting(gate: &Gate, name: &str, tell: fn(&Progress)) -> Operation {
+    let gate = gate.clone();
+    tool(name, move |progress: Progress| {
+        let gate = gate.clone();
+        async move {
+            tell(&progress);
+            gate.pass().await;
+            "done"
+        }
+    })
+}
+
+fn fail_why() -> Result<Value, ErrorObject> {
+    let data = json!({ "reason": "the disk is full" });
+    Err(ErrorObject::new(8, "it broke").with_data(&data))
+}
+
+fn newlines() -> Json<Box<RawValue>> {
+    Json(RawValue::from_string("{\n  \"a\":\r\n [1,\n 2]\n}".to_owned()).unwrap())
+}
+
+fn blocks() -> Json<Vec<Block>> {
+    Json(vec![
+        Block::text("one"),
+        Block::image(b"two", "image/png"),
+        Block::audio(b"three", "audio/wav"),
+        Block::resource("test://four", "text/plain", "four"),
+    ])
+}
+
+fn words(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String {
+    format!("{} -> {}", String::from_utf8_lossy(arguments), outcome.is_ok())
+}
+
+fn picky() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "kind": { "type": "string", "enum": ["red", "green"] },
+            "size": { "type": "integer", "minimum": 1 },
+        },
+        "required": ["kind", "size"],
+        "additionalProperties": false,
+    })
+}
+
+fn mirrored() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "region": { "type": "string", "x-mcp-header": "Region" },
+            "count": { "type": "integer", "x-mcp-header": "Count" },
+            "flag": { "type": "boolean", "x-mcp-header": "Flag" },
+        },
+    })
+}
+
+fn sampling(client: ClientCapabilities) -> Result<&'static str, MissingCapability> {
+    client.require("sampling")?;
+    Ok("sampled")
+}
+
+async fn steps(progress: Progress) -> &'static str {
+    for done in [0.0, 50.0, 50.0, 40.0, f64::NAN, 100.0] {
+        progress.report(done, Some(100.0), None);
+        yield_now().await;
+    }
+    "done"
+}
+
+async fn broken_steps(progress: Progress) -> Result<Value, ErrorObject> {
+    progress.report(1.0, None, Some("so far so good"));
+    yield_now().await;
+    Err(ErrorObject::new(7, "it broke"))
+}
+
+async fn logs(log: Log) -> &'static str {
+    for level in [LogLevel::Debug, LogLevel::Info, LogLevel::Warning, LogLevel::Emergency] {
+        log.send(level, &json!({ "level": level }));
+        yield_now().await;
+    }
+    "done"
+}
+
+/// 20 MB: more than sockets hold.
+async fn flood(progress: Progress) -> &'static str {
+    let message = "x".repeat(2_000);
+    for done in 0..10_000 {
+        progress.report(f64::from(done), None, Some(&message));
+        yield_now().await;
+    }
+    "done"
+}
