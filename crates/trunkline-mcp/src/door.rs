@@ -21,6 +21,7 @@ use trunkline::{
 use crate::events::{self, Source, one_line};
 use crate::fault::{Fault, MISSING_CAPABILITY};
 use crate::notify::Outlet;
+use crate::request::is_mcp_id;
 use crate::running::{Running, undisturbed};
 use crate::server::{Answer, Begun, Mcp, Server, Way, version_header};
 use crate::version::Legacy;
@@ -51,8 +52,12 @@ impl Door for Endpoint {
                 Incoming::Call(call) => self.answer_call(call, &extensions).await,
                 Incoming::Batch(batch) => self.answer_batch(batch, &extensions).await,
                 Incoming::Refused { error, id } => {
-                    let id = id.filter(|id| *id != Id::NULL);
+                    let id = id.filter(is_mcp_id);
                     respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))
+                }
+                // Its id is one of ours, if it is any.
+                Incoming::Response { error, .. } => {
+                    respond(StatusCode::BAD_REQUEST, Reply::error(error, None))
                 }
             }
         })
@@ -62,8 +67,8 @@ impl Door for Endpoint {
 impl Endpoint {
     async fn answer_call(&self, call: Call, extensions: &Extensions) -> Response<ReplyBody> {
         let id = call.id();
-        if id.as_ref() == Some(&Id::NULL) {
-            return refuse(&Fault::Request("MCP's ids are strings and numbers"), None, false);
+        if id.as_ref().is_some_and(|id| !is_mcp_id(id)) {
+            return refuse(&Fault::Request(BAD_ID), None, false);
         }
         let is_notification = call.is_notification();
         let no_headers = HeaderMap::new();
@@ -81,12 +86,13 @@ impl Endpoint {
             }
             Some(outlet) => tokio::select! {
                 biased;
-                Ok(outcome) = &mut running => outcome,
-                () = outlet.filled() => {
-                    let server = Arc::clone(&self.0);
-                    let reply = Telling { server, outlet, running: Some(running), id };
-                    return events::respond(None, reply, self.0.settings.keep_alive);
+                Ok(outcome) = &mut running => {
+                    if !outlet.is_empty() {
+                        return self.tell(outlet, Running::Ended(Some(Ok(outcome))), id);
+                    }
+                    outcome
                 }
+                () = outlet.filled() => return self.tell(outlet, running, id),
             },
         };
         if is_notification {
@@ -95,6 +101,18 @@ impl Endpoint {
         let refused = modern && outcome.code() == Some(MISSING_CAPABILITY);
         let status = if refused { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         respond(status, self.0.rpc.reply(outcome, id.as_ref()))
+    }
+
+    /// A stream of what a call tells, and of its reply at last.
+    fn tell(
+        &self,
+        outlet: Arc<Outlet>,
+        running: Running<CallFuture>,
+        id: Option<Id>,
+    ) -> Response<ReplyBody> {
+        let running = Some(running);
+        let reply = Telling { server: Arc::clone(&self.0), outlet, running, id };
+        events::respond(None, reply, self.0.settings.keep_alive)
     }
 
     async fn answer_batch(&self, batch: Batch, extensions: &Extensions) -> Response<ReplyBody> {
@@ -118,6 +136,8 @@ impl Endpoint {
 pub(crate) const NO_BATCHES: &str =
     "only revision 2025-03-26 has batches; send each message by itself";
 
+pub(crate) const BAD_ID: &str = "MCP's ids are strings and integers";
+
 /// A message in a batch.
 pub(crate) struct Member(pub(crate) Arc<Server>);
 
@@ -125,6 +145,8 @@ impl Projection for Member {
     fn project(&self, call: Call) -> Projected {
         let fault = if call.method() == "initialize" {
             Fault::Request("initialize is not part of a batch")
+        } else if call.id().is_some_and(|id| !is_mcp_id(&id)) {
+            Fault::Request(BAD_ID)
         } else {
             match self.0.answer(call, Way::Batch).outcome {
                 Ok(begun) => return Projected::Answered(begun.future),
@@ -165,8 +187,10 @@ impl Source for Telling {
     }
 }
 
+/// What is no request has no reply that could be 200, so the status tells that it was refused.
 fn refuse(fault: &Fault, id: Option<&Id>, modern: bool) -> Response<ReplyBody> {
-    respond(fault.status(modern), Reply::error(fault.error(), id))
+    let status = if id.is_some() { fault.status(modern) } else { StatusCode::BAD_REQUEST };
+    respond(status, Reply::error(fault.error(), id))
 }
 
 fn accepted() -> Response<ReplyBody> {

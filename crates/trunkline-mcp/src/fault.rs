@@ -28,6 +28,8 @@ pub(crate) enum Fault {
         name: String,
         code: i64,
     },
+    /// Params that no method could read.
+    Malformed(&'static str),
     Params(&'static str),
     Request(&'static str),
 }
@@ -57,7 +59,7 @@ impl Fault {
                 ErrorObject::new(*code, format!("Unknown tool: {}", shortened(name)))
                     .with_data(&Data::new("tools/list names the tools that there are"))
             }
-            Self::Params(reason) => ErrorObject::invalid_params(reason),
+            Self::Malformed(reason) | Self::Params(reason) => ErrorObject::invalid_params(reason),
             Self::Request(reason) => ErrorObject::new(code::INVALID_REQUEST, "Invalid Request")
                 .with_data(&Data::new(reason)),
         }
@@ -72,7 +74,11 @@ impl Fault {
             | Self::UnknownVersionHeader(_)
             | Self::Request(_) => StatusCode::BAD_REQUEST,
             Self::UnknownMethod(_) if modern => StatusCode::NOT_FOUND,
-            Self::UnknownMethod(_) | Self::UnknownTool { .. } | Self::Params(_) => StatusCode::OK,
+            Self::Malformed(_) if modern => StatusCode::BAD_REQUEST,
+            Self::UnknownMethod(_)
+            | Self::UnknownTool { .. }
+            | Self::Malformed(_)
+            | Self::Params(_) => StatusCode::OK,
         }
     }
 }

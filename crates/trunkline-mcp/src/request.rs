@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trunkline::{Call, Part};
+use trunkline::{Call, Id, Part};
 
 use crate::fault::Fault;
 
@@ -34,7 +34,7 @@ impl Request {
     /// Two readers of a member that stands twice may disagree, so it is refused.
     pub(crate) fn of(call: &Call) -> Result<Self, Fault> {
         if call.params().is_some_and(|params| params.starts_with(b"[")) {
-            return Err(Fault::Params("MCP's params are an object"));
+            return Err(Fault::Malformed("MCP's params are an object"));
         }
         let mut request = Self::default();
         let mut meta = None;
@@ -78,7 +78,7 @@ impl Meta {
 fn fill(slot: &mut Option<Part>, value: Part) -> Result<(), Fault> {
     match slot.replace(value) {
         None => Ok(()),
-        Some(_) => Err(Fault::Params("a member of params stands twice")),
+        Some(_) => Err(Fault::Malformed("a member of params stands twice")),
     }
 }
 
@@ -91,6 +91,17 @@ pub(crate) fn string(call: &Call, part: Option<Part>) -> Option<Cow<'_, str>> {
         return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
     }
     serde_json::from_slice(text).ok().map(Cow::Owned)
+}
+
+/// Whether an id is one of MCP's: a string, or an integer.
+pub(crate) fn is_mcp_id(id: &Id) -> bool {
+    let text = id.as_raw();
+    text.starts_with('"') || is_integer(text)
+}
+
+/// Whether the text of a JSON value is an integer, and written as one.
+pub(crate) fn is_integer(text: &str) -> bool {
+    text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit())
 }
 
 /// Whether a part is an object.

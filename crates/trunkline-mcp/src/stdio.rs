@@ -6,6 +6,7 @@ use std::thread;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use trunkline::{ErrorObject, Extensions, code};
 
 use crate::channel::Channel;
@@ -21,7 +22,7 @@ pub enum StdioError {
     /// The output takes nothing: the client is gone.
     #[error("the output cannot be written")]
     Write(#[source] io::Error),
-    /// Calls that had not ended when their time was up.
+    /// Calls that had not ended, or replies that nobody had read, when their time was up.
     #[error("calls were cut off: they did not end in time after the input's end")]
     Unfinished,
     /// The system gave no thread.
@@ -70,15 +71,16 @@ impl Mcp {
                 None => break,
             }
         }
-        let finished = channel.finish(settings.drain_timeout).await;
-        // With the channel, the last sender of messages goes.
-        drop(channel);
-        if !finished {
-            return Err(StdioError::Unfinished);
-        }
-        match written.await {
-            Ok(Ok(())) => Ok(()),
-            failed => Err(write_error(failed)),
+        let drained = async {
+            channel.finish().await;
+            // With the channel, the last sender of messages goes.
+            drop(channel);
+            written.await
+        };
+        match timeout(settings.drain_timeout, drained).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(failed) => Err(write_error(failed)),
+            Err(_) => Err(StdioError::Unfinished),
         }
     }
 }
@@ -123,7 +125,7 @@ fn next_line(input: &mut impl BufRead, limit: usize) -> io::Result<Option<Line>>
         };
         if available.is_empty() {
             // The last line may lack its end.
-            let is_nothing = line.is_empty() && !too_long;
+            let is_nothing = line.trim_ascii().is_empty() && !too_long;
             return Ok((!is_nothing).then(|| ended(line, too_long)));
         }
         let end = available.iter().position(|byte| *byte == b'\n');

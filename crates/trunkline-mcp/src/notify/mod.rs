@@ -10,7 +10,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use trunkline::Call;
 
-use crate::request::{Request, string};
+use crate::request::{Request, is_integer, string};
 use crate::server::Era;
 
 pub use log::{Log, LogLevel};
@@ -46,6 +46,11 @@ impl Outlet {
         }
     }
 
+    /// Whether none waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// The next notification, if one waits.
     pub(crate) fn take(&self) -> Option<Vec<u8>> {
         self.lock().pop_front()
@@ -53,7 +58,7 @@ impl Outlet {
 
     /// Waits until there is one.
     pub(crate) async fn filled(&self) {
-        while self.lock().is_empty() {
+        while self.is_empty() {
             self.filled.notified().await;
         }
     }
@@ -61,6 +66,11 @@ impl Outlet {
     fn lock(&self) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A token is a string or an integer; what is neither asks for nothing.
+fn is_token(text: &[u8]) -> bool {
+    text.starts_with(b"\"") || std::str::from_utf8(text).is_ok_and(is_integer)
 }
 
 /// Lets the handler of a call tell its client what the request asked for. None if that is nothing.
@@ -73,7 +83,8 @@ pub(crate) fn open(
     era: Era,
     level: LogLevel,
 ) -> Option<Arc<Outlet>> {
-    let token = request.meta.progress_token.map(|token| call.bytes(token));
+    let token = request.meta.progress_token.filter(|token| is_token(call.text(*token)));
+    let token = token.map(|token| call.bytes(token));
     let level = match era {
         Era::Modern => {
             string(call, request.meta.log_level).and_then(|level| LogLevel::parse(&level))

@@ -31,15 +31,15 @@ struct Reporter {
 
 impl Progress {
     /// Reports that `progress` of `total` is done. It has to increase: what does not is left out, as
-    /// the protocol wants it.
+    /// the protocol wants it, and so is what is no finite number.
     pub fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(reporter) = &self.0 else {
             return;
         };
         let mut reached = reporter.reached.lock().unwrap_or_else(PoisonError::into_inner);
-        // Not a number is no progress either.
-        if progress > *reached {
+        if progress.is_finite() && progress > *reached {
             *reached = progress;
+            let total = total.filter(|total| total.is_finite());
             reporter.put(&Params { progress_token: None, progress, total, message });
         }
     }

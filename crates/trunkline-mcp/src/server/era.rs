@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName};
 use trunkline::Call;
 
 use super::Way;
+use crate::door::NO_BATCHES;
 use crate::fault::{Fault, shortened};
 use crate::request::{CLIENT_CAPABILITIES, PROTOCOL_VERSION, Request, is_object, string};
 use crate::tool::{decoded, single};
@@ -32,19 +33,20 @@ pub(super) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fa
         Way::Http(headers) => version_header(headers)?,
         Way::Plain | Way::Channel(_) | Way::Batch => None,
     };
-    if call.is_notification() {
-        return Ok(Era::Legacy);
-    }
     let declared = request.meta.protocol_version;
     let modern =
         declared.is_some() || header.is_some_and(is_modern) || call.method() == "server/discover";
-    if !modern {
+    // What a notification of the stateless era carries is not defined.
+    if !modern || call.is_notification() {
         return match header {
-            Some(version) if Legacy::parse(version).is_none() => {
+            Some(version) if !is_known(version) => {
                 Err(Fault::UnknownVersionHeader(shortened(version)))
             }
             _ => Ok(Era::Legacy),
         };
+    }
+    if let Way::Batch = way {
+        return Err(Fault::Request(NO_BATCHES));
     }
     let version = string(call, declared).ok_or(Fault::Meta(PROTOCOL_VERSION))?;
     if let Way::Http(_) = way {
@@ -61,6 +63,15 @@ pub(super) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fa
         check_headers(call, request, headers)?;
     }
     Ok(Era::Modern)
+}
+
+fn is_known(version: &str) -> bool {
+    version == MODERN || Legacy::parse(version).is_some()
+}
+
+/// Whether a message says in its header that it is of the stateless era.
+pub(super) fn is_announced(way: Way<'_>) -> bool {
+    matches!(way, Way::Http(headers) if matches!(version_header(headers), Ok(Some(v)) if is_modern(v)))
 }
 
 /// The revision that the header names.

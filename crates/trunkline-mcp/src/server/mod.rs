@@ -96,7 +96,7 @@ impl Server {
     pub(crate) fn answer(&self, call: Call, way: Way<'_>) -> Answer {
         let request = match Request::of(&call) {
             Ok(request) => request,
-            Err(fault) => return Answer { modern: false, outcome: Err(fault) },
+            Err(fault) => return Answer { modern: era::is_announced(way), outcome: Err(fault) },
         };
         match era::of(&call, &request, way) {
             Ok(era) => {
@@ -121,7 +121,7 @@ impl Server {
                 drop(method);
                 self.call_tool(call, request, era, way)
             }
-            ("tools/list", _) => self.list_tools(request, era),
+            ("tools/list", _) => self.list_tools(&call, request, era),
             ("server/discover", Era::Modern) => Ok(ready(&self.texts.discover)),
             ("initialize", Era::Legacy) => {
                 let version = negotiated(&call, request)?;
@@ -135,7 +135,8 @@ impl Server {
             (name, _) if call.is_notification() && name.starts_with("notifications/") => {
                 Ok(ready(b"{}"))
             }
-            _ if call.operation().is_some() => {
+            // Results of the stateless era have members that those of operations have not.
+            (_, Era::Legacy) if call.operation().is_some() => {
                 drop(method);
                 let future = self.rpc.run(call);
                 Ok(CallFuture::later(async move {
@@ -148,9 +149,10 @@ impl Server {
         }
     }
 
-    fn list_tools(&self, request: &Request, era: Era) -> Result<Begun, Fault> {
+    fn list_tools(&self, call: &Call, request: &Request, era: Era) -> Result<Begun, Fault> {
+        let cursor = request.cursor;
         // One page holds them all, so no cursor was given out.
-        if request.cursor.is_some() {
+        if cursor.is_some_and(|cursor| call.text(cursor) != b"null") {
             return Err(Fault::Params("the cursor is none of this server's; leave it out"));
         }
         Ok(ready(match era {
@@ -239,12 +241,17 @@ fn ready(result: &[u8]) -> Begun {
     CallFuture::ready(Outcome::written(|json| json.extend_from_slice(result))).into()
 }
 
-/// Whether a client says that it reads a stream of events for a reply.
+/// Whether a client says that it reads a stream of events for a reply (RFC 9110, section 12.4.2).
 fn takes_events(headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     accepted.flat_map(|value| value.split(',')).any(|range| {
-        let media = range.split(';').next().unwrap_or_default().trim();
-        media.eq_ignore_ascii_case("text/event-stream")
+        let mut parts = range.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default();
+        let is_refused = |part: &str| {
+            let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
+            weight.is_some_and(|weight| weight.parse() == Ok(0.0))
+        };
+        media.eq_ignore_ascii_case("text/event-stream") && !parts.any(is_refused)
     })
 }
 

@@ -73,6 +73,23 @@ async fn each_line_is_a_message() {
         ("two lines", format!("{one}\n{two}\n").into(), vec![pong(1), pong(2)]),
         ("CRLF", format!("{one}\r\n{two}\r\n").into(), vec![pong(1), pong(2)]),
         ("blank lines", format!("\n\n  \n{one}\n\r\n\t\n{two}\n\n").into(), vec![pong(1), pong(2)]),
+        ("a blank last line without its end", format!("{one}\n  \r").into(), vec![pong(1)]),
+        ("blank, without its end", "\r".into(), vec![]),
+        (
+            "responses",
+            format!(
+                "{}\n{}\n{one}\n",
+                r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+                r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"x"}}"#
+            )
+            .into(),
+            vec![pong(1)],
+        ),
+        (
+            "an id that is a fraction",
+            "{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}\n".into(),
+            vec![error(None, -32600)],
+        ),
         ("a last line without its end", format!("{one}\n{two}").into(), vec![pong(1), pong(2)]),
         ("spaces around", format!("  {one}\t \n").into(), vec![pong(1)]),
         ("not JSON", format!("{{\n{one}\n").into(), vec![pong(1), error(None, -32700)]),
@@ -262,6 +279,79 @@ async fn only_so_many_requests_run() {
     let (rest, ended) = pipes.finish().await;
     assert_eq!(rest, [completed(2, "\"done\"")]);
     assert!(ended.is_ok());
+}
+
+#[tokio::test]
+async fn notifications_and_batches_count_as_well() {
+    let mut pipes = Pipes::open(Settings { in_flight: 2, ..settings() });
+    let gate = pipes.gate.clone();
+    pipes.send([&initialize("2025-03-26")]);
+    pipes.next().await;
+    let mut notification = call(0, "wait");
+    notification.as_object_mut().unwrap().remove("id");
+    pipes.send(&vec![notification; 100]);
+    until("two to wait", || gate.entered() == 2).await;
+    pipes.send([&ping(1), &json!([ping(2)])]);
+    let busy = pipes.sorted(2).await;
+    assert!(busy.iter().all(|reply| reply["error"]["code"] == -32005), "{busy:?}");
+    assert_eq!(gate.entered(), 2);
+    gate.open(2);
+    assert!(pipes.finish().await.1.is_ok());
+}
+
+#[tokio::test]
+async fn an_id_is_the_same_however_it_is_spelled() {
+    let mut pipes = Pipes::open(settings());
+    let gate = pipes.gate.clone();
+    pipes.send([&call("a/b", "wait")]);
+    until("the call to wait", || gate.entered() == 1).await;
+    pipes.write(
+        "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"a\\/b\"}}\n",
+    );
+    until("the call to be dropped", || gate.dropped() == 1).await;
+    assert_eq!(pipes.finish().await.0, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn what_is_refused_leaves_no_state() {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut pipes = Pipes::open(settings());
+    pipes.send([
+        &request(1, "logging/setLevel", json!({ "level": "emergency", "_meta": meta })),
+        &request(2, "initialize", json!({ "protocolVersion": "2025-03-26", "_meta": meta })),
+    ]);
+    let refused = pipes.sorted(2).await;
+    assert!(refused.iter().all(|reply| reply["error"]["code"] == -32601), "{refused:?}");
+    pipes.send([&json!([ping(3)])]);
+    assert_fits("a batch", &error(None, -32600), &pipes.next().await.unwrap());
+    pipes.send([&call(4, "logs")]);
+    assert_eq!(pipes.next().await.unwrap()["method"], "notifications/message");
+    drop(pipes.finish().await);
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_is_left_in_the_end() {
+    struct Stuck(std::sync::mpsc::Receiver<()>);
+    impl io::Write for Stuck {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            drop(self.0.recv());
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (_until_the_end, stuck) = std::sync::mpsc::channel();
+    let drain_timeout = Duration::from_millis(20);
+    let settings = Settings { drain_timeout, ..settings() };
+    let mcp = Mcp::new(router(&Gate::new()).build().unwrap(), settings).unwrap();
+    let input = io::Cursor::new(format!("{}\n", ping(1)));
+    let served = mcp.serve_stdio(input, Stuck(stuck));
+    let ended = in_time("the end of serving", served).await;
+    assert!(matches!(ended, Err(StdioError::Unfinished)), "{ended:?}");
 }
 
 #[tokio::test]

@@ -73,7 +73,17 @@ async fn progress_is_told_to_who_asks_for_it_and_reads_events() {
         ("asked for", "steps", token.clone(), BOTH, steps("t".into())),
         ("a number", "steps", json!({ "progressToken": 7 }), BOTH, steps(7.into())),
         ("not asked for", "steps", json!({}), BOTH, vec![]),
+        ("null is no token", "steps", json!({ "progressToken": null }), BOTH, vec![]),
+        ("an object is no token", "steps", json!({ "progressToken": { "a": 1 } }), BOTH, vec![]),
+        ("a fraction is no token", "steps", json!({ "progressToken": 1.5 }), BOTH, vec![]),
         ("not accepted", "steps", token.clone(), plain, vec![]),
+        (
+            "accepted with no weight",
+            "steps",
+            token.clone(),
+            "Accept: application/json, text/event-stream;q=0\r\n",
+            vec![],
+        ),
         ("no Accept", "steps", token.clone(), "", vec![]),
         (
             "only events",

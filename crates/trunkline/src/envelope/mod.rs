@@ -11,7 +11,7 @@ mod span;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use member::{InvalidRequest, Request};
+pub(crate) use member::{InvalidReason, InvalidRequest, Request};
 pub(crate) use scan::{Kind, Scanner};
 pub(crate) use span::{Span, Text};
 

@@ -13,7 +13,14 @@ pub enum Incoming {
     Call(Call),
     /// An array of them.
     Batch(Batch),
-    /// Neither.
+    /// A response, which only clients are sent.
+    Response {
+        /// What its sender is told.
+        error: ErrorObject,
+        /// The id that it has.
+        id: Option<Id>,
+    },
+    /// None of them.
     Refused {
         /// What the sender is told.
         error: ErrorObject,

@@ -16,7 +16,7 @@ use tower::Service;
 
 use crate::batch;
 use crate::call::Call;
-use crate::envelope::{self, Message, Request};
+use crate::envelope::{self, InvalidReason, Message, Request};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;
@@ -68,7 +68,9 @@ impl Rpc {
             Incoming::Call(call) => self.answer(call).await,
             // Boxed, so that a single call does not carry the room for a batch along.
             Incoming::Batch(batch) => Box::pin(self.answer_batch(batch)).await,
-            Incoming::Refused { error, id } => Reply::error(error, Some(&id.unwrap_or(Id::NULL))),
+            Incoming::Response { error, id } | Incoming::Refused { error, id } => {
+                Reply::error(error, Some(&id.unwrap_or(Id::NULL)))
+            }
         }
     }
 
@@ -85,7 +87,12 @@ impl Rpc {
             Message::Single(Ok(request)) => Incoming::Call(self.call_of(body, request, extensions)),
             Message::Single(Err(invalid)) => {
                 let id = invalid.id.map(|id| Id::from_raw(body.slice(id.range())));
-                Incoming::Refused { error: ErrorObject::from(&invalid), id }
+                let error = ErrorObject::from(&invalid);
+                if invalid.reason == InvalidReason::Response {
+                    Incoming::Response { error, id }
+                } else {
+                    Incoming::Refused { error, id }
+                }
             }
             Message::Batch(entries) => Incoming::Batch(Batch { body, entries, extensions }),
         }

@@ -1,23 +1,24 @@
 //! A client that has a channel of its own: its messages come one after the other, its calls run side
 //! by side, and what it is sent shares one way out.
 
-use std::collections::HashMap;
+mod in_flight;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply, code};
+use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply};
 
-use crate::door::{Member, NO_BATCHES};
+use crate::door::{BAD_ID, Member, NO_BATCHES};
 use crate::events::one_line;
 use crate::fault::Fault;
 use crate::notify::LogLevel;
-use crate::request::Request;
-use crate::server::{Begun, Server, Way, negotiated, wanted_level};
+use crate::request::{Request, is_mcp_id};
+use crate::server::{Answer, Begun, Server, Way, negotiated, wanted_level};
 use crate::version::Legacy;
+use in_flight::{InFlight, Ticket};
 
 /// The server's end of a channel. Clones are the same channel.
 #[derive(Clone)]
@@ -27,16 +28,17 @@ struct Shared {
     server: Arc<Server>,
     out: mpsc::Sender<Vec<u8>>,
     tasks: TaskTracker,
+    in_flight: InFlight,
     state: Mutex<State>,
 }
 
+/// What the client has said of itself, in the revisions that have such a state.
+#[derive(Clone, Copy)]
 struct State {
     /// The revision that `initialize` was answered with.
     version: Option<Legacy>,
     /// The level of log messages that the client wants.
     level: LogLevel,
-    /// The requests that run, by the JSON text of their ids.
-    running: HashMap<String, CancellationToken>,
 }
 
 /// Messages that may wait to be written. Calls whose replies find no room wait, too.
@@ -46,18 +48,24 @@ impl Channel {
     /// A channel, and what is to be written to its client: one JSON text a message, without newlines.
     pub(crate) fn new(server: Arc<Server>) -> (Self, mpsc::Receiver<Vec<u8>>) {
         let (out, written) = mpsc::channel(WAITING);
-        let state = State { version: None, level: LogLevel::Info, running: HashMap::new() };
-        let (tasks, state) = (TaskTracker::new(), Mutex::new(state));
-        (Self(Arc::new(Shared { server, out, tasks, state })), written)
+        let in_flight = InFlight::new(server.settings.in_flight);
+        let state = Mutex::new(State { version: None, level: LogLevel::Info });
+        let tasks = TaskTracker::new();
+        (Self(Arc::new(Shared { server, out, tasks, in_flight, state })), written)
     }
 
     /// Takes a message. Waits only for room for what refuses it.
     pub(crate) async fn take(&self, body: Bytes, extensions: Extensions) {
         match self.0.server.rpc.read(body, extensions) {
-            Incoming::Call(call) => self.take_call(call).await,
+            Incoming::Call(call) => match call.id() {
+                Some(id) => self.take_request(call, id).await,
+                None => self.take_notification(call),
+            },
             Incoming::Batch(batch) => self.take_batch(batch).await,
+            // An answer to it could be taken for that to a request of the client.
+            Incoming::Response { .. } => tracing::debug!("a response to nothing is ignored"),
             Incoming::Refused { error, id } => {
-                let id = id.filter(|id| *id != Id::NULL);
+                let id = id.filter(is_mcp_id);
                 self.send(Reply::error(error, id.as_ref())).await;
             }
         }
@@ -68,29 +76,33 @@ impl Channel {
         self.send(Reply::error(error, None)).await;
     }
 
-    /// Waits until what runs has ended, or the time is up; true if all has ended.
-    pub(crate) async fn finish(&self, timeout: Duration) -> bool {
+    /// Waits until what runs has ended, and its replies are on their way.
+    pub(crate) async fn finish(&self) {
         self.0.tasks.close();
-        tokio::time::timeout(timeout, self.0.tasks.wait()).await.is_ok()
+        self.0.tasks.wait().await;
     }
 
-    async fn take_call(&self, call: Call) {
-        let Some(id) = call.id() else {
-            return self.take_notification(call);
-        };
-        if id == Id::NULL {
-            let fault = Fault::Request("MCP's ids are strings and numbers");
-            return self.send(Reply::error(fault.error(), None)).await;
+    async fn take_request(&self, call: Call, id: Id) {
+        if !is_mcp_id(&id) {
+            return self.send(Reply::error(Fault::Request(BAD_ID).error(), None)).await;
         }
-        let cancelled = match self.begin(&call, &id) {
-            Ok(cancelled) => cancelled,
+        let (ticket, cancelled) = match self.0.in_flight.begin_request(&id) {
+            Ok(begun) => begun,
             Err(error) => return self.send(Reply::error(error, Some(&id))).await,
         };
-        let level = self.state().level;
-        match self.0.server.answer(call, Way::Channel(level)).outcome {
-            Ok(begun) => self.run(begun, id, cancelled),
+        let state = *self.state();
+        let change = state.after(&call);
+        let Answer { modern, outcome } = self.0.server.answer(call, Way::Channel(state.level));
+        match outcome {
+            Ok(begun) => {
+                // The stateless era has no state, whatever the method is called.
+                if !modern {
+                    *self.state() = change;
+                }
+                self.run(begun, id, ticket, cancelled);
+            }
             Err(fault) => {
-                self.state().running.remove(id.as_raw());
+                drop(ticket);
                 self.send(Reply::error(fault.error(), Some(&id))).await;
             }
         }
@@ -101,43 +113,23 @@ impl Channel {
             // What cannot be read, and what does not run any more, is ignored (section "Cancellation").
             let request = Request::of(&call).unwrap_or_default();
             let id = request.request_id.map(|part| call.text(part));
-            let id = id.and_then(|text| std::str::from_utf8(text).ok());
-            if let Some(token) = id.and_then(|id| self.state().running.remove(id)) {
-                token.cancel();
+            if let Some(id) = id.and_then(|text| std::str::from_utf8(text).ok()) {
+                self.0.in_flight.cancel(id);
             }
             return;
         }
+        let Ok(ticket) = self.0.in_flight.begin() else {
+            return tracing::warn!("a notification is left out: its client has too much running");
+        };
         if let Ok(begun) = self.0.server.answer(call, Way::Batch).outcome {
-            self.0.tasks.spawn(begun.future);
+            self.0.tasks.spawn(async move {
+                let Ok(_) = begun.future.await;
+                drop(ticket);
+            });
         }
     }
 
-    /// Makes a request one of those that run.
-    fn begin(&self, call: &Call, id: &Id) -> Result<CancellationToken, ErrorObject> {
-        let mut state = self.state();
-        if state.running.contains_key(id.as_raw()) {
-            return Err(Fault::Request("a request with this id is running").error());
-        }
-        if state.running.len() >= self.0.server.settings.in_flight {
-            return Err(ErrorObject::new(code::BUSY, "Server is busy"));
-        }
-        match &*call.method() {
-            "initialize" => {
-                let request = Request::of(call).unwrap_or_default();
-                state.version = negotiated(call, &request).ok();
-            }
-            "logging/setLevel" => {
-                let request = Request::of(call).unwrap_or_default();
-                state.level = wanted_level(call, &request).unwrap_or(state.level);
-            }
-            _ => {}
-        }
-        let token = CancellationToken::new();
-        state.running.insert(id.as_raw().to_owned(), token.clone());
-        Ok(token)
-    }
-
-    fn run(&self, begun: Begun, id: Id, cancelled: CancellationToken) {
+    fn run(&self, begun: Begun, id: Id, ticket: Ticket, cancelled: CancellationToken) {
         let channel = self.clone();
         self.0.tasks.spawn(async move {
             let ended = tokio::select! {
@@ -146,7 +138,7 @@ impl Channel {
                 () = cancelled.cancelled() => return,
             };
             // It is no more running when its client can have read the reply.
-            channel.state().running.remove(id.as_raw());
+            drop(ticket);
             channel.send(channel.0.server.rpc.reply(ended, Some(&id))).await;
         });
     }
@@ -174,14 +166,18 @@ impl Channel {
     }
 
     async fn take_batch(&self, batch: Batch) {
-        if !self.state().version.is_some_and(Legacy::has_batches) {
-            return self.send(Reply::error(Fault::Request(NO_BATCHES).error(), None)).await;
-        }
+        let has_batches = self.state().version.is_some_and(Legacy::has_batches);
+        let refused = if has_batches { None } else { Some(Fault::Request(NO_BATCHES).error()) };
+        let ticket = match refused.map_or_else(|| self.0.in_flight.begin(), Err) {
+            Ok(ticket) => ticket,
+            Err(error) => return self.send(Reply::error(error, None)).await,
+        };
         let member = Member(Arc::clone(&self.0.server));
         let rpc = self.0.server.rpc.clone().projected(Arc::new(member));
         let channel = self.clone();
         self.0.tasks.spawn(async move {
             let reply = rpc.answer_batch(batch).await;
+            drop(ticket);
             channel.send(reply).await;
         });
     }
@@ -195,5 +191,20 @@ impl Channel {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The state that a request of the first era leaves.
+    fn after(self, call: &Call) -> Self {
+        let method = call.method();
+        if !matches!(&*method, "initialize" | "logging/setLevel") {
+            return self;
+        }
+        let request = Request::of(call).unwrap_or_default();
+        if method == "initialize" {
+            return Self { version: negotiated(call, &request).ok(), ..self };
+        }
+        Self { level: wanted_level(call, &request).unwrap_or(self.level), ..self }
     }
 }
