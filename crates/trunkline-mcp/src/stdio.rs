@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::thread;
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use trunkline::{ErrorObject, Extensions, code};
 
 use crate::channel::Channel;
@@ -30,22 +32,12 @@ pub enum StdioError {
     Thread(#[source] io::Error),
 }
 
-/// A line of the input.
-enum Line {
-    Message(Bytes),
-    TooLong,
-    Broken(io::Error),
-}
-
-/// Lines that are read ahead.
-const READ_AHEAD: usize = 8;
-
 impl Mcp {
     /// Serves one client by lines, until its input ends and what it asked for is answered: what
     /// `stdin` and `stdout` are for in a process that a client starts.
     ///
     /// Reading and writing block, so each has a thread. When the future is dropped early, the reading
-    /// thread stays until there is a line.
+    /// thread stays until there is a line, which it does not take any more.
     ///
     /// # Errors
     /// When reading or writing fails, or calls do not end within
@@ -57,19 +49,14 @@ impl Mcp {
     ) -> Result<(), StdioError> {
         let settings = &self.0.settings;
         let (channel, messages) = Channel::new(Arc::clone(&self.0));
-        let mut lines = read(input, settings.line_bytes).map_err(StdioError::Thread)?;
         let mut written = write(output, messages).map_err(StdioError::Thread)?;
-        loop {
-            let line = tokio::select! {
-                line = lines.recv() => line,
-                failed = &mut written => return Err(write_error(failed)),
-            };
-            match line {
-                Some(Line::Message(body)) => channel.take(body, Extensions::new()).await,
-                Some(Line::TooLong) => channel.refuse(too_long(settings.line_bytes)).await,
-                Some(Line::Broken(error)) => return Err(StdioError::Read(error)),
-                None => break,
-            }
+        let over = CancellationToken::new();
+        let _over_when_dropped = over.clone().drop_guard();
+        let reader = Reader { channel: channel.clone(), limit: settings.line_bytes, over };
+        let read = reader.start(input).map_err(StdioError::Thread)?;
+        tokio::select! {
+            read = read => read.unwrap_or(Ok(())).map_err(StdioError::Read)?,
+            failed = &mut written => return Err(write_error(failed)),
         }
         let drained = async {
             channel.finish().await;
@@ -85,6 +72,53 @@ impl Mcp {
     }
 }
 
+/// The thread that reads. It takes the messages itself, since to hand them to another thread costs as
+/// much as a small call.
+struct Reader {
+    channel: Channel,
+    limit: usize,
+    over: CancellationToken,
+}
+
+/// A line of the input.
+enum Line {
+    Message(Bytes),
+    TooLong,
+}
+
+impl Reader {
+    fn start(
+        self,
+        input: impl Read + Send + 'static,
+    ) -> io::Result<oneshot::Receiver<io::Result<()>>> {
+        let (sender, ended) = oneshot::channel();
+        let runtime = Handle::current();
+        thread::Builder::new().name("mcp-stdin".to_owned()).spawn(move || {
+            let mut input = BufReader::with_capacity(64 << 10, input);
+            let read = self.read(&mut input, &runtime);
+            // The reader's channel first: whoever learns of the end waits for all others to go.
+            drop(self);
+            drop(sender.send(read));
+        })?;
+        Ok(ended)
+    }
+
+    fn read(&self, input: &mut impl BufRead, runtime: &Handle) -> io::Result<()> {
+        while let Some(line) = next_line(input, self.limit)? {
+            if self.over.is_cancelled() {
+                return Ok(());
+            }
+            runtime.block_on(async {
+                match line {
+                    Line::Message(body) => self.channel.take(body, Extensions::new()).await,
+                    Line::TooLong => self.channel.refuse(too_long(self.limit)).await,
+                }
+            });
+        }
+        Ok(())
+    }
+}
+
 fn write_error(ended: Result<io::Result<()>, oneshot::error::RecvError>) -> StdioError {
     match ended {
         Ok(Err(error)) => StdioError::Write(error),
@@ -95,22 +129,6 @@ fn write_error(ended: Result<io::Result<()>, oneshot::error::RecvError>) -> Stdi
 fn too_long(limit: usize) -> ErrorObject {
     let data = serde_json::json!({ "reason": "the line is too long", "limit_bytes": limit });
     ErrorObject::new(code::INVALID_REQUEST, "Invalid Request").with_data(&data)
-}
-
-fn read(input: impl Read + Send + 'static, limit: usize) -> io::Result<mpsc::Receiver<Line>> {
-    let (sender, lines) = mpsc::channel(READ_AHEAD);
-    thread::Builder::new().name("mcp-stdin".to_owned()).spawn(move || {
-        let mut input = BufReader::with_capacity(64 << 10, input);
-        while let Some(line) =
-            next_line(&mut input, limit).unwrap_or_else(|e| Some(Line::Broken(e)))
-        {
-            let is_last = matches!(line, Line::Broken(_));
-            if sender.blocking_send(line).is_err() || is_last {
-                return;
-            }
-        }
-    })?;
-    Ok(lines)
 }
 
 /// The next line that is not blank; none at the end of the input. What a line has over the limit is

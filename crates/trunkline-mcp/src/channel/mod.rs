@@ -4,6 +4,7 @@
 mod in_flight;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -131,7 +132,7 @@ impl Channel {
 
     fn run(&self, begun: Begun, id: Id, ticket: Ticket, cancelled: CancellationToken) {
         let channel = self.clone();
-        self.0.tasks.spawn(async move {
+        let mut running = Box::pin(async move {
             let ended = tokio::select! {
                 biased;
                 outcome = channel.follow(begun) => outcome,
@@ -141,6 +142,11 @@ impl Channel {
             drop(ticket);
             channel.send(channel.0.server.rpc.reply(ended, Some(&id))).await;
         });
+        // The call begins here, and may end here. A thread of the runtime takes a task up later.
+        let mut context = Context::from_waker(Waker::noop());
+        if running.as_mut().poll(&mut context).is_pending() {
+            self.0.tasks.spawn(running);
+        }
     }
 
     /// Runs a call to its end, and passes on what it tells before.

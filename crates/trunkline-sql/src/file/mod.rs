@@ -3,10 +3,11 @@
 mod stamp;
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::mem::ManuallyDrop;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
@@ -31,7 +32,7 @@ pub(crate) struct DatabaseFile {
     path: PathBuf,
     /// For a look at the header. It is never closed: with any descriptor of a file, POSIX takes away all
     /// locks that the process has on it, also those with which SQLite reads at that moment.
-    header: ManuallyDrop<Mutex<File>>,
+    header: ManuallyDrop<File>,
 }
 
 /// A hardened connection.
@@ -64,7 +65,7 @@ impl DatabaseFile {
         if !metadata.is_file() {
             return Err(OpenError::NotAFile { path: path.to_owned() });
         }
-        let header = ManuallyDrop::new(Mutex::new(File::open(path).map_err(failed)?));
+        let header = ManuallyDrop::new(File::open(path).map_err(failed)?);
         // An absolute name cannot begin with `file:`, which SQLite would read as an URI with options.
         let path = fs::canonicalize(path).map_err(failed)?;
         Ok(Self { path, header })
@@ -136,10 +137,8 @@ impl DatabaseFile {
 
     /// Bytes 18 and 19 of the header, "file format write version" and "read version", are 2 in WAL mode.
     fn is_in_wal_mode(&self) -> io::Result<bool> {
-        let mut header = self.header.lock().unwrap_or_else(PoisonError::into_inner);
-        header.seek(SeekFrom::Start(18))?;
         let mut versions = [0; 2];
-        match header.read_exact(&mut versions) {
+        match self.header.read_exact_at(&mut versions, 18) {
             Ok(()) => Ok(versions.contains(&2)),
             // A database without content has no header.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),

@@ -5,7 +5,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::Sleep;
+use tokio::time::{Sleep, sleep};
+
+use super::pulse::Pulse;
 
 use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
@@ -13,13 +15,13 @@ use crate::outcome::Outcome;
 /// The future of a call with a deadline.
 pub struct TimeoutFuture<F> {
     inner: Option<F>,
-    after: Option<Duration>,
+    limit: Option<Pulse>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl<F> TimeoutFuture<F> {
-    pub(super) fn new(inner: F, after: Option<Duration>) -> Self {
-        Self { inner: Some(inner), after, sleep: None }
+    pub(super) fn new(inner: F, limit: Option<Pulse>) -> Self {
+        Self { inner: Some(inner), limit, sleep: None }
     }
 }
 
@@ -36,10 +38,14 @@ where
         {
             return Poll::Ready(outcome);
         }
-        let Some(after) = this.after else {
+        let Some(limit) = &this.limit else {
             return Poll::Pending;
         };
-        let sleep = this.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
+        let after = limit.after();
+        let sleep = this.sleep.get_or_insert_with(|| {
+            limit.want();
+            Box::pin(sleep(after))
+        });
         if sleep.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
@@ -56,6 +62,6 @@ fn timed_out(after: Duration) -> Outcome {
 
 impl<F> fmt::Debug for TimeoutFuture<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TimeoutFuture").field("after", &self.after).finish_non_exhaustive()
+        f.debug_struct("TimeoutFuture").field("limit", &self.limit).finish_non_exhaustive()
     }
 }

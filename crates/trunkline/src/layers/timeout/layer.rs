@@ -3,22 +3,23 @@ use std::time::Duration;
 use tower::Layer;
 
 use super::Timeout;
+use super::pulse::Pulse;
 
 /// Gives each call a deadline.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct TimeoutLayer {
-    after: Option<Duration>,
+    limit: Option<Pulse>,
 }
 
 impl TimeoutLayer {
     /// Calls may take `after`.
     #[must_use]
     pub fn new(after: Duration) -> Self {
-        Self { after: Some(after) }
+        Self::optional(Some(after))
     }
 
     pub(crate) fn optional(after: Option<Duration>) -> Self {
-        Self { after }
+        Self { limit: after.map(Pulse::new) }
     }
 }
 
@@ -26,6 +27,6 @@ impl<S> Layer<S> for TimeoutLayer {
     type Service = Timeout<S>;
 
     fn layer(&self, inner: S) -> Timeout<S> {
-        Timeout { inner, after: self.after }
+        Timeout { inner, limit: self.limit.clone() }
     }
 }

@@ -2,10 +2,10 @@
 
 mod future;
 mod layer;
+mod pulse;
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use tower::Service;
 
@@ -15,6 +15,8 @@ use crate::outcome::Outcome;
 pub use future::TimeoutFuture;
 pub use layer::TimeoutLayer;
 
+use pulse::Pulse;
+
 /// Drops a call whose time is up and answers -32004 in its place.
 ///
 /// The timer is armed when the call is first found unfinished, so calls that end at once cost
@@ -22,7 +24,7 @@ pub use layer::TimeoutLayer;
 #[derive(Debug, Clone)]
 pub struct Timeout<S> {
     inner: S,
-    after: Option<Duration>,
+    limit: Option<Pulse>,
 }
 
 impl<S> Service<Call> for Timeout<S>
@@ -39,6 +41,6 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        TimeoutFuture::new(self.inner.call(call), self.after)
+        TimeoutFuture::new(self.inner.call(call), self.limit.clone())
     }
 }
