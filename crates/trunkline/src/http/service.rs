@@ -43,7 +43,7 @@ impl Rpc {
     /// machine's loopback, to which a [`Server`](crate::Server) adds its address.
     ///
     /// Mounted in another server that is reached under another name, it answers 403. Name it, or
-    /// pass [`Hosts::Any`] behind a proxy that checks names:
+    /// pass [`Hosts::Any`](super::Hosts::Any) behind a proxy that checks names:
     ///
     /// ```
     /// # use trunkline::{Router, http};
