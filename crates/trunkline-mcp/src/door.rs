@@ -8,18 +8,16 @@
 //! | 404 | 2026-07-28: no such method |
 //! | 405 | GET and DELETE: no streams, no sessions |
 
-use std::fmt;
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
-use trunkline::{
-    Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Projected, Projection, Reply,
-};
+use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Reply};
 
+use crate::batch::{self, NO_BATCHES};
 use crate::events::{self, Source, one_line};
-use crate::fault::{Fault, MISSING_CAPABILITY};
+use crate::fault::{BAD_ID, Fault, MISSING_CAPABILITY};
 use crate::notify::Outlet;
 use crate::request::is_mcp_id;
 use crate::running::{Running, undisturbed};
@@ -70,11 +68,12 @@ impl Endpoint {
         if id.as_ref().is_some_and(|id| !is_mcp_id(id)) {
             return refuse(&Fault::Request(BAD_ID), None, false);
         }
-        let is_notification = call.is_notification();
         let no_headers = HeaderMap::new();
         let headers = Headers::of(extensions).unwrap_or(&no_headers);
         let Answer { modern, outcome } = self.0.answer(call, Way::Http(headers));
         let Begun { future, outlet } = match outcome {
+            // A notification has run nothing.
+            Ok(_) if id.is_none() => return accepted(),
             Ok(begun) => begun,
             Err(fault) => return refuse(&fault, id.as_ref(), modern),
         };
@@ -95,9 +94,6 @@ impl Endpoint {
                 () = outlet.filled() => return self.tell(outlet, running, id),
             },
         };
-        if is_notification {
-            return accepted();
-        }
         let refused = modern && outcome.code() == Some(MISSING_CAPABILITY);
         let status = if refused { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         respond(status, self.0.rpc.reply(outcome, id.as_ref()))
@@ -125,41 +121,12 @@ impl Endpoint {
         if !version.is_some_and(Legacy::has_batches) {
             return refuse(&Fault::Request(NO_BATCHES), None, false);
         }
-        let rpc = self.0.rpc.clone().projected(Arc::new(Member(Arc::clone(&self.0))));
-        match undisturbed(Box::pin(async move { rpc.answer_batch(batch).await })).await.await {
-            Reply::None => accepted(),
-            reply => respond(StatusCode::OK, reply),
+        let answered = undisturbed(Box::pin(batch::answer(Arc::clone(&self.0), batch))).await;
+        match answered.await {
+            Ok(Reply::None) => accepted(),
+            Ok(reply) => respond(StatusCode::OK, reply),
+            Err(fault) => refuse(&fault, None, false),
         }
-    }
-}
-
-pub(crate) const NO_BATCHES: &str =
-    "only revision 2025-03-26 has batches; send each message by itself";
-
-pub(crate) const BAD_ID: &str = "MCP's ids are strings and integers";
-
-/// A message in a batch.
-pub(crate) struct Member(pub(crate) Arc<Server>);
-
-impl Projection for Member {
-    fn project(&self, call: Call) -> Projected {
-        let fault = if call.method() == "initialize" {
-            Fault::Request("initialize is not part of a batch")
-        } else if call.id().is_some_and(|id| !is_mcp_id(&id)) {
-            Fault::Request(BAD_ID)
-        } else {
-            match self.0.answer(call, Way::Batch).outcome {
-                Ok(begun) => return Projected::Answered(begun.future),
-                Err(fault) => fault,
-            }
-        };
-        Projected::Answered(CallFuture::ready(Outcome::error(fault.error())))
-    }
-}
-
-impl fmt::Debug for Member {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Mcp")
     }
 }
 
@@ -183,6 +150,11 @@ impl Source for Telling {
             Ok(outcome) = running => outcome,
         };
         self.running = None;
+        // What the call told last comes before its reply.
+        if let Some(message) = self.outlet.take() {
+            self.running = Some(Running::Ended(Some(Ok(outcome))));
+            return Some(message);
+        }
         self.server.rpc.reply(outcome, self.id.as_ref()).into_json().map(one_line)
     }
 }

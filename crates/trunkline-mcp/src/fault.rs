@@ -13,6 +13,8 @@ pub(crate) const MISSING_CAPABILITY: i64 = -32021;
 /// The revision is not spoken here (2026-07-28).
 pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
+pub(crate) const BAD_ID: &str = "MCP's ids are strings and integers";
+
 /// Why a message is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -53,8 +55,8 @@ impl Fault {
                 code::INVALID_REQUEST,
                 "The MCP-Protocol-Version header names no revision that is spoken here",
             )
-            .with_data(&Versions { supported: &Legacy::names(), requested }),
-            Self::UnknownMethod(method) => ErrorObject::method_not_found(method),
+            .with_data(&Versions { supported: &all_versions(), requested }),
+            Self::UnknownMethod(method) => ErrorObject::method_not_found(&shortened(method)),
             Self::UnknownTool { name, code } => {
                 ErrorObject::new(*code, format!("Unknown tool: {}", shortened(name)))
                     .with_data(&Data::new("tools/list names the tools that there are"))
@@ -81,6 +83,10 @@ impl Fault {
             | Self::Params(_) => StatusCode::OK,
         }
     }
+}
+
+fn all_versions() -> Vec<&'static str> {
+    Legacy::names().into_iter().chain([MODERN]).collect()
 }
 
 #[derive(Serialize)]

@@ -44,6 +44,7 @@
 
 #![forbid(unsafe_code)]
 
+mod batch;
 mod block;
 mod capabilities;
 mod channel;

@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody};
 use trunkline::{ErrorObject, Reply, code};
@@ -18,10 +20,13 @@ use crate::server::{Mcp, Server};
 
 const STREAM: &str = "/sse";
 const MESSAGES: &str = "/messages";
+/// How long a refusal may wait for a client to read its stream.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Mcp {
-    /// The HTTP+SSE transport: streams at `/sse`, messages to `/messages`. Streams end when `closing`
-    /// is cancelled; a server that stops would wait for them.
+    /// The HTTP+SSE transport: streams at `/sse`, messages to `/messages`. When `closing` is cancelled,
+    /// no more messages are taken, and each stream ends with the reply to what still ran; a server that
+    /// stops would wait for streams that nobody ends.
     ///
     /// Whoever opens a stream is told a number that nobody can guess, and only who knows it can send
     /// messages as that client. A client whose stream is gone is forgotten, and its calls run on.
@@ -68,8 +73,7 @@ impl Streams {
         let settings = &self.server.settings;
         let mut clients = self.clients.lock();
         if self.closing.is_cancelled() || clients.len() >= settings.sse_clients {
-            let error = ErrorObject::new(code::BUSY, "Server is busy");
-            return respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, None));
+            return busy();
         }
         let Some(session) = session() else {
             let error = ErrorObject::internal(&"the system gave no random numbers");
@@ -98,9 +102,20 @@ impl Streams {
             let error = ErrorObject::invalid_params(reason);
             return respond(StatusCode::NOT_FOUND, Reply::error(error, None));
         };
-        channel.take(request.body, request.extensions).await;
-        respond(StatusCode::ACCEPTED, Reply::None)
+        if self.closing.is_cancelled() {
+            return busy();
+        }
+        // Only what refuses a message waits for room in the stream.
+        match timeout(PATIENCE, channel.take(request.body, request.extensions)).await {
+            Ok(()) => respond(StatusCode::ACCEPTED, Reply::None),
+            Err(_) => busy(),
+        }
     }
+}
+
+fn busy() -> Response<ReplyBody> {
+    let error = ErrorObject::new(code::BUSY, "Server is busy");
+    respond(StatusCode::SERVICE_UNAVAILABLE, Reply::error(error, None))
 }
 
 /// 128 random bits in hexadecimal.
@@ -122,9 +137,12 @@ impl Source for Client {
     async fn next(&mut self) -> Option<Vec<u8>> {
         tokio::select! {
             biased;
-            message = self.messages.recv() => message,
-            () = self.closing.cancelled() => None,
+            message = self.messages.recv() => return message,
+            () = self.closing.cancelled() => {}
         }
+        // The calls that run are now the last to have the channel, which ends with them.
+        self.clients.lock().remove(&self.session);
+        self.messages.recv().await
     }
 }
 

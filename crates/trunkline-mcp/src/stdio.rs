@@ -36,8 +36,9 @@ impl Mcp {
     /// Serves one client by lines, until its input ends and what it asked for is answered: what
     /// `stdin` and `stdout` are for in a process that a client starts.
     ///
-    /// Reading and writing block, so each has a thread. When the future is dropped early, the reading
-    /// thread stays until there is a line, which it does not take any more.
+    /// When `closing` is cancelled, no more lines are taken, and what was asked for is still answered.
+    /// Reading and writing block, so each has a thread. The one that reads stays until there is a line or
+    /// the input's end.
     ///
     /// # Errors
     /// When reading or writing fails, or calls do not end within
@@ -46,22 +47,24 @@ impl Mcp {
         &self,
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
+        closing: CancellationToken,
     ) -> Result<(), StdioError> {
         let settings = &self.0.settings;
         let (channel, messages) = Channel::new(Arc::clone(&self.0));
         let mut written = write(output, messages).map_err(StdioError::Thread)?;
-        let over = CancellationToken::new();
+        let over = closing.child_token();
         let _over_when_dropped = over.clone().drop_guard();
         let reader = Reader { channel: channel.clone(), limit: settings.line_bytes, over };
         let read = reader.start(input).map_err(StdioError::Thread)?;
         tokio::select! {
-            read = read => read.unwrap_or(Ok(())).map_err(StdioError::Read)?,
+            biased;
+            read = read => read.unwrap_or_else(|_| Err(io::Error::other("the reading thread panicked"))).map_err(StdioError::Read)?,
+            () = closing.cancelled() => {}
             failed = &mut written => return Err(write_error(failed)),
         }
         let drained = async {
             channel.finish().await;
-            // With the channel, the last sender of messages goes.
-            drop(channel);
+            channel.end().await;
             written.await
         };
         match timeout(settings.drain_timeout, drained).await {
@@ -95,10 +98,7 @@ impl Reader {
         let runtime = Handle::current();
         thread::Builder::new().name("mcp-stdin".to_owned()).spawn(move || {
             let mut input = BufReader::with_capacity(64 << 10, input);
-            let read = self.read(&mut input, &runtime);
-            // The reader's channel first: whoever learns of the end waits for all others to go.
-            drop(self);
-            drop(sender.send(read));
+            drop(sender.send(self.read(&mut input, &runtime)));
         })?;
         Ok(ended)
     }
@@ -182,7 +182,7 @@ fn write(
 }
 
 fn write_all(output: &mut impl Write, messages: &mut mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
-    while let Some(mut message) = messages.blocking_recv() {
+    while let Some(mut message) = messages.blocking_recv().filter(|message| !message.is_empty()) {
         message.push(b'\n');
         output.write_all(&message)?;
         output.flush()?;

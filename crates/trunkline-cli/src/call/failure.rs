@@ -62,7 +62,7 @@ impl Failure {
             Self::Usage(text) => {
                 format!("trunkline: {}\nFor more information, try '--help'.\n", text::line(text))
             }
-            Self::Call(CallError::Rpc(error)) if form.is_json => form.json(error.object.get()),
+            Self::Call(CallError::Rpc(error)) if form.is_json => form.told_json(error.object.get()),
             Self::Call(error) => call(error),
             Self::Mcp(McpError::Begin(error)) => format!(
                 "trunkline: this is not an MCP endpoint, or it does not let this client in\n{}",

@@ -24,7 +24,7 @@ use crate::output;
 
 /// Calls the method, and prints its result.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let form = Form::of_stdout(arguments.connection.json);
+    let form = Form::of_streams(arguments.connection.json);
     finish(form, || call(arguments, form))
 }
 

@@ -1,6 +1,6 @@
 //! A result as it is printed.
 
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, stderr, stdout};
 
 use serde_json::value::RawValue;
 
@@ -12,17 +12,20 @@ pub(crate) struct Form {
     pub(crate) is_json: bool,
     /// The columns of the terminal; none where stdout is not one.
     terminal: Option<usize>,
+    /// Whether stderr is a terminal, to which failures go.
+    is_stderr_terminal: bool,
 }
 
 impl Form {
-    pub(crate) fn of_stdout(is_json: bool) -> Self {
+    pub(crate) fn of_streams(is_json: bool) -> Self {
         /// Of a terminal that does not know.
         const USUAL: usize = 80;
         let columns = || {
             let size = terminal_size::terminal_size_of(stdout());
             size.map_or(USUAL, |(terminal_size::Width(columns), _)| usize::from(columns.max(1)))
         };
-        Self { is_json, terminal: stdout().is_terminal().then(columns) }
+        let terminal = stdout().is_terminal().then(columns);
+        Self { is_json, terminal, is_stderr_terminal: stderr().is_terminal() }
     }
 
     /// One line, cut to the terminal.
@@ -38,6 +41,15 @@ impl Form {
         match self.terminal {
             Some(_) => document::for_terminal(json) + "\n",
             None => document::one_line(json).into_owned() + "\n",
+        }
+    }
+
+    /// JSON for programs that read stderr.
+    pub(crate) fn told_json(self, json: &str) -> String {
+        if self.is_stderr_terminal {
+            document::for_terminal(json) + "\n"
+        } else {
+            document::one_line(json).into_owned() + "\n"
         }
     }
 
@@ -65,7 +77,8 @@ mod tests {
     #[track_caller]
     fn check(value: &str, expected: &str) {
         let value = RawValue::from_string(value.to_owned()).unwrap();
-        let found = Form { is_json: false, terminal: None }.value(&value);
+        let form = Form { is_json: false, terminal: None, is_stderr_terminal: false };
+        let found = form.value(&value);
         let lines: Vec<&str> = expected.lines().map(str::trim_start).collect();
         assert_eq!(found.lines().map(str::trim_start).collect::<Vec<_>>(), lines, "{value}");
     }

@@ -97,8 +97,16 @@ fn shrink(widths: &mut [usize], terminal: usize) {
     let gaps = GAP.len() * widths.len().saturating_sub(1);
     let room = terminal.saturating_sub(gaps);
     let fits = |limit: usize| widths.iter().map(|width| *width.min(&limit)).sum::<usize>() <= room;
-    let widest = widths.iter().copied().max().unwrap_or_default();
-    let limit = (NARROWEST..=widest).rev().find(|limit| fits(*limit)).unwrap_or(NARROWEST);
+    // The widest limit under which all fit, by halves: a hostile name may be a million wide.
+    let (mut limit, mut over) = (NARROWEST, widths.iter().max().map_or(NARROWEST, |w| w + 1));
+    while limit + 1 < over {
+        let middle = limit.midpoint(over);
+        if fits(middle) {
+            limit = middle;
+        } else {
+            over = middle;
+        }
+    }
     // What is left over goes to the first of those that were cut.
     let total: usize = widths.iter().map(|width| *width.min(&limit)).sum();
     let mut spare = room.saturating_sub(total);

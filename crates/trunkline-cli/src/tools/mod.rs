@@ -13,7 +13,7 @@ use crate::output;
 
 /// Lists the tools, or calls one.
 pub(crate) fn run(arguments: &ToolsArguments) -> ExitCode {
-    let form = Form::of_stdout(arguments.connection.json);
+    let form = Form::of_streams(arguments.connection.json);
     finish(form, || {
         let words = Words::read(&arguments.arguments, stdin()).map_err(Failure::Usage)?;
         if matches!(&words, Words::Json(json) if !json.get().starts_with('{')) {
@@ -72,7 +72,8 @@ async fn call(mcp: &Mcp, name: &str, words: Words, form: Form) -> Result<String,
 /// The data of a success; of a failure, what the tool says to people.
 fn text(answer: &ToolAnswer, form: Form) -> String {
     if form.is_json {
-        return form.json(answer.object.get());
+        let json = answer.object.get();
+        return if answer.is_error { form.told_json(json) } else { form.json(json) };
     }
     match &answer.structured {
         Some(value) if !answer.is_error || answer.content.is_empty() => form.value(value),

@@ -187,7 +187,12 @@ fn a_client_that_waits_at_stdin_is_stopped_by_a_signal() {
     command.args(["mcp", "--db", "a.db", "--writable"]).stdin(Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    writeln!(stdin, "{}", call(1, "execute_raw_query", &json!({"query": ENDLESS}))).unwrap();
+    writeln!(
+        stdin,
+        "{}",
+        call(1, "execute_raw_query", &json!({"query": ENDLESS, "timeout_ms": 500}))
+    )
+    .unwrap();
     // It reads once it has answered a second call.
     let mut line = String::new();
     writeln!(stdin, "{}", request(2, "ping", &json!({}))).unwrap();

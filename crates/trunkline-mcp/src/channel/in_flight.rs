@@ -32,7 +32,7 @@ impl InFlight {
         Self { places, requests: Arc::default() }
     }
 
-    /// Begins what has no id: a notification, or a batch.
+    /// Begins what has no id: a batch.
     pub(super) fn begin(&self) -> Result<Ticket, ErrorObject> {
         let place = Arc::clone(&self.places).try_acquire_owned();
         let place = place.map_err(|_| ErrorObject::new(code::BUSY, "Server is busy"))?;

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply};
 
-use crate::door::{BAD_ID, Member, NO_BATCHES};
+use crate::batch::{self, NO_BATCHES};
 use crate::events::one_line;
-use crate::fault::Fault;
+use crate::fault::{BAD_ID, Fault};
 use crate::notify::LogLevel;
 use crate::request::{Request, is_mcp_id};
 use crate::server::{Answer, Begun, Server, Way, negotiated, wanted_level};
@@ -60,7 +60,7 @@ impl Channel {
         match self.0.server.rpc.read(body, extensions) {
             Incoming::Call(call) => match call.id() {
                 Some(id) => self.take_request(call, id).await,
-                None => self.take_notification(call),
+                None => self.take_notification(&call),
             },
             Incoming::Batch(batch) => self.take_batch(batch).await,
             // An answer to it could be taken for that to a request of the client.
@@ -81,6 +81,11 @@ impl Channel {
     pub(crate) async fn finish(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
+    }
+
+    /// Sends an empty message behind all others: the end.
+    pub(crate) async fn end(&self) {
+        drop(self.0.out.send(Vec::new()).await);
     }
 
     async fn take_request(&self, call: Call, id: Id) {
@@ -109,24 +114,15 @@ impl Channel {
         }
     }
 
-    fn take_notification(&self, call: Call) {
+    /// Notifications run nothing, so what cannot be read, what does not run any more, and what is not
+    /// known is ignored.
+    fn take_notification(&self, call: &Call) {
         if call.method() == "notifications/cancelled" {
-            // What cannot be read, and what does not run any more, is ignored (section "Cancellation").
-            let request = Request::of(&call).unwrap_or_default();
+            let request = Request::of(call).unwrap_or_default();
             let id = request.request_id.map(|part| call.text(part));
             if let Some(id) = id.and_then(|text| std::str::from_utf8(text).ok()) {
                 self.0.in_flight.cancel(id);
             }
-            return;
-        }
-        let Ok(ticket) = self.0.in_flight.begin() else {
-            return tracing::warn!("a notification is left out: its client has too much running");
-        };
-        if let Ok(begun) = self.0.server.answer(call, Way::Batch).outcome {
-            self.0.tasks.spawn(async move {
-                let Ok(_) = begun.future.await;
-                drop(ticket);
-            });
         }
     }
 
@@ -138,9 +134,7 @@ impl Channel {
                 outcome = channel.follow(begun) => outcome,
                 () = cancelled.cancelled() => return,
             };
-            // It is no more running when its client can have read the reply.
-            drop(ticket);
-            channel.send(channel.0.server.rpc.reply(ended, Some(&id))).await;
+            channel.finish_with(ticket, channel.0.server.rpc.reply(ended, Some(&id))).await;
         });
         // The call begins here, and may end here. A thread of the runtime takes a task up later.
         let mut context = Context::from_waker(Waker::noop());
@@ -178,14 +172,25 @@ impl Channel {
             Ok(ticket) => ticket,
             Err(error) => return self.send(Reply::error(error, None)).await,
         };
-        let member = Member(Arc::clone(&self.0.server));
-        let rpc = self.0.server.rpc.clone().projected(Arc::new(member));
         let channel = self.clone();
         self.0.tasks.spawn(async move {
-            let reply = rpc.answer_batch(batch).await;
-            drop(ticket);
-            channel.send(reply).await;
+            let answered = batch::answer(Arc::clone(&channel.0.server), batch).await;
+            let reply = answered.unwrap_or_else(|fault| Reply::error(fault.error(), None));
+            channel.finish_with(ticket, reply).await;
         });
+    }
+
+    /// Sends a reply. Until there is room for it, its call counts as one that runs: a client that does
+    /// not read cannot have ever more of them computed. It runs no more when its client can have read it.
+    async fn finish_with(&self, ticket: Ticket, reply: Reply) {
+        // A client that is gone reads no replies.
+        let Ok(room) = self.0.out.reserve().await else {
+            return;
+        };
+        drop(ticket);
+        if let Some(json) = reply.into_json() {
+            room.send(one_line(json));
+        }
     }
 
     async fn send(&self, reply: Reply) {

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName};
 use trunkline::Call;
 
 use super::Way;
-use crate::door::NO_BATCHES;
+use crate::batch::NO_BATCHES;
 use crate::fault::{Fault, shortened};
 use crate::request::{CLIENT_CAPABILITIES, PROTOCOL_VERSION, Request, is_object, string};
 use crate::tool::{decoded, single};
@@ -36,7 +36,7 @@ pub(super) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fa
     let declared = request.meta.protocol_version;
     let modern =
         declared.is_some() || header.is_some_and(is_modern) || call.method() == "server/discover";
-    // What a notification of the stateless era carries is not defined.
+    // What a notification of the stateless era carries is not defined, and it runs nothing.
     if !modern || call.is_notification() {
         return match header {
             Some(version) if !is_known(version) => {

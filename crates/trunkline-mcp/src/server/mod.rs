@@ -4,13 +4,14 @@ mod era;
 mod texts;
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT;
 use serde_json::{Map, Value};
-use trunkline::{Call, CallFuture, Outcome, Projected, Projection, Rpc, code};
+use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, Rpc, code};
 
 use crate::capabilities::ClientCapabilities;
 use crate::fault::{Fault, MISSING_CAPABILITY};
@@ -103,7 +104,7 @@ impl Server {
                 let modern = era == Era::Modern;
                 Answer { modern, outcome: self.dispatch(call, &request, era, way) }
             }
-            // Only requests of the stateless era are refused for what they say of themselves.
+            // What is refused here has one status in both eras.
             Err(fault) => Answer { modern: true, outcome: Err(fault) },
         }
     }
@@ -116,6 +117,14 @@ impl Server {
         way: Way<'_>,
     ) -> Result<Begun, Fault> {
         let method = call.method();
+        // What runs something is a request: guards before this server go by what requests say.
+        if call.is_notification() && !matches!(way, Way::Plain) {
+            return if method.starts_with("notifications/") {
+                Ok(ready(b"{}"))
+            } else {
+                Err(Fault::Request("this method is no notification: send it with an id"))
+            };
+        }
         match (&*method, era) {
             ("tools/call", _) => {
                 drop(method);
@@ -205,7 +214,10 @@ impl Server {
             let write = |json: &mut Vec<u8>| {
                 tool::write_result(json, &outcome, tool.rendering(), &text, modern);
             };
-            written(era, &tail, write)
+            // The words are the operation's own, and written outside of its layers.
+            catch_unwind(AssertUnwindSafe(|| written(era, &tail, write))).unwrap_or_else(|_| {
+                Outcome::error(ErrorObject::internal(&"the wording of an outcome panicked"))
+            })
         });
         Ok(Begun { future, outlet })
     }

@@ -12,6 +12,9 @@ pub(super) struct Arguments(Validator);
 
 /// How many faults one answer names.
 const FAULTS: usize = 5;
+/// The most bytes of arguments of which all faults are looked for. Each fault costs memory, and there
+/// may be as many as there are values.
+const LOOKED_THROUGH: usize = 8 << 10;
 
 impl Arguments {
     pub(super) fn of(schema: &Schema) -> Result<Self, String> {
@@ -31,14 +34,18 @@ impl Arguments {
             return Ok(());
         }
         let mut text = format!("The arguments do not fit the input schema of {tool}:");
+        if arguments.len() > LOOKED_THROUGH {
+            if let Err(fault) = self.0.validate(&value) {
+                text += &format!("\n- {}", worded(&fault));
+            }
+            return Err(text);
+        }
         let mut faults = self.0.iter_errors(&value);
         for fault in faults.by_ref().take(FAULTS) {
-            text += "\n- ";
-            text += &worded(&fault);
+            text += &format!("\n- {}", worded(&fault));
         }
-        let more = faults.count();
-        if more > 0 {
-            text += &format!("\n- and {more} more");
+        if faults.next().is_some() {
+            text += "\n- and more";
         }
         Err(text)
     }

@@ -125,10 +125,13 @@ fn is_same(header: &str, argument: &Value) -> bool {
     match argument {
         Value::String(text) => text == header,
         Value::Bool(value) => header == if *value { "true" } else { "false" },
-        Value::Number(number) => match (header.parse::<i64>(), number.as_i64()) {
+        Value::Number(number) => match (header.parse::<i128>(), number.as_i128()) {
             (Ok(header), Some(number)) => header == number,
             // `42` and `42.0` are one integer.
-            _ => header.parse::<f64>().is_ok_and(|header| Some(header) == number.as_f64()),
+            (Err(_), _) => {
+                header.parse::<f64>().is_ok_and(|header| Some(header) == number.as_f64())
+            }
+            (Ok(header), None) => number.as_f64() == Some(header as f64),
         },
         _ => false,
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write, pipe};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use trunkline::CancellationToken;
 use trunkline_mcp::{Mcp, Settings, StdioError};
 
 use crate::support::{
@@ -282,21 +283,64 @@ async fn only_so_many_requests_run() {
 }
 
 #[tokio::test]
-async fn notifications_and_batches_count_as_well() {
-    let mut pipes = Pipes::open(Settings { in_flight: 2, ..settings() });
+async fn notifications_run_nothing_and_batches_count_as_well() {
+    let mut pipes = Pipes::open(Settings { in_flight: 1, ..settings() });
     let gate = pipes.gate.clone();
     pipes.send([&initialize("2025-03-26")]);
     pipes.next().await;
     let mut notification = call(0, "wait");
     notification.as_object_mut().unwrap().remove("id");
     pipes.send(&vec![notification; 100]);
-    until("two to wait", || gate.entered() == 2).await;
-    pipes.send([&ping(1), &json!([ping(2)])]);
-    let busy = pipes.sorted(2).await;
-    assert!(busy.iter().all(|reply| reply["error"]["code"] == -32005), "{busy:?}");
-    assert_eq!(gate.entered(), 2);
-    gate.open(2);
+    pipes.send([&json!([call(1, "wait")])]);
+    until("the batch to wait", || gate.entered() == 1).await;
+    pipes.send([&ping(2)]);
+    assert_fits("full", &error(Some(2.into()), -32005), &pipes.next().await.unwrap());
+    assert_eq!(gate.entered(), 1);
+    gate.open(1);
     assert!(pipes.finish().await.1.is_ok());
+}
+
+#[tokio::test]
+async fn what_was_asked_for_is_answered_after_it_was_told_to_stop() {
+    let mut pipes = Pipes::open(settings());
+    let gate = pipes.gate.clone();
+    pipes.send([&call(1, "wait")]);
+    until("the call to wait", || gate.entered() == 1).await;
+    pipes.closing.cancel();
+    gate.open(1);
+    assert_eq!(pipes.next().await, Some(completed(1, "\"done\"")));
+    // The input is still open.
+    assert!(pipes.end().await.is_ok());
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_has_only_so_many_replies_computed() {
+    struct Stuck(std::sync::mpsc::Receiver<()>);
+    impl Write for Stuck {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            self.0.recv().ok();
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let (release, stuck) = std::sync::mpsc::channel();
+    let gate = Gate::new();
+    gate.open(1_000);
+    let settings = Settings { in_flight: 4, ..settings() };
+    let mcp = Mcp::new(router(&gate).build().unwrap(), settings).unwrap();
+    let (input, mut to_server) = pipe().unwrap();
+    let closing = CancellationToken::new();
+    let served = tokio::spawn(async move { mcp.serve_stdio(input, Stuck(stuck), closing).await });
+    std::thread::spawn(move || {
+        (0..1_000).for_each(|id| drop(writeln!(to_server, "{}", call(id, "wait"))));
+    });
+    // Those that are written, wait to be, or wait for room; refusals wait, too, and hold up the rest.
+    until("the places to be taken", || gate.passed() >= 20).await;
+    assert!(gate.passed() <= 24, "{}", gate.passed());
+    drop(release);
+    assert!(in_time("the end of serving", served).await.unwrap().is_err());
 }
 
 #[tokio::test]
@@ -349,7 +393,7 @@ async fn a_client_that_reads_nothing_is_left_in_the_end() {
     let settings = Settings { drain_timeout, ..settings() };
     let mcp = Mcp::new(router(&Gate::new()).build().unwrap(), settings).unwrap();
     let input = io::Cursor::new(format!("{}\n", ping(1)));
-    let served = mcp.serve_stdio(input, Stuck(stuck));
+    let served = mcp.serve_stdio(input, Stuck(stuck), CancellationToken::new());
     let ended = in_time("the end of serving", served).await;
     assert!(matches!(ended, Err(StdioError::Unfinished)), "{ended:?}");
 }
@@ -386,7 +430,8 @@ async fn an_output_that_is_closed_ends_serving() {
     let (input, mut to_server) = pipe().unwrap();
     let (from_server, output) = pipe().unwrap();
     drop(from_server);
-    let ended = tokio::spawn(async move { mcp.serve_stdio(input, output).await });
+    let ended =
+        tokio::spawn(async move { mcp.serve_stdio(input, output, CancellationToken::new()).await });
     writeln!(to_server, "{}", ping(1)).unwrap();
     // The input stays open: the output alone ends it.
     let ended = in_time("the end of serving", ended).await.unwrap();
@@ -403,7 +448,11 @@ async fn an_input_that_breaks_ends_serving() {
         }
     }
     let mcp = Mcp::new(router(&Gate::new()).build().unwrap(), settings()).unwrap();
-    let ended = in_time("the end of serving", mcp.serve_stdio(Broken, io::sink())).await;
+    let ended = in_time(
+        "the end of serving",
+        mcp.serve_stdio(Broken, io::sink(), CancellationToken::new()),
+    )
+    .await;
     assert!(matches!(ended, Err(StdioError::Read(_))), "{ended:?}");
 }
 

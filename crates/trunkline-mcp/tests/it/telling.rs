@@ -71,6 +71,8 @@ async fn progress_is_told_to_who_asks_for_it_and_reads_events() {
     let token = json!({ "progressToken": "t" });
     let rows = [
         ("asked for", "steps", token.clone(), BOTH, steps("t".into())),
+        ("of a tool that never waits", "steps_at_once", token.clone(), BOTH, steps("t".into())),
+        ("told when the tool ends", "last_step", token.clone(), BOTH, steps("t".into())),
         ("a number", "steps", json!({ "progressToken": 7 }), BOTH, steps(7.into())),
         ("not asked for", "steps", json!({}), BOTH, vec![]),
         ("null is no token", "steps", json!({ "progressToken": null }), BOTH, vec![]),

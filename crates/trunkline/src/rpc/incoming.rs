@@ -1,7 +1,7 @@
 use bytes::Bytes;
 
 use crate::call::Call;
-use crate::envelope::Entry;
+use crate::envelope::{Entry, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;
@@ -35,4 +35,16 @@ pub struct Batch {
     pub(super) body: Bytes,
     pub(super) entries: Vec<Entry>,
     pub(super) extensions: Extensions,
+}
+
+impl Batch {
+    /// The ids that it is answered with, in its order: `null` where an entry is no request and has no
+    /// id. Notifications have none.
+    pub fn ids(&self) -> impl Iterator<Item = Id> {
+        let id = |span: Span| Id::from_raw(self.body.slice(span.range()));
+        self.entries.iter().filter_map(move |entry| match entry {
+            Ok(request) => request.id.map(id),
+            Err(invalid) => Some(invalid.id.map_or(Id::NULL, id)),
+        })
+    }
 }

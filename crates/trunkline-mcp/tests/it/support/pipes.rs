@@ -7,6 +7,7 @@ use std::thread;
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
+use trunkline::CancellationToken;
 use trunkline_mcp::{Mcp, Settings, StdioError};
 
 use super::{Gate, in_time, router};
@@ -21,6 +22,8 @@ pub(crate) struct Pipes {
     input: Option<Sender<Vec<u8>>>,
     lines: UnboundedReceiver<Vec<u8>>,
     ended: JoinHandle<Ended>,
+    /// Cancelled, it has the server take no more lines.
+    pub(crate) closing: CancellationToken,
 }
 
 impl Pipes {
@@ -30,8 +33,11 @@ impl Pipes {
         let mcp = Mcp::new(rpc, settings).unwrap();
         let (input, to_server) = pipe().unwrap();
         let (from_server, output) = pipe().unwrap();
-        let ended = tokio::spawn(async move { mcp.serve_stdio(input, output).await });
-        Self { gate, input: Some(write_lines(to_server)), lines: read_lines(from_server), ended }
+        let closing = CancellationToken::new();
+        let token = closing.clone();
+        let ended = tokio::spawn(async move { mcp.serve_stdio(input, output, token).await });
+        let (input, lines) = (Some(write_lines(to_server)), read_lines(from_server));
+        Self { gate, input, lines, ended, closing }
     }
 
     /// Writes these bytes.

@@ -42,6 +42,9 @@ pub(crate) fn router(gate: &Gate) -> Router {
         tool("mirrored", |params: RawParams| Json(params.0)).input_schema(mirrored()),
         tool("sampling", sampling),
         tool("steps", steps),
+        tool("steps_at_once", steps_at_once),
+        tool("last_step", last_step),
+        tool("lost_words", sum).input::<Add>().wording(lost_words),
         tool("logs", logs),
         tool("flood", flood),
         tool("broken_steps", broken_steps),
@@ -95,6 +98,10 @@ fn words(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String {
     format!("{} -> {}", String::from_utf8_lossy(arguments), outcome.is_ok())
 }
 
+fn lost_words(_: &[u8], _: Result<&[u8], &ErrorObject>) -> String {
+    panic!("the secret")
+}
+
 fn picky() -> Value {
     json!({
         "type": "object",
@@ -128,6 +135,23 @@ async fn steps(progress: Progress) -> &'static str {
         progress.report(done, Some(100.0), None);
         yield_now().await;
     }
+    "done"
+}
+
+/// Tells all of it, and waits for nothing.
+fn steps_at_once(progress: Progress) -> &'static str {
+    for done in [0.0, 50.0, 100.0] {
+        progress.report(done, Some(100.0), None);
+    }
+    "done"
+}
+
+/// Tells the last of it when it ends.
+async fn last_step(progress: Progress) -> &'static str {
+    progress.report(0.0, Some(100.0), None);
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    progress.report(50.0, Some(100.0), None);
+    progress.report(100.0, Some(100.0), None);
     "done"
 }
 

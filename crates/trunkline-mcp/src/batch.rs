@@ -1,0 +1,47 @@
+//! Batches, which one revision has (2025-03-26).
+
+use std::fmt;
+use std::sync::Arc;
+
+use trunkline::{Batch, Call, CallFuture, Outcome, Projected, Projection, Reply};
+
+use crate::fault::Fault;
+use crate::request::is_mcp_id;
+use crate::server::{Server, Way};
+
+pub(crate) const NO_BATCHES: &str =
+    "only revision 2025-03-26 has batches; send each message by itself";
+
+/// Runs a batch of a revision that has them. Nothing of it runs if one of its ids is none of MCP's.
+pub(crate) async fn answer(server: Arc<Server>, batch: Batch) -> Result<Reply, Fault> {
+    if !batch.ids().all(|id| is_mcp_id(&id)) {
+        return Err(Fault::Request(
+            "the batch has a member that is no message, or an id that is no string or integer",
+        ));
+    }
+    let rpc = server.rpc.clone().projected(Arc::new(Member(server)));
+    Ok(rpc.answer_batch(batch).await)
+}
+
+/// A message in a batch.
+struct Member(Arc<Server>);
+
+impl Projection for Member {
+    fn project(&self, call: Call) -> Projected {
+        let fault = if call.method() == "initialize" {
+            Fault::Request("initialize is not part of a batch")
+        } else {
+            match self.0.answer(call, Way::Batch).outcome {
+                Ok(begun) => return Projected::Answered(begun.future),
+                Err(fault) => fault,
+            }
+        };
+        Projected::Answered(CallFuture::ready(Outcome::error(fault.error())))
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Mcp")
+    }
+}
