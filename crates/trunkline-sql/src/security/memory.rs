@@ -11,6 +11,9 @@ pub(super) fn bound(connection: &Connection, heap_limit: usize) -> rusqlite::Res
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     // Negative: in KiB. The page cache of one connection must stay far below the heap limit.
     connection.pragma_update(None, "cache_size", -8_192)?;
+    // Past the size of its cache, a writer would put changed pages into the file before the commit, and shut
+    // all readers out for the rest of its transaction. So they stay in memory, under the heap limit.
+    connection.pragma_update(None, "cache_spill", false)?;
     if heap_limit == 0 {
         return Ok(());
     }

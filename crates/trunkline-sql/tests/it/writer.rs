@@ -214,6 +214,48 @@ fn long_readers_of_our_own_do_not_starve_the_writer() {
 }
 
 #[test]
+fn a_large_change_keeps_no_reader_out() {
+    let fixture = Fixture::with(Settings { lock_wait: Duration::from_millis(50), ..settings() });
+    fixture.runtime.block_on(async {
+        // 20 MB, and then it goes on without an end.
+        let mut large = writing(
+            "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) \
+             SELECT zeroblob(100000) FROM n WHERE i <= 200",
+        );
+        large.timeout_ms = Some(1_500);
+        let never = CancellationToken::new();
+        let large = fixture.database.execute_raw_query(large, &never);
+        let (large, ()) = tokio::join!(large, async {
+            for _ in 0..10 {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                let count = json!({"query": "SELECT count(*) FROM extremes"});
+                let reply = call(&fixture.database, "execute_raw_query", count).await.unwrap();
+                assert_eq!(reply["rows"], json!([[9]]));
+            }
+        });
+        assert_eq!(kind(&large), "timeout");
+    });
+}
+
+#[test]
+fn many_changes_at_the_same_time_wait_for_each_other() {
+    let patient = Settings { queue_wait: PATIENCE * 3, timeout: PATIENCE * 3, ..settings() };
+    let fixture = Fixture::with(patient);
+    fixture.runtime.block_on(async {
+        let mut inserts = tokio::task::JoinSet::new();
+        for v in 0..50 {
+            let database = fixture.database.clone();
+            let insert = json!({"table_name": "extremes", "data": {"v": v}});
+            inserts.spawn(async move { call(&database, "insert_record", insert).await });
+        }
+        while let Some(outcome) = inserts.join_next().await {
+            assert_eq!(kind(&outcome.unwrap()), "ok");
+        }
+    });
+    assert_eq!(fixture.look("SELECT count(*) || '' FROM extremes"), "59");
+}
+
+#[test]
 fn the_queue_of_the_writer_is_bounded() {
     let fixture = Fixture::with(Settings {
         write_queue: 1,
