@@ -17,7 +17,8 @@ pub struct Settings {
     pub stuck_readers: usize,
     /// Calls that may wait for a reader; the next one is answered `Busy` at once. Default 64.
     pub queue: usize,
-    /// Calls that may wait for the writer; the next one is answered `Busy` at once. Default 16.
+    /// Calls that may wait for the writer; the next one is answered `Busy` at once. Default 256:
+    /// `queue_wait` bounds the wait.
     pub write_queue: usize,
     /// How long a call waits for a reader or the writer before it is answered `Busy`. Default 2 s.
     pub queue_wait: Duration,
@@ -52,7 +53,7 @@ impl Default for Settings {
             readers: 4,
             stuck_readers: 16,
             queue: 64,
-            write_queue: 16,
+            write_queue: 256,
             queue_wait: Duration::from_secs(2),
             max_rows: 1_000,
             max_bytes: 1 << 20,
