@@ -174,7 +174,7 @@ fn returning(table: &Table, wanted: Option<&Returning>) -> Result<Option<String>
 
 fn insert(table: &Table, columns: &[&str], on_conflict: OnConflict) -> String {
     let verb = match on_conflict {
-        OnConflict::Abort => "INSERT",
+        OnConflict::Abort => "INSERT OR ABORT",
         OnConflict::Ignore => "INSERT OR IGNORE",
         OnConflict::Replace => "INSERT OR REPLACE",
     };

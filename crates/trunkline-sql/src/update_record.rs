@@ -55,7 +55,8 @@ pub(crate) fn update_record(
     }
     let set: Vec<String> =
         record.columns.iter().map(|column| format!("{} = ?", quote(column))).collect();
-    let sql = format!("UPDATE {} SET {}{}", quote(&table.name), set.join(", "), filter.sql);
+    let sql =
+        format!("UPDATE OR ABORT {} SET {}{}", quote(&table.name), set.join(", "), filter.sql);
     let mut values = record.values;
     values.extend(filter.values);
     reach.change(session, &table, &sql, values)

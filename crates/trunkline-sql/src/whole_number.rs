@@ -35,6 +35,15 @@ impl Visitor<'_> for Count {
         Ok(Some(value))
     }
 
+    /// `2.0` is an integer, for JSON Schema.
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Self::Value, E> {
+        const MAX_EXACT: f64 = 9_007_199_254_740_992.0;
+        if value.fract() == 0.0 && (0.0..=MAX_EXACT).contains(&value) {
+            return Ok(Some(value as u64));
+        }
+        Err(E::invalid_value(serde::de::Unexpected::Float(value), &self))
+    }
+
     fn visit_i64<E: Error>(self, value: i64) -> Result<Self::Value, E> {
         u64::try_from(value)
             .map(Some)

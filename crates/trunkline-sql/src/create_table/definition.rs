@@ -21,11 +21,13 @@ struct ColumnType {
 }
 
 /// The known types, and how many numbers each may have.
-const TYPES: [(&str, usize); 18] = [
+const TYPES: [(&str, usize); 26] = [
     ("INTEGER", 0),
-    ("INT", 0),
-    ("BIGINT", 0),
-    ("SMALLINT", 0),
+    ("INT", 1),
+    ("BIGINT", 1),
+    ("MEDIUMINT", 1),
+    ("SMALLINT", 1),
+    ("TINYINT", 1),
     ("REAL", 0),
     ("DOUBLE", 0),
     ("FLOAT", 0),
@@ -34,9 +36,15 @@ const TYPES: [(&str, usize); 18] = [
     ("TEXT", 0),
     ("VARCHAR", 1),
     ("CHAR", 1),
+    ("NVARCHAR", 1),
+    ("NCHAR", 1),
+    ("CLOB", 0),
+    ("UUID", 0),
     ("BLOB", 0),
     ("BOOLEAN", 0),
+    ("BOOL", 0),
     ("DATE", 0),
+    ("TIME", 0),
     ("DATETIME", 0),
     ("TIMESTAMP", 0),
     ("JSON", 0),

@@ -115,7 +115,10 @@ impl Error {
             Self::BadCursor { .. } => details.argument = Some("cursor"),
             Self::BadParams { .. } => details.argument = Some("params"),
             Self::NulInSql { offset } => details.offset = Some(*offset),
-            Self::Sql { offset, .. } => details.offset = *offset,
+            Self::Sql { message, offset } => {
+                details.offset = *offset;
+                (details.table, details.column) = named(message);
+            }
             Self::Timeout { limit } => details.timeout_ms = u64::try_from(limit.as_millis()).ok(),
             _ => {}
         }
@@ -172,4 +175,18 @@ pub(super) fn cascade(rows: u64) -> String {
         0 => String::new(),
         rows => format!(" ({rows} of them by foreign keys and triggers)"),
     }
+}
+
+/// The table and the column that SQLite's message names. Its names are not quoted.
+fn named(message: &str) -> (Option<String>, Option<String>) {
+    if let Some(table) = message.strip_prefix("no such table: ") {
+        let table = table.strip_prefix("main.").unwrap_or(table);
+        return (Some(table.to_owned()), None);
+    }
+    if let Some(column) = message.strip_prefix("no such column: ") {
+        return (None, Some(column.to_owned()));
+    }
+    let parts =
+        message.strip_prefix("table ").and_then(|rest| rest.split_once(" has no column named "));
+    parts.map(|(table, column)| (table.to_owned(), column.to_owned())).unzip()
 }

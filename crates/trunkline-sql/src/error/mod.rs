@@ -164,7 +164,7 @@ pub enum Error {
     #[error("the database cannot be opened")]
     Unavailable(#[source] OpenError),
     /// SQLite could not read the database.
-    #[error("the database cannot be read")]
+    #[error("the database cannot be read or written")]
     Failure(#[source] rusqlite::Error),
     /// The thread of the call stopped without an answer. This is a defect of this crate.
     #[error("the database thread stopped without an answer")]

@@ -13,7 +13,7 @@ impl From<rusqlite::Error> for Error {
             }
             _ => return Self::Failure(error),
         };
-        let message = message.unwrap_or_else(|| "no message".to_owned());
+        let message = bounded(message.unwrap_or_else(|| "no message".to_owned()));
         match code {
             // The authorizer's refusal of a function is an ordinary error.
             ErrorCode::Unknown if message.starts_with("not authorized") => {
@@ -37,6 +37,16 @@ impl From<rusqlite::Error> for Error {
             _ => Self::Failure(error),
         }
     }
+}
+
+/// A function or a trigger may put a value of any size into its message.
+fn bounded(mut message: String) -> String {
+    const ENOUGH: usize = 1_000;
+    if let Some((end, _)) = message.char_indices().nth(ENOUGH) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message
 }
 
 /// "UNIQUE constraint failed: emp.name": the places are not quoted, so a name that holds a dot or a comma
@@ -66,10 +76,11 @@ fn is_limit(message: &str) -> bool {
         "too many FROM clause terms",
         "too many SQL variables",
         "too many terms",
-        "too large",
-        "too complex",
+        "Expression tree is too large",
+        "LIKE or GLOB pattern too complex",
         "parser stack overflow",
         "Recursion limit",
     ];
-    SIGNS.iter().any(|sign| message.contains(sign))
+    // Names that callers chose may stand behind them.
+    SIGNS.iter().any(|sign| message.starts_with(sign))
 }

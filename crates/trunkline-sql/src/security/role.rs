@@ -65,6 +65,14 @@ impl Clearance {
         *self.changes() = Changes::default();
     }
 
+    /// Forgets what an earlier call did. A kept statement is compiled anew by SQLite itself when the schema
+    /// has changed, and must not have the rights of the statement that changed it.
+    pub(crate) fn forget(&self) {
+        self.0.is_compiling.store(false, Ordering::Relaxed);
+        self.0.changes_schema.store(false, Ordering::Relaxed);
+        *self.changes() = Changes::default();
+    }
+
     pub(super) fn end_statement(&self) {
         self.0.is_compiling.store(false, Ordering::Relaxed);
     }

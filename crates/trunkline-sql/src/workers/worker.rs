@@ -187,9 +187,11 @@ impl Job {
                     stop: &self.stop,
                     lock_wait: session.settings().lock_wait,
                 };
+                clearance.forget();
                 if let Err(error) = run_in(&transaction, self.task.as_mut(), session) {
                     self.task.fail(error);
                 }
+                clearance.forget();
             }
         }
         self.stop.detach();

@@ -139,3 +139,25 @@ fn no_call_learns_what_another_one_did() {
     }
     check(&fixture, "DELETE FROM emp WHERE id = 99", changed(0, Value::Null));
 }
+
+#[test]
+fn a_kept_statement_has_no_rights_of_another_call() {
+    let fixture = Fixture::new();
+    let prepare = "CREATE TABLE big (a INTEGER PRIMARY KEY AUTOINCREMENT, b); CREATE INDEX big_b ON big (b); \
+                   INSERT INTO big (b) VALUES (1); ANALYZE";
+    crate::fixture::create(&fixture.path, prepare);
+    let settings = trunkline_sql::Settings { writable: true, ..Default::default() };
+    let database = trunkline_sql::Database::open(&fixture.path, settings).unwrap();
+    let call = |operation, arguments| {
+        fixture.runtime.block_on(crate::fixture::call(&database, operation, arguments))
+    };
+    let insert = |v| call("insert_record", json!({"table_name": "extremes", "data": {"v": v}}));
+    assert_eq!(kind(&insert(1)), "ok");
+    let trigger = "CREATE TRIGGER g AFTER INSERT ON extremes BEGIN \
+                   UPDATE sqlite_sequence SET seq = 999; DELETE FROM sqlite_stat1; END";
+    let outcome = call("execute_raw_query", json!({"query": trigger, "read_only": false}));
+    assert_eq!(kind(&outcome), "ok");
+    assert_eq!(kind(&insert(1)), "forbidden");
+    assert_eq!(fixture.look("SELECT seq || '' FROM sqlite_sequence"), "1");
+    assert_ne!(fixture.look("SELECT count(*) || '' FROM sqlite_stat1"), "0");
+}

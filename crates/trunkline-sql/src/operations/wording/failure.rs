@@ -54,6 +54,9 @@ fn reason_text(reason: &str, kind: Option<&str>) -> String {
         (Some("sql" | "constraint"), Some((ours, sqlite))) => {
             format!("{ours}, SQLite says {sqlite:?}")
         }
+        (Some("over_limit" | "forbidden"), Some((ours, rest))) => {
+            format!("{ours}: {}", rest.escape_debug())
+        }
         _ => reason.to_owned(),
     }
 }
