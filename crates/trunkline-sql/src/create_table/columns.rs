@@ -25,8 +25,9 @@ pub enum ColumnSpec {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ColumnOptions {
-    /// INTEGER, INT, BIGINT, SMALLINT, REAL, DOUBLE, FLOAT, NUMERIC(p,s), DECIMAL(p,s), TEXT, VARCHAR(n),
-    /// CHAR(n), BLOB, BOOLEAN, DATE, DATETIME, TIMESTAMP or JSON; the numbers may be left out.
+    /// INTEGER, INT(n), BIGINT(n), MEDIUMINT(n), SMALLINT(n), TINYINT(n), REAL, DOUBLE, FLOAT,
+    /// NUMERIC(p,s), DECIMAL(p,s), TEXT, VARCHAR(n), CHAR(n), NVARCHAR(n), NCHAR(n), CLOB, UUID, BLOB,
+    /// BOOLEAN, BOOL, DATE, TIME, DATETIME, TIMESTAMP or JSON; the numbers may be left out.
     #[serde(rename = "type")]
     pub column_type: String,
     /// True if NULL cannot be stored. Default false.

@@ -26,6 +26,10 @@ fn tables() {
             r#"CREATE TABLE "t1" ("z" TEXT, "a" INT, "m" VARCHAR(20) NOT NULL)"#,
         ),
         (
+            r#"{"table_name": "t1b", "schema": {"n": "nvarchar(120)", "i": "int(11)", "t": "time", "u": "uuid"}}"#,
+            r#"CREATE TABLE "t1b" ("n" NVARCHAR(120), "i" INT(11), "t" TIME, "u" UUID)"#,
+        ),
+        (
             r#"{"table_name": "t2", "schema": {"id": "INTEGER PRIMARY KEY AUTOINCREMENT", "at": "DATETIME DEFAULT CURRENT_TIMESTAMP"}}"#,
             r#"CREATE TABLE "t2" ("id" INTEGER PRIMARY KEY AUTOINCREMENT, "at" DATETIME DEFAULT CURRENT_TIMESTAMP)"#,
         ),

@@ -50,7 +50,20 @@ fn sql_mistakes_come_with_their_place() {
         &fixture.sql("SELECT missing FROM emp").unwrap_err(),
         ErrorClass::Request,
         "SQL error: no such column: missing",
-        &json!({"kind": "sql", "offset": 7}),
+        &json!({"kind": "sql", "column": "missing", "offset": 7}),
+    );
+    check(
+        &fixture.sql("SELECT 1 FROM nosuch").unwrap_err(),
+        ErrorClass::Request,
+        "SQL error: no such table: nosuch",
+        &json!({"kind": "sql", "table": "nosuch"}),
+    );
+    // A name is no sign of a limit.
+    check(
+        &fixture.sql("SELECT * FROM \"too large. x\"").unwrap_err(),
+        ErrorClass::Request,
+        "SQL error: no such table: too large. x",
+        &json!({"kind": "sql", "table": "too large. x"}),
     );
     check(
         &fixture.sql("DELETE FROM emp").unwrap_err(),
@@ -58,6 +71,14 @@ fn sql_mistakes_come_with_their_place() {
         "the statement is not allowed: it does something else than reading tables or describing them",
         &json!({"kind": "forbidden"}),
     );
+}
+
+#[test]
+fn messages_are_no_larger_than_people_read() {
+    let fixture = Fixture::new();
+    let error = fixture.sql("SELECT json_extract('{}', hex(zeroblob(4000000)))").unwrap_err();
+    let length = error.to_string().len();
+    assert!(length < 2_000, "{length}");
 }
 
 #[test]

@@ -16,6 +16,19 @@ fn check(fixture: &Fixture, arguments: &Value, expected: Result<Value, &str>) {
 }
 
 #[test]
+fn abort_is_abort_whatever_the_table_says() {
+    let fixture = Fixture::writable();
+    create(
+        &fixture.path,
+        "CREATE TABLE mild (a UNIQUE ON CONFLICT REPLACE, b UNIQUE ON CONFLICT IGNORE)",
+    );
+    let insert = |a, b| json!({"table_name": "mild", "data": {"a": a, "b": b}});
+    check(&fixture, &insert(1, 1), Ok(json!({"rows_affected": 1, "id": 1})));
+    check(&fixture, &insert(1, 2), Err("constraint"));
+    check(&fixture, &insert(2, 1), Err("constraint"));
+}
+
+#[test]
 fn records() {
     let fixture = Fixture::writable();
     let one = |id: Value| Ok(json!({"rows_affected": 1, "id": id}));
