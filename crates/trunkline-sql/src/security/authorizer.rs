@@ -128,7 +128,6 @@ fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
         AuthAction::CreateTable { .. }
         | AuthAction::CreateView { .. }
         | AuthAction::CreateTrigger { .. }
-        | AuthAction::DropTable { .. }
         | AuthAction::DropIndex { .. }
         | AuthAction::DropView { .. }
         | AuthAction::DropTrigger { .. }
@@ -138,9 +137,13 @@ fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
             clearance.note_schema_change();
             true
         }
-        AuthAction::AlterTable { database_name, .. } => {
+        AuthAction::DropTable { table_name } => {
             clearance.note_schema_change();
-            database_name.eq_ignore_ascii_case("main")
+            !is_of_sqlite(table_name)
+        }
+        AuthAction::AlterTable { database_name, table_name } => {
+            clearance.note_schema_change();
+            database_name.eq_ignore_ascii_case("main") && !is_of_sqlite(table_name)
         }
         AuthAction::CreateVtable { module_name, .. } => {
             clearance.note_schema_change();
@@ -165,8 +168,12 @@ fn may_touch_temporary(action: &AuthAction<'_>, clearance: &Clearance) -> bool {
 fn may_change_rows(table: &str, clearance: &Clearance) -> bool {
     // Each change of the schema is asked as a change of the rows of this one first.
     const SCHEMA: [&str; 2] = ["sqlite_master", "sqlite_schema"];
-    let is_system = table.get(..7).is_some_and(|prefix| prefix.eq_ignore_ascii_case("sqlite_"));
-    !is_system || is_one_of(&SCHEMA, table) || clearance.changes_schema()
+    !is_of_sqlite(table) || is_one_of(&SCHEMA, table) || clearance.changes_schema()
+}
+
+/// The tables that SQLite keeps about others.
+fn is_of_sqlite(table: &str) -> bool {
+    table.get(..7).is_some_and(|prefix| prefix.eq_ignore_ascii_case("sqlite_"))
 }
 
 /// SQLite's names match in either case.

@@ -160,4 +160,14 @@ fn a_kept_statement_has_no_rights_of_another_call() {
     assert_eq!(kind(&insert(1)), "forbidden");
     assert_eq!(fixture.look("SELECT seq || '' FROM sqlite_sequence"), "1");
     assert_ne!(fixture.look("SELECT count(*) || '' FROM sqlite_stat1"), "0");
+    for sql in [
+        "DROP TABLE sqlite_stat1",
+        "ALTER TABLE SQLITE_stat1 RENAME TO a",
+        "DROP TABLE sqlite_sequence",
+    ] {
+        let outcome = call("execute_raw_query", json!({"query": sql, "read_only": false}));
+        assert!(outcome.is_err(), "{sql}");
+    }
+    let outcome = call("execute_raw_query", json!({"query": "DROP TABLE big", "read_only": false}));
+    assert_eq!(kind(&outcome), "ok");
 }
