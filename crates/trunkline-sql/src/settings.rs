@@ -40,7 +40,8 @@ pub struct Settings {
     pub lock_wait: Duration,
     /// Most bytes that SQLite may allocate, **for the whole process**: SQLite has no smaller unit. The
     /// lowest value that any `Database` of the process asked for holds until the process ends. The query
-    /// that meets the limit is answered `OutOfMemory`. Zero sets no limit. Default 512 MiB.
+    /// that meets the limit is answered `OutOfMemory`. Zero sets no limit. Default 256 MiB.
+    /// What it frees, the C library keeps for each thread, so the process may hold a few times as much.
     pub heap_limit: usize,
     /// Prepared statements that each reader, and the writer, keeps. Default 64.
     pub statement_cache: usize,
@@ -61,7 +62,7 @@ impl Default for Settings {
             max_records: 1_000,
             timeout: Duration::from_secs(5),
             lock_wait: Duration::from_secs(1),
-            heap_limit: 512 << 20,
+            heap_limit: 256 << 20,
             statement_cache: 64,
         }
     }
