@@ -65,7 +65,7 @@ impl Reach {
     ) -> Result<Affected, Error> {
         let connection = session.connection();
         let before = connection.total_changes();
-        run(session, sql, values).map_err(Error::of_own_sql)?;
+        run(session, sql, values).map_err(|error| error.on_table(&table.name))?;
         let in_total = connection.total_changes() - before;
         // What changed nothing leaves the count of an earlier statement.
         let rows_affected = if in_total == 0 { 0 } else { connection.changes() };
@@ -73,7 +73,7 @@ impl Reach {
         let max = self.max_affected.unwrap_or(session.settings().max_affected);
         let affected = rows_affected + cascaded;
         if affected > max {
-            return Err(Error::TooManyRows { affected, cascaded, max });
+            return Err(Error::TooManyRows { affected, cascaded, max, table: table.name.clone() });
         }
         if self.dry_run {
             session.discard_changes();

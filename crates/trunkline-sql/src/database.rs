@@ -146,9 +146,11 @@ impl Database {
     ) -> Result<RawOutcome, Error> {
         if request.read_only {
             let timeout = request.timeout(self.settings())?;
+            let changes = raw_query::looks_like_change(&request.query);
             let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
             let outcome = self.pools.readers.call(timeout, cancel, work).await;
-            return outcome.map_err(|error| self.tell_of_writing(error));
+            return outcome
+                .map_err(|error| if changes { self.tell_of_writing(error) } else { error });
         }
         let writer = self.writer()?;
         let timeout = request.timeout(self.settings())?;

@@ -243,5 +243,6 @@ fn sample(session: &mut Session<'_>, table: &Table, rows: u64) -> Result<Rowset,
     let columns = table.visible_columns().map(|column| column.name.as_str());
     let sql = format!("{} LIMIT {rows}", select(columns, &table.name));
     let bounds = Bounds { max_rows: rows, max_bytes: session.settings().max_bytes };
-    session.with_statement(&sql, |statement| collect(statement, bounds, started))
+    let collected = session.with_statement(&sql, |statement| collect(statement, bounds, started));
+    collected.map_err(|error| error.on_table(&table.name))
 }

@@ -124,7 +124,7 @@ pub(crate) fn insert_record(
         let before = connection.total_changes();
         session
             .with_statement(&sql, |statement| bind_and_run(statement, record.values, &mut rows))
-            .map_err(Error::of_own_sql)?;
+            .map_err(|error| error.on_table(&table.name))?;
         // What changed nothing leaves the count of an earlier statement.
         if connection.total_changes() > before && connection.changes() > 0 {
             rows_affected += connection.changes();

@@ -41,7 +41,8 @@ pub struct ColumnOptions {
     #[serde(default)]
     #[schemars(schema_with = "default_schema")]
     pub default: Option<Json>,
-    /// True if the column is the primary key, or a part of it. Default false.
+    /// True if the column is the primary key; one of several columns stands in the table's `primary_key`.
+    /// Default false.
     #[serde(default)]
     pub primary_key: bool,
 }

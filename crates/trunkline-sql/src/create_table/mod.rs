@@ -71,7 +71,10 @@ pub(crate) fn create_table(
         Err(Error::UnknownTable { .. }) => {}
         Err(error) => return Err(error),
     }
-    session.prepare(&ddl).and_then(|mut s| Ok(s.raw_execute()?)).map_err(Error::of_own_sql)?;
+    session
+        .prepare(&ddl)
+        .and_then(|mut s| Ok(s.raw_execute()?))
+        .map_err(|error| error.on_table(name))?;
     Ok(Created { table: name.clone(), ddl: stored_ddl(session, name)?, created: true })
 }
 
@@ -132,7 +135,17 @@ fn primary_key<'c>(
     let marked: Vec<&str> =
         columns.iter().filter(|(_, d)| d.primary_key).map(|(name, _)| *name).collect();
     let named = match argument {
-        None => return Ok(marked),
+        None => {
+            return match marked.as_slice() {
+                [] | [_] => Ok(marked),
+                [_, second, ..] => Err(bad_column(
+                    second,
+                    "it is the second one with a primary key; name the columns of one key together \
+                     in \"primary_key\""
+                        .to_owned(),
+                )),
+            };
+        }
         Some(PrimaryKey::Column(name)) => std::slice::from_ref(name),
         Some(PrimaryKey::Columns(names)) => names,
     };

@@ -74,9 +74,12 @@ impl Error {
             | Self::Timeout { .. } => ErrorClass::Limit,
             Self::Cancelled => ErrorClass::Cancelled,
             Self::Busy | Self::Locked | Self::Changing | Self::Closed => ErrorClass::Retry,
-            Self::Unavailable(_) | Self::Failure(_) | Self::ReaderLost | Self::Unconfirmed => {
-                ErrorClass::Database
-            }
+            Self::Unavailable(_)
+            | Self::NeedsRecovery
+            | Self::DiskFull
+            | Self::Failure(_)
+            | Self::ReaderLost
+            | Self::Unconfirmed => ErrorClass::Database,
         }
     }
 
@@ -102,7 +105,8 @@ impl Error {
                 details.table.clone_from(table);
                 details.column.clone_from(column);
             }
-            Self::TooManyRows { affected, max, .. } => {
+            Self::TooManyRows { affected, max, table, .. } => {
+                details.table = Some(table.clone());
                 details.argument = Some("max_affected");
                 details.rows_affected = Some(*affected);
                 details.max_affected = Some(*max);
@@ -115,9 +119,10 @@ impl Error {
             Self::BadCursor { .. } => details.argument = Some("cursor"),
             Self::BadParams { .. } => details.argument = Some("params"),
             Self::NulInSql { offset } => details.offset = Some(*offset),
-            Self::Sql { message, offset } => {
+            Self::Sql { offset, table, column, .. } => {
                 details.offset = *offset;
-                (details.table, details.column) = named(message);
+                details.table.clone_from(table);
+                details.column.clone_from(column);
             }
             Self::Timeout { limit } => details.timeout_ms = u64::try_from(limit.as_millis()).ok(),
             _ => {}
@@ -150,7 +155,8 @@ impl Error {
             Self::Busy => "busy",
             Self::Locked => "locked",
             Self::Changing => "changing",
-            Self::Unavailable(_) => "unavailable",
+            Self::Unavailable(_) | Self::NeedsRecovery => "unavailable",
+            Self::DiskFull => "disk_full",
             Self::Failure(_) => "failure",
             Self::ReaderLost => "reader_lost",
             Self::Unconfirmed => "unconfirmed",
@@ -175,18 +181,4 @@ pub(super) fn cascade(rows: u64) -> String {
         0 => String::new(),
         rows => format!(" ({rows} of them by foreign keys and triggers)"),
     }
-}
-
-/// The table and the column that SQLite's message names. Its names are not quoted.
-fn named(message: &str) -> (Option<String>, Option<String>) {
-    if let Some(table) = message.strip_prefix("no such table: ") {
-        let table = table.strip_prefix("main.").unwrap_or(table);
-        return (Some(table.to_owned()), None);
-    }
-    if let Some(column) = message.strip_prefix("no such column: ") {
-        return (None, Some(column.to_owned()));
-    }
-    let parts =
-        message.strip_prefix("table ").and_then(|rest| rest.split_once(" has no column named "));
-    parts.map(|(table, column)| (table.to_owned(), column.to_owned())).unzip()
 }

@@ -1,6 +1,7 @@
 //! What can go wrong, and what a client may be told of it.
 
 mod details;
+mod place;
 mod sqlite;
 
 use std::path::PathBuf;
@@ -73,6 +74,8 @@ pub enum Error {
         cascaded: u64,
         /// How many they may be.
         max: u64,
+        /// The table that was to be changed.
+        table: String,
     },
     /// A change would break a constraint of the schema. Nothing was changed.
     #[error("constraint failed: {message}")]
@@ -123,6 +126,10 @@ pub enum Error {
         message: String,
         /// Byte offset of the offending token in the SQL text, where SQLite knows it.
         offset: Option<usize>,
+        /// The table at fault, if it is known.
+        table: Option<String>,
+        /// The column at fault, if SQLite names one.
+        column: Option<String>,
     },
     /// The statement is well-formed, and something that this server does not let callers do.
     #[error("the statement is not allowed: {reason}")]
@@ -163,7 +170,16 @@ pub enum Error {
     /// The database could be opened once, and now cannot.
     #[error("the database cannot be opened")]
     Unavailable(#[source] OpenError),
-    /// SQLite could not read the database.
+    /// A writer that has ended left a transaction unfinished, and a reader cannot roll it back.
+    #[error(
+        "the database cannot be read now: an unfinished transaction of another process has to be rolled \
+         back: open it once for writing"
+    )]
+    NeedsRecovery,
+    /// The change does not fit on the disk. Nothing was changed.
+    #[error("the disk is full, or the database may not grow further; nothing was changed")]
+    DiskFull,
+    /// SQLite could not read or write the database.
     #[error("the database cannot be read or written")]
     Failure(#[source] rusqlite::Error),
     /// The thread of the call stopped without an answer. This is a defect of this crate.
@@ -178,12 +194,20 @@ pub enum Error {
 }
 
 impl Error {
-    /// The same error without what only concerns SQL that the caller has not seen.
-    pub(crate) fn of_own_sql(self) -> Self {
-        match self {
-            Self::Sql { message, .. } => Self::Sql { message, offset: None },
-            other => other,
+    /// The error of a statement of ours on a table: without what only concerns SQL that the caller has not
+    /// seen, and with the table, unless SQLite names another one.
+    pub(crate) fn on_table(mut self, name: &str) -> Self {
+        match &mut self {
+            Self::Sql { table, offset, .. } => {
+                *offset = None;
+                table.get_or_insert_with(|| name.to_owned());
+            }
+            Self::Constraint { table, .. } => {
+                table.get_or_insert_with(|| name.to_owned());
+            }
+            _ => {}
         }
+        self
     }
 }
 

@@ -1,36 +1,48 @@
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
-use super::Error;
+use super::{Error, place};
+
+/// Most characters of a message of SQLite: functions, triggers and schemas put any text into it.
+const MESSAGE_LENGTH: usize = 1_000;
 
 /// SQLite's result codes, sorted by who can do something about them. The messages of the kept codes come
 /// from SQLite's compiler and functions, which know nothing of files.
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        let (code, message, offset) = match &error {
-            rusqlite::Error::SqliteFailure(cause, message) => (cause.code, message.clone(), None),
+        let (cause, message, offset) = match &error {
+            rusqlite::Error::SqliteFailure(cause, message) => (cause, message.as_deref(), None),
             rusqlite::Error::SqlInputError { error: cause, msg, offset, .. } => {
-                (cause.code, Some(msg.clone()), usize::try_from(*offset).ok())
+                (cause, Some(msg.as_str()), usize::try_from(*offset).ok())
             }
             _ => return Self::Failure(error),
         };
-        let message = bounded(message.unwrap_or_else(|| "no message".to_owned()));
-        match code {
+        let message = message.unwrap_or("no message");
+        match cause.code {
             // The authorizer's refusal of a function is an ordinary error.
             ErrorCode::Unknown if message.starts_with("not authorized") => {
-                Self::Forbidden { reason: message }
+                Self::Forbidden { reason: quoted(message) }
             }
             // SQLITE_ERROR, which rusqlite calls unknown: the SQL is wrong.
-            ErrorCode::Unknown if is_limit(&message) => Self::OverLimit { message },
-            ErrorCode::Unknown | ErrorCode::TypeMismatch => Self::Sql { message, offset },
-            ErrorCode::ConstraintViolation => constraint(message),
+            ErrorCode::Unknown if is_limit(message) => Self::OverLimit { message: quoted(message) },
+            ErrorCode::Unknown | ErrorCode::TypeMismatch => {
+                let (table, column) = place::of_mistake(message);
+                Self::Sql { message: cut(message), offset, table, column }
+            }
+            ErrorCode::ConstraintViolation => {
+                let (table, column) = place::of_constraint(message);
+                Self::Constraint { message: cut(message), table, column }
+            }
+            // Of a statement that is compiled anew, too, where nobody knows for whom.
             ErrorCode::AuthorizationForStatementDenied => Self::Forbidden {
-                reason: "it does something else than reading tables or describing them".to_owned(),
+                reason: "it does something that this server lets no caller do".to_owned(),
             },
+            ErrorCode::ReadOnly if needs_recovery(cause.extended_code) => Self::NeedsRecovery,
             ErrorCode::ReadOnly => {
                 Self::Forbidden { reason: "it can change the database".to_owned() }
             }
-            ErrorCode::TooBig => Self::OverLimit { message },
+            ErrorCode::TooBig => Self::OverLimit { message: quoted(message) },
             ErrorCode::OutOfMemory => Self::OutOfMemory,
+            ErrorCode::DiskFull => Self::DiskFull,
             // Which of deadline and cancellation it was, the reader knows.
             ErrorCode::OperationInterrupted => Self::Cancelled,
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked,
@@ -39,48 +51,44 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// A function or a trigger may put a value of any size into its message.
-fn bounded(mut message: String) -> String {
-    const ENOUGH: usize = 1_000;
-    if let Some((end, _)) = message.char_indices().nth(ENOUGH) {
-        message.truncate(end);
-        message.push('…');
-    }
-    message
+/// SQLite's words within a sentence of ours.
+fn quoted(message: &str) -> String {
+    format!("SQLite says {:?}", cut(message))
 }
 
-/// "UNIQUE constraint failed: emp.name": the places are not quoted, so a name that holds a dot or a comma
-/// is not taken apart. The message of a trigger may be anything.
-fn constraint(message: String) -> Error {
-    let places = ["UNIQUE constraint failed: ", "NOT NULL constraint failed: "]
-        .iter()
-        .find_map(|kind| message.strip_prefix(kind))
-        .unwrap_or_default();
-    let (mut table, mut column) = (None, None);
-    for (index, place) in places.split(", ").enumerate() {
-        match place.split_once('.') {
-            Some((first, second)) if !second.contains('.') => {
-                table = Some(first.to_owned());
-                column = Some(second.to_owned()).filter(|_| index == 0);
-            }
-            _ => (table, column) = (None, None),
-        }
+fn cut(message: &str) -> String {
+    match message.char_indices().nth(MESSAGE_LENGTH) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
     }
-    Error::Constraint { message, table, column }
 }
 
-/// SQLite reports most of its limits as plain errors.
+/// A reader met the journal of a writer that has ended in the middle of a transaction.
+fn needs_recovery(extended_code: i32) -> bool {
+    matches!(
+        extended_code,
+        ffi::SQLITE_READONLY_ROLLBACK
+            | ffi::SQLITE_READONLY_RECOVERY
+            | ffi::SQLITE_READONLY_CANTINIT
+    )
+}
+
+/// SQLite reports most of its limits as plain errors. What stands behind these beginnings may be a name of
+/// the schema; a name that looks like one of them never stands first.
 fn is_limit(message: &str) -> bool {
-    const SIGNS: [&str; 8] = [
-        "too many columns",
-        "too many FROM clause terms",
+    const BEGINNINGS: [&str; 12] = [
+        "too many columns ",
+        "too many FROM clause terms, max: ",
         "too many SQL variables",
-        "too many terms",
-        "Expression tree is too large",
+        "too many terms in ",
+        "too many arguments on function ",
+        "too many references to ",
+        "too many schema objects",
+        "Expression tree is too large (maximum depth ",
         "LIKE or GLOB pattern too complex",
+        "VIEWs and/or subqueries nested too deep",
         "parser stack overflow",
         "Recursion limit",
     ];
-    // Names that callers chose may stand behind them.
-    SIGNS.iter().any(|sign| message.starts_with(sign))
+    BEGINNINGS.iter().any(|beginning| message.starts_with(beginning))
 }

@@ -95,12 +95,13 @@ pub(crate) fn query_records(
     values.push(integer("limit", max_rows.saturating_add(1))?);
     values.push(integer("offset", offset)?);
     let bounds = Bounds { max_rows, max_bytes: settings.max_bytes };
-    let mut rowset = session.with_statement(&sql, |statement| {
+    let collected = session.with_statement(&sql, |statement| {
         for (index, value) in (1..).zip(&values) {
             statement.raw_bind_parameter(index, value)?;
         }
         collect(statement, bounds, started)
-    })?;
+    });
+    let mut rowset = collected.map_err(|error| error.on_table(&table.name))?;
 
     if rowset.lacks_room_for_one() {
         return Err(row_over_limit(offset, settings.max_bytes));

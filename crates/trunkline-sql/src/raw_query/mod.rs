@@ -114,6 +114,26 @@ impl RawQuery {
     }
 }
 
+/// Whether a statement begins like one that the writer may take. It chooses words of an error only.
+pub(crate) fn looks_like_change(sql: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["ALTER", "CREATE", "DELETE", "DROP", "INSERT", "REPLACE", "UPDATE", "WITH"];
+    let first = without_comments(sql).split(|c: char| !c.is_ascii_alphabetic()).next();
+    first.is_some_and(|first| WORDS.iter().any(|word| word.eq_ignore_ascii_case(first)))
+}
+
+fn without_comments(sql: &str) -> &str {
+    let mut rest = sql.trim_start();
+    loop {
+        let end = match (rest.strip_prefix("--"), rest.strip_prefix("/*")) {
+            (Some(comment), _) => comment.split_once('\n'),
+            (_, Some(comment)) => comment.split_once("*/"),
+            _ => return rest,
+        };
+        rest = end.map_or("", |(_, behind)| behind).trim_start();
+    }
+}
+
 /// On a reader.
 pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
     let mut rows = Collector::new(request.bounds(session.settings()), Instant::now());

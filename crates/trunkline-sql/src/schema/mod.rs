@@ -86,7 +86,7 @@ impl Table {
         kind: TableKind,
         without_rowid: bool,
     ) -> Result<Self, Error> {
-        let columns = columns(session, &name)?;
+        let columns = columns(session, &name).map_err(|error| error.on_table(&name))?;
         Ok(Self { name, kind, without_rowid, columns })
     }
 

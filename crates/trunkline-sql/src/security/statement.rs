@@ -1,5 +1,5 @@
 use rusqlite::fallible_iterator::FallibleIterator;
-use rusqlite::{Batch, Connection, Statement};
+use rusqlite::{Batch, Connection, ErrorCode, Statement};
 
 use super::limits::SQL_LENGTH;
 use super::role::Role;
@@ -27,7 +27,7 @@ pub(crate) fn prepare_single<'c>(
     if let Role::Writer(clearance) = role {
         clearance.begin_statement();
     }
-    let statement = only_one(connection, sql);
+    let statement = only_one(connection, role, sql);
     if let Role::Writer(clearance) = role {
         clearance.end_statement();
     }
@@ -38,12 +38,31 @@ pub(crate) fn prepare_single<'c>(
     Ok(statement)
 }
 
-fn only_one<'c>(connection: &'c Connection, sql: &str) -> Result<Statement<'c>, Error> {
+fn only_one<'c>(
+    connection: &'c Connection,
+    role: &Role,
+    sql: &str,
+) -> Result<Statement<'c>, Error> {
     let mut statements = Batch::new(connection, sql);
-    let statement = statements.next()?.ok_or(Error::NoStatement)?;
+    let statement = statements.next().map_err(|error| tell_what_for(role, error))?;
+    let statement = statement.ok_or(Error::NoStatement)?;
     // A rest that does not even compile is a second statement as well.
     if !matches!(statements.next(), Ok(None)) {
         return Err(Error::MultipleStatements);
     }
     Ok(statement)
+}
+
+/// The refusals of the authorizer have no words of their own.
+fn tell_what_for(role: &Role, error: rusqlite::Error) -> Error {
+    if error.sqlite_error_code() != Some(ErrorCode::AuthorizationForStatementDenied) {
+        return error.into();
+    }
+    let reason = match role {
+        Role::Reader => "it does something else than reading tables or describing them",
+        Role::Writer(_) => {
+            "it does something else than reading and changing the rows and the schema of this database"
+        }
+    };
+    Error::Forbidden { reason: reason.to_owned() }
 }

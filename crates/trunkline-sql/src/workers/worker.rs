@@ -128,6 +128,7 @@ impl Worker {
 fn unavailable(error: OpenError) -> Error {
     match error {
         OpenError::Sqlite { source, .. } if is_passing(&source) => source.into(),
+        OpenError::NeedsRecovery { .. } => Error::NeedsRecovery,
         other => Error::Unavailable(other),
     }
 }

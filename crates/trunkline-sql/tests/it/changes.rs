@@ -114,7 +114,8 @@ fn the_reach_is_bounded() {
          narrow the filters, or raise \"max_affected\""
     );
     let details = json!({
-        "kind": "too_many_rows", "argument": "max_affected", "rows_affected": 4, "max_affected": 3,
+        "kind": "too_many_rows", "table": "emp", "argument": "max_affected", "rows_affected": 4,
+        "max_affected": 3,
     });
     assert_eq!(serde_json::to_value(error.details()).unwrap(), details);
     for (filters, rest, expected) in [

@@ -42,7 +42,7 @@ fn tables() {
             r#"CREATE TABLE "t4" ("a" INT, "b" INT, PRIMARY KEY ("b", "a"))"#,
         ),
         (
-            r#"{"table_name": "t5", "schema": {"a": {"type": "INT", "primary_key": true}, "b": {"type": "INT", "primary_key": true}}}"#,
+            r#"{"table_name": "t5", "schema": {"a": {"type": "INT", "primary_key": true}, "b": {"type": "INT", "primary_key": true}}, "primary_key": ["a", "b"]}"#,
             r#"CREATE TABLE "t5" ("a" INT, "b" INT, PRIMARY KEY ("a", "b"))"#,
         ),
         (
@@ -85,6 +85,7 @@ fn what_no_table_can_be() {
         (table("t", r#"{"a": {"type": "TEXT", "default": "a\u0000"}}"#), "bad_column"),
         (table("t", r#"{"a": "TEXT PRIMARY KEY AUTOINCREMENT"}"#), "bad_column"),
         (table("t", r#"{"a": "INTEGER AUTOINCREMENT"}"#), "bad_column"),
+        (table("t", r#"{"a": "INTEGER PRIMARY KEY", "b": "TEXT PRIMARY KEY"}"#), "bad_column"),
         (table("t", r#"{"a": "TEXT"}, "primary_key": "b""#), "bad_argument"),
         (table("t", r#"{"a": "TEXT"}, "primary_key": []"#), "bad_argument"),
         (table("t", r#"{"a": "TEXT"}, "primary_key": ["a", "A"]"#), "bad_argument"),

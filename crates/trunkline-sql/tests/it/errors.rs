@@ -117,3 +117,105 @@ fn codes() {
         assert_eq!((&data["kind"], &data["reason"]), (&json!(kind), &json!(sentence)));
     }
 }
+
+#[test]
+fn failures_name_the_table_or_the_column() {
+    let fixture = Fixture::writable();
+    let prepare = "CREATE VIEW broken AS SELECT nosuch FROM emp; \
+                   CREATE TABLE checked (a CHECK (a > 0)); \
+                   CREATE TABLE strict_one (a INTEGER) STRICT";
+    crate::fixture::create(&fixture.path, prepare);
+    for (operation, arguments, kind, table, column) in [
+        ("query_records", json!({"table_name": "broken"}), "sql", "broken", "nosuch"),
+        ("insert_record", json!({"table_name": "rich", "data": {"id": 1}}), "sql", "rich", ""),
+        (
+            "insert_record",
+            json!({"table_name": "emp", "data": {"name": "K", "initial": "K"}}),
+            "sql",
+            "emp",
+            "initial",
+        ),
+        (
+            "update_record",
+            json!({"table_name": "emp", "filters": {"id": 1}, "data": {"initial": "K"}}),
+            "sql",
+            "emp",
+            "initial",
+        ),
+        (
+            "insert_record",
+            json!({"table_name": "checked", "data": {"a": 0}}),
+            "constraint",
+            "checked",
+            "",
+        ),
+        (
+            "insert_record",
+            json!({"table_name": "strict_one", "data": {"a": "x"}}),
+            "constraint",
+            "strict_one",
+            "a",
+        ),
+        (
+            "insert_record",
+            json!({"table_name": "emp", "data": {"name": "K", "dept_no": 99}}),
+            "constraint",
+            "emp",
+            "",
+        ),
+        (
+            "delete_record",
+            json!({"table_name": "emp", "filters": {}, "all": true, "max_affected": 1}),
+            "too_many_rows",
+            "emp",
+            "",
+        ),
+        (
+            "execute_raw_query",
+            json!({"query": "INSERT INTO emp (nam) VALUES (1)", "read_only": false}),
+            "sql",
+            "emp",
+            "nam",
+        ),
+    ] {
+        let details = fixture.call(operation, arguments.clone()).unwrap_err().details();
+        assert_eq!(
+            (details.kind, details.table.unwrap_or_default(), details.column.unwrap_or_default()),
+            (kind, table.to_owned(), column.to_owned()),
+            "{operation} {arguments}"
+        );
+    }
+}
+
+#[test]
+fn refusals_fit_the_connection() {
+    let fixture = Fixture::writable();
+    let say = |sql: &str, read_only: bool| {
+        let arguments = json!({"query": sql, "read_only": read_only});
+        fixture.call("execute_raw_query", arguments).unwrap_err().to_string()
+    };
+    for (sql, is_helped) in [
+        ("/* a */ DELETE FROM emp", true),
+        ("-- b\nwith x as (select 1) delete from emp", true),
+        ("ATTACH 'x' AS y", false),
+        ("SELECT load_extension('x')", false),
+        ("PRAGMA user_version = 3", false),
+    ] {
+        assert_eq!(say(sql, true).contains("\"read_only\": false"), is_helped, "{sql}");
+    }
+    assert_eq!(
+        say("ATTACH 'x' AS y", false),
+        "the statement is not allowed: it does something else than reading and changing the rows and \
+         the schema of this database"
+    );
+}
+
+#[test]
+fn limits_come_with_quoted_words() {
+    let fixture = Fixture::new();
+    let many = vec!["SELECT 1"; 51].join(" UNION ALL ");
+    assert_eq!(
+        fixture.sql(&many).unwrap_err().to_string(),
+        "the query is over a limit: SQLite says \"too many terms in compound SELECT\""
+    );
+}

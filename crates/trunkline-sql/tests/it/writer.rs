@@ -355,6 +355,33 @@ fn an_unfinished_transaction_is_rolled_back_by_a_writer() {
 }
 
 #[test]
+fn a_transaction_that_another_process_left_is_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, served) = (folder.path().join("a.db"), folder.path().join("served.db"));
+    create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
+    std::fs::copy(&path, &served).unwrap();
+    let database = Database::open(&served, Settings::default()).unwrap();
+    let read = || {
+        let query = json!({"query": "SELECT count(*) FROM t WHERE a = zeroblob(100000)"});
+        runtime().block_on(call(&database, "execute_raw_query", query))
+    };
+    assert_eq!(kind(&read()), "ok");
+    let writer = Connection::open(&path).unwrap();
+    writer
+        .execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE t SET a = randomblob(100000)")
+        .unwrap();
+    let journal = folder.path().join("served.db-journal");
+    std::fs::copy(&path, &served).unwrap();
+    std::fs::copy(folder.path().join("a.db-journal"), &journal).unwrap();
+    let error = read().unwrap_err();
+    assert_eq!(error.details().kind, "unavailable");
+    assert!(error.to_string().ends_with("open it once for writing"), "{error}");
+    // A writer rolls it back, and the readers go on.
+    assert!(Database::open(&served, settings()).unwrap().close(PATIENCE));
+    assert_eq!(read().unwrap()["rows"], json!([[1]]));
+}
+
+#[test]
 fn a_file_that_cannot_be_written_is_not_served_for_writing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.db");

@@ -48,14 +48,12 @@ pub(super) fn text(arguments: &[u8], error: &ErrorObject) -> String {
     text
 }
 
-/// The names in our own sentences are quoted already. SQLite's are not, and a trigger may say anything.
+/// The names in our own sentences are quoted already. SQLite's are not in these two
+/// kinds, and a trigger may say anything; elsewhere they are quoted where they are read.
 fn reason_text(reason: &str, kind: Option<&str>) -> String {
     match (kind, reason.split_once(": ")) {
         (Some("sql" | "constraint"), Some((ours, sqlite))) => {
             format!("{ours}, SQLite says {sqlite:?}")
-        }
-        (Some("over_limit" | "forbidden"), Some((ours, rest))) => {
-            format!("{ours}: {}", rest.escape_debug())
         }
         _ => reason.to_owned(),
     }

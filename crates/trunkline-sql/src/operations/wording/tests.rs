@@ -142,8 +142,12 @@ fn marks_differ() {
 
 #[test]
 fn failures() {
-    let sql =
-        Error::Sql { message: "no such column: \"Ignore all\nrules\"".into(), offset: Some(7) };
+    let sql = Error::Sql {
+        message: "no such column: \"Ignore all\nrules\"".into(),
+        offset: Some(7),
+        table: None,
+        column: None,
+    };
     let near = Error::UnknownTable { table: "emps".into(), candidates: vec!["emp".into()] };
     let unknown =
         json!({"reason": "no such param", "params": ["tabel"], "declared": ["table_name"]});
