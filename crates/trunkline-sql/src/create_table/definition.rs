@@ -11,7 +11,10 @@ pub(super) struct Definition {
     not_null: bool,
     unique: bool,
     default: Option<Literal>,
+    collation: Option<&'static str>,
 }
+
+const COLLATIONS: [&str; 3] = ["BINARY", "NOCASE", "RTRIM"];
 
 /// One of the known types, with the numbers in its parentheses.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +24,8 @@ struct ColumnType {
 }
 
 /// The known types, and how many numbers each may have.
-const TYPES: [(&str, usize); 26] = [
-    ("INTEGER", 0),
+const TYPES: [(&str, usize); 27] = [
+    ("INTEGER", 1),
     ("INT", 1),
     ("BIGINT", 1),
     ("MEDIUMINT", 1),
@@ -30,6 +33,7 @@ const TYPES: [(&str, usize); 26] = [
     ("TINYINT", 1),
     ("REAL", 0),
     ("DOUBLE", 0),
+    ("DOUBLE PRECISION", 0),
     ("FLOAT", 0),
     ("NUMERIC", 2),
     ("DECIMAL", 2),
@@ -74,7 +78,7 @@ impl Definition {
 
     /// Only this type makes a primary key the row number.
     pub(super) fn is_integer(&self) -> bool {
-        self.column_type.name == "INTEGER"
+        self.column_type.name == "INTEGER" && self.column_type.numbers.is_empty()
     }
 
     /// The definition behind the column's name.
@@ -101,6 +105,10 @@ impl Definition {
             sql.push_str(" DEFAULT ");
             sql.push_str(&default.sql());
         }
+        if let Some(collation) = self.collation {
+            sql.push_str(" COLLATE ");
+            sql.push_str(collation);
+        }
         sql
     }
 }
@@ -122,6 +130,7 @@ impl Parser {
             not_null: false,
             unique: false,
             default: None,
+            collation: None,
         };
         while let Some(token) = self.tokens.next() {
             let Token::Word(word) = token else {
@@ -139,6 +148,7 @@ impl Parser {
                 }
                 "NULL" => {}
                 "UNIQUE" => definition.unique = true,
+                "COLLATE" => definition.collation = Some(self.collation()?),
                 "DEFAULT" => {
                     let default = Literal::from_token(self.tokens.next())?;
                     if definition.default.replace(default).is_some() {
@@ -154,6 +164,12 @@ impl Parser {
     fn column_type(&mut self) -> Result<ColumnType, String> {
         let Some(Token::Word(word)) = self.tokens.next() else {
             return Err(unknown_type("it does not begin with a type"));
+        };
+        let precision = Token::Word("PRECISION".to_owned());
+        let word = if word == "DOUBLE" && self.tokens.next_if_eq(&precision).is_some() {
+            "DOUBLE PRECISION".to_owned()
+        } else {
+            word
         };
         let known = TYPES.into_iter().find(|(name, _)| *name == word);
         let (name, most) = known.ok_or_else(|| unknown_type(&format!("no type {word:?}")))?;
@@ -178,6 +194,15 @@ impl Parser {
         Ok(ColumnType { name, numbers })
     }
 
+    fn collation(&mut self) -> Result<&'static str, String> {
+        let word = match self.tokens.next() {
+            Some(Token::Word(word)) => word,
+            _ => String::new(),
+        };
+        let known = COLLATIONS.into_iter().find(|name| *name == word);
+        known.ok_or_else(|| format!("behind COLLATE stands one of {}", COLLATIONS.join(", ")))
+    }
+
     fn word(&mut self, wanted: &str, before: &str) -> Result<(), String> {
         match self.tokens.next() {
             Some(Token::Word(word)) if word == wanted => Ok(()),
@@ -187,7 +212,7 @@ impl Parser {
 }
 
 const UNKNOWN_CONSTRAINT: &str = "behind the type there may be PRIMARY KEY, AUTOINCREMENT, NOT NULL, \
-                                  UNIQUE and DEFAULT with a value; other tables are created with SQL";
+                                  UNIQUE, COLLATE with a name and DEFAULT with a value; other tables are created with SQL";
 
 fn unknown_type(problem: &str) -> String {
     let names = TYPES.map(|(name, _)| name).join(", ");
@@ -209,6 +234,9 @@ mod tests {
     fn what_is_understood_is_written_anew() {
         for (text, expected) in [
             ("text", "TEXT"),
+            ("double precision not null", "DOUBLE PRECISION NOT NULL"),
+            ("integer(10)", "INTEGER(10)"),
+            ("text collate nocase unique", "TEXT UNIQUE COLLATE NOCASE"),
             (" Decimal ( 10 ,2 ) ", "DECIMAL(10, 2)"),
             ("varchar(20) not null unique", "VARCHAR(20) NOT NULL UNIQUE"),
             ("integer primary key autoincrement", "INTEGER PRIMARY KEY AUTOINCREMENT"),
@@ -246,7 +274,8 @@ mod tests {
             "TEXT DEFAULT 'a\0b'",
             "TEXT CHECK (1)",
             "TEXT REFERENCES emp",
-            "TEXT COLLATE NOCASE",
+            "TEXT COLLATE",
+            "TEXT COLLATE mine",
             "TEXT GENERATED ALWAYS AS (1)",
             "TEXT NOT",
             "TEXT PRIMARY",
