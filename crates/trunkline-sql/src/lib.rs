@@ -34,6 +34,7 @@ mod cursor;
 mod database;
 mod delete_record;
 mod describe_table;
+mod distinct_keys;
 mod error;
 mod file;
 mod filter;

@@ -161,3 +161,18 @@ fn a_dry_run_leaves_nothing_behind() {
     check(&fixture, "delete_record", delete, changed(1));
     assert_eq!(fixture.look(NAMES), "Ben,Cyd,Dee,Eve");
 }
+
+#[test]
+fn keys_that_stand_twice_are_refused() {
+    let twice = r#"{"table_name": "emp", "filters": {"id": 1, "id": 2}}"#;
+    let data = r#"{"table_name": "emp", "filters": {"id": 1}, "data": {"city": 1, "city": 2}}"#;
+    for error in [
+        serde_json::from_str::<DeleteRecord>(twice).unwrap_err(),
+        serde_json::from_str::<trunkline_sql::QueryRecords>(twice).unwrap_err(),
+        serde_json::from_str::<UpdateRecord>(data).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("stands twice"), "{error}");
+    }
+    let none = r#"{"table_name": "emp", "filters": null}"#;
+    assert!(serde_json::from_str::<trunkline_sql::QueryRecords>(none).unwrap().filters.is_none());
+}
