@@ -10,9 +10,8 @@
 
 use std::sync::Arc;
 
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
+use http::{HeaderMap, Method, Response, StatusCode};
+use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody, respond};
 use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Reply};
 
 use crate::batch::{self, NO_BATCHES};
@@ -26,7 +25,8 @@ use crate::version::Legacy;
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`, for [`HttpService::door`](trunkline::http::HttpService::door). An
-    /// unknown tool is -32602 there. Operations can be called by their own names, too.
+    /// unknown tool is -32602 there. Requests of the first era can call operations by their own names,
+    /// too.
     ///
     /// A request of the stateless era is cancelled when its client disconnects; an earlier one runs
     /// on, as its revision wants it.
@@ -166,17 +166,5 @@ fn refuse(fault: &Fault, id: Option<&Id>, modern: bool) -> Response<ReplyBody> {
 }
 
 fn accepted() -> Response<ReplyBody> {
-    let mut response = Response::new(ReplyBody::default());
-    *response.status_mut() = StatusCode::ACCEPTED;
-    response
-}
-
-pub(crate) fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
-    let mut response = Response::new(ReplyBody::default());
-    *response.status_mut() = status;
-    if let Some(json) = reply.into_json() {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        *response.body_mut() = ReplyBody::from(json);
-    }
-    response
+    respond(StatusCode::ACCEPTED, Reply::None)
 }

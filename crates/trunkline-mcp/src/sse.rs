@@ -10,11 +10,10 @@ use http::{Method, Response, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody};
+use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
 use trunkline::{ErrorObject, Reply, code};
 
 use crate::channel::Channel;
-use crate::door::respond;
 use crate::events::{self, Source};
 use crate::server::{Mcp, Server};
 

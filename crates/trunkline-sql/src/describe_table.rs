@@ -229,7 +229,8 @@ fn triggers(session: &mut Session<'_>, table: &str) -> Result<Vec<Trigger>, Erro
     )
 }
 
-fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
+/// The statement that created a table or view, as the schema keeps it.
+pub(crate) fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
     let found = session.rows(
         "SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1",
         &[table],

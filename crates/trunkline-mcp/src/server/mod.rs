@@ -117,13 +117,14 @@ impl Server {
         way: Way<'_>,
     ) -> Result<Begun, Fault> {
         let method = call.method();
-        // What runs something is a request: guards before this server go by what requests say.
-        if call.is_notification() && !matches!(way, Way::Plain) {
-            return if method.starts_with("notifications/") {
-                Ok(ready(b"{}"))
-            } else {
-                Err(Fault::Request("this method is no notification: send it with an id"))
-            };
+        match (call.is_notification(), way) {
+            (true, _) if method.starts_with("notifications/") => return Ok(ready(b"{}")),
+            // Any method of JSON-RPC may be a notification.
+            (false, _) | (true, Way::Plain) => {}
+            // What runs something is a request: guards before this server go by what requests say.
+            (true, Way::Http(_) | Way::Channel(_) | Way::Batch) => {
+                return Err(Fault::Request("this method is no notification: send it with an id"));
+            }
         }
         match (&*method, era) {
             ("tools/call", _) => {
@@ -139,9 +140,6 @@ impl Server {
             ("ping", Era::Legacy) => Ok(ready(b"{}")),
             ("logging/setLevel", Era::Legacy) => {
                 wanted_level(&call, request)?;
-                Ok(ready(b"{}"))
-            }
-            (name, _) if call.is_notification() && name.starts_with("notifications/") => {
                 Ok(ready(b"{}"))
             }
             // Results of the stateless era have members that those of operations have not.

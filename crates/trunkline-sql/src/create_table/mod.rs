@@ -6,6 +6,7 @@ mod tokens;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::describe_table;
 use crate::error::Error;
 use crate::identifier::quote;
 use crate::session::Session;
@@ -62,7 +63,7 @@ pub(crate) fn create_table(
     match session.table(name) {
         Ok(table) if request.if_not_exists => {
             return Ok(Created {
-                ddl: stored_ddl(session, &table.name)?,
+                ddl: describe_table::ddl(session, &table.name)?,
                 table: table.name.clone(),
                 created: false,
             });
@@ -75,7 +76,7 @@ pub(crate) fn create_table(
         .prepare(&ddl)
         .and_then(|mut s| Ok(s.raw_execute()?))
         .map_err(|error| error.on_table(name))?;
-    Ok(Created { table: name.clone(), ddl: stored_ddl(session, name)?, created: true })
+    Ok(Created { table: name.clone(), ddl: describe_table::ddl(session, name)?, created: true })
 }
 
 /// Names that no SQLite database can have. All others are quoted.
@@ -172,13 +173,4 @@ fn primary_key<'c>(
 
 fn bad_column(column: &str, reason: String) -> Error {
     Error::BadColumn { argument: "schema", column: column.to_owned(), reason }
-}
-
-fn stored_ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
-    let found = session.rows(
-        "SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1",
-        &[table],
-        |row| row.get(0),
-    )?;
-    Ok(found.into_iter().next().flatten())
 }

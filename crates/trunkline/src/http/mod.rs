@@ -43,6 +43,6 @@ pub use host::{Host, HostError};
 pub use origin::{Origin, OriginError};
 pub use reply_body::ReplyBody;
 pub use request::{Headers, Peer};
-pub use service::HttpService;
+pub use service::{HttpService, respond};
 pub use settings::Settings;
 pub use status::StatusPolicy;

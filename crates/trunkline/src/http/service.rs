@@ -219,7 +219,9 @@ enum Plan<'a> {
     Answered(Response<ReplyBody>),
 }
 
-fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
+/// A reply as an HTTP response, for a [`Door`] that answers in JSON as this one does.
+#[must_use]
+pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
     let json = reply.into_json();
     let mut response = Response::new(ReplyBody::default());
     *response.status_mut() = status;
