@@ -39,6 +39,10 @@ impl Mcp {
 struct Endpoint(Arc<Server>);
 
 impl Door for Endpoint {
+    fn name(&self) -> &'static str {
+        "mcp"
+    }
+
     fn paths(&self) -> &[(&'static str, &'static [Method])] {
         &[("/mcp", &[Method::POST])]
     }

@@ -53,6 +53,10 @@ impl Clients {
 }
 
 impl Door for Streams {
+    fn name(&self) -> &'static str {
+        "mcp-sse"
+    }
+
     fn paths(&self) -> &[(&'static str, &'static [Method])] {
         &[(STREAM, &[Method::GET]), (MESSAGES, &[Method::POST])]
     }

@@ -110,7 +110,9 @@ impl Reader {
             }
             runtime.block_on(async {
                 match line {
-                    Line::Message(body) => self.channel.take(body, Extensions::new()).await,
+                    Line::Message(body) => {
+                        self.channel.take(body, Extensions::through("mcp-stdio")).await;
+                    }
                     Line::TooLong => self.channel.refuse(too_long(self.limit)).await,
                 }
             });

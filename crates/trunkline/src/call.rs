@@ -30,47 +30,91 @@ pub struct Call {
     operation: Option<Arc<Registered>>,
     extensions: Extensions,
     cancellation: Option<CancellationToken>,
+    /// Whether the body is the text of this request, and nothing else.
+    is_whole: bool,
 }
 
 impl Call {
     pub(crate) fn new(body: Bytes, request: Request, extensions: Extensions) -> Self {
         let Request { method, params, id } = request;
         let method = Some(method);
-        Self { body, method, params, id, operation: None, extensions, cancellation: None }
+        let (operation, cancellation, is_whole) = (None, None, false);
+        Self { body, method, params, id, operation, extensions, cancellation, is_whole }
     }
 
-    /// A call made in this process, as a transport would make it.
+    /// A call made in this process, as a transport would make it. Params that serialise to `null`,
+    /// as `()` does, are none.
     ///
     /// # Errors
-    /// -32602 when `params` does not serialise to an array or an object, or nests deeper than
-    /// [`Limits::MAX_DEPTH`](crate::Limits::MAX_DEPTH).
+    /// -32602 when `params` serialises to something else than an array, an object or `null`, or
+    /// nests deeper than [`Limits::MAX_DEPTH`](crate::Limits::MAX_DEPTH).
     pub fn request(id: &Id, method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
-        let params = serde_json::to_vec(params)
-            .map_err(|error| ErrorObject::invalid_params(&error.to_string()))?;
-        if params.len() > MAX_PARAMS {
-            return Err(ErrorObject::invalid_params("params have less than 2 GiB"));
+        Self::written(Some(id), method, params)
+    }
+
+    /// A call that wants no reply, made in this process.
+    ///
+    /// # Errors
+    /// As for a [request](Self::request).
+    pub fn notification(method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
+        Self::written(None, method, params)
+    }
+
+    /// The call's whole text is its body, so that it can be sent as it is.
+    fn written(
+        id: Option<&Id>,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Self, ErrorObject> {
+        let mut body = Vec::with_capacity(USUAL);
+        body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+        let name = body.len();
+        serde_json::to_writer(&mut body, method).expect("text serialises into memory");
+        let span = Span::new(name, body.len());
+        let method = Text { span, escaped: span.of(&body).contains(&b'\\') };
+        let before = body.len();
+        body.extend_from_slice(b",\"params\":");
+        let params = params_text(&mut body, params)?;
+        if params.is_none() {
+            body.truncate(before);
         }
-        // Raw values serialise to what no body could hold, and all else relies on that check.
-        match Scanner::new(&params, Limits::MAX_DEPTH).value() {
-            Ok((Kind::Array | Kind::Object, _)) => {}
-            Ok(_) => {
-                let reason = "params serialise to an array or an object";
-                return Err(ErrorObject::invalid_params(reason));
-            }
-            Err(error) => return Err(ErrorObject::invalid_params(&error.reason.to_string())),
-        }
-        let name = serde_json::Value::from(method).to_string();
-        let mut body = Vec::with_capacity(name.len() + params.len() + id.as_raw().len());
-        let mut append = |part: &[u8]| {
+        let id = id.map(|id| {
+            body.extend_from_slice(b",\"id\":");
             let start = body.len();
-            body.extend_from_slice(part);
+            body.extend_from_slice(id.as_raw().as_bytes());
             Span::new(start, body.len())
-        };
-        let span = append(name.as_bytes());
-        let method = Text { span, escaped: name.contains('\\') };
-        let params = Some(append(&params));
-        let id = Some(append(id.as_raw().as_bytes()));
-        Ok(Self::new(Bytes::from(body), Request { method, params, id }, Extensions::new()))
+        });
+        body.push(b'}');
+        let call = Self::new(Bytes::from(body), Request { method, params, id }, Extensions::new());
+        Ok(Self { is_whole: true, ..call })
+    }
+
+    /// The same call again, cancelled apart from this one.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            body: self.body.clone(),
+            operation: self.operation.clone(),
+            extensions: self.extensions.clone(),
+            cancellation: None,
+            ..*self
+        }
+    }
+
+    /// The text of the request, as it is sent.
+    pub(crate) fn message(&self) -> Bytes {
+        if self.is_whole {
+            return self.body.clone();
+        }
+        let mut text = b"{\"jsonrpc\":\"2.0\",\"method\":".to_vec();
+        serde_json::to_writer(&mut text, &self.method()).expect("text serialises into memory");
+        for (name, span) in [("params", self.params), ("id", self.id)] {
+            if let Some(span) = span {
+                text.extend_from_slice(format!(",\"{name}\":").as_bytes());
+                text.extend_from_slice(span.of(&self.body));
+            }
+        }
+        text.push(b'}');
+        Bytes::from(text)
     }
 
     /// The method's name, unescaped.
@@ -118,6 +162,7 @@ impl Call {
         self.method = None;
         self.params = params.map(|part| part.0);
         self.operation = Some(operation);
+        self.is_whole = false;
         self
     }
 
@@ -191,6 +236,26 @@ impl fmt::Debug for Call {
 /// A value in the params of the [`Call`] that it was had from.
 #[derive(Debug, Clone, Copy)]
 pub struct Part(Span);
+
+/// Appends the JSON text of params, if they are any.
+fn params_text(body: &mut Vec<u8>, params: &impl Serialize) -> Result<Option<Span>, ErrorObject> {
+    let start = body.len();
+    serde_json::to_writer(&mut *body, params)
+        .map_err(|error| ErrorObject::invalid_params(&error.to_string()))?;
+    if body.len() - start > MAX_PARAMS {
+        return Err(ErrorObject::invalid_params("params have less than 2 GiB"));
+    }
+    // Raw values serialise to what no body could hold, and all else relies on that check.
+    match Scanner::new(&body[start..], Limits::MAX_DEPTH).value() {
+        Ok((Kind::Array | Kind::Object, _)) => Ok(Some(Span::new(start, body.len()))),
+        Ok((Kind::Null, _)) => Ok(None),
+        Ok(_) => Err(ErrorObject::invalid_params("params serialise to an array or an object")),
+        Err(error) => Err(ErrorObject::invalid_params(&error.reason.to_string())),
+    }
+}
+
+/// Most requests fit, so that most are one allocation.
+const USUAL: usize = 128;
 
 /// With a name and an id, a call's text stays below what offsets can tell.
 const MAX_PARAMS: usize = i32::MAX as usize;

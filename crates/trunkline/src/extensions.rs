@@ -20,6 +20,9 @@ type Entries = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
 
 /// What came along with a body through a door.
 pub(crate) trait Origin: Any + Send + Sync {
+    /// The door's name.
+    fn door(&self) -> &'static str;
+
     /// The values that middleware of the door has set.
     fn extensions(&self) -> &http::Extensions;
 }
@@ -29,6 +32,19 @@ impl Extensions {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// What a door without headers knows: its name.
+    #[must_use]
+    pub fn through(door: &'static str) -> Self {
+        Self::of(Through { door, extensions: http::Extensions::new() })
+    }
+
+    /// The name of the door that the call came through: `json-rpc`, `mcp`, `stdio`, …. A call made in
+    /// this process came through none: `in-process`.
+    #[must_use]
+    pub fn door(&self) -> &'static str {
+        self.origin.as_deref().map_or("in-process", Origin::door)
     }
 
     pub(crate) fn of(origin: impl Origin) -> Self {
@@ -61,6 +77,22 @@ impl Extensions {
             Some((_, value)) => value.downcast_ref(),
             None => self.origin.as_deref()?.extensions().get(),
         }
+    }
+}
+
+/// A door without headers.
+struct Through {
+    door: &'static str,
+    extensions: http::Extensions,
+}
+
+impl Origin for Through {
+    fn door(&self) -> &'static str {
+        self.door
+    }
+
+    fn extensions(&self) -> &http::Extensions {
+        &self.extensions
     }
 }
 

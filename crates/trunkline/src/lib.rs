@@ -21,9 +21,11 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod access;
 mod batch;
 mod blocking;
 mod call;
+pub mod client;
 mod envelope;
 mod error;
 mod extensions;
@@ -32,6 +34,7 @@ pub mod http;
 mod id;
 pub mod layers;
 mod limits;
+mod oneshot;
 mod openrpc;
 mod outcome;
 mod params;
@@ -39,6 +42,7 @@ mod router;
 mod rpc;
 mod schema;
 pub mod server;
+mod trace_context;
 
 pub use blocking::{Blocking, Pool, blocking};
 pub use call::{Call, Part};
@@ -52,14 +56,15 @@ pub use params::{
     Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
 };
 pub use router::{
-    BuildError, CallFuture, Description, Effect, Endpoint, Handler, IntoOutcome, IntoReply, Json,
-    Operation, Place, Registered, Rendering, Router, Wording,
+    BuildError, CallFuture, Description, Effect, Endpoint, ErrorDescription, Example, Handler,
+    IntoOutcome, IntoReply, Json, Operation, Place, Registered, Rendering, Router, Wording,
 };
 pub use rpc::{Batch, Incoming, Projected, Projection, Reply, Rpc, RpcFuture};
 pub use schema::Schema;
 pub use schemars::{self, JsonSchema};
 pub use server::{Server, ServerHandle};
 pub use tokio_util::sync::CancellationToken;
+pub use trace_context::{TraceContext, TraceContextError};
 pub use trunkline_macros::{RpcError, rpc};
 
 /// For the code that the macros write.

@@ -60,6 +60,14 @@ impl Outcome {
         }
     }
 
+    /// A copy, for a second call that ends in the same.
+    pub(crate) fn again(&self) -> Self {
+        match &self.0 {
+            Ok(Reply(json)) => Self(Ok(Reply(json.clone()))),
+            Err(error) => Self(Err(error.clone())),
+        }
+    }
+
     /// The error's code, if the call failed.
     #[must_use]
     pub fn code(&self) -> Option<i64> {

@@ -15,7 +15,7 @@ pub(crate) use member::{InvalidReason, InvalidRequest, Request};
 pub(crate) use scan::{Kind, Scanner};
 pub(crate) use span::{Span, Text};
 
-use fault::ScanError;
+pub(crate) use fault::ScanError;
 
 /// What a body holds.
 #[derive(Debug, PartialEq, Eq)]

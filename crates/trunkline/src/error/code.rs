@@ -16,8 +16,10 @@
 //! | -32007 | [`UNAUTHENTICATED`] | no credentials, or wrong ones (HTTP 401) |
 //! | -32008 | [`FORBIDDEN`] | not allowed, or a Host or Origin that is not listed (HTTP 403) |
 //! | -32009 | [`REFUSED`] | HTTP refused the request before it was read as JSON-RPC; `data.status` |
+//! | -32010 | [`RATE_LIMITED`] | too many calls in too short a time; nothing was run; `data.retry_after_ms` |
+//! | -32800 | [`CANCELLED`] | the client has cancelled the call (`$/cancelRequest`) |
 //!
-//! New codes of ours continue from -32010. Applications use codes outside -32768 to -32000,
+//! New codes of ours continue from -32011. Applications use codes outside -32768 to -32000,
 //! which JSON-RPC 2.0, section 5.1, reserves.
 
 /// The text is not JSON (section 5.1).
@@ -48,3 +50,8 @@ pub const UNAUTHENTICATED: i64 = -32007;
 pub const FORBIDDEN: i64 = -32008;
 /// Refused by HTTP before it was read as JSON-RPC.
 pub const REFUSED: i64 = -32009;
+/// Too many calls in too short a time; nothing was run, so trying again later is safe.
+pub const RATE_LIMITED: i64 = -32010;
+/// The client has cancelled the call, on a connection where it can say so. The Language Server
+/// Protocol's code, outside of what JSON-RPC reserves.
+pub const CANCELLED: i64 = -32800;

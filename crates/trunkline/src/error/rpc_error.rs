@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::error::Error;
 
 use super::ErrorObject;
+use crate::router::ErrorDescription;
 
 /// Any error at all, as `?` makes it.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -23,6 +24,12 @@ pub trait RpcError: Sized {
 
     /// The error that `error` stands for, if it is one of these.
     fn from_error_object(error: &ErrorObject) -> Option<Self>;
+
+    /// The errors that there are, for descriptions. Default: none are known.
+    #[must_use]
+    fn descriptions() -> Vec<ErrorDescription> {
+        Vec::new()
+    }
 }
 
 impl RpcError for ErrorObject {

@@ -14,6 +14,9 @@ pub trait Door: Send + Sync + 'static {
     /// The paths that are this door's, each with the methods that it answers.
     fn paths(&self) -> &[(&'static str, &'static [Method])];
 
+    /// What the door is called in logs, metrics and history: `mcp`.
+    fn name(&self) -> &'static str;
+
     /// Answers a request that was let in.
     fn answer(&self, request: DoorRequest) -> DoorFuture<'_>;
 

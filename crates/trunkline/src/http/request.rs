@@ -15,17 +15,22 @@ use crate::extract::FromCall;
 pub(super) struct Head {
     headers: HeaderMap,
     peer: Option<SocketAddr>,
+    door: &'static str,
     extensions: http::Extensions,
 }
 
 impl Head {
-    pub(super) fn new(parts: Parts, peer: Option<SocketAddr>) -> Self {
+    pub(super) fn new(parts: Parts, peer: Option<SocketAddr>, door: &'static str) -> Self {
         let Parts { headers, extensions, .. } = parts;
-        Self { headers, peer, extensions }
+        Self { headers, peer, door, extensions }
     }
 }
 
 impl Origin for Head {
+    fn door(&self) -> &'static str {
+        self.door
+    }
+
     fn extensions(&self) -> &http::Extensions {
         &self.extensions
     }

@@ -103,9 +103,12 @@ impl HttpService {
         let plan = match (self.admit(&parts, route), route) {
             (Ok(Admitted::Call), Route::Door(door, _)) => {
                 let (method, uri) = (parts.method.clone(), parts.uri.clone());
-                Plan::Door(door, method, uri, Extensions::of(Head::new(parts, peer)))
+                let extensions = Extensions::of(Head::new(parts, peer, door.name()));
+                Plan::Door(door, method, uri, extensions)
             }
-            (Ok(Admitted::Call), _) => Plan::Calls(Extensions::of(Head::new(parts, peer))),
+            (Ok(Admitted::Call), _) => {
+                Plan::Calls(Extensions::of(Head::new(parts, peer, "json-rpc")))
+            }
             (Ok(Admitted::Options), _) => {
                 Plan::Answered(options(&parts, route, shared_with.is_some()))
             }

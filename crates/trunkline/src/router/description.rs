@@ -1,5 +1,7 @@
 //! What is known of an operation apart from its handler.
 
+use serde_json::Value;
+
 use crate::error::ErrorObject;
 use crate::schema::Schema;
 
@@ -29,6 +31,68 @@ pub struct Description {
     pub tool: Option<String>,
     /// How a result is shown to language models.
     pub rendering: Rendering,
+    /// Whether it is meant to be notified of, since its result says nothing.
+    pub notification: bool,
+    /// The errors of its own that it may answer with.
+    pub errors: Vec<ErrorDescription>,
+    /// Calls, and what comes of them.
+    pub examples: Vec<Example>,
+}
+
+/// One error of an operation: what stands in its error object.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ErrorDescription {
+    /// The code.
+    pub code: i64,
+    /// The message, as it is written: fields stand in it as `{name}`.
+    pub message: String,
+    /// What the data are, if there are any.
+    pub data: Option<Schema>,
+}
+
+impl ErrorDescription {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// The same error with data.
+    #[must_use]
+    pub fn with_data(mut self, data: Option<Schema>) -> Self {
+        self.data = data;
+        self
+    }
+}
+
+/// A call of an operation, and what comes of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Example {
+    /// What it shows.
+    pub name: String,
+    /// The params, by name.
+    pub params: serde_json::Map<String, Value>,
+    /// The result.
+    pub result: Value,
+}
+
+impl Example {
+    /// A call with these params, by name, and its result.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # use trunkline::Example;
+    /// let example = Example::new("a half", [("dividend", json!(1)), ("divisor", json!(2))], 0.5);
+    /// ```
+    pub fn new<'a>(
+        name: impl Into<String>,
+        params: impl IntoIterator<Item = (&'a str, Value)>,
+        result: impl Into<Value>,
+    ) -> Self {
+        let params = params.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Self { name: name.into(), params, result: result.into() }
+    }
 }
 
 /// How a result is shown to language models.
@@ -72,6 +136,9 @@ impl Description {
             closed_world: false,
             tool: None,
             rendering: Rendering::Json,
+            notification: false,
+            errors: Vec::new(),
+            examples: Vec::new(),
         }
     }
 }

@@ -28,7 +28,7 @@ use crate::params::{Arguments, Function, Param};
 use crate::rpc::Rpc;
 
 pub use build::{BuildError, Place};
-pub use description::{Description, Effect, Rendering, Wording};
+pub use description::{Description, Effect, ErrorDescription, Example, Rendering, Wording};
 pub use handler::Handler;
 pub use operation::Operation;
 pub use registry::Registered;

@@ -6,10 +6,11 @@ use std::panic::Location;
 
 use schemars::JsonSchema;
 
-use super::description::{Description, Effect, Rendering, Wording};
+use super::description::{Description, Effect, Example, Rendering, Wording};
 use super::handler::Handler;
 use super::route::{Bound, Endpoint, MakeEndpoint, Unbound};
 use crate::blocking::Pool;
+use crate::error::RpcError;
 use crate::schema::Schema;
 
 /// An operation to register: a name, a handler, and what describes it.
@@ -138,6 +139,27 @@ impl<S> Operation<S> {
     #[must_use]
     pub fn blocks(mut self) -> Self {
         self.description.rendering = Rendering::Blocks;
+        self
+    }
+
+    /// Says which errors the operation may answer with: all of `E`'s.
+    #[must_use]
+    pub fn errors<E: RpcError>(mut self) -> Self {
+        self.description.errors = E::descriptions();
+        self
+    }
+
+    /// Shows a call, and what comes of it.
+    #[must_use]
+    pub fn example(mut self, example: Example) -> Self {
+        self.description.examples.push(example);
+        self
+    }
+
+    /// Says that the operation is meant to be notified of. It can be called all the same.
+    #[must_use]
+    pub fn notification(mut self) -> Self {
+        self.description.notification = true;
         self
     }
 

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use rustc_hash::FxHashMap;
 use tower::Service;
 
 use super::description::Description;
@@ -60,17 +59,15 @@ impl Registered {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     operations: Vec<Arc<Registered>>,
-    /// The names are ours, so the hash need not withstand chosen ones.
-    by_name: FxHashMap<Box<[u8]>, Arc<Registered>>,
+    /// The same, in the order of their names.
+    by_name: Vec<Arc<Registered>>,
 }
 
 impl Registry {
     /// `operations` have different names.
     pub(super) fn new(operations: Vec<Arc<Registered>>) -> Self {
-        let entry = |operation: &Arc<Registered>| {
-            (operation.name().as_bytes().into(), Arc::clone(operation))
-        };
-        let by_name = operations.iter().map(entry).collect();
+        let mut by_name = operations.clone();
+        by_name.sort_by(|one, other| one.name().cmp(other.name()));
         Self { operations, by_name }
     }
 
@@ -79,7 +76,8 @@ impl Registry {
     }
 
     pub(crate) fn find(&self, name: &[u8]) -> Option<&Arc<Registered>> {
-        self.by_name.get(name)
+        let by_name = |operation: &Arc<Registered>| operation.name().as_bytes().cmp(name);
+        self.by_name.binary_search_by(by_name).ok().map(|index| &self.by_name[index])
     }
 }
 

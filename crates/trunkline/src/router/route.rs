@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tower::{Layer, Service, ServiceExt};
+use tower::{Layer, Service};
 
 use super::handler::Handler;
 use super::reply::CallFuture;
@@ -14,6 +14,7 @@ use crate::blocking::Pool;
 use crate::call::Call;
 use crate::error::BoxError;
 use crate::layers::handle_error::outcome_of;
+use crate::oneshot::Oneshot;
 use crate::outcome::Outcome;
 
 /// A handler with its layers, as a service. This is what a [layer](crate::Router::layer) wraps.
@@ -86,7 +87,7 @@ where
     fn call(&self, call: Call) -> CallFuture {
         let service = self.0.clone();
         CallFuture::later(async move {
-            match service.oneshot(call).await {
+            match Oneshot::new(service, call).await {
                 Ok(outcome) => outcome,
                 Err(error) => outcome_of(error.into()),
             }

@@ -12,6 +12,7 @@ mod reply;
 mod running;
 mod settings;
 mod shared;
+#[cfg(feature = "signal")]
 mod signal;
 mod status;
 mod stream;
@@ -39,6 +40,7 @@ use crate::router::{BuildError, Router};
 
 pub use handle::{Drained, ServerHandle};
 pub use settings::{Health, Settings};
+#[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
 pub use status::{Phase, Status};
 

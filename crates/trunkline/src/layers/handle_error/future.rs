@@ -5,11 +5,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tower::util::Oneshot;
-use tower::{Service, ServiceExt};
+use tower::Service;
 
 use crate::call::Call;
 use crate::error::BoxError;
+use crate::oneshot::Oneshot;
 use crate::outcome::Outcome;
 
 pin_project_lite::pin_project! {
@@ -19,14 +19,14 @@ pin_project_lite::pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        inner: Oneshot<S, Call>,
+        inner: Oneshot<S>,
         policy: Arc<F>,
     }
 }
 
 impl<S: Service<Call>, F> HandleErrorFuture<S, F> {
     pub(super) fn new(service: S, call: Call, policy: Arc<F>) -> Self {
-        Self { inner: service.oneshot(call), policy }
+        Self { inner: Oneshot::new(service, call), policy }
     }
 }
 

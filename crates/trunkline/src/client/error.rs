@@ -1,0 +1,213 @@
+//! Why a call has no result.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+
+use crate::error::{BoxError, ErrorObject, RpcError};
+
+/// Why a call has no result. `E` is the method's own error: of an untyped call, any error object.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error<E = ErrorObject> {
+    /// The method has answered with an error of its own.
+    #[error("{0}")]
+    Application(E),
+    /// The server has answered with an error that is none of the method's: -32601, -32004, ….
+    #[error(transparent)]
+    Rpc(ErrorObject),
+    /// The call did not reach the server, or its reply did not reach us.
+    #[error(transparent)]
+    Transport(TransportError),
+    /// A reply came, and is none to this call.
+    #[error(transparent)]
+    Protocol(ProtocolError),
+    /// Nothing was sent: the params are none that JSON-RPC knows.
+    #[error("the params cannot be sent: {0}")]
+    Params(ErrorObject),
+    /// A layer of the client has failed by itself.
+    #[error("a layer of the client failed")]
+    Layer(#[source] BoxError),
+}
+
+impl<E: RpcError> Error<E> {
+    /// The error that an error object stands for.
+    pub(super) fn of(error: ErrorObject) -> Self {
+        E::from_error_object(&error).map_or(Self::Rpc(error), Self::Application)
+    }
+}
+
+impl<E> Error<E> {
+    /// What failed below the layers, or in one of them.
+    pub(super) fn below(error: BoxError) -> Self {
+        match error.downcast::<Failure>() {
+            Ok(failure) => (*failure).into(),
+            Err(error) => Self::Layer(error),
+        }
+    }
+
+    /// Whether the call's time was up.
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::Transport(TransportError::Timeout { .. }))
+    }
+}
+
+/// Why a transport has no reply to give.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Nothing came, or not all of it.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// What came is no reply.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+}
+
+impl<E> From<Failure> for Error<E> {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Transport(error) => Self::Transport(error),
+            Failure::Protocol(error) => Self::Protocol(error),
+        }
+    }
+}
+
+/// What a library or the system said. All calls of a connection that breaks are told the same.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Why no reply came, or not all of it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransportError {
+    /// The address is none that can be connected to.
+    #[error("{target:?} is no address to call: {reason}")]
+    Address {
+        /// What was given.
+        target: String,
+        /// What is wrong with it, and what would be right.
+        reason: String,
+    },
+    /// There is no connection to the server. The call was not run.
+    #[error("cannot connect to {target}")]
+    Connect {
+        /// The server.
+        target: String,
+        /// Why.
+        source: Cause,
+    },
+    /// The program that was to be spoken to does not start.
+    #[error("cannot start {program}")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// What the system said.
+        source: Cause,
+    },
+    /// The connection broke before the whole reply was there. The call may have run.
+    #[error("the connection to {target} broke before the reply was there")]
+    Broken {
+        /// The server.
+        target: String,
+        /// How, if more is known than that it ended.
+        source: Option<Cause>,
+    },
+    /// What came back is not HTTP.
+    #[error("{target} does not speak HTTP")]
+    NotHttp {
+        /// The server.
+        target: String,
+        /// What is wrong with it.
+        source: Cause,
+    },
+    /// Time is up. The call may have run.
+    #[error("{target} did not answer within {} ms", after.as_millis())]
+    Timeout {
+        /// The server.
+        target: String,
+        /// The time that the call had.
+        after: Duration,
+    },
+    /// The reply is larger than allowed, and the rest of it was not read.
+    #[error("the reply of {target} has more than {limit} bytes")]
+    TooLarge {
+        /// The server.
+        target: String,
+        /// The limit of bytes.
+        limit: usize,
+    },
+}
+
+impl TransportError {
+    /// Whether the call was not run for sure.
+    #[must_use]
+    pub fn is_unsent(&self) -> bool {
+        matches!(self, Self::Address { .. } | Self::Connect { .. } | Self::Spawn { .. })
+    }
+}
+
+/// How a reply breaks JSON-RPC 2.0, or its way over the transport.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProtocolError {
+    /// Redirects are not followed: a call is made to whom it is addressed.
+    #[error("HTTP {status}: it redirects to {to:?}, which is not followed")]
+    Redirect {
+        /// The status.
+        status: StatusCode,
+        /// Where to.
+        to: String,
+    },
+    /// HTTP refuses, and says nothing that JSON-RPC understands.
+    #[error("HTTP {status}, without a JSON-RPC reply: {beginning:?}")]
+    Refused {
+        /// The status.
+        status: StatusCode,
+        /// The beginning of its body.
+        beginning: String,
+    },
+    /// The body is of another media type.
+    #[error("the reply is {media_type:?}, not JSON: {beginning:?}")]
+    MediaType {
+        /// What it says to be.
+        media_type: String,
+        /// The beginning of the body.
+        beginning: String,
+    },
+    /// The body is no response.
+    #[error("the reply is no JSON-RPC 2.0 response: {reason}: {beginning:?}")]
+    Malformed {
+        /// What is wrong.
+        reason: String,
+        /// The beginning of the body.
+        beginning: String,
+    },
+    /// The reply is to a call that was not made.
+    #[error("a reply is to another call: its id is {found}, not {expected}")]
+    WrongId {
+        /// The id that was sent, or those of a batch.
+        expected: String,
+        /// The id that came.
+        found: String,
+    },
+    /// Two replies to one call.
+    #[error("the call with id {id} was answered twice")]
+    Duplicate {
+        /// The id.
+        id: String,
+    },
+    /// The server has answered, but not this call.
+    #[error("the call with id {id} was not answered")]
+    Missing {
+        /// The id.
+        id: String,
+    },
+    /// The method was called, and its result is not what was expected of it.
+    #[error("the result is not what was expected: {reason}")]
+    Result {
+        /// What is wrong with it.
+        reason: String,
+    },
+}

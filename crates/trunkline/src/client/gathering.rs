@@ -1,0 +1,122 @@
+//! The members of a batch, which pass the layers one by one and leave in one message.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, oneshot};
+use tokio::time::timeout;
+
+use super::error::{Failure, TransportError};
+use crate::call::Call;
+use crate::outcome::Outcome;
+
+/// How long the members that have come wait for the next one.
+const LATE: Duration = Duration::from_millis(20);
+
+/// Where the members of one batch meet, below the layers.
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
+    state: Mutex<State>,
+    /// Told whenever a member has come or ended. The batch alone listens.
+    moved: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Members that have neither come nor ended on their way.
+    expected: usize,
+    come: Vec<Member>,
+}
+
+/// A call that has come through its layers and waits for its outcome.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) call: Call,
+    pub(super) outcome: oneshot::Sender<Result<Outcome, Failure>>,
+}
+
+/// The place of one call in a gathering, which travels with the call. A layer may answer in the
+/// call's place, or drop it: then the others wait for it no longer.
+#[derive(Debug, Clone)]
+pub(super) struct Seat(Arc<Taking>);
+
+#[derive(Debug)]
+struct Taking {
+    gathering: Arc<Gathering>,
+    taken: Mutex<bool>,
+}
+
+impl Gathering {
+    pub(super) fn seat(self: &Arc<Self>) -> Seat {
+        self.state().expected += 1;
+        Seat(Arc::new(Taking { gathering: Arc::clone(self), taken: Mutex::new(false) }))
+    }
+
+    /// The calls that have come, when no other is expected, or keeps them waiting for long: a layer
+    /// may let one call through only when another has ended. None at the end.
+    pub(super) async fn next(&self) -> Option<Vec<Member>> {
+        loop {
+            let (waiting, expected) = {
+                let state = self.state();
+                (state.come.len(), state.expected)
+            };
+            match (waiting, expected) {
+                (0, 0) => return None,
+                (_, 0) => break,
+                (0, _) => self.moved.notified().await,
+                _ => {
+                    let moved = timeout(LATE, self.moved.notified()).await;
+                    if moved.is_err() && self.state().come.len() == waiting {
+                        break;
+                    }
+                }
+            }
+        }
+        Some(std::mem::take(&mut self.state().come))
+    }
+
+    fn settle(&self, member: Option<Member>) {
+        let mut state = self.state();
+        state.expected -= 1;
+        state.come.extend(member);
+        self.moved.notify_one();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    pub(super) fn is_free(&self) -> bool {
+        !*self.0.taken()
+    }
+
+    /// Joins the message, and waits for this call's part of what comes of it.
+    pub(super) async fn take(&self, call: Call) -> Result<Outcome, Failure> {
+        let (outcome, later) = oneshot::channel();
+        *self.0.taken() = true;
+        self.0.gathering.settle(Some(Member { call, outcome }));
+        match later.await {
+            Ok(outcome) => outcome,
+            // The batch was dropped, and with it whoever would see this.
+            Err(_) => {
+                Err(TransportError::Broken { target: "the batch".to_owned(), source: None }.into())
+            }
+        }
+    }
+}
+
+impl Taking {
+    fn taken(&self) -> MutexGuard<'_, bool> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Taking {
+    fn drop(&mut self) {
+        if !*self.taken() {
+            self.gathering.settle(None);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Calling: a typed or an untyped client, over any transport.
+//!
+//! ```
+//! # use trunkline::{Router, client::Client};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+//! let client = Client::new(rpc); // or Http::connect("http://127.0.0.1:8080")?
+//! let sum: i64 = client.call("add", [40, 2]).await?;
+//! assert_eq!(sum, 42);
+//!
+//! let mut batch = client.batch();
+//! let first = batch.add(client.call::<i64>("add", [1, 2]));
+//! let second = batch.add(client.call::<i64>("add", (3, 4)));
+//! let mut replies = batch.send().await?;
+//! assert_eq!(replies.take(second)? - replies.take(first)?, 4);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A call ends in exactly one of: its result; the method's own error; an error of the
+//! [protocol](ProtocolError) (a reply that is not for us, malformed, missing); an error of the
+//! [transport](TransportError). Every wait has a deadline ([`Settings::timeout`]). Dropping the
+//! future of a call cancels it.
+
+mod batch;
+mod error;
+mod gathering;
+mod made;
+mod memory;
+mod notification;
+mod pending;
+mod remote;
+mod response;
+mod retry;
+mod settings;
+mod transport;
+mod wire;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
+use tower::{Layer, Service};
+
+use crate::call::Call;
+use crate::error::BoxError;
+use crate::id::Id;
+use crate::outcome::Outcome;
+
+pub use batch::{Batch, Replies, Slot};
+pub use error::{Cause, Error, Failure, ProtocolError, TransportError};
+pub use notification::Notification;
+pub use pending::Pending;
+pub use remote::{Remote, RemoteFuture};
+pub use retry::Retry;
+pub use settings::Settings;
+pub use transport::{Message, Transport, TransportFuture};
+
+use made::Made;
+use retry::RetryLayer;
+use wire::Wire;
+
+/// A client of JSON-RPC 2.0. Cloning is cheap; clones share their transport and their ids.
+#[derive(Clone)]
+pub struct Client {
+    remote: Remote,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    wire: Arc<Wire>,
+    settings: Settings,
+    last_id: AtomicI64,
+}
+
+impl Client {
+    /// A client over `transport`, with default settings.
+    #[must_use]
+    pub fn new(transport: impl Transport) -> Self {
+        Self::with_settings(transport, Settings::default())
+    }
+
+    /// A client over `transport`.
+    #[must_use]
+    pub fn with_settings(transport: impl Transport, settings: Settings) -> Self {
+        let wire = Arc::new(Wire::new(transport));
+        let remote = Remote::new(Arc::clone(&wire));
+        let retry = settings.retry.clone();
+        let shared = Arc::new(Shared { wire, settings, last_id: AtomicI64::new(0) });
+        let client = Self { remote, shared };
+        match retry {
+            Some(retry) => client.layer(RetryLayer::new(retry)),
+            None => client,
+        }
+    }
+
+    /// Wraps all calls of this client and of clones made of it from now on: the members of batches
+    /// pass the layer one by one, as they do in a server. The last layer added is the outermost.
+    ///
+    /// Any tower layer over `Service<Call, Response = Outcome>` will do.
+    #[must_use]
+    pub fn layer<L>(mut self, layer: L) -> Self
+    where
+        L: Layer<Remote>,
+        L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Future: Send,
+    {
+        self.remote = self.remote.layered(&layer);
+        self
+    }
+
+    /// Calls a method. The call is made when what is returned is awaited, or added to a batch.
+    ///
+    /// `params` serialises to an object (by name) or an array (by position); `()` is none.
+    pub fn call<R>(&self, method: &str, params: impl Serialize) -> Pending<R> {
+        Pending::new(self, Call::request(&self.next_id(), method, &params))
+    }
+
+    /// Notifies of something: the server runs the method, and answers nothing.
+    pub fn notify(&self, method: &str, params: impl Serialize) -> Notification {
+        Notification::new(self, Call::notification(method, &params))
+    }
+
+    /// An empty batch.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self)
+    }
+
+    /// What the client is set to.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.shared.settings
+    }
+
+    /// Makes a call, through all layers.
+    async fn run<E>(&self, made: Made, timeout: Duration) -> Result<Outcome, Error<E>> {
+        let until = Instant::now() + timeout;
+        let call = made.prepared(until).map_err(Error::Params)?;
+        let mut remote = self.remote.clone();
+        match timeout_at(until, remote.call(call)).await {
+            Ok(ended) => ended.map_err(Error::below),
+            Err(_) => Err(self.shared.timed_out(timeout)),
+        }
+    }
+
+    fn next_id(&self) -> Id {
+        Id::from(self.shared.last_id.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+}
+
+impl Shared {
+    fn timed_out<E>(&self, after: Duration) -> Error<E> {
+        let target = self.wire.target().into_owned();
+        Error::Transport(TransportError::Timeout { target, after })
+    }
+}
+
+/// Over any transport: what typed clients are made from.
+impl<T: Transport> From<T> for Client {
+    fn from(transport: T) -> Self {
+        Self::new(transport)
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("settings", &self.shared.settings).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! A call that is about to be made.
+
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::Client;
+use super::error::{Error, ProtocolError};
+use super::made::Made;
+use crate::call::Call;
+use crate::error::{ErrorObject, RpcError};
+use crate::outcome::Outcome;
+
+/// A call that is made when it is awaited, or added to a [`Batch`](super::Batch): of a method with
+/// the result `R` and errors `E` of its own.
+///
+/// # Cancel safety
+/// Dropping its future cancels the call: over HTTP its connection or stream is closed, over a
+/// connection of its own the server is told; it may have run.
+#[must_use = "a call is made when it is awaited, or added to a batch"]
+pub struct Pending<R, E = ErrorObject> {
+    client: Client,
+    made: Made,
+    timeout: Duration,
+    marker: PhantomData<fn() -> (R, E)>,
+}
+
+impl<R, E> Pending<R, E> {
+    pub(super) fn new(client: &Client, call: Result<Call, ErrorObject>) -> Self {
+        let timeout = client.settings().timeout;
+        Self { client: client.clone(), made: Made::new(call), timeout, marker: PhantomData }
+    }
+
+    /// How long the call may take, in place of the client's setting. In a batch, the batch's counts.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Says that the same call made again has no further effect, so that it may be retried.
+    pub fn idempotent(mut self) -> Self {
+        self.made.is_idempotent = true;
+        self
+    }
+
+    /// The same call, with the errors of its method told apart.
+    pub fn errors<E2>(self) -> Pending<R, E2> {
+        let Self { client, made, timeout, .. } = self;
+        Pending { client, made, timeout, marker: PhantomData }
+    }
+
+    pub(super) fn into_made(self) -> Made {
+        self.made
+    }
+
+    async fn run(self) -> Result<R, Error<E>>
+    where
+        R: DeserializeOwned,
+        E: RpcError,
+    {
+        let Self { client, made, timeout, .. } = self;
+        read(&client.run(made, timeout).await?)
+    }
+}
+
+impl<R, E> IntoFuture for Pending<R, E>
+where
+    R: DeserializeOwned + 'static,
+    E: RpcError + 'static,
+{
+    type Output = Result<R, Error<E>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
+    }
+}
+
+/// The result that an outcome holds.
+pub(super) fn read<R: DeserializeOwned, E: RpcError>(outcome: &Outcome) -> Result<R, Error<E>> {
+    match outcome.as_result() {
+        Ok(json) => serde_json::from_slice(json)
+            .map_err(|error| Error::Protocol(ProtocolError::Result { reason: error.to_string() })),
+        Err(error) => Err(Error::of(error.clone())),
+    }
+}
+
+impl<R, E> std::fmt::Debug for Pending<R, E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pending").field("call", &self.made).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,102 @@
+//! The server as a service of calls, in the layers of a client.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tower::{Layer, Service};
+
+use super::wire::Wire;
+use crate::call::Call;
+use crate::error::BoxError;
+use crate::oneshot::Oneshot;
+use crate::outcome::Outcome;
+
+/// The server, in the layers added so far. This is what [`Client::layer`](super::Client::layer)
+/// wraps. Its errors are [`Failure`](super::Failure)s, and those of layers.
+#[derive(Clone)]
+pub struct Remote(Arc<dyn Route>);
+
+/// The outcome of a remote call, later.
+pub struct RemoteFuture(Answer);
+
+type Answer = Pin<Box<dyn Future<Output = Result<Outcome, BoxError>> + Send>>;
+
+/// Where the types of layers end.
+trait Route: Send + Sync {
+    fn call(&self, call: Call) -> Answer;
+}
+
+impl Remote {
+    pub(super) fn new(wire: Arc<Wire>) -> Self {
+        Self(Arc::new(Direct(wire)))
+    }
+
+    pub(super) fn layered<L>(self, layer: &L) -> Self
+    where
+        L: Layer<Self>,
+        L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Call>>::Error: Into<BoxError>,
+        <L::Service as Service<Call>>::Future: Send,
+    {
+        Self(Arc::new(Layered(layer.layer(self))))
+    }
+}
+
+struct Direct(Arc<Wire>);
+
+impl Route for Direct {
+    fn call(&self, call: Call) -> Answer {
+        let wire = Arc::clone(&self.0);
+        Box::pin(async move { wire.call(call).await.map_err(BoxError::from) })
+    }
+}
+
+struct Layered<T>(T);
+
+impl<T> Route for Layered<T>
+where
+    T: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+    T::Error: Into<BoxError>,
+    T::Future: Send,
+{
+    fn call(&self, call: Call) -> Answer {
+        let service = self.0.clone();
+        Box::pin(async move { Oneshot::new(service, call).await.map_err(Into::into) })
+    }
+}
+
+impl Service<Call> for Remote {
+    type Response = Outcome;
+    type Error = BoxError;
+    type Future = RemoteFuture;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> RemoteFuture {
+        RemoteFuture(self.0.call(call))
+    }
+}
+
+impl Future for RemoteFuture {
+    type Output = Result<Outcome, BoxError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Remote")
+    }
+}
+
+impl fmt::Debug for RemoteFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RemoteFuture")
+    }
+}

@@ -1,0 +1,38 @@
+//! What carries messages to a server and replies back.
+
+use std::borrow::Cow;
+use std::pin::Pin;
+
+use bytes::Bytes;
+
+use super::error::Failure;
+use crate::id::Id;
+
+/// Carries messages to one server.
+///
+/// The client numbers its calls, bounds every wait, and reads replies; a transport only moves bytes.
+/// It needs no deadline of its own: the future of a message whose time is up is dropped.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends a message, and gives back the body that answers it: a response object, or for a batch an
+    /// array of them; none if the server has taken it and answers nothing.
+    ///
+    /// Dropping the future cancels the message, as far as the transport can tell the server.
+    fn send(&self, message: Message) -> TransportFuture<'_>;
+
+    /// The server, as errors name it: `http://127.0.0.1:8080`.
+    fn target(&self) -> Cow<'_, str>;
+}
+
+/// The reply of a [`Transport`], later.
+pub type TransportFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
+
+/// A message on its way: a request, a notification, or a batch.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Message {
+    /// Its JSON text.
+    pub body: Bytes,
+    /// The ids that it is to be answered with. None: no reply is due.
+    pub ids: Vec<Id>,
+}

@@ -1,0 +1,184 @@
+//! Calls as messages, and replies as outcomes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use bytes::Bytes;
+
+use super::error::{Failure, ProtocolError};
+use super::gathering::Seat;
+use super::response::{self, Body, Response, same_id};
+use super::transport::{Message, Transport};
+use crate::call::Call;
+use crate::id::Id;
+use crate::outcome::Outcome;
+
+/// Where calls leave the client: below all layers.
+pub(super) struct Wire {
+    transport: Box<dyn Transport>,
+}
+
+impl Wire {
+    pub(super) fn new(transport: impl Transport) -> Self {
+        Self { transport: Box::new(transport) }
+    }
+
+    /// The server, as errors name it.
+    pub(super) fn target(&self) -> Cow<'_, str> {
+        self.transport.target()
+    }
+
+    /// Sends a call, or hands it to the batch that it is a member of.
+    pub(super) async fn call(&self, call: Call) -> Result<Outcome, Failure> {
+        match call.extensions().get::<Seat>().cloned() {
+            // A call that is made again is made alone: its batch is gone.
+            Some(seat) if seat.is_free() => seat.take(call).await,
+            _ => self.send(call).await,
+        }
+    }
+
+    async fn send(&self, call: Call) -> Result<Outcome, Failure> {
+        let Some(id) = call.id() else {
+            return self.notify(&call).await;
+        };
+        let message = Message { body: call.message(), ids: vec![id.clone()] };
+        let Some(body) = self.transport.send(message).await? else {
+            return Err(ProtocolError::Missing { id: id.to_string() }.into());
+        };
+        match response::parse(&body)? {
+            Body::Single(found) => found.to(&id).map_err(Failure::from),
+            Body::Batch(_) => {
+                let reason = "it is an array, and answers a single call".to_owned();
+                let beginning = response::beginning(&body);
+                Err(ProtocolError::Malformed { reason, beginning }.into())
+            }
+        }
+    }
+
+    async fn notify(&self, call: &Call) -> Result<Outcome, Failure> {
+        let message = Message { body: call.message(), ids: Vec::new() };
+        match self.transport.send(message).await? {
+            None => Ok(Outcome::result(&())),
+            // What cannot be read, or is refused, is answered for all that.
+            Some(body) => unexpected(&body).map_err(Failure::from),
+        }
+    }
+
+    /// Sends calls in one message. The outcomes are in their order; a notification's is `null`.
+    pub(super) async fn send_batch(
+        &self,
+        calls: &[Call],
+    ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+        let ids: Vec<Id> = calls.iter().filter_map(Call::id).collect();
+        let message = Message { body: joined(calls), ids: ids.clone() };
+        let found = match (self.transport.send(message).await?, ids.is_empty()) {
+            (None, _) => Vec::new(),
+            (Some(body), true) => {
+                let outcome = unexpected(&body)?;
+                return Ok(calls.iter().map(|_| Ok(outcome.again())).collect());
+            }
+            (Some(body), false) => match response::parse(&body)? {
+                Body::Batch(responses) => responses,
+                Body::Single(found) => return refused_whole(found, calls),
+            },
+        };
+        Ok(matched(found, &ids)?.into_order_of(calls))
+    }
+}
+
+impl Response {
+    /// The outcome of the call with this id. An error may have no id: the server did not get as far
+    /// as to see it.
+    fn to(self, expected: &Id) -> Result<Outcome, ProtocolError> {
+        match &self.id {
+            Some(found) if !same_id(found, expected) => {
+                let found = shortened(found);
+                Err(ProtocolError::WrongId { expected: expected.to_string(), found })
+            }
+            _ => Ok(self.outcome),
+        }
+    }
+}
+
+/// What answers the calls of a batch, by the position of their ids.
+struct Matched(Vec<Option<Outcome>>);
+
+fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolError> {
+    let places: HashMap<&str, usize> =
+        ids.iter().enumerate().map(|(place, id)| (id.as_raw(), place)).collect();
+    let mut found = Matched(ids.iter().map(|_| None).collect());
+    for response in responses {
+        // Without an id, no call can be told, and one of them stays unanswered.
+        let Some(id) = &response.id else { continue };
+        let exactly = places.get(id.as_raw()).copied();
+        let place = exactly.or_else(|| ids.iter().position(|own| same_id(own, id)));
+        let Some(place) = place else {
+            let expected = ids.iter().map(Id::as_raw).collect::<Vec<_>>().join(", ");
+            let expected = expected.chars().take(200).collect();
+            return Err(ProtocolError::WrongId { expected, found: shortened(id) });
+        };
+        if found.0[place].replace(response.outcome).is_some() {
+            return Err(ProtocolError::Duplicate { id: ids[place].to_string() });
+        }
+    }
+    Ok(found)
+}
+
+impl Matched {
+    fn into_order_of(self, calls: &[Call]) -> Vec<Result<Outcome, Failure>> {
+        let mut found = self.0.into_iter();
+        let outcome = |call: &Call| match call.id() {
+            None => Ok(Outcome::result(&())),
+            Some(id) => found
+                .next()
+                .flatten()
+                .ok_or_else(|| ProtocolError::Missing { id: id.to_string() }.into()),
+        };
+        calls.iter().map(outcome).collect()
+    }
+}
+
+/// A batch that was not even read as one is answered with one error, without an id.
+fn refused_whole(
+    response: Response,
+    calls: &[Call],
+) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+    match &response.id {
+        None => Ok(calls.iter().map(|_| Ok(response.outcome.again())).collect()),
+        Some(id) => {
+            let expected = "an array of them".to_owned();
+            Err(ProtocolError::WrongId { expected, found: shortened(id) }.into())
+        }
+    }
+}
+
+/// What answers a message that wants no answer: the error that says that it was refused.
+fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
+    match response::parse(body)? {
+        Body::Single(Response { id: None, outcome }) => Ok(outcome),
+        Body::Single(Response { id: Some(id), .. }) => {
+            let expected = "none: a notification has no reply".to_owned();
+            Err(ProtocolError::WrongId { expected, found: shortened(&id) })
+        }
+        Body::Batch(_) => {
+            let reason = "it is an array, and notifications have no reply".to_owned();
+            Err(ProtocolError::Malformed { reason, beginning: response::beginning(body) })
+        }
+    }
+}
+
+fn joined(calls: &[Call]) -> Bytes {
+    let mut body = vec![b'['];
+    for call in calls {
+        if body.len() > 1 {
+            body.push(b',');
+        }
+        body.extend_from_slice(&call.message());
+    }
+    body.push(b']');
+    Bytes::from(body)
+}
+
+fn shortened(id: &Id) -> String {
+    id.as_raw().chars().take(100).collect()
+}
