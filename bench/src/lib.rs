@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use jsonrpsee::RpcModule;
 use jsonrpsee::types::ErrorObjectOwned;
 use schemars::JsonSchema;
@@ -78,4 +78,27 @@ pub fn trunkline_rpc() -> Result<Rpc> {
         })
         .build()?;
     Ok(rpc)
+}
+
+/// `[--json] [--rounds N]`, of a program that takes turns by itself: whether to print JSON, and how
+/// many rounds there are.
+pub fn turns() -> Result<(bool, usize)> {
+    let (mut json, mut rounds) = (false, 5);
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--json" => json = true,
+            "--rounds" => rounds = args.next().context("--rounds needs a number")?.parse()?,
+            _ => bail!("usage: [--json] [--rounds N]"),
+        }
+    }
+    ensure!(rounds > 0, "nothing is measured in 0 rounds");
+    Ok((json, rounds))
+}
+
+/// The sample in the middle.
+pub fn median(samples: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = samples.collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
 }

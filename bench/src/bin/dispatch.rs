@@ -6,14 +6,14 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use bytes::Bytes;
 use jsonrpsee::RpcModule;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use trunkline::{Extensions, Reply, Rpc};
-use trunkline_bench::{body, jsonrpsee_module, trunkline_rpc};
+use trunkline_bench::{body, jsonrpsee_module, median, trunkline_rpc, turns};
 
 const CALLS: u32 = 200_000;
 
@@ -81,7 +81,7 @@ fn thread_cpu_time() -> Duration {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
-    let (json, rounds) = options()?;
+    let (json, rounds) = turns()?;
     let ours = trunkline_rpc()?;
     let jsonrpsee = jsonrpsee_module()?;
     check(&call_ours(&ours).await?)?;
@@ -136,24 +136,4 @@ fn print(rounds: &[Round]) {
         of(|r| r.jsonrpsee.allocations)
     );
     println!("ours / jsonrpsee  {:.3}", of(|r| r.ours.nanos / r.jsonrpsee.nanos));
-}
-
-fn median(samples: impl Iterator<Item = f64>) -> f64 {
-    let mut sorted: Vec<f64> = samples.collect();
-    sorted.sort_by(f64::total_cmp);
-    sorted[sorted.len() / 2]
-}
-
-fn options() -> Result<(bool, usize)> {
-    let (mut json, mut rounds) = (false, 5);
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--json" => json = true,
-            "--rounds" => rounds = args.next().context("--rounds needs a number")?.parse()?,
-            _ => bail!("usage: dispatch [--json] [--rounds N]"),
-        }
-    }
-    ensure!(rounds > 0, "nothing is measured in 0 rounds");
-    Ok((json, rounds))
 }
