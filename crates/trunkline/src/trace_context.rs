@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
+use std::num::{NonZeroU64, NonZeroU128};
 use std::str::FromStr;
 
 use crate::extensions::Extensions;
@@ -10,8 +11,8 @@ use crate::extensions::Extensions;
 /// The trace that a call belongs to, and the span in it: what the header `traceparent` says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceContext {
-    trace: u128,
-    span: u64,
+    trace: NonZeroU128,
+    span: NonZeroU64,
     flags: u8,
 }
 
@@ -28,7 +29,7 @@ impl TraceContext {
     /// The first span of a new trace, which is sampled.
     #[must_use]
     pub fn root() -> Self {
-        let trace = (u128::from(random()) << 64) | u128::from(random());
+        let trace = NonZeroU128::from(random()) | (u128::from(random().get()) << 64);
         Self { trace, span: random(), flags: 1 }
     }
 
@@ -82,9 +83,9 @@ impl TraceContext {
     }
 }
 
-/// Not zero, which stands for no id.
-fn random() -> u64 {
-    RandomState::new().hash_one(0_u8).max(1)
+/// Zero stands for no id.
+fn random() -> NonZeroU64 {
+    NonZeroU64::new(RandomState::new().hash_one(0_u8)).unwrap_or(NonZeroU64::MIN)
 }
 
 impl FromStr for TraceContext {
@@ -101,10 +102,12 @@ impl FromStr for TraceContext {
         let mut next = |digits| part(digits).and_then(read).ok_or(TraceContextError);
         let (version, trace, span, flags) = (next(2)?, next(32)?, next(16)?, next(2)?);
         let has_more = parts.next().is_some();
-        if trace == 0 || span == 0 || version == 0xff || (version == 0 && has_more) {
+        if version == 0xff || (version == 0 && has_more) {
             return Err(TraceContextError);
         }
-        Ok(Self { trace, span: span as u64, flags: flags as u8 })
+        let trace = NonZeroU128::new(trace).ok_or(TraceContextError)?;
+        let span = NonZeroU64::new(span as u64).ok_or(TraceContextError)?;
+        Ok(Self { trace, span, flags: flags as u8 })
     }
 }
 

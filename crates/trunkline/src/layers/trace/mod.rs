@@ -1,74 +1,116 @@
-//! One tracing span for each call.
+//! One tracing span for each call, which is part of a distributed trace (W3C Trace Context).
 
 mod future;
 mod layer;
 
-use std::convert::Infallible;
 use std::task::{Context, Poll};
 
-use http::HeaderValue;
+use http::{HeaderMap, HeaderValue};
 use tower::Service;
 use tracing::Span;
-use tracing::field::Empty;
+use tracing::field::{Empty, display};
 
 use crate::call::Call;
 use crate::http::Headers;
 use crate::outcome::Outcome;
+use crate::trace_context::TraceContext;
 
 pub use future::TraceFuture;
 pub use layer::TraceLayer;
 
+use layer::Naming;
+
 /// Opens a span `call` at INFO with OpenTelemetry's names for RPC.
 ///
-/// `rpc.method` is a registered name or `unknown`; an `X-Request-Id` header is recorded. Params stand in an event at TRACE only.
+/// `rpc.method` is a registered name or `unknown`, except in a [client's](TraceLayer::client); an `X-Request-Id` header is recorded. Params stand
+/// in an event at TRACE only.
+///
+/// The span is a child of the one that the call comes from: that of a layer around this one, or of its
+/// `traceparent` header, if there is exactly one and it is valid, or of the call whose handler makes it. A call that comes
+/// from none begins a trace. `trace_id` and `span_id` are recorded, handlers find them with
+/// [`TraceContext::of`], and clients that they call send them on ([`TraceContext::current`]). When the
+/// span is disabled, what the call came with is sent on as it is, and no trace begins.
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     inner: S,
+    naming: Naming,
     on: bool,
 }
 
-impl<S> Service<Call> for Trace<S>
+impl<S, E> Service<Call> for Trace<S>
 where
-    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S: Service<Call, Response = Outcome, Error = E>,
     S::Future: Unpin,
 {
     type Response = Outcome;
-    type Error = Infallible;
+    type Error = E;
     type Future = TraceFuture<S::Future>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
-        let span = if self.on { span(&call) } else { Span::none() };
-        let entered = span.enter();
-        let inner = self.inner.call(call);
-        drop(entered);
-        TraceFuture::new(inner, span)
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        if !self.on {
+            return TraceFuture::new(Span::none(), None, || self.inner.call(call));
+        }
+        let span = self.span(&call);
+        let parent = parent(&call);
+        let context = if span.is_disabled() {
+            parent
+        } else {
+            Some(parent.map_or_else(TraceContext::root, TraceContext::child))
+        };
+        if let Some(context) = context {
+            call.extensions_mut().insert(context);
+            record(&span, &call, context);
+        }
+        TraceFuture::new(span, context, || self.inner.call(call))
     }
 }
 
-fn span(call: &Call) -> Span {
-    let span = tracing::info_span!(
-        "call",
-        rpc.system.name = "jsonrpc",
-        rpc.method = call.operation().map_or("unknown", |operation| operation.name()),
-        jsonrpc.request.id = Empty,
-        http.request.id = Empty,
-        rpc.response.status_code = Empty,
-    );
-    if !span.is_disabled() {
-        if let Some(id) = call.id() {
-            span.record("jsonrpc.request.id", id.as_raw());
-        }
-        let request_id =
-            Headers::of(call.extensions()).and_then(|headers| headers.get("x-request-id"));
-        if let Some(Ok(request_id)) = request_id.map(HeaderValue::to_str) {
-            span.record("http.request.id", request_id);
-        }
-        let params = call.params().unwrap_or_default();
-        tracing::trace!(parent: &span, params = %String::from_utf8_lossy(params), "params");
+impl<S> Trace<S> {
+    fn span(&self, call: &Call) -> Span {
+        tracing::info_span!(
+            "call",
+            rpc.system.name = "jsonrpc",
+            rpc.method = &*self.naming.name(call),
+            jsonrpc.request.id = Empty,
+            http.request.id = Empty,
+            trace_id = Empty,
+            span_id = Empty,
+            rpc.response.status_code = Empty,
+        )
     }
-    span
+}
+
+fn parent(call: &Call) -> Option<TraceContext> {
+    let extensions = call.extensions();
+    let sent = || Headers::of(extensions).and_then(traceparent);
+    TraceContext::of(extensions).or_else(sent).or_else(TraceContext::current)
+}
+
+/// Of two, none can be told to be the right one (section 3.2 of the Trace Context).
+fn traceparent(headers: &HeaderMap) -> Option<TraceContext> {
+    let mut sent = headers.get_all("traceparent").iter();
+    let only = sent.next().filter(|_| sent.next().is_none())?;
+    only.to_str().ok()?.parse().ok()
+}
+
+/// What costs something to tell, of a span that is recorded.
+fn record(span: &Span, call: &Call, context: TraceContext) {
+    if span.is_disabled() {
+        return;
+    }
+    span.record("trace_id", display(context.trace_id()));
+    span.record("span_id", display(context.span_id()));
+    if let Some(id) = call.id() {
+        span.record("jsonrpc.request.id", id.as_raw());
+    }
+    let request_id = Headers::of(call.extensions()).and_then(|headers| headers.get("x-request-id"));
+    if let Some(Ok(request_id)) = request_id.map(HeaderValue::to_str) {
+        span.record("http.request.id", request_id);
+    }
+    let params = call.params().unwrap_or_default();
+    tracing::trace!(parent: span, params = %String::from_utf8_lossy(params), "params");
 }

@@ -4,7 +4,9 @@ mod counting;
 mod failing;
 mod limiting;
 mod panicking;
+mod recorder;
 mod spans;
+mod traces;
 mod wrapping;
 
 use std::future::Future;

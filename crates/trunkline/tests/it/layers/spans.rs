@@ -1,83 +1,19 @@
 //! Spans of calls, and what the log is told that the client is not.
 
-use std::collections::{BTreeMap, HashSet};
-use std::fmt::Debug;
+use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber, subscriber};
-use tracing_subscriber::layer::{Context, SubscriberExt};
-use tracing_subscriber::registry::LookupSpan;
-use tracing_subscriber::{Layer, Registry};
+use tracing::Level;
 use trunkline::layers::Defaults;
 use trunkline::{BoxError, ErrorObject, Extensions, Router, Rpc};
 
 use super::paused;
-
-/// What was recorded of a span or an event, by field.
-type Fields = BTreeMap<String, String>;
-
-/// Keeps the spans that have closed and the events, up to a level.
-#[derive(Clone)]
-struct Recorder {
-    level: Level,
-    spans: Arc<Mutex<Vec<Fields>>>,
-    events: Arc<Mutex<Vec<(Level, Fields)>>>,
-}
-
-struct FieldsOf<'a>(&'a mut Fields);
-
-impl Visit for FieldsOf<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        self.0.insert(field.name().to_owned(), format!("{value:?}"));
-    }
-
-    fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.insert(field.name().to_owned(), value.to_owned());
-    }
-}
-
-impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recorder {
-    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
-        *metadata.level() <= self.level && metadata.target().starts_with("trunkline")
-    }
-
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let metadata = attributes.metadata();
-        let mut fields = Fields::from([("span".to_owned(), metadata.name().to_owned())]);
-        fields.insert("level".to_owned(), metadata.level().to_string());
-        attributes.record(&mut FieldsOf(&mut fields));
-        context.span(id).unwrap().extensions_mut().insert(fields);
-    }
-
-    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
-        let span = context.span(id).unwrap();
-        let mut extensions = span.extensions_mut();
-        values.record(&mut FieldsOf(extensions.get_mut::<Fields>().unwrap()));
-    }
-
-    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        let mut fields = Fields::new();
-        event.record(&mut FieldsOf(&mut fields));
-        if let Some(span) = context.event_span(event) {
-            let method = span.extensions().get::<Fields>().unwrap()["rpc.method"].clone();
-            fields.insert("in".to_owned(), method);
-        }
-        self.events.lock().unwrap().push((*event.metadata().level(), fields));
-    }
-
-    fn on_close(&self, id: Id, context: Context<'_, S>) {
-        let fields = context.span(&id).unwrap().extensions_mut().remove().unwrap();
-        self.spans.lock().unwrap().push(fields);
-    }
-}
+use super::recorder::{self, Fields, Recorded};
 
 fn service() -> Rpc {
     Router::new()
@@ -99,42 +35,27 @@ fn service() -> Rpc {
 #[error("cannot store")]
 struct Wrapped(#[source] io::Error);
 
-/// What was recorded while a body was answered.
-struct Recorded {
-    reply: Option<Value>,
-    spans: Vec<Fields>,
-    events: Vec<(Level, Fields)>,
-}
-
 /// Answers `body` and records what is told up to `level`.
-fn record(level: Level, body: &str) -> Recorded {
-    // A place in the code that another thread meets for the first time while this one begins to
-    // listen stays mute. So all places are met first; who begins to listen then asks them again.
-    listen(Level::TRACE, body);
-    listen(level, body)
+fn record(level: Level, body: &str) -> Recorded<Option<Value>> {
+    record_of(&service(), level, body)
 }
 
-fn listen(level: Level, body: &str) -> Recorded {
-    listen_to(&service(), level, body)
-}
-
-fn listen_to(rpc: &Rpc, level: Level, body: &str) -> Recorded {
-    let recorder = Recorder { level, spans: Arc::default(), events: Arc::default() };
-    let layers = Registry::default().with(recorder.clone());
-    let reply = subscriber::with_default(layers, || {
-        paused().block_on(rpc.handle(body.to_owned().into(), Extensions::new()))
-    });
-    Recorded {
-        reply: reply.into_json().map(|json| serde_json::from_slice(&json).unwrap()),
-        spans: recorder.spans.lock().unwrap().clone(),
-        events: recorder.events.lock().unwrap().clone(),
-    }
+fn record_of(rpc: &Rpc, level: Level, body: &str) -> Recorded<Option<Value>> {
+    recorder::record(level, || {
+        let reply = paused().block_on(rpc.handle(body.to_owned().into(), Extensions::new()));
+        reply.into_json().map(|json| serde_json::from_slice(&json).unwrap())
+    })
 }
 
 /// Compares the spans of `body`, without those fields that all of them have.
 #[track_caller]
 fn check(body: &str, expected: &[&[(&str, &str)]]) {
-    let Recorded { spans, .. } = record(Level::INFO, body);
+    let Recorded { mut spans, .. } = record(Level::INFO, body);
+    for span in &mut spans {
+        // Random, and looked at with the traces.
+        span.remove("trace_id").expect("it belongs to a trace");
+        span.remove("span_id").expect("and has a place in it");
+    }
     let common = [("span", "call"), ("level", "INFO"), ("rpc.system.name", "jsonrpc")];
     let expected: Vec<Fields> = expected
         .iter()
@@ -192,7 +113,7 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
         [("io", "cannot store: disk on fire"), ("panics", "a handler panicked: the cat walked in")]
     {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":1}}"#);
-        let Recorded { reply, events, .. } = record(Level::INFO, &body);
+        let Recorded { output: reply, events, .. } = record(Level::INFO, &body);
         let reply = reply.unwrap();
         let incident = reply["error"]["data"]["incident"].as_str().unwrap();
         let data = json!({ "incident": incident });
@@ -207,7 +128,7 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
         assert_eq!(events, [(Level::ERROR, logged)]);
     }
     let incident = |_| {
-        let Recorded { reply, .. } =
+        let Recorded { output: reply, .. } =
             record(Level::ERROR, r#"{"jsonrpc":"2.0","method":"io","id":1}"#);
         reply.unwrap()["error"]["data"]["incident"].to_string()
     };
@@ -217,20 +138,17 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
 
 #[test]
 fn the_request_id_of_http_is_recorded() {
-    let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
-    listen(Level::TRACE, body);
-    let recorder = Recorder { level: Level::INFO, spans: Arc::default(), events: Arc::default() };
-    let layers = Registry::default().with(recorder.clone());
-    let request = Request::post("/")
-        .header("host", "localhost")
-        .header("content-type", "application/json")
-        .header("x-request-id", "seven")
-        .body(Full::new(Bytes::from(body)))
-        .unwrap();
-    let reply =
-        subscriber::with_default(layers, || paused().block_on(service().http().handle(request)));
-    assert_eq!(reply.status(), 200);
-    let spans = recorder.spans.lock().unwrap();
+    let Recorded { output: status, spans, .. } = recorder::record(Level::INFO, || {
+        let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
+        let request = Request::post("/")
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("x-request-id", "seven")
+            .body(Full::new(Bytes::from(body)))
+            .unwrap();
+        paused().block_on(service().http().handle(request)).status()
+    });
+    assert_eq!(status, 200);
     assert_eq!(spans[0].get("http.request.id").map(String::as_str), Some("seven"));
 }
 
@@ -241,7 +159,6 @@ fn there_is_no_span_when_tracing_is_off() {
         Router::new().method("ok", || 1).default_layers(defaults).build().unwrap()
     };
     let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
-    listen_to(&rpc(true), Level::TRACE, body);
-    assert_eq!(listen_to(&rpc(true), Level::INFO, body).spans.len(), 1);
-    assert_eq!(listen_to(&rpc(false), Level::INFO, body).spans.len(), 0);
+    assert_eq!(record_of(&rpc(true), Level::INFO, body).spans.len(), 1);
+    assert_eq!(record_of(&rpc(false), Level::INFO, body).spans.len(), 0);
 }

@@ -1,0 +1,94 @@
+//! What a program that listens to spans and events is told.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::with_default;
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, Registry};
+
+/// What was recorded of a span or an event, by field.
+pub(super) type Fields = BTreeMap<String, String>;
+
+/// Keeps the spans that have closed and the events, up to a level.
+#[derive(Clone)]
+struct Recorder {
+    level: Level,
+    spans: Arc<Mutex<Vec<Fields>>>,
+    events: Arc<Mutex<Vec<(Level, Fields)>>>,
+}
+
+/// What was recorded while some work was done.
+pub(super) struct Recorded<T> {
+    pub(super) output: T,
+    pub(super) spans: Vec<Fields>,
+    pub(super) events: Vec<(Level, Fields)>,
+}
+
+/// Does `work` and records what is told up to `level`.
+pub(super) fn record<T>(level: Level, work: impl Fn() -> T) -> Recorded<T> {
+    // A place in the code that another thread meets for the first time while this one begins to
+    // listen stays mute. So all places are met first; who begins to listen then asks them again.
+    listen(Level::TRACE, &work);
+    listen(level, &work)
+}
+
+fn listen<T>(level: Level, work: impl Fn() -> T) -> Recorded<T> {
+    let recorder = Recorder { level, spans: Arc::default(), events: Arc::default() };
+    let output = with_default(Registry::default().with(recorder.clone()), work);
+    let spans = recorder.spans.lock().unwrap().clone();
+    let events = recorder.events.lock().unwrap().clone();
+    Recorded { output, spans, events }
+}
+
+struct FieldsOf<'a>(&'a mut Fields);
+
+impl Visit for FieldsOf<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.insert(field.name().to_owned(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), value.to_owned());
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Recorder {
+    fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
+        *metadata.level() <= self.level && metadata.target().starts_with("trunkline")
+    }
+
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let metadata = attributes.metadata();
+        let mut fields = Fields::from([("span".to_owned(), metadata.name().to_owned())]);
+        fields.insert("level".to_owned(), metadata.level().to_string());
+        attributes.record(&mut FieldsOf(&mut fields));
+        context.span(id).unwrap().extensions_mut().insert(fields);
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, context: Context<'_, S>) {
+        let span = context.span(id).unwrap();
+        let mut extensions = span.extensions_mut();
+        values.record(&mut FieldsOf(extensions.get_mut::<Fields>().unwrap()));
+    }
+
+    fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
+        let mut fields = Fields::new();
+        event.record(&mut FieldsOf(&mut fields));
+        if let Some(span) = context.event_span(event) {
+            let method = span.extensions().get::<Fields>().unwrap()["rpc.method"].clone();
+            fields.insert("in".to_owned(), method);
+        }
+        self.events.lock().unwrap().push((*event.metadata().level(), fields));
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let fields = context.span(&id).unwrap().extensions_mut().remove().unwrap();
+        self.spans.lock().unwrap().push(fields);
+    }
+}

@@ -1,0 +1,222 @@
+//! Which trace a call belongs to, from whoever calls to whoever is called.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use serde_json::json;
+use tokio::task::yield_now;
+use tracing::Level;
+use trunkline::client::{Client, Message, Transport, TransportFuture};
+use trunkline::http::HttpService;
+use trunkline::layers::{Next, TraceLayer, from_fn};
+use trunkline::{Call, Extension, Extensions, Router, Rpc, TraceContext};
+
+use super::paused;
+use super::recorder::{Fields, Recorded, record};
+
+const SENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+
+/// Methods that answer with the context that they see.
+fn service() -> Rpc {
+    Router::new()
+        .method("told", |Extension(context): Extension<TraceContext>| context.to_string())
+        .method("now", current)
+        .method("later", async || {
+            yield_now().await;
+            current()
+        })
+        .build()
+        .unwrap()
+}
+
+fn current() -> Option<String> {
+    TraceContext::current().map(|context| context.to_string())
+}
+
+fn post(body: String, traceparents: &[&str]) -> Request<Full<Bytes>> {
+    let mut request = Request::post("/").header("host", "localhost");
+    for traceparent in traceparents {
+        request = request.header("traceparent", *traceparent);
+    }
+    request.header("content-type", "application/json").body(Full::new(body.into())).unwrap()
+}
+
+fn body(method: &str) -> String {
+    super::body(method, 1)
+}
+
+async fn answer(service: &HttpService, request: Request<Full<Bytes>>) -> Bytes {
+    service.handle(request).await.into_body().collect().await.unwrap().to_bytes()
+}
+
+/// What `method` sees, and its span, when it is called with these headers.
+fn call(level: Level, method: &str, traceparents: &[&str]) -> (Option<TraceContext>, Vec<Fields>) {
+    let rpc = service();
+    let Recorded { output, spans, .. } = record(level, || {
+        let request = post(body(method), traceparents);
+        paused().block_on(answer(&rpc.http(), request))
+    });
+    let reply: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    (reply["result"].as_str().map(|text| text.parse().unwrap()), spans)
+}
+
+/// A call with these headers is a child of `SENT`, or begins a trace of its own.
+#[track_caller]
+fn check(traceparents: &[&str], is_child: bool) {
+    for method in ["told", "now", "later"] {
+        let (seen, spans) = call(Level::INFO, method, traceparents);
+        let seen = seen.expect("the handler sees a context");
+        assert_eq!(spans[0]["trace_id"], seen.trace_id(), "{traceparents:?} {method}");
+        assert_eq!(spans[0]["span_id"], seen.span_id(), "{traceparents:?} {method}");
+        assert_eq!(seen.trace_id() == TRACE, is_child, "{traceparents:?} {method}");
+        assert!(!SENT.contains(&seen.span_id()), "the span is its own");
+    }
+}
+
+#[test]
+fn a_call_is_a_child_of_the_one_valid_traceparent() {
+    let unknown_version = SENT.replacen("00", "7a", 1);
+    check(&[SENT], true);
+    check(&[&unknown_version], true);
+    check(&[], false);
+    check(&[""], false);
+    check(&[SENT, OTHER], false);
+    check(&[SENT, SENT], false);
+    check(&[&SENT.to_uppercase()], false);
+    check(&[&SENT.replace(TRACE, &"0".repeat(32))], false);
+    check(&["\u{e9}"], false);
+}
+
+#[test]
+fn without_a_span_the_context_is_sent_on_as_it_came() {
+    let sent: TraceContext = SENT.parse().unwrap();
+    for method in ["told", "now", "later"] {
+        assert_eq!(call(Level::WARN, method, &[SENT]), (Some(sent), vec![]), "{method}");
+    }
+    assert_eq!(call(Level::WARN, "now", &[]), (None, vec![]));
+}
+
+#[test]
+fn whether_the_trace_is_sampled_is_the_callers_to_say() {
+    for (flags, sampled) in [("00", false), ("01", true), ("03", true)] {
+        let sent = format!("{}{flags}", &SENT[..SENT.len() - 2]);
+        let (seen, _) = call(Level::INFO, "now", &[&sent]);
+        assert_eq!(seen.unwrap().is_sampled(), sampled, "{flags}");
+        assert!(seen.unwrap().to_string().ends_with(flags), "{flags}");
+    }
+    let (root, _) = call(Level::INFO, "now", &[]);
+    assert!(root.unwrap().is_sampled());
+}
+
+#[test]
+fn the_members_of_a_batch_are_siblings() {
+    let members = format!("[{},{}]", body("now"), body("later"));
+    let Recorded { spans, .. } = record(Level::INFO, || {
+        paused().block_on(answer(&service().http(), post(members.clone(), &[SENT])))
+    });
+    assert_eq!((spans[0]["trace_id"].as_str(), spans[1]["trace_id"].as_str()), (TRACE, TRACE));
+    assert_ne!(spans[0]["span_id"], spans[1]["span_id"]);
+}
+
+#[test]
+fn what_a_layer_says_goes_before_what_the_header_says() {
+    let inner = Router::new()
+        .method("trace", |Extension(context): Extension<TraceContext>| context.trace_id())
+        .layer(TraceLayer::new())
+        .layer(from_fn(async |mut call: Call, next: Next| {
+            call.extensions_mut().insert(OTHER.parse::<TraceContext>().unwrap());
+            next.run(call).await
+        }));
+    let service = inner.build().unwrap().http();
+    let Recorded { output, .. } =
+        record(Level::INFO, || paused().block_on(answer(&service, post(body("trace"), &[SENT]))));
+    let reply: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!(reply["result"], json!("0af7651916cd43dd8448eb211c80319c"));
+}
+
+/// HTTP without a wire: the header is what a client of another process would send.
+struct Direct(HttpService);
+
+impl Transport for Direct {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        let sent = current();
+        let body = String::from_utf8(message.body.to_vec()).unwrap();
+        Box::pin(async move {
+            let sent: Vec<&str> = sent.as_deref().into_iter().collect();
+            // Nothing but the header says where the call comes from.
+            let answered = tokio::spawn({
+                let (service, request) = (self.0.clone(), post(body, &sent));
+                async move { answer(&service, request).await }
+            });
+            Ok(Some(answered.await.unwrap()))
+        })
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        Cow::Borrowed("the other server")
+    }
+}
+
+/// A server whose handler `outer` calls `inner` of the one behind `client`.
+fn front(client: Client) -> Rpc {
+    let outer = move || {
+        let seen = client.call::<Option<String>>("now", ());
+        async { seen.await.unwrap() }
+    };
+    Router::new().method("outer", outer).build().unwrap()
+}
+
+/// `outer` is called, and spans end in this order: `rpc.method` of each. All are of one trace.
+#[track_caller]
+fn check_chain(client: impl Fn() -> Client, level: Level, expected: &[&str]) {
+    let Recorded { spans, .. } = record(level, || {
+        let request = post(body("outer"), &[SENT]);
+        paused().block_on(answer(&front(client()).http(), request))
+    });
+    let of = |field: &str| spans.iter().map(|span| span[field].clone()).collect::<Vec<_>>();
+    assert_eq!(of("rpc.method"), expected);
+    assert_eq!(of("trace_id"), vec![TRACE; expected.len()]);
+    let mut ids = of("span_id");
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), expected.len(), "each span has its own id");
+}
+
+#[test]
+fn a_call_of_a_handler_is_of_its_trace() {
+    let in_memory = || Client::new(service());
+    let over_http = || Client::new(Direct(service().http()));
+    check_chain(in_memory, Level::INFO, &["now", "outer"]);
+    check_chain(over_http, Level::INFO, &["now", "outer"]);
+    let traced = || over_http().layer(TraceLayer::client());
+    check_chain(traced, Level::INFO, &["now", "now", "outer"]);
+    let nameless = || in_memory().layer(TraceLayer::new());
+    check_chain(nameless, Level::INFO, &["now", "unknown", "outer"]);
+}
+
+#[test]
+fn a_server_without_spans_sends_the_trace_on() {
+    let front = front(Client::new(Direct(service().http()))).http();
+    let request = || post(body("outer"), &[SENT]);
+    let Recorded { output, spans, .. } =
+        record(Level::WARN, || paused().block_on(answer(&front, request())));
+    let reply: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    assert_eq!((&reply["result"], spans), (&json!(SENT), vec![]));
+}
+
+#[test]
+fn a_call_in_this_process_begins_a_trace() {
+    let Recorded { output, .. } = record(Level::INFO, || {
+        let rpc = service();
+        let seen = paused().block_on(rpc.call::<Option<String>>("now", &()));
+        assert_eq!(TraceContext::current(), None, "the context ends with the call");
+        seen.unwrap()
+    });
+    assert!(output.unwrap().parse::<TraceContext>().unwrap().is_sampled());
+    let reply = paused().block_on(service().handle(body("now").into(), Extensions::new()));
+    assert_eq!(super::json_of(reply)["result"], json!(null), "nobody listens");
+}
