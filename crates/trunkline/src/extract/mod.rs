@@ -39,6 +39,10 @@ pub trait FromCall<S>: Sized {
     /// handler takes no params, and any that are sent are refused.
     const READS_PARAMS: bool = false;
 
+    /// Whether the last of the params that it [declares](Self::declared) takes, by position, all
+    /// that are left.
+    const VARIADIC: bool = false;
+
     /// Extracts the value.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ macro_rules! tuples {
     ($($type:ident),*) => {
         impl<S, $($type: FromCall<S>),*> FromCall<S> for ($($type,)*) {
             const READS_PARAMS: bool = false $(|| $type::READS_PARAMS)*;
+            const VARIADIC: bool = false $(|| $type::VARIADIC)*;
 
             fn from_call(call: &mut Call, state: &S) -> Result<Self, ErrorObject> {
                 Ok(($($type::from_call(call, state)?,)*))

@@ -19,6 +19,7 @@ use binder::Binder;
 use deserializer::ParamsDeserializer;
 pub use error::ParamsError;
 pub use function::{Arguments, Function, Param, param};
+pub(crate) use function::may_be_absent;
 pub(crate) use split::Members;
 
 /// Extracts the params as `T`, usually a struct with `#[derive(Deserialize)]`.
@@ -59,6 +60,7 @@ impl<S, T: DeserializeOwned> FromCall<S> for Params<T> {
 
 impl<S, T: DeserializeOwned> FromCall<S> for VariadicParams<T> {
     const READS_PARAMS: bool = true;
+    const VARIADIC: bool = true;
 
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
         Ok(Self(T::deserialize(ParamsDeserializer::new(call.params(), true))?))

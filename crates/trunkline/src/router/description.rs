@@ -17,6 +17,8 @@ pub struct Description {
     pub text: Option<String>,
     /// The names of its params, in the order of their positions.
     pub params: Vec<&'static str>,
+    /// Whether the last param takes, by position, all that are left.
+    pub variadic: bool,
     /// What the params are, by name.
     pub input: Option<Schema>,
     /// What the result is.
@@ -123,12 +125,13 @@ pub enum Effect {
 pub type Wording = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
 
 impl Description {
-    pub(super) fn new(name: String, params: Vec<&'static str>) -> Self {
+    pub(super) fn new(name: String, params: Vec<&'static str>, variadic: bool) -> Self {
         Self {
             name,
             title: None,
             text: None,
             params,
+            variadic,
             input: None,
             output: None,
             effect: None,

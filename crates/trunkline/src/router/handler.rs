@@ -24,6 +24,9 @@ pub trait Handler<M, S>: Send + Sync + 'static {
     /// The names of the params that the handler takes.
     fn declared(&self) -> Vec<&'static str>;
 
+    /// Whether the last of them takes, by position, all that are left.
+    fn is_variadic(&self) -> bool;
+
     /// Whether a call has ended when [`call`](Self::call) returns: the handler is not async, and
     /// runs on the thread that calls it.
     fn is_immediate(&self) -> bool;
@@ -51,6 +54,10 @@ macro_rules! handlers {
                 <($($type,)*) as FromCall<S>>::declared()
             }
 
+            fn is_variadic(&self) -> bool {
+                <($($type,)*) as FromCall<S>>::VARIADIC
+            }
+
             fn is_immediate(&self) -> bool {
                 R::IMMEDIATE
             }
@@ -74,6 +81,10 @@ macro_rules! handlers {
 
             fn declared(&self) -> Vec<&'static str> {
                 <($($type,)*) as FromCall<S>>::declared()
+            }
+
+            fn is_variadic(&self) -> bool {
+                <($($type,)*) as FromCall<S>>::VARIADIC
             }
 
             fn is_immediate(&self) -> bool {
@@ -121,6 +132,10 @@ where
 
     fn declared(&self) -> Vec<&'static str> {
         self.names.to_vec()
+    }
+
+    fn is_variadic(&self) -> bool {
+        self.declared.iter().any(Param::is_variadic)
     }
 
     fn is_immediate(&self) -> bool {

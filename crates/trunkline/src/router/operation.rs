@@ -34,9 +34,8 @@ impl<S> Operation<S> {
         M: 'static,
         S: Send + Sync + 'static,
     {
-        let params = handler.declared();
         let immediate = handler.is_immediate();
-        let description = Description::new(name.into(), params);
+        let description = Description::new(name.into(), handler.declared(), handler.is_variadic());
         let make = Box::new(Unbound { handler, marker: PhantomData });
         Self { description, make, immediate, layers: Vec::new(), place: Location::caller() }
     }
