@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::FusedFuture;
@@ -12,13 +12,13 @@ use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use tower::Service;
 
-use super::Client;
 use super::error::{Error, Failure};
-use super::gathering::{Gathering, Member};
+use super::gathering::Gathering;
 use super::made::Made;
 use super::notification::Notification;
 use super::pending::{Pending, read};
 use super::wire::Wire;
+use super::{Client, deadline};
 use crate::call::Call;
 use crate::error::{BoxError, ErrorObject, RpcError};
 use crate::outcome::Outcome;
@@ -97,7 +97,7 @@ impl Batch {
     /// Dropping the future cancels the calls.
     pub async fn send(self) -> Result<Replies, Error> {
         let Self { client, calls, timeout } = self;
-        let until = Instant::now() + timeout;
+        let until = deadline(timeout);
         match timeout_at(until, send(&client, calls, until)).await {
             Ok(replies) => replies,
             Err(_) => Err(client.shared.timed_out(timeout)),
@@ -125,8 +125,8 @@ async fn send(client: &Client, calls: Vec<Made>, until: Instant) -> Result<Repli
         let mut remote = client.remote.clone();
         members.push(async move { (index, remote.call(call).await) });
     }
-    let mut sending = pin!(send_gathered(&client.shared.wire, &gathering).fuse());
-    let mut failed = None;
+    let failed = OnceLock::new();
+    let mut sending = pin!(send_gathered(&client.shared.wire, &gathering, &failed).fuse());
     loop {
         tokio::select! {
             biased;
@@ -134,38 +134,32 @@ async fn send(client: &Client, calls: Vec<Made>, until: Instant) -> Result<Repli
                 Some((index, ended)) => replies[index] = Some(ended.map_err(Unsent::Below)),
                 None => break,
             },
-            sent = sending.as_mut(), if !sending.is_terminated() => failed = sent.err(),
+            () = sending.as_mut(), if !sending.is_terminated() => {}
         }
     }
     let has_outcome = replies.iter().any(|ended| matches!(ended, Some(Ok(_))));
-    match failed {
-        Some(failure) if !has_outcome => Err(failure.into()),
+    match failed.get() {
+        Some(failure) if !has_outcome => Err(Failure::clone(failure).into()),
         _ => Ok(Replies(replies)),
     }
 }
 
-/// Sends what has come through the layers, and hands out what comes of it.
-///
-/// # Errors
-/// When a message has failed as a whole. Its calls have been told, too: some may be made again.
-async fn send_gathered(wire: &Wire, gathering: &Gathering) -> Result<(), Failure> {
-    let mut whole = Ok(());
+/// Sends what has come through the layers, and hands out what comes of it. `failed` is told of the
+/// first message that fails as a whole; its calls are told, too, and some may be made again.
+async fn send_gathered(wire: &Wire, gathering: &Gathering, failed: &OnceLock<Failure>) {
     while let Some(members) = gathering.next().await {
-        let (calls, waiting): (Vec<Call>, Vec<_>) =
-            members.into_iter().map(|Member { call, outcome }| (call, outcome)).unzip();
+        let calls: Vec<&Call> = members.iter().map(|member| &member.call).collect();
         let outcomes = match wire.send_batch(&calls).await {
             Ok(outcomes) => outcomes,
             Err(failure) => {
-                whole = Err(failure.clone());
+                failed.get_or_init(|| failure.clone());
                 calls.iter().map(|_| Err(failure.clone())).collect()
             }
         };
-        for (waiting, outcome) in waiting.into_iter().zip(outcomes) {
-            // A member that is gone wants no outcome.
-            drop(waiting.send(outcome));
+        for (member, outcome) in members.into_iter().zip(outcomes) {
+            member.end(outcome);
         }
     }
-    whole
 }
 
 impl Replies {

@@ -54,6 +54,17 @@ impl<E> Error<E> {
     }
 }
 
+impl Error {
+    /// What the server has answered, if it has answered with an error.
+    #[must_use]
+    pub fn error_object(&self) -> Option<&ErrorObject> {
+        match self {
+            Self::Application(error) | Self::Rpc(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// Why a transport has no reply to give.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -97,6 +108,12 @@ pub enum TransportError {
         target: String,
         /// Why.
         source: Cause,
+    },
+    /// There is nobody to trust: no https server could be connected to.
+    #[error("this machine has no certificates to check https servers with")]
+    NoRoots {
+        /// What is wrong with those that there are.
+        source: Option<Cause>,
     },
     /// The program that was to be spoken to does not start.
     #[error("cannot start {program}")]
@@ -144,7 +161,10 @@ impl TransportError {
     /// Whether the call was not run for sure.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
-        matches!(self, Self::Address { .. } | Self::Connect { .. } | Self::Spawn { .. })
+        matches!(
+            self,
+            Self::Address { .. } | Self::Connect { .. } | Self::NoRoots { .. } | Self::Spawn { .. }
+        )
     }
 }
 
@@ -167,6 +187,12 @@ pub enum ProtocolError {
         status: StatusCode,
         /// The beginning of its body.
         beginning: String,
+    },
+    /// HTTP says that all is well, and nothing else.
+    #[error("HTTP {status}, with no reply to the call")]
+    Empty {
+        /// The status.
+        status: StatusCode,
     },
     /// The body is of another media type.
     #[error("the reply is {media_type:?}, not JSON: {beginning:?}")]
@@ -191,6 +217,12 @@ pub enum ProtocolError {
         expected: String,
         /// The id that came.
         found: String,
+    },
+    /// A reply to what wants none.
+    #[error("a notification was answered, to a call with id {id}")]
+    Unexpected {
+        /// The id that came.
+        id: String,
     },
     /// Two replies to one call.
     #[error("the call with id {id} was answered twice")]

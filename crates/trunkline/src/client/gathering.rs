@@ -1,5 +1,6 @@
 //! The members of a batch, which pass the layers one by one and leave in one message.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub(super) struct Gathering {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Members that have neither come nor ended on their way.
+    /// Members on their way: neither here, nor in a message, nor at their end.
     expected: usize,
     come: Vec<Member>,
 }
@@ -32,24 +33,27 @@ struct State {
 #[derive(Debug)]
 pub(super) struct Member {
     pub(super) call: Call,
-    pub(super) outcome: oneshot::Sender<Result<Outcome, Failure>>,
+    outcome: oneshot::Sender<Result<Outcome, Failure>>,
+    seat: Seat,
 }
 
 /// The place of one call in a gathering, which travels with the call. A layer may answer in the
-/// call's place, or drop it: then the others wait for it no longer.
+/// call's place, or drop it: then the others wait for it no longer. A call that is made again takes
+/// its seat again, and leaves in a further message together with others that are.
 #[derive(Debug, Clone)]
 pub(super) struct Seat(Arc<Taking>);
 
 #[derive(Debug)]
 struct Taking {
     gathering: Arc<Gathering>,
-    taken: Mutex<bool>,
+    /// Whether the call is here, or in a message.
+    is_taken: AtomicBool,
 }
 
 impl Gathering {
     pub(super) fn seat(self: &Arc<Self>) -> Seat {
         self.state().expected += 1;
-        Seat(Arc::new(Taking { gathering: Arc::clone(self), taken: Mutex::new(false) }))
+        Seat(Arc::new(Taking { gathering: Arc::clone(self), is_taken: AtomicBool::new(false) }))
     }
 
     /// The calls that have come, when no other is expected, or keeps them waiting for long: a layer
@@ -89,14 +93,14 @@ impl Gathering {
 
 impl Seat {
     pub(super) fn is_free(&self) -> bool {
-        !*self.0.taken()
+        !self.0.is_taken.load(Ordering::Relaxed)
     }
 
     /// Joins the message, and waits for this call's part of what comes of it.
     pub(super) async fn take(&self, call: Call) -> Result<Outcome, Failure> {
         let (outcome, later) = oneshot::channel();
-        *self.0.taken() = true;
-        self.0.gathering.settle(Some(Member { call, outcome }));
+        self.0.is_taken.store(true, Ordering::Relaxed);
+        self.0.gathering.settle(Some(Member { call, outcome, seat: self.clone() }));
         match later.await {
             Ok(outcome) => outcome,
             // The batch was dropped, and with it whoever would see this.
@@ -107,16 +111,20 @@ impl Seat {
     }
 }
 
-impl Taking {
-    fn taken(&self) -> MutexGuard<'_, bool> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+impl Member {
+    /// Tells the call what has come of it, and sends it on its way.
+    pub(super) fn end(self, ended: Result<Outcome, Failure>) {
+        let taking = &self.seat.0;
+        taking.gathering.state().expected += 1;
+        taking.is_taken.store(false, Ordering::Relaxed);
+        // A member that is gone wants no outcome.
+        drop(self.outcome.send(ended));
     }
 }
 
 impl Drop for Taking {
     fn drop(&mut self) {
-        if !*self.taken() {
-            self.gathering.settle(None);
-        }
+        // In a message, the member itself holds the seat.
+        self.gathering.settle(None);
     }
 }

@@ -26,6 +26,7 @@
 mod batch;
 mod error;
 mod gathering;
+pub mod http;
 mod made;
 mod memory;
 mod notification;
@@ -53,15 +54,16 @@ use crate::outcome::Outcome;
 
 pub use batch::{Batch, Replies, Slot};
 pub use error::{Cause, Error, Failure, ProtocolError, TransportError};
+pub use http::connection::Http;
 pub use notification::Notification;
 pub use pending::Pending;
 pub use remote::{Remote, RemoteFuture};
+pub use response::Response;
 pub use retry::Retry;
 pub use settings::Settings;
 pub use transport::{Message, Transport, TransportFuture};
 
 use made::Made;
-use retry::RetryLayer;
 use wire::Wire;
 
 /// A client of JSON-RPC 2.0. Cloning is cheap; clones share their transport and their ids.
@@ -88,14 +90,9 @@ impl Client {
     #[must_use]
     pub fn with_settings(transport: impl Transport, settings: Settings) -> Self {
         let wire = Arc::new(Wire::new(transport));
-        let remote = Remote::new(Arc::clone(&wire));
-        let retry = settings.retry.clone();
+        let remote = Remote::new(Arc::clone(&wire), settings.retry);
         let shared = Arc::new(Shared { wire, settings, last_id: AtomicI64::new(0) });
-        let client = Self { remote, shared };
-        match retry {
-            Some(retry) => client.layer(RetryLayer::new(retry)),
-            None => client,
-        }
+        Self { remote, shared }
     }
 
     /// Wraps all calls of this client and of clones made of it from now on: the members of batches
@@ -139,7 +136,7 @@ impl Client {
 
     /// Makes a call, through all layers.
     async fn run<E>(&self, made: Made, timeout: Duration) -> Result<Outcome, Error<E>> {
-        let until = Instant::now() + timeout;
+        let until = deadline(timeout);
         let call = made.prepared(until).map_err(Error::Params)?;
         let mut remote = self.remote.clone();
         match timeout_at(until, remote.call(call)).await {
@@ -158,6 +155,13 @@ impl Shared {
         let target = self.wire.target().into_owned();
         Error::Transport(TransportError::Timeout { target, after })
     }
+}
+
+/// When so much time has passed. A time that no clock can tell is far away, too.
+fn deadline(timeout: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(365 * 86_400);
+    let now = Instant::now();
+    now.checked_add(timeout).unwrap_or(now + FAR)
 }
 
 /// Over any transport: what typed clients are made from.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
 
+use super::retry::{Idempotent, Retry};
 use super::wire::Wire;
 use crate::call::Call;
 use crate::error::BoxError;
@@ -29,8 +30,8 @@ trait Route: Send + Sync {
 }
 
 impl Remote {
-    pub(super) fn new(wire: Arc<Wire>) -> Self {
-        Self(Arc::new(Direct(wire)))
+    pub(super) fn new(wire: Arc<Wire>, retry: Option<Retry>) -> Self {
+        Self(Arc::new(Direct { wire, retry }))
     }
 
     pub(super) fn layered<L>(self, layer: &L) -> Self
@@ -44,12 +45,20 @@ impl Remote {
     }
 }
 
-struct Direct(Arc<Wire>);
+struct Direct {
+    wire: Arc<Wire>,
+    retry: Option<Retry>,
+}
 
 impl Route for Direct {
     fn call(&self, call: Call) -> Answer {
-        let wire = Arc::clone(&self.0);
-        Box::pin(async move { wire.call(call).await.map_err(BoxError::from) })
+        let wire = Arc::clone(&self.wire);
+        match (self.retry, call.extensions().get()) {
+            (Some(retry), Some(&Idempotent { until })) => {
+                Box::pin(async move { retry.run(&wire, call, until).await.map_err(BoxError::from) })
+            }
+            _ => Box::pin(async move { wire.call(call).await.map_err(BoxError::from) }),
+        }
     }
 }
 

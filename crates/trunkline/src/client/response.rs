@@ -13,10 +13,43 @@ use crate::outcome::Outcome;
 
 /// A response object whose form is right.
 #[derive(Debug)]
-pub(crate) struct Response {
+#[non_exhaustive]
+pub struct Response {
     /// None if it is null or absent, which it may be in an error.
-    pub(crate) id: Option<Id>,
-    pub(crate) outcome: Outcome,
+    pub id: Option<Id>,
+    /// What has come of the call.
+    pub outcome: Outcome,
+}
+
+impl Response {
+    /// Reads what answers a single call.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`].
+    pub fn parse(body: &Bytes) -> Result<Self, ProtocolError> {
+        match parse(body)? {
+            Body::Single(response) => Ok(response),
+            Body::Batch(_) => {
+                let reason = "it is an array, and answers a single call".to_owned();
+                Err(ProtocolError::Malformed { reason, beginning: beginning(body) })
+            }
+        }
+    }
+
+    /// The outcome of the call with this id. An error may have no id: the server did not get as far
+    /// as to see it.
+    ///
+    /// # Errors
+    /// [`ProtocolError::WrongId`].
+    pub fn to(self, expected: &Id) -> Result<Outcome, ProtocolError> {
+        match &self.id {
+            Some(found) if !same_id(found, expected) => {
+                let found = shortened(found);
+                Err(ProtocolError::WrongId { expected: expected.to_string(), found })
+            }
+            _ => Ok(self.outcome),
+        }
+    }
 }
 
 /// What a body holds.
@@ -30,6 +63,21 @@ pub(crate) enum Body {
 pub(crate) fn same_id(one: &Id, other: &Id) -> bool {
     let number = |id: &Id| id.as_raw().parse::<f64>().ok();
     one == other || number(one).is_some_and(|one| number(other) == Some(one))
+}
+
+/// Whether a body answers with an error, be it to one call of a batch.
+pub(crate) fn is_error(body: &Bytes) -> bool {
+    let failed = |response: &Response| response.outcome.code().is_some();
+    match read(body) {
+        Ok(Body::Single(response)) => failed(&response),
+        Ok(Body::Batch(responses)) => responses.iter().any(failed),
+        Err(_) => false,
+    }
+}
+
+/// Enough of an id to tell which it is.
+pub(crate) fn shortened(id: &Id) -> String {
+    id.as_raw().chars().take(100).collect()
 }
 
 /// Reads a body.

@@ -1,32 +1,33 @@
 //! Calls that are made again.
 
 use std::hash::{BuildHasher, RandomState};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::StatusCode;
 use serde::Deserialize;
 use tokio::time::Instant;
-use tower::{Layer, Service};
 
-use super::error::Failure;
+use super::error::{Failure, ProtocolError, TransportError};
+use super::wire::Wire;
 use crate::call::Call;
-use crate::error::{BoxError, ErrorObject, code};
+use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
 
-/// Whether and how often calls of idempotent methods are made again: after a failure of the
-/// transport, and when the server says that it is busy (-32005) or was asked too often (-32010). All
-/// attempts together have the call's timeout.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
+/// Whether and how often calls of idempotent methods are made again: when there is no connection, or
+/// it breaks; when the server says that it is busy (-32005) or was asked too often (-32010); when a
+/// gateway before it says so (HTTP 429, 502, 503, 504). All attempts together have the call's timeout.
+///
+/// Layers see one call, however often it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// How often a call is made at most, the first time included. Default 3.
     pub attempts: u32,
     /// The longest wait before the second attempt; it doubles from attempt to attempt. Each wait is
-    /// chosen at random up to it, so that clients that failed together do not come back together.
+    /// chosen at random up to it, so that clients that failed together do not come back together. A
+    /// server that says how long to wait (`data.retry_after_ms`) is waited for that much longer.
     /// Default 100 ms.
     pub backoff: Duration,
-    /// The longest wait of all. Default 2 s.
+    /// The longest wait of all, without what servers want. Default 2 s.
     pub max_backoff: Duration,
 }
 
@@ -38,11 +39,36 @@ impl Default for Retry {
 }
 
 impl Retry {
+    /// Makes a call until it ends in something that another attempt would not better.
+    pub(super) async fn run(
+        self,
+        wire: &Wire,
+        call: Call,
+        until: Instant,
+    ) -> Result<Outcome, Failure> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let ended = wire.call(call.again()).await;
+            if attempts >= self.attempts || !is_worth_another(&ended) {
+                return ended;
+            }
+            let wait = wanted_wait(&ended).saturating_add(self.wait(attempts));
+            match Instant::now().checked_add(wait) {
+                Some(at) if at < until => tokio::time::sleep_until(at).await,
+                // There is no time for another attempt: what went wrong says more than that time
+                // is up.
+                _ => return ended,
+            }
+        }
+    }
+
     /// How long to wait after so many attempts.
-    fn wait(&self, attempts: u32) -> Duration {
+    fn wait(self, attempts: u32) -> Duration {
         let doubled = self.backoff.saturating_mul(1 << attempts.saturating_sub(1).min(16));
         let random = RandomState::new().hash_one(attempts) as f64 / u64::MAX as f64;
-        doubled.min(self.max_backoff).mul_f64(random)
+        let longest = doubled.min(self.max_backoff);
+        Duration::try_from_secs_f64(longest.as_secs_f64() * random).unwrap_or(longest)
     }
 }
 
@@ -52,79 +78,8 @@ pub(super) struct Idempotent {
     pub(super) until: Instant,
 }
 
-#[derive(Debug, Clone)]
-pub(super) struct RetryLayer(Retry);
-
-impl RetryLayer {
-    pub(super) fn new(retry: Retry) -> Self {
-        Self(retry)
-    }
-}
-
-impl<S> Layer<S> for RetryLayer {
-    type Service = Retrying<S>;
-
-    fn layer(&self, inner: S) -> Retrying<S> {
-        Retrying { inner, retry: self.0.clone() }
-    }
-}
-
-#[derive(Debug, Clone)]
-pub(super) struct Retrying<S> {
-    inner: S,
-    retry: Retry,
-}
-
-impl<S> Service<Call> for Retrying<S>
-where
-    S: Service<Call, Response = Outcome, Error = BoxError> + Clone + Send + 'static,
-    S::Future: Send,
-{
-    type Response = Outcome;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Outcome, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
-        match call.extensions().get::<Idempotent>() {
-            Some(&Idempotent { until }) if self.retry.attempts > 1 => {
-                Box::pin(run(self.inner.clone(), self.retry.clone(), call, until))
-            }
-            _ => Box::pin(self.inner.call(call)),
-        }
-    }
-}
-
-async fn run<S>(
-    mut service: S,
-    retry: Retry,
-    call: Call,
-    until: Instant,
-) -> Result<Outcome, BoxError>
-where
-    S: Service<Call, Response = Outcome, Error = BoxError> + Send,
-{
-    let mut attempts = 0;
-    loop {
-        attempts += 1;
-        let ended = service.call(call.again()).await;
-        if attempts >= retry.attempts || !is_worth_another(&ended) {
-            return ended;
-        }
-        let at = Instant::now() + retry.wait(attempts).max(wanted_wait(&ended));
-        // There is no time for another attempt: what went wrong says more than that time is up.
-        if at >= until {
-            return ended;
-        }
-        tokio::time::sleep_until(at).await;
-    }
-}
-
 /// How long the server wants us to wait, if it says so.
-fn wanted_wait(ended: &Result<Outcome, BoxError>) -> Duration {
+fn wanted_wait(ended: &Result<Outcome, Failure>) -> Duration {
     #[derive(Deserialize)]
     struct Data {
         retry_after_ms: u64,
@@ -137,9 +92,19 @@ fn wanted_wait(ended: &Result<Outcome, BoxError>) -> Duration {
     Duration::from_millis(wanted.map_or(0, |data| data.retry_after_ms))
 }
 
-fn is_worth_another(ended: &Result<Outcome, BoxError>) -> bool {
+fn is_worth_another(ended: &Result<Outcome, Failure>) -> bool {
+    const GATEWAY: [StatusCode; 4] = [
+        StatusCode::TOO_MANY_REQUESTS,
+        StatusCode::BAD_GATEWAY,
+        StatusCode::SERVICE_UNAVAILABLE,
+        StatusCode::GATEWAY_TIMEOUT,
+    ];
     match ended {
         Ok(outcome) => matches!(outcome.code(), Some(code::BUSY | code::RATE_LIMITED)),
-        Err(error) => matches!(error.downcast_ref(), Some(Failure::Transport(_))),
+        Err(Failure::Transport(error)) => {
+            matches!(error, TransportError::Connect { .. } | TransportError::Broken { .. })
+        }
+        Err(Failure::Protocol(ProtocolError::Refused { status, .. })) => GATEWAY.contains(status),
+        Err(Failure::Protocol(_)) => false,
     }
 }

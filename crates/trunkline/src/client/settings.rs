@@ -4,7 +4,6 @@ use super::retry::Retry;
 
 /// Settings of a [`Client`](super::Client).
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Settings {
     /// How long a call or a batch may take, from the first attempt to the last byte of its reply.
     /// Default 30 s. Then it is a [`Timeout`](super::TransportError::Timeout).

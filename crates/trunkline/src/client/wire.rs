@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::error::{Failure, ProtocolError};
 use super::gathering::Seat;
-use super::response::{self, Body, Response, same_id};
+use super::response::{self, Body, Response, same_id, shortened};
 use super::transport::{Message, Transport};
 use crate::call::Call;
 use crate::id::Id;
@@ -31,8 +31,8 @@ impl Wire {
     /// Sends a call, or hands it to the batch that it is a member of.
     pub(super) async fn call(&self, call: Call) -> Result<Outcome, Failure> {
         match call.extensions().get::<Seat>().cloned() {
-            // A call that is made again is made alone: its batch is gone.
             Some(seat) if seat.is_free() => seat.take(call).await,
+            // A layer makes the call while an earlier attempt is under way: it goes alone.
             _ => self.send(call).await,
         }
     }
@@ -45,14 +45,7 @@ impl Wire {
         let Some(body) = self.transport.send(message).await? else {
             return Err(ProtocolError::Missing { id: id.to_string() }.into());
         };
-        match response::parse(&body)? {
-            Body::Single(found) => found.to(&id).map_err(Failure::from),
-            Body::Batch(_) => {
-                let reason = "it is an array, and answers a single call".to_owned();
-                let beginning = response::beginning(&body);
-                Err(ProtocolError::Malformed { reason, beginning }.into())
-            }
-        }
+        Ok(Response::parse(&body)?.to(&id)?)
     }
 
     async fn notify(&self, call: &Call) -> Result<Outcome, Failure> {
@@ -67,9 +60,9 @@ impl Wire {
     /// Sends calls in one message. The outcomes are in their order; a notification's is `null`.
     pub(super) async fn send_batch(
         &self,
-        calls: &[Call],
+        calls: &[&Call],
     ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
-        let ids: Vec<Id> = calls.iter().filter_map(Call::id).collect();
+        let ids: Vec<Id> = calls.iter().filter_map(|call| call.id()).collect();
         let message = Message { body: joined(calls), ids: ids.clone() };
         let found = match (self.transport.send(message).await?, ids.is_empty()) {
             (None, _) => Vec::new(),
@@ -86,30 +79,23 @@ impl Wire {
     }
 }
 
-impl Response {
-    /// The outcome of the call with this id. An error may have no id: the server did not get as far
-    /// as to see it.
-    fn to(self, expected: &Id) -> Result<Outcome, ProtocolError> {
-        match &self.id {
-            Some(found) if !same_id(found, expected) => {
-                let found = shortened(found);
-                Err(ProtocolError::WrongId { expected: expected.to_string(), found })
-            }
-            _ => Ok(self.outcome),
-        }
-    }
+/// What answers the calls of a batch.
+struct Matched {
+    /// By the position of their ids.
+    outcomes: Vec<Option<Outcome>>,
+    /// An error without an id: of a call that the server could not read.
+    of_unread: Option<Outcome>,
 }
-
-/// What answers the calls of a batch, by the position of their ids.
-struct Matched(Vec<Option<Outcome>>);
 
 fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolError> {
     let places: HashMap<&str, usize> =
         ids.iter().enumerate().map(|(place, id)| (id.as_raw(), place)).collect();
-    let mut found = Matched(ids.iter().map(|_| None).collect());
+    let mut found = Matched { outcomes: ids.iter().map(|_| None).collect(), of_unread: None };
     for response in responses {
-        // Without an id, no call can be told, and one of them stays unanswered.
-        let Some(id) = &response.id else { continue };
+        let Some(id) = &response.id else {
+            found.of_unread.get_or_insert(response.outcome);
+            continue;
+        };
         let exactly = places.get(id.as_raw()).copied();
         let place = exactly.or_else(|| ids.iter().position(|own| same_id(own, id)));
         let Some(place) = place else {
@@ -117,7 +103,7 @@ fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolErro
             let expected = expected.chars().take(200).collect();
             return Err(ProtocolError::WrongId { expected, found: shortened(id) });
         };
-        if found.0[place].replace(response.outcome).is_some() {
+        if found.outcomes[place].replace(response.outcome).is_some() {
             return Err(ProtocolError::Duplicate { id: ids[place].to_string() });
         }
     }
@@ -125,14 +111,16 @@ fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolErro
 }
 
 impl Matched {
-    fn into_order_of(self, calls: &[Call]) -> Vec<Result<Outcome, Failure>> {
-        let mut found = self.0.into_iter();
-        let outcome = |call: &Call| match call.id() {
+    fn into_order_of(self, calls: &[&Call]) -> Vec<Result<Outcome, Failure>> {
+        let Self { outcomes, of_unread } = self;
+        let mut outcomes = outcomes.into_iter();
+        let outcome = |call: &&Call| match call.id() {
             None => Ok(Outcome::result(&())),
-            Some(id) => found
-                .next()
-                .flatten()
-                .ok_or_else(|| ProtocolError::Missing { id: id.to_string() }.into()),
+            Some(id) => {
+                let found = outcomes.next().flatten();
+                let found = found.or_else(|| of_unread.as_ref().map(Outcome::again));
+                found.ok_or_else(|| ProtocolError::Missing { id: id.to_string() }.into())
+            }
         };
         calls.iter().map(outcome).collect()
     }
@@ -141,7 +129,7 @@ impl Matched {
 /// A batch that was not even read as one is answered with one error, without an id.
 fn refused_whole(
     response: Response,
-    calls: &[Call],
+    calls: &[&Call],
 ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
     match &response.id {
         None => Ok(calls.iter().map(|_| Ok(response.outcome.again())).collect()),
@@ -157,8 +145,7 @@ fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
     match response::parse(body)? {
         Body::Single(Response { id: None, outcome }) => Ok(outcome),
         Body::Single(Response { id: Some(id), .. }) => {
-            let expected = "none: a notification has no reply".to_owned();
-            Err(ProtocolError::WrongId { expected, found: shortened(&id) })
+            Err(ProtocolError::Unexpected { id: shortened(&id) })
         }
         Body::Batch(_) => {
             let reason = "it is an array, and notifications have no reply".to_owned();
@@ -167,7 +154,7 @@ fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
     }
 }
 
-fn joined(calls: &[Call]) -> Bytes {
+fn joined(calls: &[&Call]) -> Bytes {
     let mut body = vec![b'['];
     for call in calls {
         if body.len() > 1 {
@@ -177,8 +164,4 @@ fn joined(calls: &[Call]) -> Bytes {
     }
     body.push(b']');
     Bytes::from(body)
-}
-
-fn shortened(id: &Id) -> String {
-    id.as_raw().chars().take(100).collect()
 }

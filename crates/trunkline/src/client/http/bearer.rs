@@ -1,0 +1,33 @@
+use std::str::FromStr;
+
+use http::HeaderValue;
+
+/// A token for `Authorization: Bearer …` (RFC 6750). Nothing shows it.
+#[derive(Debug, Clone)]
+pub struct Bearer(HeaderValue);
+
+/// A text that is no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the bearer token is empty, or has characters that no request can carry")]
+pub struct BearerError;
+
+impl Bearer {
+    pub(super) fn header(&self) -> HeaderValue {
+        self.0.clone()
+    }
+}
+
+impl FromStr for Bearer {
+    type Err = BearerError;
+
+    fn from_str(token: &str) -> Result<Self, BearerError> {
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(BearerError);
+        }
+        let value = HeaderValue::try_from(format!("Bearer {token}"));
+        let mut value = value.map_err(|_| BearerError)?;
+        // What is sensitive is not shown by `Debug`, here or wherever the header goes.
+        value.set_sensitive(true);
+        Ok(Self(value))
+    }
+}

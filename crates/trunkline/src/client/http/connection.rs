@@ -1,0 +1,172 @@
+//! HTTP as a transport.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http_body_util::Full;
+use hyper_util::client::legacy::Client as Pool;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+
+use super::connector::Connector;
+use super::failure;
+use super::reply::Reply;
+use super::settings::Settings;
+use super::url::Url;
+use crate::client::error::{Failure, ProtocolError, TransportError};
+use crate::client::transport::{Message, Transport, TransportFuture};
+use crate::trace_context::TraceContext;
+
+/// JSON-RPC over HTTP/1.1: every message is posted to one URL, over connections that are kept open.
+///
+/// Nothing connects before the first call. Redirects are not followed, and proxies not used. A call
+/// made while another one is handled carries on its trace (`traceparent`).
+///
+/// ```no_run
+/// # async fn call() -> Result<(), Box<dyn std::error::Error>> {
+/// use trunkline::client::{Client, Http};
+///
+/// let client = Client::new(Http::connect("http://127.0.0.1:8080")?);
+/// let sum: i64 = client.call("add", [40, 2]).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Cloning is cheap; clones share their connections.
+#[derive(Clone)]
+pub struct Http(Arc<Inner>);
+
+struct Inner {
+    pool: Pool<Connector, Full<Bytes>>,
+    url: Url,
+    target: Arc<str>,
+    /// What all requests have in common.
+    headers: HeaderMap,
+    max_reply: usize,
+}
+
+impl Http {
+    /// For the server at `url`, with default settings.
+    ///
+    /// # Errors
+    /// [`TransportError::Address`] when it is no `http` URL, or an `https` one without the feature
+    /// `tls`.
+    pub fn connect(url: &str) -> Result<Self, TransportError> {
+        let url = url.parse::<Url>().map_err(|error| {
+            // Neither logs nor people shall see a password.
+            let target = url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned();
+            TransportError::Address { target, reason: error.to_string() }
+        })?;
+        Self::with_settings(url, Settings::default())
+    }
+
+    /// For the server at `url`.
+    ///
+    /// # Errors
+    /// When it is an `https` URL, and there is no TLS, or nobody to trust.
+    pub fn with_settings(url: Url, settings: Settings) -> Result<Self, TransportError> {
+        let pool = Pool::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(settings.idle_timeout)
+            .pool_max_idle_per_host(settings.idle_connections)
+            .build(Connector::new(&url, &settings)?);
+        let target = url.origin().into();
+        let max_reply = settings.max_reply;
+        let headers = headers(&url, settings);
+        Ok(Self(Arc::new(Inner { pool, url, target, headers, max_reply })))
+    }
+
+    /// Posts a body, and gives back the beginning of the reply: for protocols above HTTP that want
+    /// headers of their own, or replies that are no single JSON text.
+    ///
+    /// `headers` go before those of the settings. It has no deadline of its own, unlike calls.
+    ///
+    /// # Errors
+    /// When no reply begins.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection; the server may have run the request.
+    pub async fn post(&self, headers: HeaderMap, body: Bytes) -> Result<Reply, TransportError> {
+        self.send(Method::POST, headers, body).await
+    }
+
+    /// Sends a DELETE, which ends sessions of protocols that have them. As for
+    /// [`post`](Self::post).
+    ///
+    /// # Errors
+    /// When no reply begins.
+    pub async fn delete(&self, headers: HeaderMap) -> Result<Reply, TransportError> {
+        self.send(Method::DELETE, headers, Bytes::new()).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, TransportError> {
+        let Inner { pool, url, target, headers: common, max_reply } = &*self.0;
+        let mut request = Request::new(Full::new(body));
+        *request.uri_mut() = url.uri().clone();
+        *request.headers_mut() = common.clone();
+        if method == Method::DELETE {
+            request.headers_mut().remove(CONTENT_TYPE);
+        }
+        *request.method_mut() = method;
+        if let Some(parent) = traceparent() {
+            request.headers_mut().insert(HeaderName::from_static("traceparent"), parent);
+        }
+        request.headers_mut().extend(headers);
+        match pool.request(request).await {
+            Ok(response) => Ok(Reply::new(response, Arc::clone(target), *max_reply)),
+            Err(source) => Err(failure::of_request(target, source)),
+        }
+    }
+}
+
+impl Transport for Http {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let reply = self.post(HeaderMap::new(), message.body).await?;
+            let status = reply.status;
+            match reply.json().await? {
+                None if !message.ids.is_empty() => Err(ProtocolError::Empty { status }.into()),
+                body => Ok::<_, Failure>(body),
+            }
+        })
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.0.target)
+    }
+}
+
+fn headers(url: &Url, settings: Settings) -> HeaderMap {
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    let mut headers = settings.headers;
+    headers.insert(ACCEPT, JSON);
+    headers.insert(CONTENT_TYPE, JSON);
+    if let Some(bearer) = settings.bearer {
+        headers.insert(AUTHORIZATION, bearer.header());
+    }
+    // Else it would be written anew for each request.
+    if let Ok(host) = HeaderValue::from_str(url.authority()) {
+        headers.entry(HOST).or_insert(host);
+    }
+    headers
+}
+
+/// A span of the trace of the call that is being handled here.
+fn traceparent() -> Option<HeaderValue> {
+    let span = TraceContext::current()?.child();
+    HeaderValue::try_from(span.to_string()).ok()
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("target", &self.0.target).finish_non_exhaustive()
+    }
+}

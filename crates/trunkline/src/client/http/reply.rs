@@ -1,0 +1,137 @@
+//! A reply, read within its bound.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Body as _, Incoming};
+
+use super::failure;
+use crate::client::error::{Failure, ProtocolError, TransportError};
+use crate::client::response;
+
+/// The beginning of a reply. Its body comes in [`chunk`](Self::chunk)s, or as a whole if it is
+/// [`json`](Self::json).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Reply {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    body: Incoming,
+    target: Arc<str>,
+    left: usize,
+    limit: usize,
+}
+
+/// More than this is not set aside for what a server only announces.
+const TRUSTED: usize = 1 << 20;
+
+/// As much of a page is shown to people.
+const BEGINNING: usize = 256;
+
+impl Reply {
+    pub(super) fn new(response: Response<Incoming>, target: Arc<str>, limit: usize) -> Self {
+        let (parts, body) = response.into_parts();
+        let (status, headers) = (parts.status, parts.headers);
+        Self { status, headers, body, target, left: limit, limit }
+    }
+
+    /// The media type, without parameters, in lower case. Empty if there is none.
+    #[must_use]
+    pub fn media_type(&self) -> String {
+        let value = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let media_type = value.unwrap_or_default().split(';').next().unwrap_or_default();
+        media_type.trim().to_ascii_lowercase()
+    }
+
+    /// The next part of the body; none at its end.
+    ///
+    /// # Errors
+    /// When the connection breaks, or when the body has more bytes than the setting allows: one that
+    /// announces more is not read at all.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: the part comes next time.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
+        if self.body.size_hint().lower() > self.left as u64 {
+            return Err(self.too_large());
+        }
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|source| failure::of_body(&self.target, source))?;
+            // What is no data are trailers, which say nothing here.
+            let Ok(data) = frame.into_data() else { continue };
+            self.left = self.left.checked_sub(data.len()).ok_or_else(|| self.too_large())?;
+            return Ok(Some(data));
+        }
+        Ok(None)
+    }
+
+    /// The body, which answers a JSON-RPC message; none if it is empty.
+    ///
+    /// What HTTP says decides first: a redirect is not followed; a status that is no success has to
+    /// bring an error of JSON-RPC; the media type has to be one of JSON.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is nothing that JSON-RPC could have answered.
+    pub async fn json(mut self) -> Result<Option<Bytes>, Failure> {
+        let status = self.status;
+        if status.is_redirection() {
+            let to = self.headers.get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()));
+            let to = to.unwrap_or_default().into_owned();
+            return Err(ProtocolError::Redirect { status, to }.into());
+        }
+        let media_type = self.media_type();
+        let is_json = matches!(
+            media_type.as_str(),
+            "application/json" | "application/json-rpc" | "application/jsonrequest"
+        );
+        if !is_json {
+            let body = self.beginning().await?;
+            let beginning = response::beginning(&body);
+            return match (status.is_success(), body.is_empty()) {
+                (true, true) => Ok(None),
+                (true, false) => Err(ProtocolError::MediaType { media_type, beginning }.into()),
+                (false, _) => Err(ProtocolError::Refused { status, beginning }.into()),
+            };
+        }
+        let body = self.whole().await?;
+        if !status.is_success() && !response::is_error(&body) {
+            let beginning = response::beginning(&body);
+            return Err(ProtocolError::Refused { status, beginning }.into());
+        }
+        Ok((!body.is_empty()).then_some(body))
+    }
+
+    async fn whole(&mut self) -> Result<Bytes, TransportError> {
+        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+        // Most replies come in one piece, which needs no copy.
+        let Some(second) = self.chunk().await? else { return Ok(first) };
+        let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(TRUSTED);
+        let known = first.len() + second.len();
+        let mut body = Vec::with_capacity(known + announced.min(TRUSTED));
+        body.extend_from_slice(&first);
+        body.extend_from_slice(&second);
+        while let Some(chunk) = self.chunk().await? {
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.into())
+    }
+
+    /// Enough to tell people what it is. The rest is not waited for.
+    async fn beginning(&mut self) -> Result<Vec<u8>, TransportError> {
+        let mut body = Vec::new();
+        while body.len() < BEGINNING {
+            let Some(chunk) = self.chunk().await? else { break };
+            body.extend_from_slice(&chunk[..chunk.len().min(BEGINNING)]);
+        }
+        Ok(body)
+    }
+
+    fn too_large(&self) -> TransportError {
+        TransportError::TooLarge { target: self.target.to_string(), limit: self.limit }
+    }
+}
