@@ -28,6 +28,7 @@ mod call;
 pub mod client;
 mod envelope;
 mod error;
+mod expansion;
 mod extensions;
 mod extract;
 pub mod http;
@@ -71,6 +72,10 @@ pub use trunkline_macros::{RpcError, rpc};
 #[doc(hidden)]
 pub mod __private {
     pub use {serde, serde_json};
+
+    pub use crate::expansion::{
+        ClientParam, ClientResult, Fallible, Generate, ObjectSchema, Probe, Unprobed, param, typed,
+    };
 }
 
 #[cfg(doctest)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
+use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::Value;
 
 /// A JSON Schema, as the doors show it. Cloning is cheap.
@@ -19,25 +19,20 @@ impl Schema {
     /// What `T` is read from.
     #[must_use]
     pub fn of_input<T: JsonSchema>() -> Self {
-        Self::generate::<T>(SchemaSettings::draft2020_12().for_deserialize())
+        Self::generate::<T>(settings_of_input())
     }
 
     /// What `T` is written as.
     #[must_use]
     pub fn of_output<T: JsonSchema>() -> Self {
-        Self::generate::<T>(SchemaSettings::draft2020_12().for_serialize())
+        Self::generate::<T>(settings_of_output())
     }
 
     fn generate<T: JsonSchema>(settings: SchemaSettings) -> Self {
-        let settings = settings.with(|settings| {
-            settings.meta_schema = None;
-            settings.inline_subschemas = true;
-        });
-        let settings = settings.with_transform(RecursiveTransform(without_noise));
         let mut schema = settings.into_generator().into_root_schema_for::<T>();
         // The name of a Rust type tells callers nothing.
         schema.remove("title");
-        Self(Arc::new(schema.to_value()))
+        finished(schema)
     }
 
     /// The schema's JSON.
@@ -45,6 +40,29 @@ impl Schema {
     pub fn as_value(&self) -> &Value {
         &self.0
     }
+}
+
+/// How schemas of what is read are generated.
+pub(crate) fn settings_of_input() -> SchemaSettings {
+    standing_alone(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// How schemas of what is written are generated.
+pub(crate) fn settings_of_output() -> SchemaSettings {
+    standing_alone(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn standing_alone(settings: SchemaSettings) -> SchemaSettings {
+    settings.with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    })
+}
+
+/// What was generated, as the doors show it.
+pub(crate) fn finished(mut schema: schemars::Schema) -> Schema {
+    RecursiveTransform(without_noise).transform(&mut schema);
+    Schema(Arc::new(schema.to_value()))
 }
 
 /// Leaves out what tells callers nothing: `uint64` and its likes, which are no formats of JSON Schema

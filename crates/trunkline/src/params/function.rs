@@ -165,6 +165,11 @@ fn absent<T: DeserializeOwned>(param: &Param) -> Result<T, ParamsError> {
     T::deserialize(Nothing).map_err(|_| ParamsError::Missing { param: param.name.to_owned() })
 }
 
+/// Whether a param of this type may be left out, as an `Option` may.
+pub(crate) fn may_be_absent<T: DeserializeOwned>() -> bool {
+    T::deserialize(Nothing).is_ok()
+}
+
 /// Reads as `None` and as nothing else.
 struct Nothing;
 
