@@ -2,10 +2,13 @@ use std::time::Duration;
 
 use clap::Args;
 use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
+
+use trunkline::client::Http;
+use trunkline::client::http::{BearerError, Settings, Url, UrlError};
 
 use super::failure::Failure;
-use crate::client::{Settings, Url};
+use crate::client::CallError;
 
 const NOTES: &str = "\
 Redirects are not followed, and proxies are not used. https trusts the certificates of this machine;
@@ -23,6 +26,7 @@ Exit codes:
 #[command(after_help = NOTES)]
 pub(crate) struct Arguments {
     /// Where the server answers, like http://127.0.0.1:8080
+    #[arg(value_parser = url)]
     pub(super) url: Url,
     /// The method, like db.list_tables
     pub(super) method: String,
@@ -43,6 +47,7 @@ pub(crate) struct Arguments {
 #[command(after_help = NOTES)]
 pub(crate) struct ToolsArguments {
     /// The server, like http://127.0.0.1:8080 (its /mcp is asked), or its MCP endpoint
+    #[arg(value_parser = url)]
     pub(crate) url: Url,
     /// The tool to call; without it, all are listed.
     pub(crate) name: Option<String>,
@@ -58,7 +63,7 @@ pub(crate) struct ToolsArguments {
 /// How a server is reached, and how its answers are printed.
 #[derive(Args)]
 pub(crate) struct Connection {
-    /// Print JSON on one line, as it was received; an error, too, on stderr.
+    /// Print the result as JSON on one line, as it was received; an error as JSON on stderr.
     #[arg(long)]
     pub(crate) json: bool,
     /// The token to send. Prefer the variable: other users of the machine can read command lines.
@@ -76,29 +81,31 @@ pub(crate) struct Connection {
 impl Connection {
     /// # Errors
     ///
-    /// What is wrong with them. Clap would print values that may be secrets.
-    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
-        let mut headers = HeaderMap::new();
+    /// What is wrong with the arguments. Clap would print values that may be secrets.
+    pub(crate) fn connect(&self, url: Url) -> Result<Http, Failure> {
+        let mut settings = Settings::default();
         for text in &self.header {
             let (name, value) = header(text).map_err(Failure::Usage)?;
-            headers.append(name, value);
+            settings.headers.append(name, value);
         }
-        let bearer = self.bearer.as_deref().map(bearer).transpose().map_err(Failure::Usage)?;
-        let timeout = Duration::from_millis(self.timeout_ms);
-        Ok(Settings { headers, bearer, timeout, ..Settings::default() })
+        let bearer = self.bearer.as_deref().map(str::parse).transpose();
+        settings.bearer = bearer.map_err(|error: BearerError| Failure::Usage(error.to_string()))?;
+        // A name that resolves slowly may take the time that the call has.
+        settings.connect_timeout = self.timeout();
+        let http = Http::with_settings(url, settings);
+        http.map_err(|error| CallError::new(error, None).into())
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
     }
 }
 
-fn bearer(token: &str) -> Result<HeaderValue, String> {
-    if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(
-            "the bearer token is empty, or has characters that no request can carry".to_owned()
-        );
-    }
-    let mut value =
-        HeaderValue::try_from(format!("Bearer {token}")).expect("visible ASCII is a value");
-    value.set_sensitive(true);
-    Ok(value)
+fn url(text: &str) -> Result<Url, String> {
+    text.parse().map_err(|error| match error {
+        UrlError::UserInfo => "it holds a user or a password; use --bearer or --header".to_owned(),
+        error => error.to_string(),
+    })
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {

@@ -5,11 +5,15 @@ use std::io;
 use std::process::ExitCode;
 
 use http::StatusCode;
+use serde::Serialize;
 use serde_json::value::RawValue;
+use trunkline::ErrorObject;
+use trunkline::client;
+use trunkline::client::TransportError;
 
 use super::printed::Form;
 use super::{document, text};
-use crate::client::{CallError, McpError, Members, ProtocolError, RpcError, TransportError};
+use crate::client::{CallError, McpError, Members};
 
 /// Why a command printed no result.
 #[derive(Debug)]
@@ -62,8 +66,10 @@ impl Failure {
             Self::Usage(text) => {
                 format!("trunkline: {}\nFor more information, try '--help'.\n", text::line(text))
             }
-            Self::Call(CallError::Rpc(error)) if form.is_json => form.told_json(error.object.get()),
-            Self::Call(error) => call(error),
+            Self::Call(failed) => match failed.error.error_object() {
+                Some(error) if form.is_json => form.told_json(&json(error)),
+                _ => call(failed),
+            },
             Self::Mcp(McpError::Begin(error)) => format!(
                 "trunkline: this is not an MCP endpoint, or it does not let this client in\n{}",
                 call(error)
@@ -73,35 +79,44 @@ impl Failure {
     }
 }
 
-fn code_of_call(error: &CallError) -> u8 {
-    match error {
-        CallError::Rpc(_) => 1,
-        CallError::Protocol(_)
-        | CallError::Transport(TransportError::NotHttp { .. } | TransportError::TooLarge { .. }) => {
-            4
-        }
-        CallError::Transport(_) => 3,
+fn code_of_call(failed: &CallError) -> u8 {
+    match &failed.error {
+        client::Error::Application(_) | client::Error::Rpc(_) => 1,
+        client::Error::Params(_) => 2,
+        client::Error::Protocol(_)
+        | client::Error::Transport(
+            TransportError::NotHttp { .. } | TransportError::TooLarge { .. },
+        ) => 4,
+        _ => 3,
     }
 }
 
-fn call(error: &CallError) -> String {
-    match error {
-        CallError::Rpc(error) => rpc(error) + &remedy_of_status(error.status),
-        CallError::Protocol(error) => {
-            let status = match error {
-                ProtocolError::Refused { status, .. } => remedy_of_status(*status),
-                _ => String::new(),
-            };
-            format!("trunkline: {}\n{status}", text::line(&error.to_string()))
-        }
-        CallError::Transport(error) => transport(error),
+fn call(failed: &CallError) -> String {
+    let said = match (&failed.error, failed.error.error_object()) {
+        (_, Some(error)) => rpc(error),
+        (client::Error::Transport(error), _) => return transport(error),
+        (error, _) => format!("trunkline: {}\n", text::line(&error.to_string())),
+    };
+    said + &failed.status.map(remedy_of_status).unwrap_or_default()
+}
+
+/// The error as one JSON text.
+fn json(error: &ErrorObject) -> String {
+    #[derive(Serialize)]
+    struct Object<'e> {
+        code: i64,
+        message: &'e str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<&'e RawValue>,
     }
+    let object = Object { code: error.code(), message: error.message(), data: error.data() };
+    serde_json::to_string(&object).expect("text and JSON are JSON")
 }
 
 /// The error, and a line for each member of its data.
-fn rpc(error: &RpcError) -> String {
-    let mut out = format!("error {}: {}\n", error.code, text::line(&error.message));
-    let Some(data) = &error.data else { return out };
+fn rpc(error: &ErrorObject) -> String {
+    let mut out = format!("error {}: {}\n", error.code(), text::line(error.message()));
+    let Some(data) = error.data() else { return out };
     match serde_json::from_str::<Members<&RawValue>>(data.get()) {
         Ok(Members(members)) => {
             for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
@@ -147,7 +162,7 @@ fn remedy(error: &TransportError) -> Option<&'static str> {
     use rustls::Error::{InvalidCertificate, InvalidMessage};
     let own_authority = "SSL_CERT_FILE=ca.pem, if it is signed by an authority of your own";
     match error {
-        TransportError::NoRoots(_) => Some("install ca-certificates, or set SSL_CERT_FILE"),
+        TransportError::NoRoots { .. } => Some("install ca-certificates, or set SSL_CERT_FILE"),
         TransportError::Timeout { .. } => Some("give it more time with --timeout-ms"),
         TransportError::NotHttp { .. } => Some("check the port; a server of https wants https://"),
         TransportError::Connect { .. } => match tls(error) {

@@ -12,14 +12,15 @@ mod words;
 use std::io::{ErrorKind, stdin};
 use std::process::ExitCode;
 
-use http::HeaderMap;
+use serde_json::value::RawValue;
+use trunkline::client::{Client, Settings};
 
 pub(crate) use self::arguments::{Arguments, ToolsArguments};
 pub(crate) use self::failure::Failure;
 pub(crate) use self::printed::Form;
 pub(crate) use self::text::{line, lines};
 pub(crate) use self::words::Words;
-use crate::client::{Accept, CallError, Http, Rpc};
+use crate::client::{CallError, Observed};
 use crate::output;
 
 /// Calls the method, and prints its result.
@@ -32,15 +33,18 @@ fn call(arguments: &Arguments, form: Form) -> Result<String, Failure> {
     let params = Words::read(&arguments.params, stdin()).map_err(Failure::Usage)?;
     let params = params.into_json(|_| false);
     let (method, params) = (arguments.method.as_str(), params.as_deref());
+    let connection = &arguments.connection;
+    let transport = Observed::new(connection.connect(arguments.url.clone())?);
+    let settings = Settings { timeout: connection.timeout(), ..Settings::default() };
+    let client = Client::with_settings(transport.clone(), settings);
+    let failed = |error| Failure::from(CallError { error, status: transport.status() });
     wait_for(async {
-        let http = Http::new(arguments.url.clone(), arguments.connection.settings()?);
-        let rpc = Rpc::new(http.map_err(CallError::from)?, Accept::Json);
         if arguments.notify {
-            rpc.notify(method, params, HeaderMap::new()).await?;
+            client.notify(method, params).await.map_err(failed)?;
             return Ok(String::new());
         }
-        let answer = rpc.call(method, params, HeaderMap::new()).await?;
-        Ok(form.value(&answer.result))
+        let result: Box<RawValue> = client.call(method, params).await.map_err(failed)?;
+        Ok(form.value(&result))
     })
 }
 

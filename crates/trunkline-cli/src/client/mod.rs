@@ -1,15 +1,13 @@
-//! A client of JSON-RPC 2.0 over HTTP, and of MCP on top of it. It knows no command line.
+//! What the commands need beyond the library's client: what HTTP said, and MCP. It knows no command
+//! line.
 
-mod http;
+mod call_error;
 mod mcp;
 mod members;
-mod response;
-mod rpc;
+mod observed;
 mod sse;
-mod url;
 
-pub(crate) use self::http::{Http, Settings, TransportError};
+pub(crate) use self::call_error::CallError;
 pub(crate) use self::mcp::{Content, Mcp, McpError, Property, Tool, ToolAnswer, Tools};
 pub(crate) use self::members::Members;
-pub(crate) use self::rpc::{Accept, CallError, ProtocolError, Rpc, RpcError};
-pub(crate) use self::url::Url;
+pub(crate) use self::observed::Observed;

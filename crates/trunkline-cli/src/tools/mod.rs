@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde_json::value::RawValue;
 
 use crate::call::{Failure, Form, ToolsArguments, Words, finish, line, lines, wait_for};
-use crate::client::{CallError, Content, Http, Mcp, Property, Tool, ToolAnswer, Tools};
+use crate::client::{Content, Mcp, Property, Tool, ToolAnswer, Tools};
 use crate::output;
 
 /// Lists the tools, or calls one.
@@ -25,8 +25,8 @@ pub(crate) fn run(arguments: &ToolsArguments) -> ExitCode {
 
 async fn ask(arguments: &ToolsArguments, words: Words, form: Form) -> Result<String, Failure> {
     let url = arguments.url.clone().or_path("/mcp");
-    let http = Http::new(url, arguments.connection.settings()?).map_err(CallError::from)?;
-    let mcp = Mcp::begin(http).await?;
+    let connection = &arguments.connection;
+    let mcp = Mcp::begin(connection.connect(url)?, connection.timeout()).await?;
     let done = match &arguments.name {
         None => list(&mcp, form).await,
         Some(name) => call(&mcp, name, words, form).await,

@@ -183,7 +183,7 @@ fn params_from_stdin() {
     }
     let asked = peer.asked();
     assert_eq!(asked.len(), 1);
-    assert!(asked[0].body.ends_with(r#""params":{"a": 1e400}}"#), "{asked:?}");
+    assert!(asked[0].body.contains(r#""params":{"a": 1e400},"#), "{asked:?}");
 }
 
 #[test]

@@ -245,9 +245,13 @@ fn event_streams() {
             (0, &["done\n"], &[]),
         ),
         ("an error", format!("data: {failed}\n\n"), (1, &[], &["error -32602: no"])),
-        ("another id", format!("data: {other}\n\n"), (4, &[], &["its id is \"4\", not 3"])),
+        ("another id", format!("data: {other}\n\n"), (4, &[], &["its id is 4, not 3"])),
         ("no JSON", "data: \u{1b}[2J\n\n".to_owned(), (4, &[], &["no JSON-RPC 2.0 response"])),
-        ("cut off", format!("data: {answer}\n"), (4, &[], &["ended without an answer"])),
+        (
+            "cut off",
+            format!("data: {answer}\n"),
+            (4, &[], &["the call with id 3 was not answered"]),
+        ),
     ];
     for (name, text, (code, stdout, stderr)) in rows {
         let bytes = stream(text);

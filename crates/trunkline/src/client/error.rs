@@ -86,6 +86,18 @@ impl<E> From<Failure> for Error<E> {
     }
 }
 
+impl<E> From<TransportError> for Error<E> {
+    fn from(error: TransportError) -> Self {
+        Self::Transport(error)
+    }
+}
+
+impl<E> From<ProtocolError> for Error<E> {
+    fn from(error: ProtocolError) -> Self {
+        Self::Protocol(error)
+    }
+}
+
 /// What a library or the system said. All calls of a connection that breaks are told the same.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 

@@ -4,9 +4,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::to_raw_value;
+use trunkline::ErrorObject;
+use trunkline::client::{Error, ProtocolError};
 
+use super::exchange::{Answer, Exchange};
 use super::{McpError, Params, params_text, read};
-use crate::client::rpc::{Answer, CallError, ProtocolError, Rpc, RpcError};
+use crate::client::CallError;
 
 /// The one version that this client speaks without a session.
 const MODERN: &str = "2026-07-28";
@@ -71,57 +74,62 @@ struct Unsupported {
 
 /// Asks as a modern client first. What a modern server has answered is believed; anything else
 /// means a server of before.
-pub(super) async fn find(rpc: &Rpc) -> Result<Era, McpError> {
-    let probe = Era::Modern.request(rpc, "server/discover", Params::default(), HeaderMap::new());
+pub(super) async fn find(exchange: &Exchange) -> Result<Era, McpError> {
+    let probe =
+        Era::Modern.request(exchange, "server/discover", Params::default(), HeaderMap::new());
     let versions = match probe.await {
         Ok(answer) => match serde_json::from_str::<Discovered>(answer.result.get()) {
             Ok(discovered) => discovered.supported_versions,
             // A server that answers anything to what it does not know.
-            Err(_) => return initialize(rpc).await,
+            Err(_) => return initialize(exchange).await,
         },
-        Err(CallError::Rpc(error)) if error.code == UNSUPPORTED_VERSION => {
-            let Some(versions) = supported(&error) else {
-                return Err(CallError::Rpc(error).into());
-            };
+        Err(failed) => match failed.error.error_object().filter(is_of_version).map(supported) {
             // It has just refused that one.
-            versions.into_iter().filter(|version| version != MODERN).collect()
-        }
-        Err(error) if is_final(&error) => return Err(error.into()),
-        Err(_) => return initialize(rpc).await,
+            Some(Some(versions)) => {
+                versions.into_iter().filter(|version| version != MODERN).collect()
+            }
+            Some(None) => return Err(failed.into()),
+            None if is_final(&failed) => return Err(failed.into()),
+            None => return initialize(exchange).await,
+        },
     };
     let speaks = |version: &str| versions.iter().any(|known| known == version);
     if speaks(MODERN) {
         return Ok(Era::Modern);
     }
     if LEGACY.into_iter().any(speaks) {
-        return initialize(rpc).await;
+        return initialize(exchange).await;
     }
     Err(McpError::Versions(versions))
 }
 
-fn supported(error: &RpcError) -> Option<Vec<String>> {
-    let data = error.data.as_ref()?;
-    Some(serde_json::from_str::<Unsupported>(data.get()).ok()?.supported)
+fn is_of_version(error: &&ErrorObject) -> bool {
+    error.code() == UNSUPPORTED_VERSION
+}
+
+fn supported(error: &ErrorObject) -> Option<Vec<String>> {
+    Some(serde_json::from_str::<Unsupported>(error.data()?.get()).ok()?.supported)
 }
 
 /// Whether asking in another way is of no use.
-fn is_final(error: &CallError) -> bool {
+fn is_final(failed: &CallError) -> bool {
     const DENIED: [StatusCode; 2] = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
-    match error {
-        CallError::Transport(_) | CallError::Protocol(ProtocolError::Redirect { .. }) => true,
-        CallError::Protocol(ProtocolError::Refused { status, .. }) => DENIED.contains(status),
-        CallError::Protocol(_) => false,
-        CallError::Rpc(error) => {
-            DENIED.contains(&error.status) || MODERN_ERRORS.contains(&error.code)
-        }
+    let is_denied = failed.status.is_some_and(|status| DENIED.contains(&status));
+    match &failed.error {
+        Error::Protocol(ProtocolError::Redirect { .. }) => true,
+        Error::Protocol(_) => is_denied,
+        error => match error.error_object() {
+            Some(error) => is_denied || MODERN_ERRORS.contains(&error.code()),
+            None => true,
+        },
     }
 }
 
-async fn initialize(rpc: &Rpc) -> Result<Era, McpError> {
+async fn initialize(exchange: &Exchange) -> Result<Era, McpError> {
     const INITIALIZE: &str = "initialize";
     let params = json!({"protocolVersion": LEGACY[0], "capabilities": Capabilities {}, "clientInfo": CLIENT});
     let params = to_raw_value(&params).expect("JSON is JSON");
-    let answer = rpc.call(INITIALIZE, Some(&params), HeaderMap::new()).await;
+    let answer = exchange.call(INITIALIZE, Some(&params), HeaderMap::new()).await;
     let mut answer = answer.map_err(McpError::Begin)?;
     let found: Initialized = read(INITIALIZE, &answer)?;
     let Some(version) = LEGACY.into_iter().find(|known| *known == found.protocol_version) else {
@@ -129,7 +137,8 @@ async fn initialize(rpc: &Rpc) -> Result<Era, McpError> {
     };
     let version = HeaderValue::from_static(version);
     let era = Era::Legacy { version, session: answer.headers.remove(SESSION) };
-    rpc.notify("notifications/initialized", None, era.headers("notifications/initialized"))
+    exchange
+        .notify("notifications/initialized", era.headers("notifications/initialized"))
         .await
         .map_err(McpError::Begin)?;
     Ok(era)
@@ -142,7 +151,7 @@ impl Era {
 
     pub(super) async fn request(
         &self,
-        rpc: &Rpc,
+        exchange: &Exchange,
         method: &'static str,
         mut params: Params<'_>,
         mut headers: HeaderMap,
@@ -152,15 +161,15 @@ impl Era {
                 Some(Meta { version: MODERN, client: CLIENT, capabilities: Capabilities {} });
         }
         headers.extend(self.headers(method));
-        rpc.call(method, Some(&params_text(&params)), headers).await
+        exchange.call(method, Some(&params_text(&params)), headers).await
     }
 
     /// Ends a session. Whether the server agrees is its business.
-    pub(super) async fn end(&self, rpc: &Rpc) {
+    pub(super) async fn end(&self, exchange: &Exchange) {
         /// Nobody wants to wait for this.
         const PATIENCE: Duration = Duration::from_secs(2);
         if let Self::Legacy { session: Some(_), .. } = self {
-            drop(rpc.http.delete(self.headers(""), PATIENCE).await);
+            exchange.delete(self.headers(""), PATIENCE).await;
         }
     }
 

@@ -2,19 +2,23 @@
 //! the versions before it, which begin with `initialize`.
 
 mod era;
+mod exchange;
 mod parameter_headers;
 mod schema;
 mod tool;
 
+use std::time::Duration;
+
 use http::{HeaderMap, HeaderName};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use trunkline::client::Http;
 
 use self::era::Era;
+use self::exchange::{Answer, Exchange};
 pub(crate) use self::schema::Property;
 pub(crate) use self::tool::{Content, Tool, ToolAnswer};
-use super::http::Http;
-use super::rpc::{Accept, Answer, CallError, Rpc};
+use super::CallError;
 
 /// The most pages of a list that are read.
 const MAX_PAGES: usize = 100;
@@ -22,7 +26,7 @@ const MAX_PAGES: usize = 100;
 /// A server whose era is known.
 #[derive(Debug)]
 pub(crate) struct Mcp {
-    rpc: Rpc,
+    exchange: Exchange,
     era: Era,
 }
 
@@ -70,11 +74,11 @@ struct Page {
 }
 
 impl Mcp {
-    /// Finds out which era the server is of.
-    pub(crate) async fn begin(http: Http) -> Result<Self, McpError> {
-        let rpc = Rpc::new(http, Accept::JsonOrEvents);
-        let era = era::find(&rpc).await?;
-        Ok(Self { rpc, era })
+    /// Finds out which era the server is of. Each request may take as long as `timeout`.
+    pub(crate) async fn begin(http: Http, timeout: Duration) -> Result<Self, McpError> {
+        let exchange = Exchange::new(http, timeout);
+        let era = era::find(&exchange).await?;
+        Ok(Self { exchange, era })
     }
 
     /// All tools, in the server's order.
@@ -129,7 +133,7 @@ impl Mcp {
 
     /// Ends the session, if there is one. The server would do so by itself, later.
     pub(crate) async fn end(self) {
-        self.era.end(&self.rpc).await;
+        self.era.end(&self.exchange).await;
     }
 
     async fn request(
@@ -138,7 +142,7 @@ impl Mcp {
         params: Params<'_>,
         headers: HeaderMap,
     ) -> Result<Answer, CallError> {
-        self.era.request(&self.rpc, method, params, headers).await
+        self.era.request(&self.exchange, method, params, headers).await
     }
 }
 

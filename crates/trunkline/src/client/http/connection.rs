@@ -93,6 +93,14 @@ impl Http {
         self.send(Method::POST, headers, body).await
     }
 
+    /// Sends a GET, for what servers publish. As for [`post`](Self::post).
+    ///
+    /// # Errors
+    /// When no reply begins.
+    pub async fn get(&self, headers: HeaderMap) -> Result<Reply, TransportError> {
+        self.send(Method::GET, headers, Bytes::new()).await
+    }
+
     /// Sends a DELETE, which ends sessions of protocols that have them. As for
     /// [`post`](Self::post).
     ///
@@ -112,7 +120,7 @@ impl Http {
         let mut request = Request::new(Full::new(body));
         *request.uri_mut() = url.uri().clone();
         *request.headers_mut() = common.clone();
-        if method == Method::DELETE {
+        if method != Method::POST {
             request.headers_mut().remove(CONTENT_TYPE);
         }
         *request.method_mut() = method;

@@ -58,17 +58,20 @@ impl Service<Uri> for Connector {
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.inner.poll_ready(cx).map_err(Into::into)
+        self.inner.poll_ready(cx).map_err(BoxError::from)
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connecting = self.inner.call(uri);
-        let timeout = self.timeout;
-        Box::pin(async move {
-            match tokio::time::timeout(timeout, connecting).await {
-                Ok(connected) => connected.map_err(Into::into),
-                Err(_) => Err(TooLate(timeout).into()),
-            }
-        })
+        Box::pin(within(self.timeout, self.inner.call(uri)))
+    }
+}
+
+async fn within<T, E: Into<BoxError>>(
+    timeout: Duration,
+    connecting: impl Future<Output = Result<T, E>>,
+) -> Result<T, BoxError> {
+    match tokio::time::timeout(timeout, connecting).await {
+        Ok(connected) => connected.map_err(Into::into),
+        Err(_) => Err(TooLate(timeout).into()),
     }
 }
