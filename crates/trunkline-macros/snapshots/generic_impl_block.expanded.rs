@@ -21,28 +21,40 @@ where
         let service = ::std::sync::Arc::new(self);
         let router = ::trunkline::Router::new();
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct FindParams {
                 query: String,
             }
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                        "find",
-                        move |
-                            ::trunkline::Params(params): ::trunkline::Params<FindParams>|
-                        {
-                            let service = ::std::sync::Arc::clone(&service);
-                            async move {
-                                ::trunkline::IntoOutcome::into_outcome(
-                                    Self::find(&service, params.query).await,
-                                )
-                            }
-                        },
-                    ),
+            let operation = ::trunkline::Operation::new(
+                    "find",
+                    move |::trunkline::Params(params): ::trunkline::Params<FindParams>| {
+                        let service = ::std::sync::Arc::clone(&service);
+                        async move {
+                            ::trunkline::IntoOutcome::into_outcome(
+                                Self::find(&service, params.query).await,
+                            )
+                        }
+                    },
                 )
+                .input_schema(
+                    ::trunkline::__private::ObjectSchema::of_params()
+                        .member(
+                            "query",
+                            ::trunkline::__private::Probe::<String>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<String>::new()
+                                .may_be_absent(),
+                        ),
+                );
+            let operation = ::trunkline::__private::Probe::<Vec<Row>>::new()
+                .output(operation);
+            let operation = ::trunkline::__private::Probe::<DatabaseError>::new()
+                .errors(operation);
+            router.operation(operation)
         };
         router
     }

@@ -33,6 +33,7 @@ impl Calculator {
         let service = ::std::sync::Arc::new(self);
         let router = ::trunkline::Router::new();
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct AddParams {
@@ -40,27 +41,43 @@ impl Calculator {
                 b: i64,
             }
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                            "math.add",
-                            move |
-                                ::trunkline::Params(params): ::trunkline::Params<AddParams>|
-                            {
-                                let service = ::std::sync::Arc::clone(&service);
-                                async move {
-                                    ::trunkline::IntoOutcome::into_outcome(
-                                        ::trunkline::Json(
-                                            Self::add(&service, params.a, params.b).await,
-                                        ),
-                                    )
-                                }
-                            },
-                        )
-                        .description("Adds two numbers.\n\nThe sum wraps around."),
+            let operation = ::trunkline::Operation::new(
+                    "math.add",
+                    move |::trunkline::Params(params): ::trunkline::Params<AddParams>| {
+                        let service = ::std::sync::Arc::clone(&service);
+                        async move {
+                            ::trunkline::IntoOutcome::into_outcome(
+                                ::trunkline::Json(
+                                    Self::add(&service, params.a, params.b).await,
+                                ),
+                            )
+                        }
+                    },
                 )
+                .description("Adds two numbers.\n\nThe sum wraps around.")
+                .input_schema(
+                    ::trunkline::__private::ObjectSchema::of_params()
+                        .member(
+                            "a",
+                            ::trunkline::__private::Probe::<i64>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<i64>::new().may_be_absent(),
+                        )
+                        .member(
+                            "b",
+                            ::trunkline::__private::Probe::<i64>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<i64>::new().may_be_absent(),
+                        ),
+                );
+            let operation = ::trunkline::__private::Probe::<i64>::new()
+                .output(operation);
+            router.operation(operation)
         };
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct DivideParams {
@@ -74,79 +91,110 @@ impl Calculator {
                 }
             }
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                        "math.Divide",
-                        move |
-                            ::trunkline::Params(
-                                params,
-                            ): ::trunkline::Params<DivideParams>|
-                        {
-                            ::trunkline::IntoOutcome::into_outcome(
-                                Self::divide(&service, params.dividend, params.divisor),
-                            )
-                        },
-                    ),
+            let operation = ::trunkline::Operation::new(
+                    "math.Divide",
+                    move |
+                        ::trunkline::Params(params): ::trunkline::Params<DivideParams>|
+                    {
+                        ::trunkline::IntoOutcome::into_outcome(
+                            Self::divide(&service, params.dividend, params.divisor),
+                        )
+                    },
                 )
+                .input_schema(
+                    ::trunkline::__private::ObjectSchema::of_params()
+                        .member(
+                            "dividend",
+                            ::trunkline::__private::Probe::<f64>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<f64>::new().may_be_absent(),
+                        )
+                        .member(
+                            "divisor",
+                            ::trunkline::__private::Probe::<f64>::new().schema(),
+                        )
+                        .optional()
+                        .default_value(
+                            ::trunkline::__private::Probe::<f64>::new()
+                                .json(DivideParams::default_divisor),
+                        ),
+                );
+            let operation = ::trunkline::__private::Probe::<f64>::new()
+                .output(operation);
+            let operation = ::trunkline::__private::Probe::<MathError>::new()
+                .errors(operation);
+            router.operation(operation)
         };
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct FactorParams {
                 number: u64,
             }
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                        "math.factor",
-                        ::trunkline::blocking(move |
-                            ::trunkline::Params(
-                                params,
-                            ): ::trunkline::Params<FactorParams>|
-                        {
-                            ::trunkline::IntoOutcome::into_outcome(
-                                ::trunkline::Json(Self::factor(&service, params.number)),
-                            )
-                        }),
-                    ),
+            let operation = ::trunkline::Operation::new(
+                    "math.factor",
+                    ::trunkline::blocking(move |
+                        ::trunkline::Params(params): ::trunkline::Params<FactorParams>|
+                    {
+                        ::trunkline::IntoOutcome::into_outcome(
+                            ::trunkline::Json(Self::factor(&service, params.number)),
+                        )
+                    }),
                 )
+                .input_schema(
+                    ::trunkline::__private::ObjectSchema::of_params()
+                        .member(
+                            "number",
+                            ::trunkline::__private::Probe::<u64>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<u64>::new().may_be_absent(),
+                        ),
+                );
+            let operation = ::trunkline::__private::Probe::<Vec<u64>>::new()
+                .output(operation);
+            router.operation(operation)
         };
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                            "math.clear",
-                            move || {
-                                let service = ::std::sync::Arc::clone(&service);
-                                async move {
-                                    Self::clear(&service).await;
-                                    ::trunkline::Json(())
-                                }
-                            },
-                        )
-                        .description("Forgets everything."),
+            let operation = ::trunkline::Operation::new(
+                    "math.clear",
+                    move || {
+                        let service = ::std::sync::Arc::clone(&service);
+                        async move {
+                            Self::clear(&service).await;
+                            ::trunkline::Json(())
+                        }
+                    },
                 )
+                .description("Forgets everything.")
+                .notification()
+                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+            router.operation(operation)
         };
         #[cfg(feature = "debug")]
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                        "math.dump",
-                        move |peer: Peer| {
-                            let service = ::std::sync::Arc::clone(&service);
-                            async move {
-                                ::trunkline::IntoOutcome::into_outcome(
-                                    ::trunkline::Json(Self::dump(&service, peer).await),
-                                )
-                            }
-                        },
-                    ),
+            let operation = ::trunkline::Operation::new(
+                    "math.dump",
+                    move |peer: Peer| {
+                        let service = ::std::sync::Arc::clone(&service);
+                        async move {
+                            ::trunkline::IntoOutcome::into_outcome(
+                                ::trunkline::Json(Self::dump(&service, peer).await),
+                            )
+                        }
+                    },
                 )
+                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+            let operation = ::trunkline::__private::Probe::<String>::new()
+                .output(operation);
+            router.operation(operation)
         };
         router
     }

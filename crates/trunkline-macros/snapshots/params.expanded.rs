@@ -24,6 +24,7 @@ impl Mail {
         let service = ::std::sync::Arc::new(self);
         let router = ::trunkline::Router::new();
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct SendParams_ {
@@ -42,31 +43,71 @@ impl Mail {
                 }
             }
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                        "mail.send",
-                        move |
-                            extracted0: State<Outbox>,
-                            peer: Peer,
-                            ::trunkline::VariadicParams(
-                                params,
-                            ): ::trunkline::VariadicParams<SendParams_>|
-                        {
-                            Self::send(
-                                &service,
-                                extracted0,
-                                params.sender,
-                                params.r#type,
-                                params.priority,
-                                params.urgency,
-                                peer,
-                                params.recipients,
-                            );
-                            ::trunkline::Json(())
-                        },
-                    ),
+            let operation = ::trunkline::Operation::new(
+                    "mail.send",
+                    move |
+                        extracted0: State<Outbox>,
+                        peer: Peer,
+                        ::trunkline::VariadicParams(
+                            params,
+                        ): ::trunkline::VariadicParams<SendParams_>|
+                    {
+                        Self::send(
+                            &service,
+                            extracted0,
+                            params.sender,
+                            params.r#type,
+                            params.priority,
+                            params.urgency,
+                            peer,
+                            params.recipients,
+                        );
+                        ::trunkline::Json(())
+                    },
                 )
+                .input_schema(
+                    ::trunkline::__private::ObjectSchema::of_params()
+                        .member(
+                            "from",
+                            ::trunkline::__private::Probe::<Address>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<Address>::new()
+                                .may_be_absent(),
+                        )
+                        .member(
+                            "type",
+                            ::trunkline::__private::Probe::<Option<SendParams>>::new()
+                                .schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<Option<SendParams>>::new()
+                                .may_be_absent(),
+                        )
+                        .member(
+                            "priority",
+                            ::trunkline::__private::Probe::<u8>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<u8>::new().may_be_absent(),
+                        )
+                        .member(
+                            "urgency",
+                            ::trunkline::__private::Probe::<Priority>::new().schema(),
+                        )
+                        .optional()
+                        .default_value(
+                            ::trunkline::__private::Probe::<Priority>::new()
+                                .json(SendParams_::default_urgency),
+                        )
+                        .member(
+                            "to",
+                            ::trunkline::__private::Probe::<Vec<Address>>::new().schema(),
+                        )
+                        .optional(),
+                );
+            let operation = ::trunkline::__private::Probe::<()>::new().output(operation);
+            router.operation(operation)
         };
         router
     }

@@ -10,6 +10,7 @@ pub trait Math: Display {
     > + ::core::marker::Send;
     fn sum(
         &self,
+        peer: Peer,
         numbers: Vec<i64>,
     ) -> impl ::core::future::Future<Output = i64> + ::core::marker::Send
     where
@@ -21,17 +22,23 @@ pub trait Math: Display {
         &self,
         line: String,
     ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send;
+    /// Writes everything to a file.
+    #[cfg(feature = "file")]
+    fn write(&self) -> io::Result<()>;
     fn version(&self) -> &'static str;
-    /// Registers the methods: `math.divide`, `math.sum`, `math.log`, `math.version`.
+    fn local<T>(&self, value: &T) -> &T;
+    /// Registers the methods: `math.divide`, `math.sum`, `math.log`, `math.write`, `math.version`.
     fn into_rpc<S>(self) -> ::trunkline::Router<S>
     where
         Self: ::core::marker::Sized + ::core::marker::Send + ::core::marker::Sync
             + 'static,
         S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
+        Peer: ::trunkline::FromCall<S>,
     {
         let service = ::std::sync::Arc::new(self);
         let router = ::trunkline::Router::new();
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct DivideParams {
@@ -45,90 +52,278 @@ pub trait Math: Display {
                 }
             }
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                            "math.divide",
-                            move |
-                                ::trunkline::Params(
-                                    params,
-                                ): ::trunkline::Params<DivideParams>|
-                            {
-                                let service = ::std::sync::Arc::clone(&service);
-                                async move {
-                                    ::trunkline::IntoOutcome::into_outcome(
-                                        Self::divide(&service, params.dividend, params.divisor)
-                                            .await,
-                                    )
-                                }
-                            },
-                        )
-                        .description("Divides."),
+            let operation = ::trunkline::Operation::new(
+                    "math.divide",
+                    move |
+                        ::trunkline::Params(params): ::trunkline::Params<DivideParams>|
+                    {
+                        let service = ::std::sync::Arc::clone(&service);
+                        async move {
+                            ::trunkline::IntoOutcome::into_outcome(
+                                Self::divide(&service, params.dividend, params.divisor)
+                                    .await,
+                            )
+                        }
+                    },
                 )
+                .description("Divides.")
+                .title("Divide")
+                .tool("divide")
+                .idempotent()
+                .input_schema(
+                    ::trunkline::__private::ObjectSchema::of_params()
+                        .member(
+                            "dividend",
+                            ::trunkline::__private::Probe::<f64>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<f64>::new().may_be_absent(),
+                        )
+                        .described("What is divided.")
+                        .member(
+                            "divisor",
+                            ::trunkline::__private::Probe::<f64>::new().schema(),
+                        )
+                        .optional()
+                        .default_value(
+                            ::trunkline::__private::Probe::<f64>::new()
+                                .json(DivideParams::default_divisor),
+                        ),
+                )
+                .example(
+                    ::trunkline::Example::new(
+                        "a half",
+                        [
+                            ("dividend", ::trunkline::__private::serde_json::json!(1)),
+                            ("divisor", ::trunkline::__private::serde_json::json!(2)),
+                        ],
+                        ::trunkline::__private::serde_json::json!(0.5),
+                    ),
+                )
+                .example(
+                    ::trunkline::Example::new(
+                        "dividend = -7.5",
+                        [("dividend", ::trunkline::__private::serde_json::json!(- 7.5))],
+                        ::trunkline::__private::serde_json::json!(- 7.5),
+                    ),
+                );
+            let operation = ::trunkline::__private::Probe::<f64>::new()
+                .output(operation);
+            let operation = ::trunkline::__private::Probe::<MathError>::new()
+                .errors(operation);
+            router.operation(operation)
         };
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct SumParams {
+                #[serde(rename = "of")]
                 numbers: Vec<i64>,
             }
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                        "math.sum",
-                        move |
-                            ::trunkline::VariadicParams(
-                                params,
-                            ): ::trunkline::VariadicParams<SumParams>|
-                        {
-                            let service = ::std::sync::Arc::clone(&service);
-                            async move {
-                                ::trunkline::IntoOutcome::into_outcome(
-                                    ::trunkline::Json(Self::sum(&service, params.numbers).await),
-                                )
-                            }
-                        },
-                    ),
+            let operation = ::trunkline::Operation::new(
+                    "math.sum",
+                    move |
+                        peer: Peer,
+                        ::trunkline::VariadicParams(
+                            params,
+                        ): ::trunkline::VariadicParams<SumParams>|
+                    {
+                        let service = ::std::sync::Arc::clone(&service);
+                        async move {
+                            ::trunkline::IntoOutcome::into_outcome(
+                                ::trunkline::Json(
+                                    Self::sum(&service, peer, params.numbers).await,
+                                ),
+                            )
+                        }
+                    },
                 )
+                .read_only()
+                .closed_world()
+                .input_schema(
+                    ::trunkline::__private::ObjectSchema::of_params()
+                        .member(
+                            "of",
+                            ::trunkline::__private::Probe::<Vec<i64>>::new().schema(),
+                        )
+                        .optional(),
+                );
+            let operation = ::trunkline::__private::Probe::<i64>::new()
+                .output(operation);
+            router.operation(operation)
         };
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct LogParams {
                 line: String,
             }
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                        "math.log",
-                        move |
-                            ::trunkline::Params(params): ::trunkline::Params<LogParams>|
-                        {
-                            let service = ::std::sync::Arc::clone(&service);
-                            async move {
-                                Self::log(&service, params.line).await;
-                                ::trunkline::Json(())
-                            }
-                        },
-                    ),
+            let operation = ::trunkline::Operation::new(
+                    "math.log",
+                    move |::trunkline::Params(params): ::trunkline::Params<LogParams>| {
+                        let service = ::std::sync::Arc::clone(&service);
+                        async move {
+                            Self::log(&service, params.line).await;
+                            ::trunkline::Json(())
+                        }
+                    },
                 )
+                .notification()
+                .input_schema(
+                    ::trunkline::__private::ObjectSchema::of_params()
+                        .member(
+                            "line",
+                            ::trunkline::__private::Probe::<String>::new().schema(),
+                        )
+                        .optional_if(
+                            ::trunkline::__private::Probe::<String>::new()
+                                .may_be_absent(),
+                        ),
+                );
+            router.operation(operation)
+        };
+        #[cfg(feature = "file")]
+        let router = {
+            use ::trunkline::__private::Unprobed as _;
+            let service = ::std::sync::Arc::clone(&service);
+            let operation = ::trunkline::Operation::new(
+                    "math.write",
+                    move || {
+                        ::trunkline::IntoOutcome::into_outcome(Self::write(&service))
+                    },
+                )
+                .description("Writes everything to a file.")
+                .destructive()
+                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+            let operation = ::trunkline::__private::Probe::<
+                <io::Result<()> as ::trunkline::__private::Fallible>::Value,
+            >::new()
+                .output(operation);
+            let operation = ::trunkline::__private::Probe::<
+                <io::Result<()> as ::trunkline::__private::Fallible>::Error,
+            >::new()
+                .errors(operation);
+            router.operation(operation)
         };
         let router = {
+            use ::trunkline::__private::Unprobed as _;
             let service = ::std::sync::Arc::clone(&service);
-            router
-                .operation(
-                    ::trunkline::Operation::new(
-                        "math.version",
-                        move || {
-                            ::trunkline::IntoOutcome::into_outcome(
-                                ::trunkline::Json(Self::version(&service)),
-                            )
-                        },
-                    ),
+            let operation = ::trunkline::Operation::new(
+                    "math.version",
+                    move || {
+                        ::trunkline::IntoOutcome::into_outcome(
+                            ::trunkline::Json(Self::version(&service)),
+                        )
+                    },
                 )
+                .input_schema(::trunkline::__private::ObjectSchema::of_params());
+            let operation = ::trunkline::__private::Probe::<&'static str>::new()
+                .output(operation);
+            router.operation(operation)
         };
         router
+    }
+}
+/// A client of [`Math`], over any transport.
+///
+/// Arithmetic.
+#[derive(::core::clone::Clone)]
+#[allow(dead_code, reason = "a program may serve and call nothing")]
+pub struct MathClient {
+    client: ::trunkline::client::Client,
+}
+#[allow(
+    dead_code,
+    clippy::needless_pass_by_value,
+    reason = "a program may call some methods only; params are taken as they are declared"
+)]
+impl MathClient {
+    /// A client over a transport, or one that is set up already.
+    pub fn new(client: impl ::core::convert::Into<::trunkline::client::Client>) -> Self {
+        Self {
+            client: ::core::convert::Into::into(client),
+        }
+    }
+    /// What makes the calls: for batches, and for methods that are not declared here.
+    pub fn client(&self) -> &::trunkline::client::Client {
+        &self.client
+    }
+    /// Divides.
+    pub fn divide(
+        &self,
+        dividend: f64,
+        divisor: impl ::core::convert::Into<::core::option::Option<f64>>,
+    ) -> ::trunkline::client::Pending<f64, MathError> {
+        #[derive(::trunkline::__private::serde::Serialize)]
+        #[serde(crate = "::trunkline::__private::serde")]
+        struct Params<T0, T1> {
+            dividend: T0,
+            #[serde(skip_serializing_if = "::core::option::Option::is_none")]
+            divisor: ::core::option::Option<T1>,
+        }
+        let divisor: ::core::option::Option<_> = ::core::convert::Into::into(divisor);
+        let params = Params {
+            dividend: ::trunkline::__private::param(&dividend),
+            divisor: divisor.as_ref().map(::trunkline::__private::param),
+        };
+        ::trunkline::__private::typed(
+            self.client.call("math.divide", params).idempotent(),
+        )
+    }
+    /// Calls `math.sum`.
+    pub fn sum(
+        &self,
+        numbers: Vec<i64>,
+    ) -> ::trunkline::client::Pending<i64, ::core::convert::Infallible> {
+        #[derive(::trunkline::__private::serde::Serialize)]
+        #[serde(crate = "::trunkline::__private::serde")]
+        struct Params<T0> {
+            #[serde(rename = "of")]
+            numbers: T0,
+        }
+        let params = Params {
+            numbers: ::trunkline::__private::param(&numbers),
+        };
+        ::trunkline::__private::typed(self.client.call("math.sum", params).idempotent())
+    }
+    /// Calls `math.log`.
+    pub fn log(&self, line: String) -> ::trunkline::client::Notification {
+        #[derive(::trunkline::__private::serde::Serialize)]
+        #[serde(crate = "::trunkline::__private::serde")]
+        struct Params<T0> {
+            line: T0,
+        }
+        let params = Params {
+            line: ::trunkline::__private::param(&line),
+        };
+        self.client.notify("math.log", params)
+    }
+    #[cfg(feature = "file")]
+    /// Writes everything to a file.
+    pub fn write(
+        &self,
+    ) -> ::trunkline::client::Pending<
+        <io::Result<()> as ::trunkline::__private::Fallible>::Value,
+        <io::Result<()> as ::trunkline::__private::Fallible>::Error,
+    > {
+        ::trunkline::__private::typed(self.client.call("math.write", ()))
+    }
+    /// Calls `math.version`.
+    pub fn version(
+        &self,
+    ) -> ::trunkline::client::Pending<
+        ::std::string::String,
+        ::core::convert::Infallible,
+    > {
+        ::trunkline::__private::typed(self.client.call("math.version", ()))
+    }
+}
+impl ::core::fmt::Debug for MathClient {
+    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        formatter.debug_tuple("MathClient").field(&self.client).finish()
     }
 }

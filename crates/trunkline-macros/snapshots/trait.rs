@@ -2,14 +2,31 @@
 #[rpc(namespace = "math")]
 pub trait Math: Display {
     /// Divides.
-    async fn divide(&self, dividend: f64, #[param(default = 1.0)] divisor: f64) -> Result<f64, MathError>;
+    #[rpc(idempotent, title = "Divide", tool = "divide")]
+    #[example("a half", dividend = 1, divisor = 2 => 0.5)]
+    #[example(dividend = -7.5 => -7.5)]
+    async fn divide(
+        &self,
+        /// What is divided.
+        dividend: f64,
+        #[param(default = 1.0)] divisor: f64,
+    ) -> Result<f64, MathError>;
 
-    async fn sum(&self, #[param(variadic)] numbers: Vec<i64>) -> i64 {
+    #[rpc(read_only, closed_world)]
+    async fn sum(&self, #[extract] peer: Peer, #[param(variadic, name = "of")] numbers: Vec<i64>) -> i64 {
         numbers.iter().sum()
     }
 
     #[notification]
     async fn log(&self, line: String);
 
+    /// Writes everything to a file.
+    #[cfg(feature = "file")]
+    #[rpc(destructive)]
+    fn write(&self) -> io::Result<()>;
+
     fn version(&self) -> &'static str;
+
+    #[rpc(skip)]
+    fn local<T>(&self, value: &T) -> &T;
 }

@@ -24,6 +24,11 @@ fn rpc_on_a_trait() {
 }
 
 #[test]
+fn rpc_on_a_trait_without_a_client() {
+    check("server_only_trait");
+}
+
+#[test]
 fn params_of_every_kind() {
     check("params");
 }

@@ -1,7 +1,9 @@
 //! Questions about types and names.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::ToTokens;
+use std::collections::VecDeque;
+
+use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote_spanned};
 use syn::Type;
 
 /// Whether `ty` is a path such as `std::io::Result<T>`, whatever is before `name`.
@@ -31,6 +33,36 @@ pub(crate) fn find_borrow(tokens: impl ToTokens) -> Option<Span> {
 /// Where a type borrows for less than `'static`.
 pub(crate) fn find_short_borrow(tokens: impl ToTokens) -> Option<Span> {
     find_lifetime(tokens.to_token_stream(), |lifetime| lifetime != "static")
+}
+
+/// The type with `String` in place of every `&'static str`, which nobody can read from JSON.
+pub(crate) fn owned(ty: impl ToTokens) -> TokenStream {
+    let mut owned = TokenStream::new();
+    let mut rest: VecDeque<TokenTree> = ty.to_token_stream().into_iter().collect();
+    while let Some(tree) = rest.pop_front() {
+        if is(&tree, "&")
+            && let [quote, lifetime, text, ..] = &*rest.make_contiguous()
+            && (is(quote, "'") && is(lifetime, "static") && is(text, "str"))
+        {
+            let string = quote_spanned!(tree.span()=> ::std::string::String);
+            owned.extend(string);
+            rest.drain(..3);
+            continue;
+        }
+        owned.extend([match tree {
+            TokenTree::Group(group) => {
+                let mut inner = Group::new(group.delimiter(), self::owned(group.stream()));
+                inner.set_span(group.span());
+                TokenTree::Group(inner)
+            }
+            other => other,
+        }]);
+    }
+    owned
+}
+
+fn is(tree: &TokenTree, text: &str) -> bool {
+    !matches!(tree, TokenTree::Group(_)) && tree.to_string() == text
 }
 
 /// Finds a `&` or a lifetime that `counts`; the elided lifetime of a `&` is `_`.

@@ -1,14 +1,16 @@
-//! What `#[rpc]`, `#[notification]`, `#[param]` and `#[extract]` say.
+//! What `#[rpc]`, `#[notification]`, `#[example]`, `#[param]` and `#[extract]` say.
 
 use proc_macro2::TokenStream;
-use syn::{Attribute, Expr, LitStr, meta::ParseNestedMeta, parse::Parser};
+use syn::{Attribute, Expr, LitStr, Path, meta::ParseNestedMeta, parse::Parser};
 
 use crate::diagnostics::Diagnostics;
 
-/// `#[rpc(namespace = "math")]` on the `impl` block or the trait.
+/// `#[rpc(namespace = "math", server)]` on the `impl` block or the trait.
 #[derive(Default)]
 pub(super) struct ServiceAttributes {
     pub(super) namespace: Option<LitStr>,
+    /// Where it says that there is no client.
+    pub(super) server: Option<Path>,
 }
 
 impl ServiceAttributes {
@@ -16,9 +18,11 @@ impl ServiceAttributes {
         let mut rpc = Self::default();
         let parser = syn::meta::parser(|meta| {
             if meta.path.is_ident("namespace") {
-                set(&mut rpc.namespace, &meta, name(&meta)?)
+                set(&mut rpc.namespace, &meta, text(&meta)?)
+            } else if meta.path.is_ident("server") {
+                set(&mut rpc.server, &meta, meta.path.clone())
             } else {
-                Err(meta.error("expected `namespace = \"…\"`"))
+                Err(meta.error("expected `namespace = \"…\"` or `server`"))
             }
         });
         parser.parse2(arguments)?;
@@ -26,18 +30,39 @@ impl ServiceAttributes {
     }
 }
 
-/// `#[rpc(skip, name = "…", blocking)]` and `#[notification]` on a method.
+/// `#[rpc(skip, name = "…", blocking, …)]`, `#[notification]` and `#[example(…)]` on a method.
 #[derive(Default)]
 pub(super) struct MethodAttributes {
     pub(super) name: Option<LitStr>,
     pub(super) skip: bool,
     pub(super) blocking: bool,
     pub(super) notification: bool,
+    pub(super) traits: Traits,
+    pub(super) examples: Vec<Attribute>,
+}
+
+/// What doors may say of a method.
+#[derive(Default)]
+pub(crate) struct Traits {
+    pub(crate) title: Option<LitStr>,
+    /// The name by which language models call it.
+    pub(crate) tool: Option<LitStr>,
+    pub(crate) effect: Option<Effect>,
+    pub(crate) idempotent: bool,
+    pub(crate) closed_world: bool,
+}
+
+/// What a call does to what is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    ReadOnly,
+    Additive,
+    Destructive,
 }
 
 impl MethodAttributes {
     pub(super) fn is_helper(attribute: &Attribute) -> bool {
-        ["rpc", "notification"].iter().any(|helper| attribute.path().is_ident(helper))
+        ["rpc", "notification", "example"].iter().any(|helper| attribute.path().is_ident(helper))
     }
 
     pub(super) fn parse(attributes: &[Attribute]) -> syn::Result<Self> {
@@ -49,6 +74,8 @@ impl MethodAttributes {
             } else if attribute.path().is_ident("notification") {
                 diagnostics.take(attribute.meta.require_path_only());
                 method.notification = true;
+            } else if attribute.path().is_ident("example") {
+                method.examples.push(attribute.clone());
             }
         }
         diagnostics.finish(method)
@@ -56,16 +83,58 @@ impl MethodAttributes {
 
     fn set(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
         if meta.path.is_ident("name") {
-            return set(&mut self.name, meta, name(meta)?);
+            return set(&mut self.name, meta, text(meta)?);
         }
         if meta.path.is_ident("skip") {
             self.skip = true;
         } else if meta.path.is_ident("blocking") {
             self.blocking = true;
-        } else {
-            return Err(meta.error("expected `name = \"…\"`, `skip` or `blocking`"));
+        } else if !self.traits.set(meta)? {
+            return Err(meta.error(
+                "expected `name = \"…\"`, `skip`, `blocking`, `idempotent`, `read_only`, `additive`, \
+                 `destructive`, `closed_world`, `title = \"…\"` or `tool = \"…\"`",
+            ));
         }
         Ok(())
+    }
+}
+
+impl Traits {
+    /// Whether `meta` is one of these.
+    fn set(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<bool> {
+        let is = |name| meta.path.is_ident(name);
+        if is("title") {
+            set(&mut self.title, meta, text(meta)?)?;
+        } else if is("tool") {
+            set(&mut self.tool, meta, tool(meta)?)?;
+        } else if is("idempotent") {
+            self.idempotent = true;
+        } else if is("closed_world") {
+            self.closed_world = true;
+        } else if let Some(effect) = Effect::ALL.into_iter().find(|effect| is(effect.name())) {
+            if self.effect.is_some_and(|given| given != effect) {
+                return Err(
+                    meta.error("only one of `read_only`, `additive` and `destructive` holds")
+                );
+            }
+            self.effect = Some(effect);
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
+    }
+}
+
+impl Effect {
+    const ALL: [Self; 3] = [Self::ReadOnly, Self::Additive, Self::Destructive];
+
+    /// Its name, in attributes and of the function that sets it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read_only",
+            Self::Additive => "additive",
+            Self::Destructive => "destructive",
+        }
     }
 }
 
@@ -109,7 +178,7 @@ impl ArgumentAttributes {
 
     fn set(&mut self, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
         if meta.path.is_ident("name") {
-            return set(&mut self.name, meta, name(meta)?);
+            return set(&mut self.name, meta, text(meta)?);
         }
         if meta.path.is_ident("default") {
             return set(&mut self.default, meta, meta.value()?.parse()?);
@@ -122,13 +191,25 @@ impl ArgumentAttributes {
     }
 }
 
-/// A name on the wire.
-fn name(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
-    let name: LitStr = meta.value()?.parse()?;
-    if name.value().is_empty() {
-        return Err(syn::Error::new_spanned(name, "a name is not empty"));
+/// A name, on the wire or for people.
+fn text(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
+    let text: LitStr = meta.value()?.parse()?;
+    if text.value().is_empty() {
+        return Err(syn::Error::new_spanned(text, "a name is not empty"));
     }
-    Ok(name)
+    Ok(text)
+}
+
+/// A name that language models can call.
+fn tool(meta: &ParseNestedMeta<'_>) -> syn::Result<LitStr> {
+    let text: LitStr = meta.value()?.parse()?;
+    let name = text.value();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if !(1..=128).contains(&name.len()) || !name.chars().all(allowed) {
+        let message = "a tool's name is 1 to 128 of the characters `A-Z a-z 0-9 _ - .`";
+        return Err(syn::Error::new_spanned(text, message));
+    }
+    Ok(text)
 }
 
 fn set<T>(slot: &mut Option<T>, meta: &ParseNestedMeta<'_>, value: T) -> syn::Result<()> {

@@ -1,15 +1,17 @@
 //! `#[rpc]` on an inherent `impl` block or on a trait.
 //!
 //! The item is parsed into a [`Service`], which knows nothing of the code to generate, and
-//! rewritten so that the compiler accepts it; [`server`] generates `into_rpc` from the service.
+//! rewritten so that the compiler accepts it. From the service, [`server`] generates `into_rpc`, and
+//! [`client`] the typed client of a trait.
 
 mod attributes;
+mod client;
 mod model;
 mod rewrite;
 mod server;
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use quote::quote;
 use syn::{Item, ItemImpl, ItemTrait, TraitItem};
 
 use self::{attributes::ServiceAttributes, model::Service};
@@ -67,7 +69,8 @@ fn expand_trait(arguments: TokenStream, mut definition: ItemTrait) -> TokenStrea
         Ok(service) => {
             let into_rpc = server::into_rpc(&service);
             definition.items.push(TraitItem::Verbatim(into_rpc));
-            definition.into_token_stream()
+            let client = service.client.map(|client| client::client(&client, &service.methods));
+            quote!(#definition #client)
         }
         Err(error) => {
             let error = error.into_compile_error();

@@ -32,7 +32,10 @@ fn strip(attributes: &mut Vec<Attribute>, signature: &mut Signature) {
     attributes.retain(|attribute| !MethodAttributes::is_helper(attribute));
     for input in &mut signature.inputs {
         if let FnArg::Typed(input) = input {
-            input.attrs.retain(|attribute| !ArgumentAttributes::is_helper(attribute));
+            // Arguments have no documentation in Rust: it is read as the param's description.
+            input.attrs.retain(|attribute| {
+                !ArgumentAttributes::is_helper(attribute) && !attribute.path().is_ident("doc")
+            });
         }
     }
 }

@@ -1,6 +1,7 @@
 use quote::format_ident;
 use syn::{Expr, Ident, Pat, PatType, Type, ext::IdentExt};
 
+use super::description::description;
 use crate::diagnostics::{Diagnostics, join};
 use crate::rpc::attributes::ArgumentAttributes;
 use crate::tokens::{ends_with, find_borrow, find_ident};
@@ -8,9 +9,9 @@ use crate::tokens::{ends_with, find_borrow, find_ident};
 /// An argument of a method.
 pub(crate) enum Argument {
     /// Comes from the call's params.
-    Param(Param),
+    Param(Box<Param>),
     /// Comes from the rest of the call: its peer, its headers, the state.
-    Extractor { ident: Ident, ty: Type },
+    Extractor { ident: Ident, ty: Box<Type> },
 }
 
 /// An argument that comes from the call's params.
@@ -18,6 +19,8 @@ pub(crate) struct Param {
     pub(crate) ident: Ident,
     /// The name on the wire.
     pub(crate) name: String,
+    /// The doc comment.
+    pub(crate) description: Option<String>,
     pub(crate) ty: Type,
     /// Its value when a call leaves it out; an `Option` needs none.
     pub(crate) default: Option<Expr>,
@@ -34,10 +37,10 @@ impl Argument {
                 // A pattern takes the value apart in the method; on its way there it has a name.
                 ident: plain_ident(&input.pat)
                     .unwrap_or_else(|| format_ident!("extracted{}", index)),
-                ty: (*input.ty).clone(),
+                ty: input.ty.clone(),
             });
         }
-        Param::parse(helpers, input, generics).map(Self::Param)
+        Param::parse(helpers, input, generics).map(Box::new).map(Self::Param)
     }
 }
 
@@ -65,6 +68,7 @@ impl Param {
                 None => ident.unraw().to_string(),
             },
             ident,
+            description: description(&input.attrs),
             default: helpers.default,
             variadic: helpers.variadic,
             ty: (*input.ty).clone(),

@@ -5,9 +5,9 @@ use syn::{
     Attribute, FnArg, Ident, ReceiverKind, Safety, Signature, ext::IdentExt, spanned::Spanned,
 };
 
-use super::{Argument, Execution, Output, Param, description::description};
+use super::{Argument, Example, Execution, Output, Param, description::description};
 use crate::diagnostics::{Diagnostics, join};
-use crate::rpc::attributes::{MethodAttributes, ServiceAttributes};
+use crate::rpc::attributes::{MethodAttributes, ServiceAttributes, Traits};
 
 /// A method to be registered.
 pub(crate) struct Method {
@@ -16,8 +16,14 @@ pub(crate) struct Method {
     pub(crate) name: String,
     /// The doc comment.
     pub(crate) description: Option<String>,
+    pub(crate) traits: Traits,
+    pub(crate) examples: Vec<Example>,
+    /// Whether it is meant to be notified of.
+    pub(crate) notification: bool,
     /// The `#[cfg(…)]` attributes, which the registration repeats.
     pub(crate) cfgs: Vec<Attribute>,
+    /// The attributes that a client's method repeats, too.
+    pub(crate) docs: Vec<Attribute>,
     pub(crate) execution: Execution,
     pub(crate) output: Output,
     /// In the order of the signature, without `self`.
@@ -45,11 +51,16 @@ impl Method {
         )?;
         let (name, arguments) =
             join(wire_name(rpc, &helpers, &signature.ident), arguments(signature, generics))?;
+        let examples = examples(&helpers.examples, &arguments, &output)?;
         Ok(Some(Self {
             ident: signature.ident.clone(),
             name,
             description: description(attributes),
-            cfgs: cfgs(attributes),
+            traits: helpers.traits,
+            examples,
+            notification: helpers.notification,
+            cfgs: named(attributes, &["cfg"]),
+            docs: named(attributes, &["doc", "deprecated"]),
             execution,
             output,
             arguments,
@@ -57,11 +68,15 @@ impl Method {
     }
 
     pub(crate) fn params(&self) -> impl Iterator<Item = &Param> {
-        self.arguments.iter().filter_map(|argument| match argument {
-            Argument::Param(param) => Some(param),
-            Argument::Extractor { .. } => None,
-        })
+        params(&self.arguments)
     }
+}
+
+fn params(arguments: &[Argument]) -> impl Iterator<Item = &Param> {
+    arguments.iter().filter_map(|argument| match argument {
+        Argument::Param(param) => Some(&**param),
+        Argument::Extractor { .. } => None,
+    })
 }
 
 fn check_receiver(signature: &Signature) -> syn::Result<()> {
@@ -152,6 +167,24 @@ fn arguments(signature: &Signature, generics: &[Ident]) -> syn::Result<Vec<Argum
     diagnostics.finish(arguments)
 }
 
-fn cfgs(attributes: &[Attribute]) -> Vec<Attribute> {
-    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).cloned().collect()
+fn examples(
+    attributes: &[Attribute],
+    arguments: &[Argument],
+    output: &Output,
+) -> syn::Result<Vec<Example>> {
+    let mut diagnostics = Diagnostics::default();
+    let examples = attributes
+        .iter()
+        .filter_map(|attribute| {
+            diagnostics.take(Example::parse(attribute, params(arguments), output))
+        })
+        .collect();
+    diagnostics.finish(examples)
+}
+
+/// The attributes of these names.
+pub(super) fn named(attributes: &[Attribute], names: &[&str]) -> Vec<Attribute> {
+    let is_named =
+        |attribute: &&Attribute| names.iter().any(|name| attribute.path().is_ident(name));
+    attributes.iter().filter(is_named).cloned().collect()
 }

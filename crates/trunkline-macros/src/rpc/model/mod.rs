@@ -1,7 +1,9 @@
 //! What the author declared: a service, its methods, their arguments.
 
 mod argument;
+mod client;
 mod description;
+mod example;
 mod execution;
 mod method;
 mod output;
@@ -9,6 +11,8 @@ mod service;
 
 pub(super) use self::{
     argument::{Argument, Param},
+    client::Client,
+    example::Example,
     execution::Execution,
     method::Method,
     output::Output,

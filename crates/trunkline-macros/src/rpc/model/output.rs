@@ -1,11 +1,16 @@
-use syn::{ReturnType, Signature, Type};
+use syn::{GenericArgument, PathArguments, ReturnType, Signature, Type, parse_quote};
 
 use crate::tokens::{ends_with, find_short_borrow};
 
 /// What a method returns, as far as its signature shows.
 pub(crate) enum Output {
     Unit,
-    Result(Box<Type>),
+    Result {
+        ty: Box<Type>,
+        /// What it holds when the call succeeds.
+        value: Box<Type>,
+        error: Box<Type>,
+    },
     Value(Box<Type>),
 }
 
@@ -29,12 +34,37 @@ impl Output {
             ));
         }
         Ok(match ends_with(ty, "Result") {
-            true => Self::Result(ty.clone()),
+            true => Self::result(ty),
             false => Self::Value(ty.clone()),
         })
+    }
+
+    fn result(ty: &Type) -> Self {
+        let (value, error) = visible(ty).unwrap_or_else(|| {
+            (
+                parse_quote!(<#ty as ::trunkline::__private::Fallible>::Value),
+                parse_quote!(<#ty as ::trunkline::__private::Fallible>::Error),
+            )
+        });
+        Self::Result { ty: Box::new(ty.clone()), value: Box::new(value), error: Box::new(error) }
     }
 }
 
 fn is_unit(ty: &Type) -> bool {
     matches!(ty, Type::Tuple(tuple) if tuple.elems.is_empty())
+}
+
+/// `T` and `E` of `Result<T, E>`. An alias such as `io::Result<T>` hides them.
+fn visible(ty: &Type) -> Option<(Type, Type)> {
+    let Type::Path(path) = ty else { return None };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
+        return None;
+    };
+    let mut arguments = arguments.args.iter();
+    match (arguments.next(), arguments.next(), arguments.next()) {
+        (Some(GenericArgument::Type(value)), Some(GenericArgument::Type(error)), None) => {
+            Some((value.clone(), error.clone()))
+        }
+        _ => None,
+    }
 }

@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use quote::ToTokens;
 use syn::{Attribute, Generics, Ident, ImplItem, ItemImpl, ItemTrait, Signature, TraitItem};
 
-use super::Method;
+use super::{Client, Method};
 use crate::diagnostics::Diagnostics;
 use crate::rpc::attributes::ServiceAttributes;
 
@@ -13,6 +13,8 @@ pub(crate) struct Service {
     /// The generic types and constants in scope.
     pub(crate) generics: Vec<Ident>,
     pub(crate) methods: Vec<Method>,
+    /// What calls the methods; for a trait, unless it says that there is none.
+    pub(crate) client: Option<Client>,
 }
 
 /// What `Self` is.
@@ -34,6 +36,12 @@ impl Service {
                 "`#[rpc]` goes on the trait, not on its implementations",
             ));
         }
+        if let Some(server) = &rpc.server {
+            return Err(syn::Error::new_spanned(
+                server,
+                "an `impl` block has no client that could be left out: a trait has",
+            ));
+        }
         let functions = block.items.iter().filter_map(|item| match item {
             ImplItem::Fn(function) => Some((&*function.attrs, &function.sig)),
             _ => None,
@@ -46,6 +54,7 @@ impl Service {
             },
             methods: methods(rpc, &generics, functions)?,
             generics,
+            client: None,
         })
     }
 
@@ -55,11 +64,12 @@ impl Service {
             _ => None,
         });
         let generics = generic_names(&definition.generics);
-        Ok(Self {
-            subject: Subject::Implementor,
-            methods: methods(rpc, &generics, functions)?,
-            generics,
-        })
+        let methods = methods(rpc, &generics, functions)?;
+        let client = match rpc.server {
+            Some(_) => None,
+            None => Some(Client::of(definition, &methods)?),
+        };
+        Ok(Self { subject: Subject::Implementor, methods, generics, client })
     }
 }
 

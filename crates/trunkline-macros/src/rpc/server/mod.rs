@@ -1,5 +1,6 @@
 //! `into_rpc`, which registers the methods of a [`Service`].
 
+mod description;
 mod params;
 
 use proc_macro2::{Ident, Span, TokenStream};
@@ -89,6 +90,7 @@ fn body(service: &Service) -> TokenStream {
 /// The variables of the expansion, which an argument of the same name does not shadow.
 struct Locals {
     router: Ident,
+    operation: Ident,
     service: Ident,
     params: Ident,
 }
@@ -96,33 +98,42 @@ struct Locals {
 impl Locals {
     fn new() -> Self {
         let local = |name| Ident::new(name, Span::mixed_site());
-        Self { router: local("router"), service: local("service"), params: local("params") }
+        Self {
+            router: local("router"),
+            operation: local("operation"),
+            service: local("service"),
+            params: local("params"),
+        }
     }
 }
 
 fn registration(method: &Method) -> TokenStream {
-    let Locals { router, service, .. } = Locals::new();
+    let Locals { router, operation, service, .. } = Locals::new();
     let cfgs = &method.cfgs;
     let params = ParamsStruct::of(method);
     let definition = params.as_ref().map(ParamsStruct::definition);
-    let operation = operation(method, params.as_ref());
+    let new = new_operation(method, params.as_ref());
+    let outcomes = description::outcomes(method, &operation);
     quote! {
         #(#cfgs)*
         let #router = {
+            use ::trunkline::__private::Unprobed as _;
             #definition
             let #service = ::std::sync::Arc::clone(&#service);
+            let #operation = #new;
+            #outcomes
             #router.operation(#operation)
         };
     }
 }
 
-fn operation(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
+fn new_operation(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
     let name = &method.name;
     let handler = handler(method, params);
-    let description = method.description.iter().map(|text| quote!(.description(#text)));
+    let said = description::said(method, params);
     // The place of this call is where the operation was registered.
     let new = quote_spanned!(method.ident.span()=> ::trunkline::Operation::new(#name, #handler));
-    quote!(#new #(#description)*)
+    quote!(#new #said)
 }
 
 fn handler(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
@@ -162,7 +173,7 @@ fn outcome(method: &Method) -> TokenStream {
     // The span is where the compiler says what is wrong with the type.
     let span = match &method.output {
         Output::Unit => method.ident.span(),
-        Output::Result(ty) | Output::Value(ty) => ty.span(),
+        Output::Result { ty, .. } | Output::Value(ty) => ty.span(),
     };
     let mut ident = method.ident.clone();
     ident.set_span(span);
@@ -180,7 +191,7 @@ fn outcome(method: &Method) -> TokenStream {
             #value;
             ::trunkline::Json(())
         },
-        Output::Result(_) => quote_spanned! {span=>
+        Output::Result { .. } => quote_spanned! {span=>
             ::trunkline::IntoOutcome::into_outcome(#value)
         },
         Output::Value(_) => quote_spanned! {span=>

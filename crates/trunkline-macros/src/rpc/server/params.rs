@@ -22,6 +22,12 @@ impl<'a> ParamsStruct<'a> {
         &self.ident
     }
 
+    /// The function that makes the value of a param that was left out.
+    pub(super) fn default_path(&self, param: &Param) -> TokenStream {
+        let (of, function) = (&self.ident, default_ident(&param.ident));
+        quote!(#of::#function)
+    }
+
     /// The extractor that decodes the struct.
     pub(super) fn wrapper(&self) -> Ident {
         match self.params.iter().any(|param| param.variadic) {
@@ -48,7 +54,7 @@ impl<'a> ParamsStruct<'a> {
         let Param { ident, name, ty, .. } = param;
         let rename = (ident.unraw() != name).then(|| quote!(#[serde(rename = #name)]));
         let default = param.default.as_ref().map(|_| {
-            let path = format!("{}::{}", self.ident, default_ident(ident));
+            let path = self.default_path(param).to_string().replace(' ', "");
             quote!(#[serde(default = #path)])
         });
         quote!(#rename #default #ident: #ty)
@@ -84,7 +90,8 @@ fn struct_ident(method: &Method) -> Ident {
 fn mentions(argument: &Argument, name: &str) -> bool {
     match argument {
         Argument::Extractor { ty, .. } => find_ident(ty, name).is_some(),
-        Argument::Param(Param { ty, default, .. }) => {
+        Argument::Param(param) => {
+            let Param { ty, default, .. } = &**param;
             find_ident(quote!(#ty #default), name).is_some()
         }
     }

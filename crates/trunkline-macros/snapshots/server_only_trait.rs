@@ -1,0 +1,4 @@
+#[rpc(server)]
+trait Store<K> {
+    fn rows(&self) -> Vec<K>;
+}
