@@ -52,6 +52,7 @@ pub use extensions::Extensions;
 pub use extract::{CallId, Extension, FromCall, State};
 pub use id::Id;
 pub use limits::{LimitError, Limits};
+pub use openrpc::OpenRpc;
 pub use outcome::Outcome;
 pub use params::{
     Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::{Finding, in_crate_source, is_test_file};
 use crate::tidy::source::{Source, is_identifier};
 
-/// The rooms of `crates/trunkline/src` that move bytes or measure time. Every other one is
-/// protocol, a new one too until it is named here. (`extensions` hands on the type map that HTTP
+/// The rooms of `crates/trunkline/src` that move bytes or measure time, and single files of others.
+/// Every other one is protocol, a new one too until it is named here. (`extensions` hands on the type map that HTTP
 /// middleware has filled, and nothing else of HTTP.)
 const ROOMS_WITH_A_RUNTIME: &[&str] = &[
     "blocking",
@@ -16,6 +16,7 @@ const ROOMS_WITH_A_RUNTIME: &[&str] = &[
     "layers",
     "lib",
     "memory",
+    "openrpc/door",
     "server",
     "stdio",
     "unix",
@@ -39,7 +40,9 @@ pub(super) fn check(path: &Path, source: &Source) -> Vec<Finding> {
     if is_test_file(inside) {
         return Vec::new();
     }
-    if name == "trunkline" && !ROOMS_WITH_A_RUNTIME.contains(&room) {
+    let file = inside.with_extension("");
+    let has_runtime = |named: &&str| *named == room || file == Path::new(named);
+    if name == "trunkline" && !ROOMS_WITH_A_RUNTIME.iter().any(has_runtime) {
         return mentions(path, source, RUNTIME, "protocol code knows no runtime and no HTTP");
     }
     let domain = DOMAINS.iter().find(|(domain, _)| *domain == name);
@@ -109,6 +112,8 @@ mod tests {
         check_file("crates/trunkline/src/router/tests.rs", spawns, &[]);
         check_file("crates/trunkline/src/http/body.rs", spawns, &[]);
         check_file("crates/trunkline/src/server.rs", spawns, &[]);
+        check_file("crates/trunkline/src/openrpc/door.rs", spawns, &[]);
+        check_file("crates/trunkline/src/openrpc/method.rs", spawns, &[1]);
         check_file("crates/trunkline/tests/http.rs", spawns, &[]);
         check_file("crates/trunkline-mcp/src/session.rs", spawns, &[]);
     }

@@ -1,61 +1,97 @@
-//! The registry described (OpenRPC 1.3).
+//! The registry described (OpenRPC 1.3.2): the answer of `rpc.discover`.
 
-use serde::Serialize;
+mod components;
+mod content;
+mod document;
+mod door;
+mod fault;
+mod method;
+mod pairing;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use crate::router::Description;
+use document::Document;
 
-/// What a service calls itself.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Info {
-    pub(crate) title: String,
-    pub(crate) version: String,
+pub(crate) use document::Info;
+
+/// A service described as an OpenRPC document: what `rpc.discover` answers, what
+/// [`Rpc::openrpc_door`](crate::Rpc::openrpc_door) serves at `/openrpc.json`, and what generators
+/// make clients and documentation from. Cloning is cheap.
+///
+/// * Methods stand in the order of their registration, and the same router makes the same text.
+/// * A param has the schema that the operation's input has for it, or `true` (anything) if there is
+///   none. Params are `by-name` where positions would mislead: when the last is variadic, when
+///   an optional one stands before a required one, and when no order was declared.
+/// * A method that was registered as a notification has no `result`.
+/// * Errors of one code are one entry. Its `data` is the schema of the data.
+/// * What a call does to what is there stands as tags: `read-only`, `additive` or `destructive`,
+///   and `idempotent`.
+/// * Schemas are of JSON Schema draft 7, as OpenRPC wants them. Those that refer to themselves lie
+///   under `components.schemas`.
+///
+/// Written with `{}` it is JSON in one line, with `{:#}` indented:
+///
+/// ```
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let rpc = trunkline::Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+/// # let folder = std::env::temp_dir();
+/// std::fs::write(folder.join("openrpc.json"), format!("{:#}\n", rpc.openrpc()))?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct OpenRpc {
+    document: Arc<Document>,
+    json: Arc<RawValue>,
 }
 
-impl Default for Info {
-    fn default() -> Self {
-        Self { title: "JSON-RPC service".to_owned(), version: "0.0.0".to_owned() }
-    }
-}
-
-/// The answer to `rpc.discover`: every method with what it says of itself and the names of its
-/// params. Params whose types have no schema are described as any value.
-#[derive(Debug, Clone, Serialize)]
-pub(crate) struct Document {
-    openrpc: &'static str,
-    info: Info,
-    methods: Vec<Method>,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct Method {
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    params: Vec<Content>,
-    result: Content,
-}
-
-#[derive(Debug, Clone, Serialize)]
-struct Content {
-    name: &'static str,
-    schema: bool,
-}
-
-impl Document {
+impl OpenRpc {
     pub(crate) fn new<'a>(info: &Info, methods: impl Iterator<Item = &'a Description>) -> Self {
-        let methods = methods.map(Method::new).collect();
-        Self { openrpc: "1.3.2", info: info.clone(), methods }
+        let document = Document::new(info, methods);
+        let json = serde_json::value::to_raw_value(&document);
+        let json = json.expect("texts, numbers and JSON values serialise into memory");
+        Self { document: Arc::new(document), json: json.into() }
+    }
+
+    /// The document's JSON, in one line.
+    #[must_use]
+    pub fn as_json(&self) -> &str {
+        self.json.get()
+    }
+
+    /// The same, for an answer: it has been serialised.
+    pub(crate) fn answer(&self) -> Answer {
+        Answer(Arc::clone(&self.json))
     }
 }
 
-impl Method {
-    fn new(description: &Description) -> Self {
-        let content = |name| Content { name, schema: true };
-        Self {
-            name: description.name.clone(),
-            description: description.text.clone(),
-            params: description.params.iter().copied().map(content).collect(),
-            result: content("result"),
+/// What `rpc.discover` answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer(Arc<RawValue>);
+
+impl Serialize for Answer {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (*self.0).serialize(serializer)
+    }
+}
+
+impl fmt::Display for OpenRpc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            f.write_str(&serde_json::to_string_pretty(&*self.document).map_err(|_| fmt::Error)?)
+        } else {
+            f.write_str(self.as_json())
         }
+    }
+}
+
+impl Serialize for OpenRpc {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.document.serialize(serializer)
     }
 }

@@ -9,7 +9,7 @@ use super::registry::{Registered, Registry};
 use super::reply::Json;
 use crate::blocking::Pool;
 use crate::limits::LimitError;
-use crate::openrpc::{Document, Info};
+use crate::openrpc::{Info, OpenRpc};
 
 /// Where a method or a layer was registered, as `file:line:column`.
 pub type Place = &'static Location<'static>;
@@ -116,11 +116,12 @@ pub(super) fn registry(
         }
         registered.push(Arc::new(Registered::new(operation, pool)));
     }
-    let document = Document::new(info, registered.iter().map(|operation| operation.description()));
-    let discover = Operation::new("rpc.discover", move || Json(document.clone()))
+    let openrpc = OpenRpc::new(info, registered.iter().map(|operation| operation.description()));
+    let answer = openrpc.answer();
+    let discover = Operation::new("rpc.discover", move || Json(answer.clone()))
         .description("Describes this service as an OpenRPC document.");
     registered.push(Arc::new(Registered::new(discover, pool)));
-    Ok(Registry::new(registered))
+    Ok(Registry::new(registered, openrpc))
 }
 
 fn check(operation: &Operation) -> Result<(), BuildError> {

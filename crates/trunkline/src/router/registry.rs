@@ -14,6 +14,7 @@ use crate::blocking::Pool;
 use crate::call::Call;
 use crate::error::ErrorObject;
 use crate::layers::metrics::Counters;
+use crate::openrpc::OpenRpc;
 use crate::outcome::Outcome;
 
 /// A registered operation.
@@ -56,19 +57,24 @@ impl Registered {
 }
 
 /// All operations of a built router, in the order of their registration.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Registry {
     operations: Vec<Arc<Registered>>,
     /// The same, in the order of their names.
     by_name: Vec<Arc<Registered>>,
+    openrpc: OpenRpc,
 }
 
 impl Registry {
     /// `operations` have different names.
-    pub(super) fn new(operations: Vec<Arc<Registered>>) -> Self {
+    pub(super) fn new(operations: Vec<Arc<Registered>>, openrpc: OpenRpc) -> Self {
         let mut by_name = operations.clone();
         by_name.sort_by(|one, other| one.name().cmp(other.name()));
-        Self { operations, by_name }
+        Self { operations, by_name, openrpc }
+    }
+
+    pub(crate) fn openrpc(&self) -> &OpenRpc {
+        &self.openrpc
     }
 
     pub(crate) fn operations(&self) -> &[Arc<Registered>] {

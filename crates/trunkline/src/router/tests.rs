@@ -415,22 +415,19 @@ fn the_service_describes_itself_in_openrpc() {
         .build()
         .unwrap();
     let any = |name| json!({ "name": name, "schema": true });
+    let method = |name, params: &[Value]| {
+        let result = any("result");
+        json!({ "name": name, "paramStructure": "either", "params": params, "result": result })
+    };
+    let mut find = method("find", &[any("text"), any("limit")]);
+    find["description"] = "Finds.".into();
     check(
         &rpc,
         "rpc.discover",
         &json!({
             "openrpc": "1.3.2",
             "info": { "title": "Sums", "version": "1.2.3" },
-            "methods": [
-                { "name": "add", "params": [any("a"), any("b")], "result": any("result") },
-                {
-                    "name": "find",
-                    "description": "Finds.",
-                    "params": [any("text"), any("limit")],
-                    "result": any("result"),
-                },
-                { "name": "raw", "params": [], "result": any("result") },
-            ],
+            "methods": [method("add", &[any("a"), any("b")]), find, method("raw", &[])],
         }),
     );
     let body = r#"{"jsonrpc":"2.0","method":"rpc.discover","params":[1],"id":1}"#;

@@ -23,6 +23,7 @@ use crate::id::Id;
 use crate::layers::metrics::MethodMetrics;
 use crate::layers::{Defaults, MetricsLayer};
 use crate::limits::Limits;
+use crate::openrpc::OpenRpc;
 use crate::outcome::Outcome;
 use crate::router::{Registered, Registry};
 use engine::Engine;
@@ -163,6 +164,12 @@ impl Rpc {
     #[must_use]
     pub fn operations(&self) -> &[Arc<Registered>] {
         self.registry.operations()
+    }
+
+    /// The service described, for people, generators and tools.
+    #[must_use]
+    pub fn openrpc(&self) -> &OpenRpc {
+        self.registry.openrpc()
     }
 
     /// What has been counted, for each method in the order of registration, and last for the

@@ -1,0 +1,71 @@
+//! `GET /openrpc.json`.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+
+use crate::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
+use crate::rpc::Rpc;
+
+impl Rpc {
+    /// The OpenRPC document at `GET /openrpc.json`, for
+    /// [`HttpService::door`](crate::http::HttpService::door).
+    ///
+    /// It has an `ETag`: a client that has the document already is answered 304.
+    #[must_use]
+    pub fn openrpc_door(&self) -> Arc<dyn Door> {
+        let json = Bytes::copy_from_slice(self.openrpc().as_json().as_bytes());
+        let mut hasher = DefaultHasher::new();
+        json.hash(&mut hasher);
+        let tag = format!("\"{:016x}\"", hasher.finish());
+        let tag = HeaderValue::try_from(tag).expect("hexadecimal digits are visible ASCII");
+        Arc::new(Page { json, tag })
+    }
+}
+
+struct Page {
+    json: Bytes,
+    tag: HeaderValue,
+}
+
+impl Door for Page {
+    fn paths(&self) -> &[(&'static str, &'static [Method])] {
+        &[("/openrpc.json", &[Method::GET, Method::HEAD])]
+    }
+
+    fn name(&self) -> &'static str {
+        "openrpc"
+    }
+
+    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
+        let response = self.response(Headers::of(&request.extensions));
+        Box::pin(std::future::ready(response))
+    }
+}
+
+impl Page {
+    fn response(&self, headers: Option<&HeaderMap>) -> Response<ReplyBody> {
+        let mut response = Response::new(ReplyBody::default());
+        if headers.is_some_and(|headers| is_known(headers, &self.tag)) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        } else {
+            *response.body_mut() = ReplyBody::from(self.json.clone());
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(CONTENT_TYPE, json);
+        }
+        response.headers_mut().insert(ETAG, self.tag.clone());
+        // Kept, but asked about each time: the next version of a service has another document.
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        response
+    }
+}
+
+/// Whether `If-None-Match` lists the tag (RFC 9110, section 13.1.2).
+fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+    let lists = headers.get_all(IF_NONE_MATCH).into_iter().filter_map(|list| list.to_str().ok());
+    let mut tags = lists.flat_map(|list| list.split(',')).map(str::trim);
+    tags.any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one).as_bytes() == tag.as_bytes())
+}

@@ -1,0 +1,65 @@
+use serde::Serialize;
+
+use super::components::Components;
+use super::content::{Content, Params, Structure};
+use super::fault::{self, Fault};
+use super::pairing::Pairing;
+use crate::router::{Description, Effect};
+
+/// "Method Object".
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Method {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<Tag>,
+    param_structure: Structure,
+    params: Vec<Content>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Content>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Fault>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    examples: Vec<Pairing>,
+}
+
+/// "Tag Object".
+#[derive(Debug, Serialize)]
+struct Tag {
+    name: &'static str,
+}
+
+impl Method {
+    pub(super) fn new(description: &Description, components: &mut Components) -> Self {
+        let Params { structure, params } = Params::of(description, components);
+        // A method without a result may only be notified of ("Method Object", `result`).
+        let result = (!description.notification).then(|| Content::result(description, components));
+        let examples = &description.examples;
+        let examples = examples.iter().map(|example| Pairing::new(example, &params)).collect();
+        Self {
+            name: description.name.clone(),
+            summary: description.title.clone(),
+            description: description.text.clone(),
+            tags: tags(description),
+            param_structure: structure,
+            params,
+            result,
+            errors: fault::list(description, components),
+            examples,
+        }
+    }
+}
+
+fn tags(description: &Description) -> Vec<Tag> {
+    let effect = description.effect.map(|effect| match effect {
+        Effect::Reads => "read-only",
+        Effect::Adds => "additive",
+        Effect::Destroys => "destructive",
+    });
+    let idempotent = description.idempotent.then_some("idempotent");
+    effect.into_iter().chain(idempotent).map(|name| Tag { name }).collect()
+}
