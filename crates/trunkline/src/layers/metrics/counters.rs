@@ -1,15 +1,19 @@
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use super::histogram::{Buckets, Histogram};
 use crate::error::code;
 
-/// What is counted of one method.
+/// What is counted of one method. A call that ends is counted in one place, by its end and by what it
+/// took: all other counts are sums, and never contradict each other.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     started: AtomicU64,
-    succeeded: AtomicU64,
-    refused: AtomicU64,
-    failed: AtomicU64,
-    cancelled: AtomicU64,
+    succeeded: Buckets,
+    refused: Buckets,
+    failed: Buckets,
+    cancelled: Buckets,
+    nanos: AtomicU64,
 }
 
 /// The counts of one method, read at one time.
@@ -25,12 +29,35 @@ pub struct MethodMetrics {
     /// Calls that ended with an error that the caller can do something about: -32602, -32601,
     /// what a database refused, or an error of the application's own.
     pub refused: u64,
-    /// Calls that ended with a failure of the server: -32603, a timeout, busy.
+    /// Calls that ended with a failure of the server: -32603, a timeout, busy. On a client also those
+    /// that got no reply.
     pub failed: u64,
     /// Calls that nobody waited for any more.
     pub cancelled: u64,
     /// Calls that run now.
     pub running: u64,
+    /// How long the calls took that have ended, in whichever way.
+    pub durations: Histogram,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum End {
+    Succeeded,
+    Refused,
+    Failed,
+    Cancelled,
+}
+
+impl End {
+    /// That of a call with an error of this code, if with one.
+    pub(super) fn of(code: Option<i64>) -> Self {
+        match code {
+            None => Self::Succeeded,
+            Some(code::INTERNAL_ERROR | code::TIMEOUT | code::BUSY) => Self::Failed,
+            Some(_) => Self::Refused,
+        }
+    }
 }
 
 impl Counters {
@@ -38,28 +65,28 @@ impl Counters {
         self.started.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A call has ended, with an error of this code if with one.
-    pub(super) fn end(&self, code: Option<i64>) {
-        let counter = match code {
-            None => &self.succeeded,
-            Some(code::INTERNAL_ERROR | code::TIMEOUT | code::BUSY) => &self.failed,
-            Some(_) => &self.refused,
+    pub(super) fn end(&self, end: End, took: Duration) {
+        let buckets = match end {
+            End::Succeeded => &self.succeeded,
+            End::Refused => &self.refused,
+            End::Failed => &self.failed,
+            End::Cancelled => &self.cancelled,
         };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn cancel(&self) {
-        self.cancelled.fetch_add(1, Ordering::Relaxed);
+        buckets.add(took);
+        self.nanos.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
     }
 
     pub(crate) fn read(&self, method: &str) -> MethodMetrics {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut durations = Histogram::default();
         // Ends before starts: what runs is never counted below zero.
-        let (succeeded, refused) = (read(&self.succeeded), read(&self.refused));
-        let (failed, cancelled) = (read(&self.failed), read(&self.cancelled));
-        let started = read(&self.started);
-        let running = started.saturating_sub(succeeded + refused + failed + cancelled);
+        let succeeded = self.succeeded.read_into(&mut durations);
+        let refused = self.refused.read_into(&mut durations);
+        let failed = self.failed.read_into(&mut durations);
+        let cancelled = self.cancelled.read_into(&mut durations);
+        durations.sum = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
+        let started = self.started.load(Ordering::Relaxed);
+        let running = started.saturating_sub(durations.count());
         let method = method.to_owned();
-        MethodMetrics { method, started, succeeded, refused, failed, cancelled, running }
+        MethodMetrics { method, started, succeeded, refused, failed, cancelled, running, durations }
     }
 }

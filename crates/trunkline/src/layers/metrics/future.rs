@@ -1,75 +1,77 @@
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use super::Counters;
+use tokio::time::Instant;
+
+use super::counters::{Counters, End};
 use crate::outcome::Outcome;
 use crate::router::Registered;
 
 /// The future of a call that is counted.
 pub struct MetricsFuture<F> {
     inner: F,
-    count: Count,
+    count: Option<Count>,
 }
 
 pub(super) enum Method {
     Registered(Arc<Registered>),
-    Unknown(Arc<Counters>),
-    Uncounted,
+    Other(Arc<Counters>),
 }
 
 /// Counts a call as cancelled when it is dropped before its end.
 struct Count {
     method: Method,
-    ended: bool,
+    started: Instant,
+    end: End,
 }
 
 impl<F> MetricsFuture<F> {
     /// The count starts before the call does, since a handler that is not async runs in `start`.
-    pub(super) fn new(method: Method, start: impl FnOnce() -> F) -> Self {
-        let count = Count { method, ended: false };
-        if let Some(counters) = count.counters() {
-            counters.start();
-        }
+    pub(super) fn new(method: Option<Method>, start: impl FnOnce() -> F) -> Self {
+        let count = method.map(Count::new);
         Self { inner: start(), count }
     }
 }
 
-impl<F> Future for MetricsFuture<F>
+impl<F, E> Future for MetricsFuture<F>
 where
-    F: Future<Output = Result<Outcome, Infallible>> + Unpin,
+    F: Future<Output = Result<Outcome, E>> + Unpin,
 {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Ok(outcome) = ready!(Pin::new(&mut self.inner).poll(cx));
-        self.count.ended = true;
-        if let Some(counters) = self.count.counters() {
-            counters.end(outcome.code());
+        let ended = ready!(Pin::new(&mut self.inner).poll(cx));
+        if let Some(mut count) = self.count.take() {
+            count.end = match &ended {
+                Ok(outcome) => End::of(outcome.code()),
+                Err(_) => End::Failed,
+            };
         }
-        Poll::Ready(Ok(outcome))
+        Poll::Ready(ended)
     }
 }
 
 impl Count {
-    fn counters(&self) -> Option<&Counters> {
-        match &self.method {
-            Method::Registered(operation) => Some(operation.counters()),
-            Method::Unknown(counters) => Some(counters),
-            Method::Uncounted => None,
-        }
+    fn new(method: Method) -> Self {
+        method.counters().start();
+        Self { method, started: Instant::now(), end: End::Cancelled }
     }
 }
 
 impl Drop for Count {
     fn drop(&mut self) {
-        if !self.ended
-            && let Some(counters) = self.counters()
-        {
-            counters.cancel();
+        self.method.counters().end(self.end, self.started.elapsed());
+    }
+}
+
+impl Method {
+    fn counters(&self) -> &Counters {
+        match self {
+            Self::Registered(operation) => operation.counters(),
+            Self::Other(counters) => counters,
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Counters for each method.
+//! Counters and durations for each method, and `GET /metrics`.
 
 mod counters;
+mod door;
 mod future;
+mod histogram;
 mod layer;
+mod text;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -15,40 +17,44 @@ use crate::outcome::Outcome;
 
 pub(crate) use counters::Counters;
 pub use counters::MethodMetrics;
-use future::Method;
+pub use door::door;
 pub use future::MetricsFuture;
+pub use histogram::Histogram;
 pub use layer::MetricsLayer;
+pub use text::{MEDIA_TYPE, text};
 
-/// Counts calls, failures and cancellations.
+use future::Method;
+use layer::Others;
+
+/// Counts calls, failures and cancellations, and how long they take.
 ///
 /// Calls of registered methods are counted under their names, all others together: a client
 /// cannot make new labels.
 #[derive(Debug, Clone)]
 pub struct Metrics<S> {
     inner: S,
-    unknown: Arc<Counters>,
+    others: Arc<Others>,
     on: bool,
 }
 
-impl<S> Service<Call> for Metrics<S>
+impl<S, E> Service<Call> for Metrics<S>
 where
-    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S: Service<Call, Response = Outcome, Error = E>,
     S::Future: Unpin,
 {
     type Response = Outcome;
-    type Error = Infallible;
+    type Error = E;
     type Future = MetricsFuture<S::Future>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let method = match call.operation() {
-            _ if !self.on => Method::Uncounted,
+        let method = self.on.then(|| match call.operation() {
             Some(operation) => Method::Registered(Arc::clone(operation)),
-            None => Method::Unknown(Arc::clone(&self.unknown)),
-        };
+            None => Method::Other(Arc::clone(self.others.of(&call.method()))),
+        });
         MetricsFuture::new(method, || self.inner.call(call))
     }
 }

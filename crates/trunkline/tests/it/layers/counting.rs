@@ -1,11 +1,14 @@
 //! What is counted of calls.
 
+use std::borrow::Cow;
 use std::future::pending;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::sleep;
-use trunkline::layers::metrics::MethodMetrics;
-use trunkline::layers::{Defaults, Next, from_fn};
+use trunkline::client::{self, Client, Message, Transport, TransportError, TransportFuture};
+use trunkline::layers::metrics::{Histogram, MethodMetrics};
+use trunkline::layers::{Defaults, MetricsLayer, Next, from_fn};
 use trunkline::{Call, ErrorObject, Extensions, Limits, Outcome, Router, Rpc, code};
 
 use super::{body, paused, start};
@@ -101,6 +104,96 @@ fn a_call_runs_until_it_ends_or_is_dropped() {
     check(&rpc, "never", [1, 0, 0, 0, 1, 0]);
     runtime.block_on(later);
     check(&rpc, "later", [1, 1, 0, 0, 0, 0]);
+}
+
+/// A call that takes this long falls into this bucket.
+#[track_caller]
+fn check_duration(took: Duration, bucket: usize) {
+    let rpc = Router::new().method("sleep", move || sleep(took)).build().unwrap();
+    paused().block_on(rpc.handle(body("sleep", 1).into(), Extensions::new()));
+    let durations = rpc.metrics().swap_remove(0).durations;
+    assert_eq!(durations.buckets.iter().position(|count| *count == 1), Some(bucket), "{took:?}");
+    assert_eq!((durations.count(), durations.sum), (1, took));
+}
+
+#[test]
+fn the_time_of_a_call_is_counted() {
+    let (milli, second) = (Duration::from_millis(1), Duration::from_secs(1));
+    check_duration(Duration::ZERO, 0);
+    check_duration(milli, 3);
+    check_duration(2 * milli, 4);
+    check_duration(5 * milli, 5);
+    check_duration(second, 12);
+    check_duration(second + milli, 13);
+    check_duration(10 * second, 15);
+    check_duration(10 * second + milli, 16);
+    for bounds in Histogram::BOUNDS.windows(2) {
+        assert!(bounds[0] < bounds[1], "{bounds:?}");
+    }
+}
+
+#[test]
+fn the_time_of_calls_that_end_otherwise_is_counted_too() {
+    let rpc = service();
+    let durations = |method: &str| {
+        let metrics = rpc.metrics();
+        let found = metrics.into_iter().find(|metrics| metrics.method == method);
+        let durations = found.unwrap().durations;
+        (durations.count(), durations.sum)
+    };
+    let runtime = paused();
+    runtime.block_on(async {
+        rpc.handle(body("never", 1).into(), Extensions::new()).await;
+        assert_eq!(durations("never"), (1, Duration::from_secs(1)), "it timed out");
+        let never = start(&rpc, "never");
+        sleep(Duration::from_millis(300)).await;
+        drop(never);
+        assert_eq!(durations("never"), (2, Duration::from_millis(1_300)), "it was cancelled");
+    });
+}
+
+/// A transport that reaches nobody.
+struct Nowhere;
+
+impl Transport for Nowhere {
+    fn send(&self, _: Message) -> TransportFuture<'_> {
+        let target = self.target().into_owned();
+        Box::pin(async { Err(TransportError::Broken { target, source: None }.into()) })
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        Cow::Borrowed("nowhere")
+    }
+}
+
+#[test]
+fn a_client_counts_the_methods_that_it_names() {
+    let layer = MetricsLayer::of(["ok", "own"]);
+    let counts = || {
+        let counted = layer.metrics().into_iter();
+        let counts = counted.map(|m| (m.method, [m.succeeded, m.refused, m.failed]));
+        counts.collect::<Vec<_>>()
+    };
+    let expected =
+        |rows: [(&str, [u64; 3]); 3]| rows.map(|(name, counts)| (name.to_owned(), counts)).to_vec();
+    let client = Client::new(service()).layer(layer.clone());
+    let settings = client::Settings { retry: None, ..Default::default() };
+    let lost = Client::with_settings(Nowhere, settings).layer(layer.clone());
+    paused().block_on(async {
+        for method in ["ok", "own", "database", "nothing"] {
+            let _ = client.call::<Value>(method, ()).await;
+        }
+        assert_eq!(
+            counts(),
+            expected([("ok", [1, 0, 0]), ("own", [0, 1, 0]), ("unknown", [0, 2, 0])])
+        );
+        let mut batch = client.batch();
+        let slots = [(); 3].map(|()| batch.add(client.call::<i64>("ok", ())));
+        let mut replies = batch.send().await.unwrap();
+        assert_eq!(slots.map(|slot| replies.take(slot).unwrap()), [1; 3]);
+        lost.call::<Value>("ok", ()).await.unwrap_err();
+    });
+    assert_eq!(counts(), expected([("ok", [4, 0, 1]), ("own", [0, 1, 0]), ("unknown", [0, 2, 0])]));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Layers around calls: those that every router has, tower's, and ones of your own.
 
 mod counting;
+mod exposition;
 mod failing;
 mod limiting;
 mod panicking;

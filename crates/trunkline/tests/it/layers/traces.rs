@@ -1,20 +1,20 @@
 //! Which trace a call belongs to, from whoever calls to whoever is called.
 
-use std::borrow::Cow;
-
 use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt, Full};
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::runtime::Builder;
 use tokio::task::yield_now;
 use tracing::Level;
-use trunkline::client::{Client, Message, Transport, TransportFuture};
+use trunkline::client::{Client, Http};
 use trunkline::http::HttpService;
 use trunkline::layers::{Next, TraceLayer, from_fn};
-use trunkline::{Call, Extension, Extensions, Router, Rpc, TraceContext};
+use trunkline::{Call, Extension, Router, Rpc, TraceContext, server};
 
 use super::paused;
 use super::recorder::{Fields, Recorded, record};
+use crate::support::{in_time, serve_with};
 
 const SENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -60,7 +60,7 @@ fn call(level: Level, method: &str, traceparents: &[&str]) -> (Option<TraceConte
         let request = post(body(method), traceparents);
         paused().block_on(answer(&rpc.http(), request))
     });
-    let reply: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    let reply: Value = serde_json::from_slice(&output).unwrap();
     (reply["result"].as_str().map(|text| text.parse().unwrap()), spans)
 }
 
@@ -134,31 +134,8 @@ fn what_a_layer_says_goes_before_what_the_header_says() {
     let service = inner.build().unwrap().http();
     let Recorded { output, .. } =
         record(Level::INFO, || paused().block_on(answer(&service, post(body("trace"), &[SENT]))));
-    let reply: serde_json::Value = serde_json::from_slice(&output).unwrap();
+    let reply: Value = serde_json::from_slice(&output).unwrap();
     assert_eq!(reply["result"], json!("0af7651916cd43dd8448eb211c80319c"));
-}
-
-/// HTTP without a wire: the header is what a client of another process would send.
-struct Direct(HttpService);
-
-impl Transport for Direct {
-    fn send(&self, message: Message) -> TransportFuture<'_> {
-        let sent = current();
-        let body = String::from_utf8(message.body.to_vec()).unwrap();
-        Box::pin(async move {
-            let sent: Vec<&str> = sent.as_deref().into_iter().collect();
-            // Nothing but the header says where the call comes from.
-            let answered = tokio::spawn({
-                let (service, request) = (self.0.clone(), post(body, &sent));
-                async move { answer(&service, request).await }
-            });
-            Ok(Some(answered.await.unwrap()))
-        })
-    }
-
-    fn target(&self) -> Cow<'_, str> {
-        Cow::Borrowed("the other server")
-    }
 }
 
 /// A server whose handler `outer` calls `inner` of the one behind `client`.
@@ -170,13 +147,32 @@ fn front(client: Client) -> Rpc {
     Router::new().method("outer", outer).build().unwrap()
 }
 
-/// `outer` is called, and spans end in this order: `rpc.method` of each. All are of one trace.
+/// What comes of `outer` when it is called as a child of `SENT`.
+async fn ask(client: Client) -> Value {
+    let answered = answer(&front(client).http(), post(body("outer"), &[SENT])).await;
+    serde_json::from_slice::<Value>(&answered).unwrap()["result"].take()
+}
+
+fn in_memory(layer: Option<TraceLayer>) -> Value {
+    let client = Client::new(service());
+    paused().block_on(ask(layer.into_iter().fold(client, Client::layer)))
+}
+
+/// The other server is a socket away. All is on one thread, which is listened to.
+fn over_http(layer: Option<TraceLayer>) -> Value {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let server = serve_with(service().http(), server::Settings::default()).await;
+        let client =
+            Client::new(Http::connect(&format!("http://{}", server.local_addr())).unwrap());
+        in_time("the reply", ask(layer.into_iter().fold(client, Client::layer))).await
+    })
+}
+
+/// Spans end in this order: `rpc.method` of each. All are of one trace.
 #[track_caller]
-fn check_chain(client: impl Fn() -> Client, level: Level, expected: &[&str]) {
-    let Recorded { spans, .. } = record(level, || {
-        let request = post(body("outer"), &[SENT]);
-        paused().block_on(answer(&front(client()).http(), request))
-    });
+fn check_chain(asked: impl Fn() -> Value, expected: &[&str]) {
+    let Recorded { spans, .. } = record(Level::INFO, asked);
     let of = |field: &str| spans.iter().map(|span| span[field].clone()).collect::<Vec<_>>();
     assert_eq!(of("rpc.method"), expected);
     assert_eq!(of("trace_id"), vec![TRACE; expected.len()]);
@@ -188,24 +184,20 @@ fn check_chain(client: impl Fn() -> Client, level: Level, expected: &[&str]) {
 
 #[test]
 fn a_call_of_a_handler_is_of_its_trace() {
-    let in_memory = || Client::new(service());
-    let over_http = || Client::new(Direct(service().http()));
-    check_chain(in_memory, Level::INFO, &["now", "outer"]);
-    check_chain(over_http, Level::INFO, &["now", "outer"]);
-    let traced = || over_http().layer(TraceLayer::client());
-    check_chain(traced, Level::INFO, &["now", "now", "outer"]);
-    let nameless = || in_memory().layer(TraceLayer::new());
-    check_chain(nameless, Level::INFO, &["now", "unknown", "outer"]);
+    for ask in [in_memory, over_http] {
+        check_chain(|| ask(None), &["now", "outer"]);
+        check_chain(|| ask(Some(TraceLayer::client())), &["now", "now", "outer"]);
+        check_chain(|| ask(Some(TraceLayer::new())), &["now", "unknown", "outer"]);
+    }
 }
 
 #[test]
 fn a_server_without_spans_sends_the_trace_on() {
-    let front = front(Client::new(Direct(service().http()))).http();
-    let request = || post(body("outer"), &[SENT]);
-    let Recorded { output, spans, .. } =
-        record(Level::WARN, || paused().block_on(answer(&front, request())));
-    let reply: serde_json::Value = serde_json::from_slice(&output).unwrap();
-    assert_eq!((&reply["result"], spans), (&json!(SENT), vec![]));
+    for ask in [in_memory, over_http] {
+        let Recorded { output, spans, .. } = record(Level::WARN, || ask(None));
+        let seen: TraceContext = output.as_str().unwrap().parse().unwrap();
+        assert_eq!((seen.trace_id().as_str(), spans), (TRACE, vec![]));
+    }
 }
 
 #[test]
@@ -217,6 +209,4 @@ fn a_call_in_this_process_begins_a_trace() {
         seen.unwrap()
     });
     assert!(output.unwrap().parse::<TraceContext>().unwrap().is_sampled());
-    let reply = paused().block_on(service().handle(body("now").into(), Extensions::new()));
-    assert_eq!(super::json_of(reply)["result"], json!(null), "nobody listens");
 }
