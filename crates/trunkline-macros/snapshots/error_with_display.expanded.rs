@@ -10,6 +10,14 @@ impl ::trunkline::RpcError for FindError {
                 ::trunkline::ErrorObject::new(10, ::std::format!("{self}"))
                     .with_data(&Data { table })
             }
+            Self::Interrupted => {
+                ::trunkline::ErrorObject::new(11, ::std::format!("{self}"))
+            }
+            Self::BadQuery(field0) => {
+                ::trunkline::ErrorObject::new(12, ::std::format!("{self}"))
+                    .with_data(field0)
+            }
+            Self::Busy => ::trunkline::ErrorObject::new(13, ::std::format!("{self}")),
             Self::Database(..) => ::trunkline::ErrorObject::internal_error(&self),
         }
     }
@@ -29,7 +37,42 @@ impl ::trunkline::RpcError for FindError {
                     .ok()?;
                 ::core::option::Option::Some(Self::NoTable { table })
             }
+            11 => ::core::option::Option::Some(Self::Interrupted),
+            12 => {
+                ::core::option::Option::Some(
+                    Self::BadQuery(
+                        ::trunkline::__private::serde_json::from_str(error.data()?.get())
+                            .ok()?,
+                    ),
+                )
+            }
+            13 => ::core::option::Option::Some(Self::Busy),
             _ => ::core::option::Option::None,
         }
+    }
+    fn descriptions() -> ::std::vec::Vec<::trunkline::ErrorDescription> {
+        use ::trunkline::__private::Unprobed as _;
+        ::std::vec::Vec::from([
+            ::trunkline::ErrorDescription::new(10, "no table {table}")
+                .with_data(
+                    ::core::option::Option::Some(
+                        ::trunkline::__private::ObjectSchema::of_data()
+                            .member(
+                                "table",
+                                ::trunkline::__private::Probe::<String>::new().schema(),
+                            )
+                            .into(),
+                    ),
+                ),
+            ::trunkline::ErrorDescription::new(11, "interrupted"),
+            ::trunkline::ErrorDescription::new(12, "bad query")
+                .with_data(
+                    ::trunkline::__private::Probe::<ParseError>::new().schema_of_output(),
+                ),
+            ::trunkline::ErrorDescription::new(
+                13,
+                ::std::string::ToString::to_string(&Self::Busy),
+            ),
+        ])
     }
 }

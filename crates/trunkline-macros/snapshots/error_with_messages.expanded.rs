@@ -59,6 +59,35 @@ impl ::trunkline::RpcError for MathError {
             _ => ::core::option::Option::None,
         }
     }
+    fn descriptions() -> ::std::vec::Vec<::trunkline::ErrorDescription> {
+        use ::trunkline::__private::Unprobed as _;
+        ::std::vec::Vec::from([
+            ::trunkline::ErrorDescription::new(1, "division by zero"),
+            ::trunkline::ErrorDescription::new(2, "{value} is out of range")
+                .with_data(
+                    ::core::option::Option::Some(
+                        ::trunkline::__private::ObjectSchema::of_data()
+                            .member(
+                                "value",
+                                ::trunkline::__private::Probe::<i64>::new().schema(),
+                            )
+                            .member(
+                                "limit",
+                                ::trunkline::__private::Probe::<i64>::new().schema(),
+                            )
+                            .into(),
+                    ),
+                ),
+            ::trunkline::ErrorDescription::new(3, "cannot parse {0}")
+                .with_data(
+                    ::trunkline::__private::Probe::<String>::new().schema_of_output(),
+                ),
+            ::trunkline::ErrorDescription::new(-32001, "{1} of {{0}}")
+                .with_data(
+                    ::trunkline::__private::Probe::<(u8, u8)>::new().schema_of_output(),
+                ),
+        ])
+    }
 }
 impl ::core::fmt::Display for MathError {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {

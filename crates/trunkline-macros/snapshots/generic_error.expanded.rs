@@ -44,6 +44,30 @@ where
             _ => ::core::option::Option::None,
         }
     }
+    fn descriptions() -> ::std::vec::Vec<::trunkline::ErrorDescription> {
+        use ::trunkline::__private::Unprobed as _;
+        ::std::vec::Vec::from([
+            ::trunkline::ErrorDescription::new(7, "{key} conflicts with {other}")
+                .with_data(
+                    ::core::option::Option::Some(
+                        ::trunkline::__private::ObjectSchema::of_data()
+                            .member(
+                                "key",
+                                ::trunkline::__private::Probe::<K>::new().schema(),
+                            )
+                            .member(
+                                "other",
+                                ::trunkline::__private::Probe::<Vec<K>>::new().schema(),
+                            )
+                            .member(
+                                "place",
+                                ::trunkline::__private::Probe::<u8>::new().schema(),
+                            )
+                            .into(),
+                    ),
+                ),
+        ])
+    }
 }
 impl<K> ::core::fmt::Display for Conflict<K>
 where

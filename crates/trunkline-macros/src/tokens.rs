@@ -96,6 +96,18 @@ fn find_lifetime(tokens: TokenStream, counts: fn(&str) -> bool) -> Option<Span> 
     None
 }
 
+/// `OutOfRange` as `out of range`.
+pub(crate) fn words(name: &str) -> String {
+    let mut words = String::new();
+    for letter in name.chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
 /// `add_all` as `AddAll`, `r#type` as `Type`.
 pub(crate) fn camel_case(name: &str) -> String {
     name.split('_')

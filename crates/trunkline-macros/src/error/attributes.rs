@@ -1,3 +1,4 @@
+use proc_macro2::TokenStream;
 use syn::{
     Attribute, LitInt, LitStr, Token,
     meta::ParseNestedMeta,
@@ -47,6 +48,19 @@ impl VariantAttributes {
             false => Ok(()),
         }
     }
+}
+
+/// The text of `#[error("…")]`, by which `thiserror` makes a `Display` of the author's.
+pub(super) fn display_text(attributes: &[Attribute]) -> Option<LitStr> {
+    let attribute = attributes.iter().find(|attribute| attribute.path().is_ident("error"))?;
+    attribute
+        .parse_args_with(|input: ParseStream<'_>| {
+            let text: LitStr = input.parse()?;
+            // The arguments of the format, which are none of ours.
+            input.parse::<TokenStream>()?;
+            Ok(text)
+        })
+        .ok()
 }
 
 impl Parse for CodeLiteral {

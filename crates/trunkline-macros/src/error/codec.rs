@@ -4,12 +4,14 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 use syn::{WherePredicate, parse_quote};
 
+use super::descriptions::descriptions;
 use super::message::Message;
 use super::model::{ErrorType, Field, Reply, Style, Variant};
 use crate::tokens::find_ident;
 
 pub(super) fn rpc_error(error: &ErrorType) -> TokenStream {
     let ident = &error.ident;
+    let descriptions = descriptions(error);
     let encoding = error.variants.iter().map(encoding);
     let decoding = error.variants.iter().filter_map(decoding);
     let mut generics = error.generics.clone();
@@ -42,6 +44,8 @@ pub(super) fn rpc_error(error: &ErrorType) -> TokenStream {
                     _ => ::core::option::Option::None,
                 }
             }
+
+            #descriptions
         }
     }
 }

@@ -7,6 +7,35 @@ pub(super) struct Message {
     pub(super) placeholders: Vec<Placeholder>,
 }
 
+/// The text for people who want to know of the error before it happens: fields stand in it as
+/// `{value}`, without their style. Without fields it is the message itself.
+pub(super) fn template(text: &str) -> String {
+    let mut template = String::new();
+    let mut has_fields = false;
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        template.push(c);
+        match (c, rest.peek()) {
+            ('{', Some('{')) | ('}', Some('}')) => template.extend(rest.next()),
+            ('{', _) => {
+                has_fields = true;
+                let inside: String = rest.by_ref().take_while(|c| *c != '}').collect();
+                template.push_str(inside.split(':').next().unwrap_or_default().trim());
+                template.push('}');
+            }
+            _ => {}
+        }
+    }
+    match has_fields {
+        true => template,
+        false => unescaped(&template),
+    }
+}
+
+fn unescaped(format: &str) -> String {
+    format.replace("{{", "{").replace("}}", "}")
+}
+
 /// A field in a message.
 pub(super) struct Placeholder {
     /// The position of the field.
@@ -52,7 +81,7 @@ impl Message {
 
     /// The text itself, if nothing is to be filled in.
     pub(super) fn fixed(&self) -> Option<LitStr> {
-        let text = self.format.value().replace("{{", "{").replace("}}", "}");
+        let text = unescaped(&self.format.value());
         self.placeholders.is_empty().then(|| LitStr::new(&text, self.format.span()))
     }
 
@@ -102,6 +131,19 @@ mod tests {
             .map_err(|error| error.to_string());
         let expected = expected.map(str::to_owned).map_err(str::to_owned);
         assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn a_template_names_fields() {
+        let check = |text, expected| assert_eq!(template(text), expected, "{text}");
+        check("no placeholder", "no placeholder");
+        check("{value:>3} is out of {limit :?}", "{value} is out of {limit}");
+        check("{0:?}", "{0}");
+        check("{{0}} is a brace", "{0} is a brace");
+        check("{{0}} is a brace, {0} is none", "{{0}} is a brace, {0} is none");
+        check("{{{0}}}", "{{{0}}}");
+        check("{}", "{}");
+        check("{0", "{0}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! `#[derive(RpcError)]` on an enum or a struct.
 //!
 //! The type is parsed into an [`ErrorType`]; [`codec`] generates the way to an error object and
-//! back, [`display`] the messages.
+//! back, [`descriptions`] what is known of the errors beforehand, [`display`] the messages.
 
 mod attributes;
 mod codec;
+mod descriptions;
 mod display;
 mod message;
 mod model;

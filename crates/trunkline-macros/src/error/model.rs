@@ -5,8 +5,8 @@ use quote::{format_ident, quote};
 use syn::{Attribute, Data, DeriveInput, Fields, Generics, Type, ext::IdentExt};
 
 use super::{
-    attributes::{CodeLiteral, VariantAttributes},
-    message::{FieldName, Message},
+    attributes::{CodeLiteral, VariantAttributes, display_text},
+    message::{FieldName, Message, template},
 };
 use crate::diagnostics::{Diagnostics, join};
 
@@ -30,6 +30,8 @@ pub(super) struct Variant {
     pub(super) fields: Vec<Field>,
     pub(super) reply: Reply,
     pub(super) message: Option<Message>,
+    /// The message without the values of its fields, as far as the attributes tell.
+    pub(super) template: Option<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -128,6 +130,7 @@ impl Variant {
     ) -> syn::Result<Self> {
         let helpers = VariantAttributes::parse(attributes)?;
         let names: Vec<FieldName> = fields.iter().enumerate().map(field_name).collect();
+        let text = helpers.message.clone().or_else(|| display_text(attributes));
         let message = helpers.message.map(|literal| Message::parse(&literal, &names)).transpose();
         let reply = Reply::of(ident, helpers.code, helpers.internal);
         let (reply, message) = join(reply, message)?;
@@ -142,6 +145,7 @@ impl Variant {
             fields: fields.iter().enumerate().map(Field::of).collect(),
             reply,
             message,
+            template: text.map(|text| template(&text.value())),
         })
     }
 }

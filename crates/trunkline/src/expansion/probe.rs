@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::error::RpcError;
 use crate::params::may_be_absent;
 use crate::router::Operation;
+use crate::schema::Schema;
 
 /// Writes the schema of a type.
 pub type Generate = fn(&mut SchemaGenerator) -> schemars::Schema;
@@ -23,6 +24,11 @@ pub struct Probe<T>(PhantomData<fn() -> T>);
 pub trait Unprobed<T> {
     /// No schema is known.
     fn schema(&self) -> Option<Generate> {
+        None
+    }
+
+    /// No schema is known.
+    fn schema_of_output(&self) -> Option<Schema> {
         None
     }
 
@@ -62,6 +68,12 @@ impl<T: JsonSchema> Probe<T> {
     #[must_use]
     pub fn schema(&self) -> Option<Generate> {
         Some(SchemaGenerator::subschema_for::<T>)
+    }
+
+    /// The schema of what the type is written as.
+    #[must_use]
+    pub fn schema_of_output(&self) -> Option<Schema> {
+        Some(Schema::of_output::<T>())
     }
 
     /// Describes the result of `operation`, which is a `T`.
