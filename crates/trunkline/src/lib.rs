@@ -43,7 +43,11 @@ mod router;
 mod rpc;
 mod schema;
 pub mod server;
+pub mod stdio;
+pub mod stream;
 mod trace_context;
+#[cfg(unix)]
+pub mod unix;
 
 pub use blocking::{Blocking, Pool, blocking};
 pub use call::{Call, Part};

@@ -24,6 +24,9 @@
 //! future of a call cancels it.
 
 mod batch;
+pub mod channel;
+#[cfg(unix)]
+pub mod child;
 mod error;
 mod gathering;
 pub mod http;
@@ -36,6 +39,8 @@ mod response;
 mod retry;
 mod settings;
 mod transport;
+#[cfg(unix)]
+mod unix;
 mod wire;
 
 use std::fmt;
@@ -53,6 +58,9 @@ use crate::id::Id;
 use crate::outcome::Outcome;
 
 pub use batch::{Batch, Replies, Slot};
+pub use channel::over::Channel;
+#[cfg(unix)]
+pub use child::process::Child;
 pub use error::{Cause, Error, Failure, ProtocolError, TransportError};
 pub use http::connection::Http;
 pub use notification::Notification;
@@ -62,6 +70,8 @@ pub use response::Response;
 pub use retry::Retry;
 pub use settings::Settings;
 pub use transport::{Message, Transport, TransportFuture};
+#[cfg(unix)]
+pub use unix::Unix;
 
 use made::Made;
 use wire::Wire;

@@ -1,0 +1,89 @@
+//! Serving one client over a stream of bytes: a pipe, a socket, the end of a TLS connection.
+//!
+//! ```
+//! # use trunkline::{Router, client::{Channel, Client}, stream};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+//! let (ours, theirs) = tokio::io::duplex(4096);
+//! let serving = tokio::spawn(async move {
+//!     stream::serve(&rpc, theirs, stream::Settings::default()).await
+//! });
+//! let client = Client::new(Channel::new(ours));
+//! assert_eq!(client.call::<i64>("add", [40, 2]).await?, 42);
+//! drop(client);
+//! serving.await??;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Calls run side by side, and are answered in the order in which they end. The notification
+//! `$/cancelRequest` with the params `{"id": …}` cancels a call that runs, which is then answered
+//! with [`CANCELLED`](crate::code::CANCELLED); a batch is cancelled when all of its ids are.
+
+mod asked;
+mod calls;
+mod connection;
+mod framing;
+mod key;
+mod reader;
+mod replies;
+mod settings;
+mod writer;
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::rpc::Rpc;
+
+pub use framing::Framing;
+pub use settings::Settings;
+
+pub(crate) use connection::Connection;
+pub(crate) use key::Key;
+pub(crate) use reader::{Frame, FrameReader, ReadError};
+pub(crate) use writer::FrameWriter;
+
+/// Why serving a stream ended otherwise than with the stream, and with all calls answered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The input cannot be read.
+    #[error("the input cannot be read")]
+    Read(#[source] io::Error),
+    /// The output takes nothing: the client is gone, or does not read.
+    #[error("the output cannot be written")]
+    Write(#[source] io::Error),
+    /// The input cannot be told apart into messages any more. The client has been told.
+    #[error("the input is no messages: {reason}")]
+    Framing {
+        /// What is wrong.
+        reason: String,
+    },
+    /// Calls had not ended, or nobody had read their replies, when their time was up.
+    #[error("{calls} calls were cut off: they did not end in time")]
+    Unfinished {
+        /// How many.
+        calls: usize,
+    },
+    /// The system gave no thread.
+    #[error("no thread for reading and writing")]
+    Thread(#[source] io::Error),
+}
+
+/// Serves one client until its stream ends and what it has asked for is answered.
+///
+/// # Errors
+/// When reading or writing fails, or calls do not end within [`Settings::drain_timeout`].
+///
+/// # Cancel safety
+/// Dropping the future cancels the calls that run. [`Settings::closing`] ends it in order.
+pub async fn serve(
+    rpc: &Rpc,
+    stream: impl AsyncRead + AsyncWrite + Send,
+    settings: Settings,
+) -> Result<(), StreamError> {
+    let (input, output) = tokio::io::split(stream);
+    Connection::alone(rpc, "stream", settings).run(input, output).await
+}

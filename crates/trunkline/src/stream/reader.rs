@@ -1,0 +1,228 @@
+//! Messages out of the bytes of a stream.
+
+use std::io;
+
+use bytes::{Bytes, BytesMut};
+use memchr::{memchr, memmem};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::framing::Framing;
+
+/// How much is read at once.
+const CHUNK: usize = 16 << 10;
+/// How many bytes the head of a message may have.
+const MAX_HEAD: usize = 4 << 10;
+
+/// Reads messages. What a message has over the limit is read and forgotten.
+pub(crate) struct FrameReader<R> {
+    input: R,
+    framing: Framing,
+    limit: usize,
+    buffer: BytesMut,
+    next: Next,
+}
+
+/// What the buffer begins with.
+enum Next {
+    /// A line or a head, of which so many bytes were looked at in vain.
+    Unknown { seen: usize },
+    /// A message of that length.
+    Body { length: usize },
+    /// The rest of a line over the limit.
+    SkippedLine,
+    /// So many bytes of a message over the limit.
+    Skipped { left: u64 },
+}
+
+/// What was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    Message(Bytes),
+    TooLarge,
+}
+
+/// Why nothing further can be read.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// Where the next message begins cannot be told.
+    #[error("the head of a message is malformed: {0}")]
+    Head(&'static str),
+}
+
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(crate) fn new(input: R, framing: Framing, limit: usize) -> Self {
+        Self { input, framing, limit, buffer: BytesMut::new(), next: Next::Unknown { seen: 0 } }
+    }
+
+    /// The next message; none at the end.
+    ///
+    /// # Cancel safety
+    /// What has been read stays for the next call.
+    pub(crate) async fn next(&mut self) -> Result<Option<Frame>, ReadError> {
+        loop {
+            if let Some(frame) = self.take()? {
+                return Ok(Some(frame));
+            }
+            self.buffer.reserve(CHUNK);
+            if self.input.read_buf(&mut self.buffer).await? == 0 {
+                return self.take_last();
+            }
+        }
+    }
+
+    /// A message that is there already.
+    fn take(&mut self) -> Result<Option<Frame>, ReadError> {
+        while !self.buffer.is_empty() {
+            match self.next {
+                Next::Unknown { seen } => match self.framing {
+                    Framing::Lines => match self.line(seen) {
+                        Found::Frame(frame) => return Ok(Some(frame)),
+                        Found::Nothing => {}
+                        Found::Incomplete => return Ok(None),
+                    },
+                    Framing::Headers => {
+                        let Some(length) = self.head(seen)? else { return Ok(None) };
+                        self.next = match usize::try_from(length) {
+                            Ok(length) if length <= self.limit => Next::Body { length },
+                            _ => Next::Skipped { left: length },
+                        };
+                        match self.next {
+                            Next::Skipped { .. } => return Ok(Some(Frame::TooLarge)),
+                            _ if length == 0 => self.next = Next::Unknown { seen: 0 },
+                            _ => {}
+                        }
+                    }
+                },
+                Next::Body { length } if self.buffer.len() < length => return Ok(None),
+                Next::Body { length } => {
+                    self.next = Next::Unknown { seen: 0 };
+                    return Ok(Some(Frame::Message(self.split(length))));
+                }
+                Next::SkippedLine => match memchr(b'\n', &self.buffer) {
+                    Some(end) => self.skip(end + 1),
+                    None => self.buffer.clear(),
+                },
+                Next::Skipped { left } => {
+                    let here = left.min(self.buffer.len() as u64);
+                    self.skip(here as usize);
+                    if left > here {
+                        self.next = Next::Skipped { left: left - here };
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn line(&mut self, seen: usize) -> Found {
+        let Some(end) = memchr(b'\n', &self.buffer[seen..]).map(|at| seen + at) else {
+            self.next = Next::Unknown { seen: self.buffer.len() };
+            if self.buffer.len() <= self.limit {
+                return Found::Incomplete;
+            }
+            self.buffer = BytesMut::new();
+            self.next = Next::SkippedLine;
+            return Found::Frame(Frame::TooLarge);
+        };
+        self.next = Next::Unknown { seen: 0 };
+        let line = self.split(end + 1);
+        let line = line.slice_ref(line.trim_ascii());
+        match line.len() {
+            0 => Found::Nothing,
+            length if length > self.limit => Found::Frame(Frame::TooLarge),
+            _ => Found::Frame(Frame::Message(line)),
+        }
+    }
+
+    /// The length that a head announces, once all of the head is there.
+    fn head(&mut self, seen: usize) -> Result<Option<u64>, ReadError> {
+        // The end may have begun in what was looked at.
+        let from = seen.saturating_sub(END.len() - 1);
+        match memmem::find(&self.buffer[from..], END) {
+            Some(at) if from + at <= MAX_HEAD => {
+                let head = self.buffer.split_to(from + at + END.len());
+                announced(&head[..from + at]).map(Some).map_err(ReadError::Head)
+            }
+            None if self.buffer.len() <= MAX_HEAD => {
+                self.next = Next::Unknown { seen: self.buffer.len() };
+                Ok(None)
+            }
+            _ => Err(ReadError::Head("it is longer than 4 KiB")),
+        }
+    }
+
+    /// What stands there when the input ends: the last line may lack its end.
+    fn take_last(&mut self) -> Result<Option<Frame>, ReadError> {
+        let rest = self.buffer.split().freeze();
+        match (&self.next, self.framing) {
+            (Next::SkippedLine, _) => Ok(None),
+            (Next::Unknown { .. }, Framing::Lines) => {
+                let line = rest.slice_ref(rest.trim_ascii());
+                Ok((!line.is_empty()).then_some(Frame::Message(line)))
+            }
+            (Next::Unknown { .. }, Framing::Headers) if rest.is_empty() => Ok(None),
+            _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+        }
+    }
+
+    fn skip(&mut self, count: usize) {
+        drop(self.buffer.split_to(count));
+        self.next = Next::Unknown { seen: 0 };
+    }
+
+    /// Takes a message out. A large one takes its memory along, and does not keep it in the buffer.
+    fn split(&mut self, count: usize) -> Bytes {
+        let message = self.buffer.split_to(count).freeze();
+        if count > CHUNK {
+            self.buffer = BytesMut::from(&self.buffer[..]);
+        }
+        message
+    }
+}
+
+/// What was found at the buffer's beginning.
+enum Found {
+    Frame(Frame),
+    /// A blank line.
+    Nothing,
+    Incomplete,
+}
+
+const END: &[u8] = b"\r\n\r\n";
+
+/// What a head says of the message behind it.
+fn announced(head: &[u8]) -> Result<u64, &'static str> {
+    let head = std::str::from_utf8(head).map_err(|_| "it is not ASCII")?;
+    let mut length = None;
+    for line in head.split("\r\n") {
+        let (name, value) = line.split_once(':').ok_or("a line has no colon")?;
+        let value = value.trim();
+        if name.eq_ignore_ascii_case("content-length") {
+            let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+            let value = is_number.then(|| value.parse().ok()).flatten();
+            let value = value.ok_or("Content-Length is no number of bytes")?;
+            if length.replace(value).is_some() {
+                return Err("Content-Length stands twice");
+            }
+        } else if name.eq_ignore_ascii_case("content-type") && !is_utf8(value) {
+            return Err("the charset is not UTF-8");
+        }
+    }
+    length.ok_or("Content-Length is missing")
+}
+
+/// Whether a media type has no charset, or the one that JSON has.
+fn is_utf8(media_type: &str) -> bool {
+    let mut params = media_type.split(';').skip(1).filter_map(|param| param.split_once('='));
+    params.all(|(name, value)| {
+        let value = value.trim().trim_matches('"');
+        let is_utf8 = ["utf-8", "utf8"].iter().any(|known| value.eq_ignore_ascii_case(known));
+        is_utf8 || !name.trim().eq_ignore_ascii_case("charset")
+    })
+}
+
+#[cfg(test)]
+#[path = "reader/tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::ReadBuf;
+
+use super::*;
+
+/// Gives its bytes in pieces of a size.
+struct Pieces<'a>(&'a [u8], usize);
+
+impl AsyncRead for Pieces<'_> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let (piece, rest) = self.0.split_at(self.0.len().min(self.1).min(buffer.remaining()));
+        buffer.put_slice(piece);
+        self.0 = rest;
+        Poll::Ready(Ok(()))
+    }
+}
+
+const LIMIT: usize = 10;
+
+/// What is read of `input`, in pieces of whatever size: messages, `!` in place of one that is too
+/// large, and at last what is wrong.
+#[track_caller]
+fn check(framing: Framing, input: &str, expected: &[&str]) {
+    for size in [1, 2, 3, 7, 1000] {
+        let read = async {
+            let mut reader = FrameReader::new(Pieces(input.as_bytes(), size), framing, LIMIT);
+            let mut found = Vec::new();
+            loop {
+                match reader.next().await {
+                    Ok(Some(Frame::Message(text))) => {
+                        found.push(String::from_utf8_lossy(&text).into_owned());
+                    }
+                    Ok(Some(Frame::TooLarge)) => found.push("!".to_owned()),
+                    Ok(None) => return found,
+                    Err(error) => {
+                        found.push(error.to_string());
+                        return found;
+                    }
+                }
+            }
+        };
+        let found = futures_util::FutureExt::now_or_never(read).unwrap();
+        assert_eq!(found, expected, "{input:?} in pieces of {size}");
+    }
+}
+
+#[test]
+fn lines() {
+    let check = |input, expected: &[&str]| check(Framing::Lines, input, expected);
+    check("", &[]);
+    check("\n \r\n", &[]);
+    check("a\nb\n", &["a", "b"]);
+    check("a\r\n\n  b", &["a", "b"]);
+    check("0123456789\n", &["0123456789"]);
+    check("0123456789a\nb\n", &["!", "b"]);
+    check("0123456789abcdefghijklmnopqrstuvwxyz\nb\n", &["!", "b"]);
+    check("0123456789abcdefghijklmnopqrstuvwxyz", &["!"]);
+}
+
+#[test]
+fn headers() {
+    let check = |input: &str, expected: &[&str]| check(Framing::Headers, input, expected);
+    check("", &[]);
+    check("Content-Length: 1\r\n\r\na", &["a"]);
+    check("content-length:2\r\nX: y\r\n\r\na\nContent-Length: 1\r\n\r\nb", &["a\n", "b"]);
+    check("Content-Length: 0\r\n\r\nContent-Length: 1\r\n\r\nb", &["b"]);
+    check("Content-Type: a/b; charset=utf8\r\nContent-Length: 1\r\n\r\na", &["a"]);
+    check("Content-Length: 11\r\n\r\n0123456789aContent-Length: 1\r\n\r\nb", &["!", "b"]);
+
+    let malformed = |input: &str, what: &str| {
+        check(input, &[&format!("the head of a message is malformed: {what}")]);
+    };
+    malformed("Content-Length: -1\r\n\r\na", "Content-Length is no number of bytes");
+    malformed("Content-Length: +1\r\n\r\na", "Content-Length is no number of bytes");
+    malformed("Content-Length: \r\n\r\na", "Content-Length is no number of bytes");
+    malformed("Content-Length: 1\r\nContent-Length: 1\r\n\r\na", "Content-Length stands twice");
+    malformed("Length: 1\r\n\r\na", "Content-Length is missing");
+    malformed("{\"jsonrpc\"\r\n\r\na", "a line has no colon");
+    malformed(
+        "Content-Type: a; charset=latin1\r\nContent-Length: 1\r\n\r\na",
+        "the charset is not UTF-8",
+    );
+    malformed(&format!("X: {}\r\n\r\n", "x".repeat(5000)), "it is longer than 4 KiB");
+    malformed(&"x".repeat(5000), "it is longer than 4 KiB");
+    check("Content-Length: 2\r\n\r\na", &["unexpected end of file"]);
+    check("Content-Length: 2", &["unexpected end of file"]);
+}

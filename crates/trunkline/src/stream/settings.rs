@@ -1,0 +1,49 @@
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::framing::Framing;
+
+/// Settings of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
+/// [`unix`](crate::unix).
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Settings {
+    /// How messages are told apart. Default: each is a line.
+    pub framing: Framing,
+    /// How many bytes a message may have. Default 1 MiB. What a larger one has more is read and
+    /// forgotten, and it is answered with -32600.
+    pub message_bytes: usize,
+    /// How many calls of one client may run, or wait for it to read their replies. Default 128. More
+    /// are not read, and neither is what comes behind them, be it that calls are cancelled. A batch
+    /// counts as one.
+    pub in_flight: usize,
+    /// How many bytes the replies that wait to be read may have together. Default 256 MiB. A reply
+    /// that finds no room is dropped, and its call answered with -32006.
+    pub reply_bytes: usize,
+    /// How long a client may take to send its next message. Default: for ever.
+    pub idle_timeout: Option<Duration>,
+    /// How long a client may take no byte of a reply. Default 30 s.
+    pub write_timeout: Duration,
+    /// How long the calls that run may go on when the client has ended its stream, or the stream is
+    /// closed. Default 30 s. Then they are cut off.
+    pub drain_timeout: Duration,
+    /// When it is cancelled, no further messages are read, and what was asked for is still answered.
+    /// Default: never.
+    pub closing: CancellationToken,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            framing: Framing::default(),
+            message_bytes: 1 << 20,
+            in_flight: 128,
+            reply_bytes: 256 << 20,
+            idle_timeout: None,
+            write_timeout: Duration::from_secs(30),
+            drain_timeout: Duration::from_secs(30),
+            closing: CancellationToken::new(),
+        }
+    }
+}
