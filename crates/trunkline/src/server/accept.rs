@@ -38,10 +38,8 @@ pub(super) async fn run<A: Answer>(
         };
         let (socket, peer) = match accepted {
             Ok(accepted) => accepted,
-            Err(error) if is_of_one_connection(&error) => continue,
             Err(error) => {
-                tracing::warn!(%error, "no connection can be accepted now");
-                tokio::time::sleep(EXHAUSTED).await;
+                recover(&error).await;
                 continue;
             }
         };
@@ -71,6 +69,14 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.counts.connection_closed();
+    }
+}
+
+/// Waits until accepting may work again.
+pub(crate) async fn recover(error: &io::Error) {
+    if !is_of_one_connection(error) {
+        tracing::warn!(%error, "no connection can be accepted now");
+        tokio::time::sleep(EXHAUSTED).await;
     }
 }
 

@@ -44,10 +44,12 @@ pub use settings::{Health, Settings};
 pub use signal::shutdown_signal;
 pub use status::{Phase, Status};
 
+pub(crate) use accept::recover;
+pub(crate) use status::Counts;
+
 use answer::{Answer, Tower};
 use executor::Tracked;
 use shared::Shared;
-use status::Counts;
 
 /// A server that is about to run.
 ///

@@ -38,7 +38,7 @@ pub struct Status {
 
 /// What the connections of a server count together.
 #[derive(Debug)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     started: Instant,
     phase: watch::Sender<Phase>,
     connections: AtomicUsize,
@@ -49,7 +49,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             started: Instant::now(),
             phase: watch::Sender::new(Phase::Starting),
@@ -61,12 +61,12 @@ impl Counts {
         }
     }
 
-    pub(super) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> Phase {
         *self.phase.borrow()
     }
 
     /// Goes on to `phase`; never back.
-    pub(super) fn advance(&self, phase: Phase) {
+    pub(crate) fn advance(&self, phase: Phase) {
         self.phase.send_if_modified(|current| {
             let later = phase > *current;
             *current = phase.max(*current);
@@ -74,37 +74,37 @@ impl Counts {
         });
     }
 
-    pub(super) async fn reached(&self, phase: Phase) {
+    pub(crate) async fn reached(&self, phase: Phase) {
         // The sender lives in `self`, so the wait cannot fail.
         let _ = self.phase.subscribe().wait_for(|current| *current >= phase).await;
     }
 
-    pub(super) fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::SeqCst)
     }
 
-    pub(super) fn connection_opened(&self) {
+    pub(crate) fn connection_opened(&self) {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.total_connections.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn connection_closed(&self) {
+    pub(crate) fn connection_closed(&self) {
         self.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// In one order with the phase for all threads: a request that begins sees that the server
     /// stops, or the server that stops sees the request.
-    pub(super) fn request_begun(&self) {
+    pub(crate) fn request_begun(&self) {
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         self.total_requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn request_ended(&self) {
+    pub(crate) fn request_ended(&self) {
         self.in_flight.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Takes room for a reply that waits for its client; false when there is not as much.
-    pub(super) fn reply_held(&self, bytes: usize, limit: usize) -> bool {
+    pub(crate) fn reply_held(&self, bytes: usize, limit: usize) -> bool {
         let held = self.reply_bytes.fetch_add(bytes, Ordering::Relaxed);
         let fits = held.saturating_add(bytes) <= limit;
         if !fits {
@@ -113,11 +113,11 @@ impl Counts {
         fits
     }
 
-    pub(super) fn reply_released(&self, bytes: usize) {
+    pub(crate) fn reply_released(&self, bytes: usize) {
         self.reply_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn read(&self) -> Status {
+    pub(crate) fn read(&self) -> Status {
         Status {
             phase: self.phase(),
             uptime: self.started.elapsed(),

@@ -1,0 +1,21 @@
+//! Calls over a stream of bytes, many at a time: replies are told apart by their ids.
+//!
+//! A reply that cannot be read, or is to no call that was made, is a
+//! [`ProtocolError`](super::ProtocolError) of all calls that wait, for it might be any one's. So is
+//! the end of the stream a [`Broken`](super::TransportError::Broken) of all of them. A call whose
+//! future is dropped is cancelled with the notification `$/cancelRequest`, and its late reply is
+//! ignored. The server's own notifications are ignored, too, and its requests answered with -32601.
+
+mod addressee;
+mod connection;
+mod link;
+pub(super) mod over;
+mod recent;
+mod settings;
+mod waiting;
+
+pub use settings::Settings;
+
+pub(super) use connection::Connection;
+pub(super) use link::{Connect, Link};
+pub(super) use over::{Once, Start};

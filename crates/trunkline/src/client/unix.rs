@@ -1,0 +1,74 @@
+use std::borrow::Cow;
+use std::fmt::{self, Debug};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::net::UnixStream;
+
+use super::channel::{Connect, Connection, Link, Settings};
+use super::error::{Failure, TransportError};
+use super::transport::{Message, Transport, TransportFuture};
+
+/// Calls over a unix socket: what [`unix`](crate::unix) serves.
+///
+/// It connects for its first call, and for the next one whenever the connection has broken.
+#[derive(Debug)]
+pub struct Unix {
+    target: String,
+    link: Link<Socket>,
+}
+
+struct Socket {
+    path: PathBuf,
+    target: String,
+    settings: Settings,
+}
+
+impl Unix {
+    /// Calls whoever serves the socket, with default settings.
+    pub fn connect(path: impl Into<PathBuf>) -> Self {
+        Self::connect_with(path, Settings::default())
+    }
+
+    /// Calls whoever serves the socket.
+    pub fn connect_with(path: impl Into<PathBuf>, settings: Settings) -> Self {
+        let path = path.into();
+        let target = format!("unix:{}", path.display());
+        let in_flight = settings.in_flight;
+        let socket = Socket { path, target: target.clone(), settings };
+        Self { target, link: Link::new(socket, in_flight) }
+    }
+}
+
+impl Transport for Unix {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        Box::pin(self.link.send(message))
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.target)
+    }
+}
+
+impl Connect for Socket {
+    async fn connect(&self, _before: Option<Failure>) -> Result<Connection, Failure> {
+        let target = self.target.clone();
+        match UnixStream::connect(&self.path).await {
+            Ok(stream) => {
+                let (input, output) = stream.into_split();
+                let unknown = std::future::ready(None);
+                Ok(Connection::start(target, input, output, &self.settings, unknown))
+            }
+            Err(error) => {
+                let source = Arc::new(error);
+                Err(TransportError::Connect { target, source }.into())
+            }
+        }
+    }
+}
+
+impl Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket").field("path", &self.path).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,106 @@
+//! Taking connections in.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::peer::Peer;
+use super::settings::Settings;
+use super::socket_file::SocketFile;
+use crate::extensions::Extensions;
+use crate::rpc::Rpc;
+use crate::server::{Counts, Phase, recover};
+use crate::stream::{Connection, StreamError};
+
+/// What all connections of a server share.
+pub(super) struct Shared {
+    pub(super) rpc: Rpc,
+    pub(super) settings: Settings,
+    /// Cancelled when the server shall stop.
+    pub(super) closing: CancellationToken,
+    pub(super) counts: Arc<Counts>,
+}
+
+/// Accepts until the server stops, and waits for the connections' end.
+pub(super) async fn run(
+    listener: UnixListener,
+    file: SocketFile,
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+    cut: Arc<AtomicUsize>,
+) {
+    let connections = TaskTracker::new();
+    let _ =
+        shared.closing.run_until_cancelled(accept(&listener, &shared, &connections, &cut)).await;
+    shared.counts.advance(Phase::Draining);
+    drop((listener, file));
+    connections.close();
+    connections.wait().await;
+    tasks.close();
+    shared.counts.advance(Phase::Stopped);
+}
+
+async fn accept(
+    listener: &UnixListener,
+    shared: &Arc<Shared>,
+    connections: &TaskTracker,
+    cut: &Arc<AtomicUsize>,
+) {
+    let limit = shared.settings.connections.min(Semaphore::MAX_PERMITS);
+    let limit = Arc::new(Semaphore::new(limit));
+    loop {
+        // The semaphore is never closed.
+        let permit = Arc::clone(&limit).acquire_owned().await;
+        let socket = match listener.accept().await {
+            Ok((socket, _)) => socket,
+            Err(error) => {
+                recover(&error).await;
+                continue;
+            }
+        };
+        let open = Open::count(&shared.counts);
+        let (shared, cut) = (Arc::clone(shared), Arc::clone(cut));
+        connections.spawn(async move {
+            match serve(socket, &shared).await {
+                Ok(()) => {}
+                Err(StreamError::Unfinished { calls }) => {
+                    cut.fetch_add(calls, Ordering::Relaxed);
+                }
+                Err(error) => tracing::debug!(%error, "connection ended"),
+            }
+            drop((open, permit));
+        });
+    }
+}
+
+async fn serve(socket: UnixStream, shared: &Shared) -> Result<(), StreamError> {
+    let mut extensions = Extensions::through("unix");
+    if let Some(peer) = Peer::of(&socket) {
+        extensions.insert(peer);
+    }
+    let mut settings = shared.settings.stream.clone();
+    settings.closing = shared.closing.clone();
+    let (rpc, counts) = (shared.rpc.clone(), Arc::clone(&shared.counts));
+    let (input, output) = socket.into_split();
+    Connection { rpc, settings, extensions, counts }.run(input, output).await
+}
+
+/// A connection, counted until it is dropped, whatever ends it.
+struct Open(Arc<Counts>);
+
+impl Open {
+    fn count(counts: &Arc<Counts>) -> Self {
+        counts.connection_opened();
+        Self(Arc::clone(counts))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.connection_closed();
+    }
+}

@@ -1,0 +1,79 @@
+//! A server on a unix socket: each connection is a [stream](crate::stream).
+//!
+//! ```
+//! # use trunkline::{Router, client::{Client, Unix}, unix};
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let path = std::env::temp_dir().join(format!("trunkline-{}.sock", std::process::id()));
+//! let rpc = Router::new().method("ping", || "pong").build()?;
+//! let server = unix::Server::bind(&path).serve(rpc).await?;
+//! let client = Client::new(Unix::connect(&path));
+//! assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+//! assert!(server.stop().await.is_complete());
+//! # Ok(())
+//! # }
+//! ```
+
+mod accept;
+mod handle;
+mod peer;
+mod settings;
+mod socket_file;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+
+use crate::rpc::Rpc;
+use crate::server::{Counts, Phase, ServeError};
+
+pub use handle::ServerHandle;
+pub use peer::Peer;
+pub use settings::Settings;
+
+use accept::Shared;
+use socket_file::SocketFile;
+
+/// A server that is about to run.
+#[derive(Debug, Clone)]
+#[must_use = "a server runs when `serve` is awaited"]
+pub struct Server {
+    path: PathBuf,
+    settings: Settings,
+}
+
+impl Server {
+    /// A server on the socket `path`. A socket that a server has left behind is replaced; one that is
+    /// served is not.
+    pub fn bind(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), settings: Settings::default() }
+    }
+
+    /// Replaces the settings.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Binds the socket and answers calls. They carry a [`Peer`] in their extensions.
+    ///
+    /// # Errors
+    /// When the socket cannot be bound: it is served, or something else has its name.
+    pub async fn serve(self, rpc: Rpc) -> Result<ServerHandle, ServeError> {
+        let Self { path, settings } = self;
+        settings.check()?;
+        let failed = |source| ServeError::Bind { address: path.display().to_string(), source };
+        let (listener, file) = SocketFile::claim(&path, settings.mode).await.map_err(failed)?;
+        let closing = settings.stream.closing.child_token();
+        let shared = Arc::new(Shared { rpc, settings, closing, counts: Arc::new(Counts::new()) });
+        let tasks = TaskTracker::new();
+        let cut = Arc::default();
+        let accepting =
+            accept::run(listener, file, Arc::clone(&shared), tasks.clone(), Arc::clone(&cut));
+        tasks.spawn(accepting);
+        shared.counts.advance(Phase::Running);
+        tracing::info!(path = %path.display(), "server is running");
+        Ok(ServerHandle { path: path.into(), shared, tasks, cut })
+    }
+}
