@@ -15,9 +15,11 @@ pub(crate) const NO_BATCHES: &str =
 /// Runs a batch of a revision that has them. Nothing of it runs if one of its ids is none of MCP's.
 pub(crate) async fn answer(server: Arc<Server>, batch: Batch) -> Result<Reply, Fault> {
     if !batch.ids().all(|id| is_mcp_id(&id)) {
-        return Err(Fault::Request(
+        let fault = Fault::Request(
             "the batch has a member that is no message, or an id that is no string or integer",
-        ));
+        );
+        batch.refuse(&fault.error());
+        return Err(fault);
     }
     let rpc = server.rpc.clone().projected(Arc::new(Member(server)));
     Ok(rpc.answer_batch(batch).await)

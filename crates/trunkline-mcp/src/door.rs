@@ -20,7 +20,7 @@ use crate::fault::{BAD_ID, Fault, MISSING_CAPABILITY};
 use crate::notify::Outlet;
 use crate::request::is_mcp_id;
 use crate::running::{Running, undisturbed};
-use crate::server::{Answer, Begun, Mcp, Server, Way, version_header};
+use crate::server::{Answer, Begun, Mcp, Server, Way, record_refusal, version_header};
 use crate::version::Legacy;
 
 impl Mcp {
@@ -70,7 +70,9 @@ impl Endpoint {
     async fn answer_call(&self, call: Call, extensions: &Extensions) -> Response<ReplyBody> {
         let id = call.id();
         if id.as_ref().is_some_and(|id| !is_mcp_id(id)) {
-            return refuse(&Fault::Request(BAD_ID), None, false);
+            let fault = Fault::Request(BAD_ID);
+            record_refusal(call, &fault.error());
+            return refuse(&fault, None, false);
         }
         let no_headers = HeaderMap::new();
         let headers = Headers::of(extensions).unwrap_or(&no_headers);
@@ -91,11 +93,12 @@ impl Endpoint {
                 biased;
                 Ok(outcome) = &mut running => {
                     if !outlet.is_empty() {
-                        return self.tell(outlet, Running::Ended(Some(Ok(outcome))), id);
+                        let ended = Running::Ended(Some(Ok(outcome)));
+                        return self.tell(outlet, ended, id, extensions);
                     }
                     outcome
                 }
-                () = outlet.filled() => return self.tell(outlet, running, id),
+                () = outlet.filled() => return self.tell(outlet, running, id, extensions),
             },
         };
         let refused = modern && outcome.code() == Some(MISSING_CAPABILITY);
@@ -109,21 +112,31 @@ impl Endpoint {
         outlet: Arc<Outlet>,
         running: Running<CallFuture>,
         id: Option<Id>,
+        extensions: &Extensions,
     ) -> Response<ReplyBody> {
+        let history = self.0.rpc.history();
+        // Only tools tell.
+        let recording =
+            history.map(|history| history.stream(extensions, "tools/call", id.as_ref()));
         let running = Some(running);
         let reply = Telling { server: Arc::clone(&self.0), outlet, running, id };
-        events::respond(None, reply, self.0.settings.keep_alive)
+        events::respond(None, reply, self.0.settings.keep_alive, recording)
     }
 
     async fn answer_batch(&self, batch: Batch, extensions: &Extensions) -> Response<ReplyBody> {
         let no_headers = HeaderMap::new();
         let header = match version_header(Headers::of(extensions).unwrap_or(&no_headers)) {
             Ok(header) => header,
-            Err(fault) => return refuse(&fault, None, false),
+            Err(fault) => {
+                batch.refuse(&fault.error());
+                return refuse(&fault, None, false);
+            }
         };
         let version = header.map_or(Some(Legacy::ASSUMED), Legacy::parse);
         if !version.is_some_and(Legacy::has_batches) {
-            return refuse(&Fault::Request(NO_BATCHES), None, false);
+            let fault = Fault::Request(NO_BATCHES);
+            batch.refuse(&fault.error());
+            return refuse(&fault, None, false);
         }
         let answered = undisturbed(Box::pin(batch::answer(Arc::clone(&self.0), batch))).await;
         match answered.await {

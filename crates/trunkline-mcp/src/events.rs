@@ -10,6 +10,7 @@ use http::{HeaderName, HeaderValue, Response};
 use http_body::Frame;
 use http_body_util::StreamBody;
 use tokio::time::timeout;
+use trunkline::history::{Counted, StreamRecording};
 use trunkline::http::ReplyBody;
 
 /// What a stream is made of.
@@ -22,11 +23,12 @@ pub(crate) trait Source: Send + 'static {
 }
 
 /// A reply that sends `first` as it is, then each message as an event, and a comment after each
-/// `keep_alive` of silence, so that proxies see life.
+/// `keep_alive` of silence, so that proxies see life. What is sent is counted for the recording.
 pub(crate) fn respond(
     first: Option<Bytes>,
     source: impl Source,
     keep_alive: Duration,
+    recording: Option<StreamRecording>,
 ) -> Response<ReplyBody> {
     let events = unfold((first, source), move |(mut first, mut source)| async move {
         let event = match first.take() {
@@ -38,7 +40,8 @@ pub(crate) fn respond(
         };
         Some((Ok::<_, Infallible>(Frame::data(event)), (first, source)))
     });
-    let mut response = Response::new(ReplyBody::stream(StreamBody::new(events)));
+    let mut response =
+        Response::new(ReplyBody::stream(Counted::new(StreamBody::new(events), recording)));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
-use trunkline::{ErrorObject, Reply, code};
+use trunkline::{ErrorObject, Extensions, Reply, code};
 
 use crate::channel::Channel;
 use crate::events::{self, Source};
@@ -64,7 +64,7 @@ impl Door for Streams {
     fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
         Box::pin(async move {
             match request.method {
-                Method::GET => self.open(),
+                Method::GET => self.open(&request.extensions),
                 _ => self.take(request).await,
             }
         })
@@ -72,7 +72,7 @@ impl Door for Streams {
 }
 
 impl Streams {
-    fn open(&self) -> Response<ReplyBody> {
+    fn open(&self, extensions: &Extensions) -> Response<ReplyBody> {
         let settings = &self.server.settings;
         let mut clients = self.clients.lock();
         if self.closing.is_cancelled() || clients.len() >= settings.sse_clients {
@@ -92,7 +92,9 @@ impl Streams {
             clients: Arc::clone(&self.clients),
             session,
         };
-        events::respond(Some(Bytes::from(endpoint)), client, settings.keep_alive)
+        let history = self.server.rpc.history();
+        let recording = history.map(|history| history.stream(extensions, "GET /sse", None));
+        events::respond(Some(Bytes::from(endpoint)), client, settings.keep_alive, recording)
     }
 
     async fn take(&self, request: DoorRequest) -> Response<ReplyBody> {

@@ -14,6 +14,8 @@ use tower::Service;
 
 use crate::call::Call;
 use crate::envelope::{Entry, InvalidRequest, Request};
+use crate::error::code;
+use crate::history::Recording;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 
@@ -29,7 +31,7 @@ pub(crate) async fn run<S>(
     body: &Bytes,
     entries: &[Entry],
     limits: &Limits,
-    mut call: impl FnMut(Request) -> Call,
+    mut call: impl FnMut(usize, Request) -> Call,
 ) -> Option<Vec<u8>>
 where
     S: Service<Call, Response = Outcome, Error = Infallible>,
@@ -49,6 +51,10 @@ where
                 continue;
             }
         };
+        let mut call = call(index, request);
+        if let Some(recording) = call.take_recording() {
+            responses.recordings.insert(index, recording);
+        }
         if responses.spent {
             responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
             continue;
@@ -57,7 +63,7 @@ where
             responses.set(index, Outcome::not_started(limit));
             continue;
         }
-        let mut member = Member { index, future: service.call(call(request)) };
+        let mut member = Member { index, future: service.call(call) };
         // Most handlers answer at once; only the others join the set of the running ones.
         match poll_once(&mut member).await {
             Poll::Ready((index, outcome)) => responses.set(index, outcome),
@@ -117,13 +123,16 @@ struct Responses<'a> {
     budget: usize,
     /// Whether a response was over the budget: then nothing further is run.
     spent: bool,
+    /// Of the calls that have not ended.
+    recordings: BTreeMap<usize, Recording>,
 }
 
 impl<'a> Responses<'a> {
     fn new(body: &'a Bytes, entries: &'a [Entry], budget: usize) -> Self {
         let joined = Vec::with_capacity(entries.len() * USUAL);
-        let waiting = BTreeMap::new();
-        Self { body, entries, joined, next: 0, waiting, bytes: 0, budget, spent: false }
+        let (waiting, recordings) = Default::default();
+        let (next, bytes, spent) = (0, 0, false);
+        Self { body, entries, joined, next, waiting, bytes, budget, spent, recordings }
     }
 
     /// Refusals are small, and -32006 in their place would be no smaller: they always fit.
@@ -133,15 +142,21 @@ impl<'a> Responses<'a> {
     }
 
     fn set(&mut self, index: usize, outcome: Outcome) {
-        let Some(id) = self.id(index) else {
-            return self.put(index, None);
-        };
-        let mut response = outcome.into_response(id);
-        if self.bytes + response.len() > self.budget {
+        let recording = self.recordings.remove(&index);
+        let mut code = outcome.code();
+        let response = self.id(index).map(|id| {
+            let response = outcome.into_response(id);
+            if self.bytes + response.len() <= self.budget {
+                return response;
+            }
             self.spent = true;
-            response = Outcome::reply_too_large(self.budget).into_response(id);
+            code = Some(code::REPLY_TOO_LARGE);
+            Outcome::reply_too_large(self.budget).into_response(id)
+        });
+        if let Some(recording) = recording {
+            recording.end_as(response.as_deref(), code);
         }
-        self.put(index, Some(response));
+        self.put(index, response);
     }
 
     fn put(&mut self, index: usize, response: Option<Vec<u8>>) {

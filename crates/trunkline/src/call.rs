@@ -12,6 +12,7 @@ use crate::envelope::Request;
 use crate::envelope::{Kind, Scanner, Span, Text};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
+use crate::history::{Notes, Recording};
 use crate::id::Id;
 use crate::limits::Limits;
 use crate::params::Members;
@@ -32,14 +33,28 @@ pub struct Call {
     cancellation: Option<CancellationToken>,
     /// Whether the body is the text of this request, and nothing else.
     is_whole: bool,
+    /// What history will keep of this call, until somebody answers it.
+    recording: Option<Recording>,
+    /// What the layers tell history.
+    notes: Option<Arc<Notes>>,
 }
 
 impl Call {
     pub(crate) fn new(body: Bytes, request: Request, extensions: Extensions) -> Self {
         let Request { method, params, id } = request;
         let method = Some(method);
-        let (operation, cancellation, is_whole) = (None, None, false);
-        Self { body, method, params, id, operation, extensions, cancellation, is_whole }
+        Self {
+            body,
+            method,
+            params,
+            id,
+            operation: None,
+            extensions,
+            cancellation: None,
+            is_whole: false,
+            recording: None,
+            notes: None,
+        }
     }
 
     /// A call made in this process, as a transport would make it. Params that serialise to `null`,
@@ -96,6 +111,8 @@ impl Call {
             operation: self.operation.clone(),
             extensions: self.extensions.clone(),
             cancellation: None,
+            recording: None,
+            notes: None,
             ..*self
         }
     }
@@ -193,6 +210,27 @@ impl Call {
     /// For layers: what later layers and the handler shall know.
     pub fn extensions_mut(&mut self) -> &mut Extensions {
         &mut self.extensions
+    }
+
+    /// For doors that answer calls in their own way: what tells the service's
+    /// [history](crate::history) how this call ends, if there is a history and nobody has taken it
+    /// yet. [`Rpc::answer`](crate::Rpc::answer) and [`Rpc::run`](crate::Rpc::run) take it themselves.
+    pub fn take_recording(&mut self) -> Option<Recording> {
+        self.recording.take()
+    }
+
+    pub(crate) fn record(&mut self, recording: Recording) {
+        self.notes = recording.notes();
+        self.recording = Some(recording);
+    }
+
+    pub(crate) fn notes(&self) -> Option<&Arc<Notes>> {
+        self.notes.as_ref()
+    }
+
+    /// The text that the call came in, of which it may be a part.
+    pub(crate) fn body(&self) -> &Bytes {
+        &self.body
     }
 
     pub(crate) fn resolve(&mut self, operation: Option<Arc<Registered>>) {

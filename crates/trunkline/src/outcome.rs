@@ -17,8 +17,8 @@ pub struct Outcome(Result<Reply, Box<ErrorObject>>);
 /// `{"jsonrpc":"2.0","result":` and the result's JSON.
 struct Reply(Vec<u8>);
 
-const RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
-const ERROR: &[u8] = b"{\"jsonrpc\":\"2.0\",\"error\":";
+pub(crate) const RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
+pub(crate) const ERROR: &[u8] = b"{\"jsonrpc\":\"2.0\",\"error\":";
 /// Most results with their envelope fit, so that most replies are one allocation.
 const CAPACITY: usize = 128;
 

@@ -17,7 +17,7 @@ use crate::events::one_line;
 use crate::fault::{BAD_ID, Fault};
 use crate::notify::LogLevel;
 use crate::request::{Request, is_mcp_id};
-use crate::server::{Answer, Begun, Server, Way, negotiated, wanted_level};
+use crate::server::{Answer, Begun, Server, Way, negotiated, record_refusal, wanted_level};
 use crate::version::Legacy;
 use in_flight::{InFlight, Ticket};
 
@@ -60,7 +60,7 @@ impl Channel {
         match self.0.server.rpc.read(body, extensions) {
             Incoming::Call(call) => match call.id() {
                 Some(id) => self.take_request(call, id).await,
-                None => self.take_notification(&call),
+                None => self.take_notification(call),
             },
             Incoming::Batch(batch) => self.take_batch(batch).await,
             // An answer to it could be taken for that to a request of the client.
@@ -90,11 +90,16 @@ impl Channel {
 
     async fn take_request(&self, call: Call, id: Id) {
         if !is_mcp_id(&id) {
-            return self.send(Reply::error(Fault::Request(BAD_ID).error(), None)).await;
+            let error = Fault::Request(BAD_ID).error();
+            record_refusal(call, &error);
+            return self.send(Reply::error(error, None)).await;
         }
         let (ticket, cancelled) = match self.0.in_flight.begin_request(&id) {
             Ok(begun) => begun,
-            Err(error) => return self.send(Reply::error(error, Some(&id))).await,
+            Err(error) => {
+                record_refusal(call, &error);
+                return self.send(Reply::error(error, Some(&id))).await;
+            }
         };
         let state = *self.state();
         let change = state.after(&call);
@@ -116,9 +121,12 @@ impl Channel {
 
     /// Notifications run nothing, so what cannot be read, what does not run any more, and what is not
     /// known is ignored.
-    fn take_notification(&self, call: &Call) {
+    fn take_notification(&self, mut call: Call) {
+        if let Some(recording) = call.take_recording() {
+            recording.end(&Outcome::result(&()));
+        }
         if call.method() == "notifications/cancelled" {
-            let request = Request::of(call).unwrap_or_default();
+            let request = Request::of(&call).unwrap_or_default();
             let id = request.request_id.map(|part| call.text(part));
             if let Some(id) = id.and_then(|text| std::str::from_utf8(text).ok()) {
                 self.0.in_flight.cancel(id);
@@ -170,7 +178,10 @@ impl Channel {
         let refused = if has_batches { None } else { Some(Fault::Request(NO_BATCHES).error()) };
         let ticket = match refused.map_or_else(|| self.0.in_flight.begin(), Err) {
             Ok(ticket) => ticket,
-            Err(error) => return self.send(Reply::error(error, None)).await,
+            Err(error) => {
+                batch.refuse(&error);
+                return self.send(Reply::error(error, None)).await;
+            }
         };
         let channel = self.clone();
         self.0.tasks.spawn(async move {

@@ -94,7 +94,23 @@ impl Mcp {
 
 impl Server {
     /// Answers one message. Nothing of it has been run when this returns a fault.
-    pub(crate) fn answer(&self, call: Call, way: Way<'_>) -> Answer {
+    pub(crate) fn answer(&self, mut call: Call, way: Way<'_>) -> Answer {
+        let recording = call.take_recording();
+        let Answer { modern, outcome } = self.begin(call, way);
+        let outcome = match (outcome, recording) {
+            (Ok(begun), Some(recording)) => {
+                Ok(Begun { future: recording.follow(begun.future), ..begun })
+            }
+            (Err(fault), Some(recording)) => {
+                recording.end(&Outcome::error(fault.error()));
+                Err(fault)
+            }
+            (outcome, None) => outcome,
+        };
+        Answer { modern, outcome }
+    }
+
+    fn begin(&self, call: Call, way: Way<'_>) -> Answer {
         let request = match Request::of(&call) {
             Ok(request) => request,
             Err(fault) => return Answer { modern: era::is_announced(way), outcome: Err(fault) },
@@ -263,6 +279,13 @@ fn takes_events(headers: &HeaderMap) -> bool {
         };
         media.eq_ignore_ascii_case("text/event-stream") && !parts.any(is_refused)
     })
+}
+
+/// Tells the history of a call that is refused before it is [answered](Server::answer).
+pub(crate) fn record_refusal(mut call: Call, error: &ErrorObject) {
+    if let Some(recording) = call.take_recording() {
+        recording.end(&Outcome::error(error.clone()));
+    }
 }
 
 /// The revision that an `initialize` is answered with.

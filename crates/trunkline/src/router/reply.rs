@@ -36,6 +36,14 @@ impl CallFuture {
         Self(State::Later(Box::pin(future)))
     }
 
+    /// The outcome, if it is already there.
+    pub(crate) fn outcome(&self) -> Option<&Outcome> {
+        match &self.0 {
+            State::Ready(outcome) => outcome.as_ref(),
+            State::Later(_) => None,
+        }
+    }
+
     /// Cancels the guard's token when this future is dropped before it is done.
     pub(crate) fn guarded(self, guard: Option<DropGuard>) -> Self {
         match (self.0, guard) {

@@ -1,14 +1,17 @@
 //! What runs calls: the layers that every call passes, and the projection before them.
 
 use std::convert::Infallible;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tower::{Layer, Service};
 
+use super::noted::Noted;
 use super::projection::{Projected, Projection};
 use crate::call::Call;
+use crate::history::{Notes, Recording};
 use crate::layers::catch_panic::CatchPanic;
 use crate::layers::concurrency_limit::ConcurrencyLimit;
 use crate::layers::metrics::Metrics;
@@ -22,7 +25,7 @@ use crate::outcome::Outcome;
 use crate::router::{CallFuture, Dispatch};
 
 /// The layers that every call passes, see [`layers`](crate::layers).
-type Stack = Trace<Metrics<CatchPanic<Timeout<ConcurrencyLimit<Dispatch>>>>>;
+type Stack = Trace<Noted<Metrics<CatchPanic<Timeout<ConcurrencyLimit<Dispatch>>>>>>;
 
 /// Runs calls that were resolved. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -33,7 +36,10 @@ pub(super) struct Engine {
 
 /// The future of a call through all layers.
 #[derive(Debug)]
-pub struct RpcFuture(Inner);
+pub struct RpcFuture {
+    inner: Inner,
+    ending: Ending,
+}
 
 #[derive(Debug)]
 enum Inner {
@@ -41,12 +47,21 @@ enum Inner {
     Projected(CallFuture),
 }
 
+/// Whom the outcome is told to.
+#[derive(Debug)]
+enum Ending {
+    Unrecorded,
+    Recorded(Recording),
+    /// The record is of a message that the call was made for.
+    Noted(Arc<Notes>),
+}
+
 impl Engine {
     pub(super) fn new(limits: &Limits, defaults: Defaults, metrics: &MetricsLayer) -> Self {
         let limited = ConcurrencyLimitLayer::optional(limits.concurrent_calls).layer(Dispatch);
         let timed = TimeoutLayer::optional(limits.call_timeout).layer(limited);
         let caught = CatchPanicLayer::switched(defaults.catch_panic).layer(timed);
-        let stack = TraceLayer::switched(defaults.trace).layer(metrics.layer(caught));
+        let stack = TraceLayer::switched(defaults.trace).layer(Noted(metrics.layer(caught)));
         Self { stack, projection: None }
     }
 
@@ -55,8 +70,9 @@ impl Engine {
     }
 
     /// Runs a call through the layers; a method that is no operation is unknown.
-    pub(super) fn call_operation(&mut self, call: Call) -> RpcFuture {
-        RpcFuture(Inner::Operation(self.stack.call(call)))
+    pub(super) fn call_operation(&mut self, mut call: Call) -> RpcFuture {
+        let ending = Ending::of(&mut call);
+        RpcFuture { inner: Inner::Operation(self.stack.call(call)), ending }
     }
 }
 
@@ -69,14 +85,17 @@ impl Service<Call> for Engine {
         self.stack.poll_ready(cx)
     }
 
-    fn call(&mut self, call: Call) -> RpcFuture {
-        match &self.projection {
-            Some(projection) if call.operation().is_none() => match projection.project(call) {
-                Projected::Answered(future) => RpcFuture(Inner::Projected(future)),
-                Projected::Unknown(call) => self.call_operation(*call),
-            },
-            _ => self.call_operation(call),
-        }
+    fn call(&mut self, mut call: Call) -> RpcFuture {
+        let Some(projection) = self.projection.as_ref().filter(|_| call.operation().is_none())
+        else {
+            return self.call_operation(call);
+        };
+        let ending = Ending::of(&mut call);
+        let inner = match projection.project(call) {
+            Projected::Answered(future) => Inner::Projected(future),
+            Projected::Unknown(call) => Inner::Operation(self.stack.call(*call)),
+        };
+        RpcFuture { inner, ending }
     }
 }
 
@@ -84,9 +103,33 @@ impl Future for RpcFuture {
     type Output = Result<Outcome, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.0 {
+        let Ok(outcome) = ready!(match &mut self.inner {
             Inner::Operation(future) => Pin::new(future).poll(cx),
             Inner::Projected(future) => Pin::new(future).poll(cx),
+        });
+        mem::replace(&mut self.ending, Ending::Unrecorded).end(&outcome);
+        Poll::Ready(Ok(outcome))
+    }
+}
+
+impl Ending {
+    fn of(call: &mut Call) -> Self {
+        match (call.take_recording(), call.notes()) {
+            (Some(recording), _) => Self::Recorded(recording),
+            (None, Some(notes)) => Self::Noted(Arc::clone(notes)),
+            (None, None) => Self::Unrecorded,
+        }
+    }
+
+    fn end(self, outcome: &Outcome) {
+        match self {
+            Self::Unrecorded => {}
+            Self::Recorded(recording) => recording.end(outcome),
+            Self::Noted(notes) => {
+                if let Some(code) = outcome.code() {
+                    notes.failure(code);
+                }
+            }
         }
     }
 }

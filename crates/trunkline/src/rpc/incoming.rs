@@ -4,6 +4,7 @@ use crate::call::Call;
 use crate::envelope::{Entry, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
+use crate::history::History;
 use crate::id::Id;
 
 /// A body that has been read, and of which nothing has been run.
@@ -35,6 +36,7 @@ pub struct Batch {
     pub(super) body: Bytes,
     pub(super) entries: Vec<Entry>,
     pub(super) extensions: Extensions,
+    pub(super) history: Option<History>,
 }
 
 impl Batch {

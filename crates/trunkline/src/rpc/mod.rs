@@ -2,7 +2,9 @@
 
 mod engine;
 mod incoming;
+mod noted;
 mod projection;
+mod recorded;
 mod reply;
 
 use std::convert::Infallible;
@@ -19,6 +21,7 @@ use crate::call::Call;
 use crate::envelope::{self, InvalidReason, Message, Request};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
+use crate::history::History;
 use crate::id::Id;
 use crate::layers::metrics::MethodMetrics;
 use crate::layers::{Defaults, MetricsLayer};
@@ -40,13 +43,20 @@ pub struct Rpc {
     limits: Arc<Limits>,
     metrics: MetricsLayer,
     engine: Engine,
+    history: Option<History>,
 }
 
 impl Rpc {
     pub(crate) fn new(registry: Registry, limits: Limits, defaults: Defaults) -> Self {
         let metrics = MetricsLayer::switched(defaults.metrics);
         let engine = Engine::new(&limits, defaults, &metrics);
-        Self { registry: Arc::new(registry), limits: Arc::new(limits), metrics, engine }
+        Self {
+            registry: Arc::new(registry),
+            limits: Arc::new(limits),
+            metrics,
+            engine,
+            history: None,
+        }
     }
 
     /// This service with the methods of another protocol, which stand for calls of the same
@@ -81,21 +91,31 @@ impl Rpc {
         let message = match envelope::parse(&body, self.limits.depth, self.limits.batch_requests) {
             Ok(message) => message,
             Err(unreadable) => {
-                return Incoming::Refused { error: ErrorObject::from(&unreadable), id: None };
+                let error = ErrorObject::from(&unreadable);
+                self.record_invalid(&body, &extensions, &error, None);
+                return Incoming::Refused { error, id: None };
             }
         };
         match message {
-            Message::Single(Ok(request)) => Incoming::Call(self.call_of(body, request, extensions)),
+            Message::Single(Ok(request)) => {
+                let mut call = self.call_of(body, request, extensions);
+                self.record_single(&mut call);
+                Incoming::Call(call)
+            }
             Message::Single(Err(invalid)) => {
                 let id = invalid.id.map(|id| Id::from_raw(body.slice(id.range())));
                 let error = ErrorObject::from(&invalid);
+                self.record_invalid(&body, &extensions, &error, id.as_ref());
                 if invalid.reason == InvalidReason::Response {
                     Incoming::Response { error, id }
                 } else {
                     Incoming::Refused { error, id }
                 }
             }
-            Message::Batch(entries) => Incoming::Batch(Batch { body, entries, extensions }),
+            Message::Batch(entries) => {
+                let history = self.history.clone();
+                Incoming::Batch(Batch { body, entries, extensions, history })
+            }
         }
     }
 
@@ -120,8 +140,15 @@ impl Rpc {
     /// # Cancel safety
     /// Dropping the future cancels the calls that have not ended.
     pub async fn answer_batch(&self, batch: Batch) -> Reply {
-        let Batch { body, entries, extensions } = &batch;
-        let call = |request| self.call_of(body.clone(), request, extensions.clone());
+        let members = self.members(&batch);
+        let Batch { body, entries, extensions, .. } = &batch;
+        let call = |index, request| {
+            let mut call = self.call_of(body.clone(), request, extensions.clone());
+            if let Some(members) = &members {
+                members.record(index, &mut call);
+            }
+            call
+        };
         match batch::run(&mut self.engine.clone(), body, entries, &self.limits, call).await {
             Some(json) => Reply::Batch { json },
             None => Reply::None,
@@ -213,6 +240,10 @@ impl Service<Call> for Rpc {
         if call.operation().is_none() {
             let operation = self.registry.find(call.method().as_bytes()).cloned();
             call.resolve(operation);
+        }
+        // A call that was read is recorded already.
+        if call.notes().is_none() {
+            self.record_own(&mut call);
         }
         self.engine.call_operation(call)
     }

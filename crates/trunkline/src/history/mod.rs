@@ -1,0 +1,159 @@
+//! What has been asked and answered: a bounded record of all calls.
+//!
+//! A [`History`] is given to a service with [`Rpc::recorded`](crate::Rpc::recorded), and from then on
+//! each call makes an [`Entry`] when it ends: through whatever door it came, with a result, an error,
+//! or cancelled. So does what is no call: a body that cannot be read, an invalid member of a batch, a
+//! method that does not exist.
+//!
+//! ```
+//! use trunkline::history::{Filter, History, Settings};
+//! use trunkline::{Extensions, Router};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let history = History::new(Settings::default());
+//! let rpc = Router::new().method("login", || "welcome").build()?.recorded(history.clone());
+//!
+//! let body = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"hunter2"},"id":1}"#;
+//! rpc.handle(body.into(), Extensions::through("json-rpc")).await;
+//!
+//! let newest = &history.entries(&Filter::default()).entries[0];
+//! let request = newest.request.as_ref().map(|request| request.as_str());
+//! let kept = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"[redacted]"},"id":1}"#;
+//! assert_eq!(request, Some(kept));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Entries stand in the order in which they ended. Texts are copies, [redacted](Redaction) before
+//! anything is kept, and bounded, so that a history holds on to no body and never outgrows its
+//! [`Settings`]. A service without a history pays one look at an empty field.
+//!
+//! Other protocols are recorded as they are spoken: MCP's `tools/call` is an entry of that method with
+//! the request and the response that its client saw, and [`Entry::operation`] names the operation
+//! that was run for it. There is no second entry for that.
+
+mod draft;
+mod entry;
+mod filter;
+mod recording;
+mod redaction;
+mod ring;
+mod settings;
+mod stream;
+mod subscription;
+mod time;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::error::ErrorObject;
+use crate::extensions::Extensions;
+use crate::id::Id;
+use crate::outcome::Outcome;
+use draft::Draft;
+use entry::short_id;
+pub use entry::{Entry, Kind, Status, Text};
+pub use filter::{Filter, Page};
+pub use recording::Recording;
+pub(crate) use recording::{Arrival, Notes};
+pub use redaction::Redaction;
+use ring::Ring;
+pub use settings::Settings;
+pub use stream::{Counted, StreamRecording};
+pub use subscription::{Subscription, Update};
+
+/// The record of the newest calls of one service, or of several. Clones are the same record.
+#[derive(Clone)]
+pub struct History(Arc<Shared>);
+
+struct Shared {
+    redact: Redaction,
+    entry_bytes: usize,
+    ring: Mutex<Ring>,
+    added: Notify,
+}
+
+impl History {
+    /// An empty record.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        let Settings { entries, bytes, entry_bytes, redact } = settings;
+        let entry_bytes = entry_bytes.min(bytes.saturating_sub(Entry::FIXED_BYTES));
+        let ring = Mutex::new(Ring::new(entries, bytes));
+        Self(Arc::new(Shared { redact, entry_bytes, ring, added: Notify::new() }))
+    }
+
+    /// A page of the entries that fit `filter`, newest first.
+    #[must_use]
+    pub fn entries(&self, filter: &Filter) -> Page {
+        self.ring().page(filter)
+    }
+
+    /// The entries that come from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        self.subscribe_after(self.ring().newest())
+    }
+
+    /// The entries behind the one of this number: those that are still kept, then those that come. For
+    /// subscribers that come again.
+    #[must_use]
+    pub fn subscribe_after(&self, sequence: u64) -> Subscription {
+        Subscription::new(self.clone(), sequence)
+    }
+
+    /// Records what a door has refused before it was read as a message, with what its sender is told.
+    /// What is read is recorded without the door's help.
+    pub fn refused(&self, extensions: &Extensions, error: &ErrorObject) {
+        let draft = Draft::new(self, extensions);
+        draft.end(&Outcome::error(error.clone()), Some(&Id::NULL), usize::MAX);
+    }
+
+    /// Begins the record of a reply that is a stream: one entry now, and one when what is returned is
+    /// dropped. `method` says what is streamed: the method of a call, or `GET /sse`.
+    #[must_use]
+    pub fn stream(
+        &self,
+        extensions: &Extensions,
+        method: &str,
+        id: Option<&Id>,
+    ) -> StreamRecording {
+        StreamRecording::begin(self, extensions, method, id)
+    }
+
+    /// Records what was read and is no request, with what its sender is told.
+    pub(crate) fn invalid(
+        &self,
+        extensions: &Extensions,
+        arrival: Arrival<'_>,
+        error: &ErrorObject,
+        id: Option<&Id>,
+    ) {
+        let mut draft = Draft::new(self, extensions);
+        draft.entry.id = id.map(short_id);
+        draft.entry.batch_index = arrival.batch_index;
+        draft.request(arrival.text, &[]);
+        let id = id.cloned().unwrap_or(Id::NULL);
+        draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an entry, and returns its number.
+    fn add(&self, entry: Entry) -> u64 {
+        let sequence = self.ring().push(entry);
+        self.0.added.notify_waiters();
+        sequence
+    }
+}
+
+impl fmt::Debug for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("History").field("newest", &self.ring().newest()).finish_non_exhaustive()
+    }
+}

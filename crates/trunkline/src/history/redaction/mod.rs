@@ -1,0 +1,152 @@
+//! What is taken out of texts before they are kept.
+
+mod copy;
+mod names;
+mod prose;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::entry::Text;
+use copy::{Copied, copy};
+use names::looks_secret;
+
+/// What is taken out of requests and responses before they are kept or shown to subscribers.
+///
+/// By default, the values of members whose names look secret are replaced by `"[redacted]"`, at any
+/// depth, and those of params that come by position and whose declared names do: names that hold `password`, `passwd`, `passphrase`, `passcode`, `secret`, `credential`,
+/// `authorization`, `api_key`, `access_key`, `private_key` or `cookie`, that end in `token`, or that
+/// are `auth`, `bearer`, `jwt`, `otp` or `pwd`. The case, and what is no letter or digit, makes no
+/// difference (`API-Key`), nor do a plural or escapes in the name. Kept are `null`, `true` and `false`, numbers under a
+/// plural, which count (`max_tokens`), and MCP's `progressToken`.
+///
+/// The same is done inside of strings that hold JSON. In any other string in which such a name stands
+/// before a `:` or a `=`, all that follows is replaced: `https://host/?token=[redacted]`.
+///
+/// A text that is not JSON is kept up to where it ceases to be JSON, and so is one that nests deeper
+/// than 128: behind that, nothing tells which text is a secret.
+///
+/// What this cannot know is a secret under another name: in a column of a table, as a result that is
+/// nothing but a string, in prose. [`name`](Self::name) and [`then`](Self::then) are for those.
+#[derive(Clone)]
+pub struct Redaction {
+    names: Names,
+    hooks: Vec<Arc<Hook>>,
+}
+
+/// Which names stand before secrets.
+#[derive(Clone)]
+enum Names {
+    /// None: texts are kept as they are.
+    None,
+    /// Those that look secret, and these.
+    Secret(Vec<Box<str>>),
+}
+
+type Hook = dyn Fn(&str, &mut String) + Send + Sync;
+
+/// What is known of the call that a text belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct About<'a> {
+    pub(super) method: &'a str,
+    /// The names of the params, in their order.
+    pub(super) params: &'a [&'static str],
+}
+
+/// A text that is kept: JSON, in what is known to hold no secret.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Passage<'a> {
+    pub(super) start: &'static [u8],
+    pub(super) body: &'a [u8],
+    pub(super) end: &'a [u8],
+}
+
+impl Redaction {
+    /// Takes nothing out: texts are kept as they were sent, white space and all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { names: Names::None, hooks: Vec::new() }
+    }
+
+    /// Takes out the values of members of this name, too: `ssn`.
+    #[must_use]
+    pub fn name(mut self, name: &str) -> Self {
+        let name = names::plain(name).into();
+        match &mut self.names {
+            Names::None => self.names = Names::Secret(vec![name]),
+            Names::Secret(names) => names.push(name),
+        }
+        self
+    }
+
+    /// Has `hook` change what is left of each text, which may be cut. It is told the method, which is
+    /// empty where none is known. It runs for each call, so it should be quick. When it panics, nothing
+    /// of the text is kept.
+    ///
+    /// ```
+    /// use trunkline::history::Redaction;
+    ///
+    /// let redaction = Redaction::default().then(|method, text| {
+    ///     if method.starts_with("auth.") {
+    ///         text.clear();
+    ///     }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn then(mut self, hook: impl Fn(&str, &mut String) + Send + Sync + 'static) -> Self {
+        self.hooks.push(Arc::new(hook));
+        self
+    }
+
+    /// What is kept of a text, at most so many bytes.
+    pub(super) fn keep(&self, about: About<'_>, passage: Passage<'_>, limit: usize) -> Text {
+        let copied = match &self.names {
+            Names::None => Copied::plain(passage, limit),
+            Names::Secret(more) => {
+                let is_secret = |name: &str| looks_secret(name) || names::is_one_of(name, more);
+                copy(passage, about.params, limit, &is_secret)
+            }
+        };
+        let Copied { mut text, is_whole } = copied;
+        for hook in &self.hooks {
+            // The entry is made outside of the layer that catches panics.
+            if catch_unwind(AssertUnwindSafe(|| hook(about.method, &mut text))).is_err() {
+                tracing::error!("a redaction hook panicked; the text is not kept");
+                text.clear();
+            }
+        }
+        let end = text.floor_char_boundary(limit);
+        let is_cut = !is_whole || end < text.len();
+        text.truncate(end);
+        Text { text: text.into(), bytes: passage.len(), is_cut }
+    }
+}
+
+impl Default for Redaction {
+    fn default() -> Self {
+        Self { names: Names::Secret(Vec::new()), hooks: Vec::new() }
+    }
+}
+
+impl<'a> Passage<'a> {
+    pub(super) fn whole(body: &'a [u8]) -> Self {
+        Self { start: b"", body, end: b"" }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.start.len() + self.body.len() + self.end.len()
+    }
+}
+
+impl fmt::Debug for Redaction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = match &self.names {
+            Names::None => None,
+            Names::Secret(more) => Some(more),
+        };
+        f.debug_struct("Redaction").field("names", &more).field("hooks", &self.hooks.len()).finish()
+    }
+}

@@ -1,0 +1,196 @@
+use super::{About, Passage, Redaction};
+
+/// Keeps a text whole, and compares all of it.
+#[track_caller]
+fn check(text: &str, expected: &str) {
+    check_with(&Redaction::default(), text, 4_096, expected, false);
+}
+
+/// Expects only the beginning of a text to be kept.
+#[track_caller]
+fn check_cut(text: &str, limit: usize, expected: &str) {
+    check_with(&Redaction::default(), text, limit, expected, true);
+}
+
+#[track_caller]
+fn check_with(redaction: &Redaction, text: &str, limit: usize, expected: &str, is_cut: bool) {
+    let about = About { method: "auth.login", params: &["user", "password", "tokens"] };
+    let kept = redaction.keep(about, Passage::whole(text.as_bytes()), limit);
+    assert_eq!(kept.as_str(), expected, "{text}");
+    assert_eq!((kept.bytes, kept.is_cut), (text.len(), is_cut), "{text}");
+}
+
+#[test]
+fn names_that_look_secret() {
+    let names = [
+        "password",
+        "Password",
+        "PASSWORD",
+        "userPassword",
+        "old-password",
+        "pass_word",
+        "passwd",
+        "pwd",
+        "passphrase",
+        "passcode",
+        "secret",
+        "client_secret",
+        "secrets",
+        "token",
+        "tokens",
+        "access_token",
+        "refreshToken",
+        "X-CSRF-Token",
+        "authorization",
+        "Proxy-Authorization",
+        "api_key",
+        "apiKey",
+        "API-KEY",
+        "apikey",
+        "x-api-key",
+        "credential",
+        "credentials",
+        "private_key",
+        "privateKeyPem",
+        "accessKeyId",
+        "cookie",
+        "Set-Cookie",
+        "auth",
+        "bearer",
+        "jwt",
+        "otp",
+    ];
+    for name in names {
+        check(&format!("{{\"{name}\":\"s\"}}"), &format!("{{\"{name}\":\"[redacted]\"}}"));
+    }
+}
+
+#[test]
+fn names_that_do_not() {
+    let names = [
+        "method",
+        "id",
+        "pass",
+        "passenger",
+        "author",
+        "authority",
+        "key",
+        "keys",
+        "tokenizer",
+        "progressToken",
+        "secure",
+        "compass",
+        "",
+    ];
+    for name in names {
+        check(&format!("{{\"{name}\":\"s\"}}"), &format!("{{\"{name}\":\"s\"}}"));
+    }
+}
+
+#[test]
+fn secrets_of_any_shape() {
+    check(r#"{"token":"a\"b\\"}"#, r#"{"token":"[redacted]"}"#);
+    check(r#"{"token":17}"#, r#"{"token":"[redacted]"}"#);
+    check(r#"{"tokens":17,"max_tokens":1e3}"#, r#"{"tokens":17,"max_tokens":1e3}"#);
+    check(r#"{"tokens":["a","b"]}"#, r#"{"tokens":"[redacted]"}"#);
+    check(r#"{"secret":{"a":[1,{"b":2}]},"c":3}"#, r#"{"secret":"[redacted]","c":3}"#);
+    check(r#"{"secret":null,"cookies":true}"#, r#"{"secret":null,"cookies":true}"#);
+    check(r#"[{"a":[{"token":"x"},1]},2]"#, r#"[{"a":[{"token":"[redacted]"},1]},2]"#);
+    check(" { \"a\" : [ 1 , 2 ] ,\n\"pwd\" : \"x\" } ", r#"{"a":[1,2],"pwd":"[redacted]"}"#);
+}
+
+#[test]
+fn escaped_names() {
+    check(r#"{"pass\u0077ord":"x"}"#, r#"{"pass\u0077ord":"[redacted]"}"#);
+    check(
+        r#"{"\u0074\u006f\u006b\u0065\u006e":"x"}"#,
+        r#"{"\u0074\u006f\u006b\u0065\u006e":"[redacted]"}"#,
+    );
+    check(r#"{"api\/key":"x"}"#, r#"{"api\/key":"[redacted]"}"#);
+}
+
+#[test]
+fn params_by_position() {
+    let request = r#"{"method":"auth.login","params":["bob","hunter2",[1]],"id":1}"#;
+    let kept = r#"{"method":"auth.login","params":["bob","[redacted]","[redacted]"],"id":1}"#;
+    check(request, kept);
+    check(r#"{"a":{"params":["bob","hunter2"]}}"#, r#"{"a":{"params":["bob","hunter2"]}}"#);
+}
+
+#[test]
+fn json_in_strings() {
+    check(r#"{"text":"{\"token\": \"x\"}"}"#, r#"{"text":"{\"token\":\"[redacted]\"}"}"#);
+    check(r#"["[{\"a\":{\"pwd\":1}}]"]"#, r#"["[{\"a\":{\"pwd\":\"[redacted]\"}}]"]"#);
+    let twice = r#"["{\"a\":\"{\\\"jwt\\\":\\\"x\\\"}\"}"]"#;
+    check(twice, r#"["{\"a\":\"{\\\"jwt\\\":\\\"[redacted]\\\"}\"}"]"#);
+    // Without a secret, it stays as it is.
+    check(r#"["{\"a\" :  1}"]"#, r#"["{\"a\" :  1}"]"#);
+}
+
+#[test]
+fn secrets_in_prose() {
+    check(r#"["Authorization: Bearer abc"]"#, r#"["Authorization:[redacted]"]"#);
+    check(r#"["https://h/?a=1&token=abc"]"#, r#"["https://h/?a=1&token=[redacted]"]"#);
+    check(r#"["found {\"token\": \"abc\"} there"]"#, r#"["found {\"token\":[redacted]"]"#);
+    check(r#"["{'password': 'x'}"]"#, r#"["{'password':[redacted]"]"#);
+    check(r#"["[{\"token\":\"x\"} and more"]"#, r#"["[{\"token\":[redacted]"]"#);
+    check(r#"["say: the token"]"#, r#"["say: the token"]"#);
+    check(r#"["12:30, a=b"]"#, r#"["12:30, a=b"]"#);
+}
+
+#[test]
+fn texts_that_are_cut() {
+    check_cut(r#"{"a":"0123456789"}"#, 10, r#"{"a":"0123"#);
+    check_cut(r#"{"a":"ééé"}"#, 9, r#"{"a":"é"#);
+    check_cut(r#"{"a":"0\n1\u00e9"}"#, 11, r#"{"a":"0\n1"#);
+    check_cut(r#"[1,2,3]"#, 4, "[1,2");
+    // The name is within the limit, and the secret is not.
+    check_cut(r#"{"password":"0123456789"}"#, 16, r#"{"password":"[re"#);
+    check_cut(r#"{"pass":1,"password":"x"}"#, 15, r#"{"pass":1,"pass"#);
+    check_cut(r#"["token=0123456789"]"#, 12, r#"["token=[red"#);
+    check_cut(r#"["{\"token\":\"0123456789\"}"]"#, 20, r#"["{\"token\":\"[reda"#);
+    check_cut("", 0, "");
+}
+
+#[test]
+fn texts_that_are_not_json() {
+    check_cut(
+        r#"{"method": "a", "params": "bar", "baz]"#,
+        4_096,
+        r#"{"method":"a","params":"bar""#,
+    );
+    check_cut(r#"{"password": "hunter2"#, 4_096, r#"{"password":"[redacted]""#);
+    check_cut(r#"{"password" "hunter2"}"#, 4_096, "{");
+    check_cut(r#"{"a":1} {"password":"x"}"#, 4_096, r#"{"a":1}"#);
+    check_cut("password=hunter2", 4_096, "");
+    check_cut("{'password':'hunter2'}", 4_096, "{");
+    let deep = "[".repeat(200) + r#""x""# + &"]".repeat(200);
+    check_cut(&deep, 4_096, &"[".repeat(129));
+}
+
+#[test]
+fn bytes_that_are_not_text() {
+    let about = About { method: "", params: &[] };
+    let kept =
+        Redaction::default().keep(about, Passage::whole(b"{\"a\":1,\"token\":\"\xff\"}"), 100);
+    assert_eq!((kept.as_str(), kept.is_cut), (r#"{"a":1,"token":"[redacted]""#, true));
+}
+
+#[test]
+fn redactions_of_ones_own() {
+    let text = r#"{"SSN": "x", "token": "y"}"#;
+    let named = Redaction::default().name("s.s.n");
+    check_with(&named, text, 99, r#"{"SSN":"[redacted]","token":"[redacted]"}"#, false);
+    check_with(&Redaction::none(), text, 99, text, false);
+    check_with(&Redaction::none(), text, 9, &text[..9], true);
+    check_with(&Redaction::none(), "no {JSON", 99, "no {JSON", false);
+
+    let hook = |method: &str, text: &mut String| text.insert_str(0, method);
+    check_with(&Redaction::none().then(hook), "{}", 99, "auth.login{}", false);
+    // What a hook adds is bounded, too.
+    check_with(&Redaction::none().then(hook), "{}", 6, "auth.l", true);
+    let after = Redaction::default().then(|_, text| *text = text.replace("[redacted]", "-"));
+    check_with(&after, text, 99, r#"{"SSN":"x","token":"-"}"#, false);
+    let panicking = Redaction::default().then(|_, _| panic!("a hook that fails"));
+    check_with(&panicking, text, 99, "", false);
+}
