@@ -12,6 +12,8 @@ use super::answer::Answer;
 use super::connection;
 use super::shared::Shared;
 use super::status::Phase;
+#[cfg(feature = "tls")]
+use super::tls;
 
 /// How long to wait when the system has no file descriptor or memory for a connection.
 const EXHAUSTED: Duration = Duration::from_millis(100);
@@ -47,13 +49,27 @@ pub(super) async fn run<A: Answer>(
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%peer, %error, "TCP_NODELAY cannot be set");
         }
-        let open = Open::count(&shared);
-        let connection = connection::serve(socket, peer, Arc::clone(&service), Arc::clone(&shared));
-        tasks.spawn(async move {
-            connection.await;
-            drop((open, permit));
-        });
+        let open = (Open::count(&shared), permit);
+        let (service, shared) = (Arc::clone(&service), Arc::clone(&shared));
+        #[cfg(feature = "tls")]
+        if let Some(tls) = shared.tls.clone() {
+            spawn(&tasks, tls::serve(socket, peer, tls, service, shared), open);
+            continue;
+        }
+        spawn(&tasks, connection::serve(socket, peer, service, shared), open);
     }
+}
+
+/// Runs a connection. `open` is dropped when it has ended.
+fn spawn<T: Send + 'static>(
+    tasks: &TaskTracker,
+    connection: impl Future<Output = ()> + Send + 'static,
+    open: T,
+) {
+    tasks.spawn(async move {
+        connection.await;
+        drop(open);
+    });
 }
 
 /// A connection, counted until it is dropped, whatever ends it.

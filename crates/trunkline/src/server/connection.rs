@@ -15,7 +15,7 @@ use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answer::Answer;
 use super::health;
@@ -30,12 +30,11 @@ use super::watch::{Overdue, Watch};
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Serves a connection until it ends, waits too long, or has to stop.
-pub(super) async fn serve<A: Answer>(
-    socket: TcpStream,
-    peer: SocketAddr,
-    service: Arc<A>,
-    shared: Arc<Shared>,
-) {
+pub(super) async fn serve<A, S>(socket: S, peer: SocketAddr, service: Arc<A>, shared: Arc<Shared>)
+where
+    A: Answer,
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let watch = Arc::new(Watch::new());
     let stream = TokioIo::new(Stream::new(socket, Arc::clone(&watch)));
     let requests =

@@ -1,6 +1,6 @@
 //! The server as an object: bound, running, asked for its status, stopped.
 //!
-//! It sits on hyper directly: HTTP/1.1, and HTTP/2 by prior knowledge (h2c).
+//! It sits on hyper directly: HTTP/1.1, and HTTP/2 by prior knowledge (h2c) or over TLS.
 
 mod accept;
 mod answer;
@@ -16,6 +16,8 @@ mod shared;
 mod signal;
 mod status;
 mod stream;
+#[cfg(feature = "tls")]
+mod tls;
 mod watch;
 
 use std::convert::Infallible;
@@ -43,6 +45,8 @@ pub use settings::{Health, Settings};
 #[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
 pub use status::{Phase, Status};
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsError};
 
 pub(crate) use accept::recover;
 pub(crate) use status::Counts;
@@ -69,6 +73,8 @@ use shared::Shared;
 pub struct Server {
     address: String,
     settings: Settings,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
 }
 
 /// Why a server does not start.
@@ -99,12 +105,24 @@ pub enum ServeError {
 impl Server {
     /// A server for `address`, as `host:port`. Port 0 lets the system choose.
     pub fn bind(address: impl Display) -> Self {
-        Self { address: format!("{address}"), settings: Settings::default() }
+        Self {
+            address: format!("{address}"),
+            settings: Settings::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
     }
 
     /// Replaces the settings.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Speaks TLS, and nothing else: https, with HTTP/1.1 and HTTP/2.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
         self
     }
 
@@ -144,7 +162,7 @@ impl Server {
         self,
         service: impl FnOnce(SocketAddr) -> A,
     ) -> Result<ServerHandle, ServeError> {
-        let Self { address, settings } = self;
+        let Self { address, settings, .. } = self;
         settings.check()?;
         let failed = |source| ServeError::Bind { address: address.clone(), source };
         let listener = TcpListener::bind(&address).await.map_err(failed)?;
@@ -159,6 +177,8 @@ impl Server {
             .max_header_list_size(u32::try_from(settings.head_bytes).unwrap_or(u32::MAX));
         let shared = Arc::new(Shared {
             settings,
+            #[cfg(feature = "tls")]
+            tls: self.tls,
             counts: Counts::new(),
             builder,
             drain: CancellationToken::new(),
@@ -166,6 +186,10 @@ impl Server {
         });
         let accepting = accept::run(listener, service(address), Arc::clone(&shared), tasks.clone());
         tasks.spawn(accepting);
+        #[cfg(feature = "tls")]
+        if let Some(tls) = shared.tls.clone() {
+            tasks.spawn(tls.watch(Arc::clone(&shared)));
+        }
         shared.counts.advance(Phase::Running);
         tracing::info!(%address, "server is running");
         Ok(ServerHandle { address, shared, tasks })

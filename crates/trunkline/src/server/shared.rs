@@ -6,9 +6,13 @@ use tokio_util::sync::CancellationToken;
 use super::executor::Tracked;
 use super::settings::Settings;
 use super::status::Counts;
+#[cfg(feature = "tls")]
+use super::tls::Tls;
 
 pub(super) struct Shared {
     pub(super) settings: Settings,
+    #[cfg(feature = "tls")]
+    pub(super) tls: Option<Tls>,
     pub(super) counts: Counts,
     pub(super) builder: Builder<Tracked>,
     /// Cancelled when connections shall end as soon as their requests have.

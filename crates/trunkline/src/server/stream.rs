@@ -7,7 +7,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::Sleep;
 
 use super::watch::Watch;
@@ -15,8 +14,8 @@ use super::watch::Watch;
 /// How long a closing connection takes in what the client still sends.
 const LINGER: Duration = Duration::from_secs(1);
 
-pub(super) struct Stream {
-    socket: TcpStream,
+pub(super) struct Stream<S> {
+    socket: S,
     watch: Arc<Watch>,
     /// How much of [`PREFACE`] has come; none when something else came. HTTP/2 frames come at any
     /// time, and are no heads.
@@ -27,8 +26,8 @@ pub(super) struct Stream {
 /// What an HTTP/2 connection begins with, as far as it takes to tell (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI ";
 
-impl Stream {
-    pub(super) fn new(socket: TcpStream, watch: Arc<Watch>) -> Self {
+impl<S> Stream<S> {
+    pub(super) fn new(socket: S, watch: Arc<Watch>) -> Self {
         Self { socket, watch, preface: Some(0), linger: None }
     }
 
@@ -59,7 +58,7 @@ impl Stream {
     }
 }
 
-impl AsyncRead for Stream {
+impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -75,7 +74,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

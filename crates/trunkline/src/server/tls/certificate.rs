@@ -1,0 +1,24 @@
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+/// The certificate that new connections get.
+#[derive(Debug)]
+pub(super) struct Current(RwLock<Arc<CertifiedKey>>);
+
+impl Current {
+    pub(super) fn new(certified: CertifiedKey) -> Self {
+        Self(RwLock::new(Arc::new(certified)))
+    }
+
+    pub(super) fn replace(&self, certified: CertifiedKey) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(certified);
+    }
+}
+
+impl ResolvesServerCert for Current {
+    fn resolve(&self, _hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}

@@ -1,0 +1,56 @@
+//! A certificate and its key on disk.
+
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustls::crypto::ring;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+
+use super::error::TlsError;
+
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) certificate: PathBuf,
+    pub(super) key: PathBuf,
+}
+
+/// What tells whether the files have changed. Links are followed: some write files anew and turn a
+/// link to them.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamp([Option<(SystemTime, u64)>; 2]);
+
+impl Files {
+    pub(super) fn stamp(&self) -> Stamp {
+        let of = |file: Metadata| Some((file.modified().ok()?, file.len()));
+        let stamp = |path: &Path| fs::metadata(path).ok().and_then(of);
+        Stamp([stamp(&self.certificate), stamp(&self.key)])
+    }
+
+    pub(super) fn read(&self) -> Result<CertifiedKey, TlsError> {
+        let malformed = |path: &Path, source| TlsError::Pem { path: path.to_owned(), source };
+        let chain: Result<Vec<_>, _> =
+            CertificateDer::pem_slice_iter(&read(&self.certificate)?).collect();
+        let chain = chain.map_err(|source| malformed(&self.certificate, source))?;
+        if chain.is_empty() {
+            return Err(TlsError::NoCertificate { path: self.certificate.clone() });
+        }
+        let key =
+            PrivateKeyDer::from_pem_slice(&read(&self.key)?).map_err(|error| match error {
+                pem::Error::NoItemsFound => TlsError::NoKey { path: self.key.clone() },
+                source => malformed(&self.key, source),
+            })?;
+        let certified = CertifiedKey::from_der(chain, key, &ring::default_provider());
+        certified.map_err(|source| TlsError::Unusable {
+            certificate: self.certificate.clone(),
+            key: self.key.clone(),
+            source,
+        })
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
+    fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
+}
