@@ -1,0 +1,320 @@
+//! What `#[rpc]` and `#[derive(RpcError)]` say of methods, for the doors that show it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use trunkline::{
+    Description, Effect, ErrorDescription, Example, JsonSchema, RpcError, Schema, State, rpc,
+};
+
+/// A type that nothing is known of.
+#[derive(Serialize, Deserialize)]
+struct Plain;
+
+/// A comment, with answers.
+#[derive(Serialize, Deserialize, JsonSchema)]
+struct Comment {
+    /// Its text.
+    text: String,
+    answers: Vec<Comment>,
+}
+
+type Maybe<T> = Option<T>;
+
+mod alias {
+    pub(super) type Result<T> = std::result::Result<T, super::ParseError>;
+}
+
+#[derive(Debug, PartialEq, RpcError)]
+enum ParseError {
+    #[rpc(code = 1, message = "empty")]
+    Empty,
+    #[rpc(code = 2, message = "{found:?} at {position:>3?}")]
+    Unexpected { found: char, position: Option<u8> },
+    #[rpc(code = 3, message = "not {0}")]
+    Not(String),
+    #[rpc(code = 4, message = "{1} of {0}")]
+    Short(u8, u8),
+    #[rpc(internal, message = "{0}")]
+    Internal(String),
+}
+
+struct Parser;
+
+#[rpc(namespace = "parser")]
+impl Parser {
+    /// Takes params of every kind.
+    #[rpc(read_only, idempotent, closed_world, title = "Parse", tool = "parse")]
+    #[example("a number", text = "7", base = 8 => { "value": 7, "rest": [null] })]
+    #[example(text = "-" => -1)]
+    fn parse(
+        &self,
+        /// What is
+        /// parsed.
+        ///
+        /// Any text.
+        text: String,
+        #[param(default = 5 + 5)] base: u8,
+        #[extract] State(()): State<()>,
+        maybe: Maybe<i64>,
+        /// Whatever.
+        plain: Plain,
+        #[param(default = Plain)] another: Plain,
+        #[param(name = "from", default = "here".to_owned())] r#in: String,
+        #[param(variadic)] rest: Vec<u8>,
+    ) -> Result<Value, ParseError> {
+        let _ = (base, maybe, plain, another, r#in, rest);
+        Ok(text.into())
+    }
+
+    #[rpc(additive)]
+    async fn add(&self, comment: Comment) -> Comment {
+        comment
+    }
+
+    #[rpc(destructive)]
+    fn clear(&self) {}
+
+    #[notification]
+    #[example]
+    fn log(&self, #[param(default = 1)] level: u8) {
+        let _ = level;
+    }
+
+    fn plain(&self) -> Plain {
+        Plain
+    }
+
+    fn aliased(&self) -> alias::Result<u8> {
+        Ok(1)
+    }
+
+    fn fixed(&self) -> Result<&'static str, ParseError> {
+        Err(ParseError::Internal("no text".to_owned()))
+    }
+}
+
+fn described(method: &str) -> Description {
+    let rpc = Parser.into_rpc::<()>().build().unwrap();
+    let operation = rpc.operations().iter().find(|operation| operation.name() == method);
+    operation.unwrap().description().clone()
+}
+
+#[track_caller]
+fn check_input(method: &str, expected: Value) {
+    assert_eq!(described(method).input.unwrap().as_value(), &expected, "{method}");
+}
+
+#[test]
+fn params_are_described_by_their_types() {
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "text": { "type": "string", "description": "What is parsed.\n\nAny text." },
+            "base": { "type": "integer", "minimum": 0, "maximum": 255, "default": 10 },
+            "maybe": { "type": ["integer", "null"] },
+            "plain": { "description": "Whatever." },
+            // Null is what an absent param is anyway.
+            "another": {},
+            "from": { "type": "string", "default": "here" },
+            "rest": {
+                "type": "array",
+                "items": { "type": "integer", "minimum": 0, "maximum": 255 },
+            },
+        },
+        "required": ["text", "plain"],
+        "additionalProperties": false,
+    });
+    check_input("parser.parse", expected);
+    let order = ["text", "base", "maybe", "plain", "another", "from", "rest"];
+    assert_eq!(described("parser.parse").params, order);
+    let none = json!({ "type": "object", "properties": {}, "additionalProperties": false });
+    check_input("parser.clear", none);
+}
+
+#[test]
+fn a_type_that_holds_itself_is_defined_apart() {
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "comment": {
+                "type": "object",
+                "description": "A comment, with answers.",
+                "properties": {
+                    "text": { "type": "string", "description": "Its text." },
+                    "answers": { "type": "array", "items": { "$ref": "#/$defs/Comment" } },
+                },
+                "required": ["text", "answers"],
+            },
+        },
+        "required": ["comment"],
+        "additionalProperties": false,
+        "$defs": {
+            "Comment": {
+                "type": "object",
+                "description": "A comment, with answers.",
+                "properties": {
+                    "text": { "type": "string", "description": "Its text." },
+                    "answers": { "type": "array", "items": { "$ref": "#/$defs/Comment" } },
+                },
+                "required": ["text", "answers"],
+            },
+        },
+    });
+    check_input("parser.add", expected);
+}
+
+#[track_caller]
+fn check_output(method: &str, expected: impl Into<Option<Value>>) {
+    let found = described(method).output.map(|schema| schema.as_value().clone());
+    assert_eq!(found, expected.into(), "{method}");
+}
+
+#[test]
+fn results_are_described_as_far_as_their_types_are() {
+    check_output("parser.parse", json!({}));
+    check_output("parser.clear", json!({ "type": "null" }));
+    check_output("parser.log", None);
+    check_output("parser.plain", None);
+    check_output("parser.aliased", json!({ "type": "integer", "minimum": 0, "maximum": 255 }));
+    check_output("parser.fixed", json!({ "type": "string" }));
+}
+
+#[test]
+fn attributes_say_what_a_call_does() {
+    let parse = described("parser.parse");
+    assert_eq!(parse.title.as_deref(), Some("Parse"));
+    assert_eq!(parse.tool.as_deref(), Some("parse"));
+    assert_eq!(parse.text.as_deref(), Some("Takes params of every kind."));
+    assert!(parse.idempotent && parse.closed_world && parse.variadic && !parse.notification);
+
+    let log = described("parser.log");
+    assert!(log.notification && !log.idempotent && !log.closed_world && log.tool.is_none());
+
+    let effects = [
+        ("parser.parse", Some(Effect::Reads)),
+        ("parser.add", Some(Effect::Adds)),
+        ("parser.clear", Some(Effect::Destroys)),
+        ("parser.log", None),
+    ];
+    for (method, effect) in effects {
+        assert_eq!(described(method).effect, effect, "{method}");
+    }
+}
+
+#[test]
+fn examples_are_calls_by_name() {
+    let expected = [
+        Example::new(
+            "a number",
+            [("text", json!("7")), ("base", json!(8))],
+            json!({ "value": 7, "rest": [null] }),
+        ),
+        Example::new("text = \"-\"", [("text", json!("-"))], -1),
+    ];
+    assert_eq!(described("parser.parse").examples, expected);
+    let expected = [Example::new("without params", [], Value::Null)];
+    assert_eq!(described("parser.log").examples, expected);
+}
+
+#[test]
+fn errors_are_described_by_their_enum() {
+    let schema = |schema: Value| Some(Schema::from(schema));
+    let byte = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
+    let unexpected = json!({
+        "type": "object",
+        "properties": {
+            "found": { "type": "string", "minLength": 1, "maxLength": 1 },
+            "position": { "type": ["integer", "null"], "minimum": 0, "maximum": 255 },
+        },
+        "required": ["found", "position"],
+    });
+    let short = json!({
+        "type": "array",
+        "prefixItems": [byte.clone(), byte],
+        "minItems": 2,
+        "maxItems": 2,
+    });
+    let expected = [
+        ErrorDescription::new(1, "empty"),
+        ErrorDescription::new(2, "{found} at {position}").with_data(schema(unexpected)),
+        ErrorDescription::new(3, "not {0}").with_data(schema(json!({ "type": "string" }))),
+        ErrorDescription::new(4, "{1} of {0}").with_data(schema(short)),
+    ];
+    for method in ["parser.parse", "parser.aliased", "parser.fixed"] {
+        assert_eq!(described(method).errors, expected, "{method}");
+    }
+    assert_eq!(described("parser.plain").errors, []);
+}
+
+/// Says itself what its messages are.
+#[derive(Debug, thiserror::Error, RpcError)]
+enum Displayed {
+    #[error("no table {}", .table.to_uppercase())]
+    #[rpc(code = 10)]
+    NoTable { table: String },
+    #[error(transparent)]
+    #[rpc(code = 11)]
+    BadNumber(Wrapped),
+    #[error("interrupted")]
+    #[rpc(code = 12)]
+    Interrupted,
+}
+
+#[derive(Debug, thiserror::Error, Serialize, Deserialize)]
+#[error("wrapped")]
+struct Wrapped;
+
+/// Has a `Display` that no macro has seen.
+#[derive(Debug, RpcError)]
+enum Manual {
+    #[rpc(code = 13)]
+    Busy,
+    #[rpc(code = 14)]
+    VeryBusy(u8),
+}
+
+impl std::fmt::Display for Manual {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Busy => f.write_str("occupied"),
+            Self::VeryBusy(times) => write!(f, "occupied {times} times"),
+        }
+    }
+}
+
+#[derive(Debug, RpcError)]
+#[rpc(code = 15, message = "{key:?} is taken")]
+struct Generic<K: std::fmt::Debug> {
+    key: K,
+}
+
+/// Compares codes, messages, and whether something is known of the data.
+#[track_caller]
+fn check_errors<E: RpcError>(expected: &[(i64, &str, Option<Value>)]) {
+    let found: Vec<_> = E::descriptions()
+        .into_iter()
+        .map(|error| (error.code, error.message, error.data.map(|data| data.as_value().clone())))
+        .collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(code, message, data)| (*code, (*message).to_owned(), data.clone()))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn messages_come_from_where_they_are_written() {
+    let object = |name: &str, schema: Value| {
+        let properties = json!({ name: schema });
+        Some(json!({ "type": "object", "properties": properties, "required": [name] }))
+    };
+    check_errors::<Displayed>(&[
+        (10, "no table {}", object("table", json!({ "type": "string" }))),
+        (11, "bad number", None),
+        (12, "interrupted", None),
+    ]);
+    let byte = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
+    check_errors::<Manual>(&[(13, "occupied", None), (14, "very busy", Some(byte))]);
+    // Of a parameter nothing is known, whatever it stands for.
+    check_errors::<Generic<u8>>(&[(15, "{key} is taken", object("key", json!(true)))]);
+}

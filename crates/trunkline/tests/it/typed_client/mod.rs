@@ -1,0 +1,53 @@
+//! Typed clients, over each transport that a test can have at both ends.
+
+mod batch;
+mod calls;
+mod retry;
+mod shop;
+
+use std::time::Duration;
+
+use shop::{Corner, Seen, Shop, ShopClient};
+use trunkline::Rpc;
+use trunkline::client::{Client, Http, Retry, Settings};
+use trunkline::server::{self, ServerHandle};
+
+use crate::support::{in_time, serve_with};
+
+/// A shop, and clients of it.
+struct Street {
+    rpc: Rpc,
+    seen: Seen,
+    server: ServerHandle,
+}
+
+impl Street {
+    async fn open() -> Self {
+        let seen = Seen::default();
+        let rpc = Shop::into_rpc(Corner { seen: seen.clone() }).build().unwrap();
+        let server = serve_with(rpc.http(), server::Settings::default()).await;
+        Self { rpc, seen, server }
+    }
+
+    /// A client over each transport, with its name.
+    fn clients(&self) -> [(&'static str, ShopClient); 2] {
+        let http = Http::connect(&format!("http://{}", self.server.local_addr())).unwrap();
+        [
+            ("memory", ShopClient::new(Client::with_settings(self.rpc.clone(), impatient()))),
+            ("http", ShopClient::new(Client::with_settings(http, impatient()))),
+        ]
+    }
+
+    async fn close(self) {
+        in_time("the server's end", self.server.stop()).await;
+    }
+}
+
+/// Retries without waits.
+fn impatient() -> Settings {
+    let mut retry = Retry::default();
+    retry.backoff = Duration::ZERO;
+    let mut settings = Settings::default();
+    settings.retry = Some(retry);
+    settings
+}
