@@ -93,13 +93,11 @@ impl FromStr for TraceContext {
 
     /// Versions above 00 may have more behind, which is not read (section 3.2.4).
     fn from_str(text: &str) -> Result<Self, TraceContextError> {
-        let mut parts = text.splitn(5, '-');
-        let mut part = |digits: usize| {
+        let mut parts = text.split('-');
+        let mut next = |digits: usize| {
             let part = parts.next().filter(|part| part.len() == digits);
-            part.filter(|part| part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')))
+            part.and_then(hexadecimal).ok_or(TraceContextError)
         };
-        let read = |part: &str| u128::from_str_radix(part, 16).ok();
-        let mut next = |digits| part(digits).and_then(read).ok_or(TraceContextError);
         let (version, trace, span, flags) = (next(2)?, next(32)?, next(16)?, next(2)?);
         let has_more = parts.next().is_some();
         if version == 0xff || (version == 0 && has_more) {
@@ -109,6 +107,18 @@ impl FromStr for TraceContext {
         let span = NonZeroU64::new(span as u64).ok_or(TraceContextError)?;
         Ok(Self { trace, span, flags: flags as u8 })
     }
+}
+
+/// At most 32 digits, in lower case.
+fn hexadecimal(digits: &str) -> Option<u128> {
+    digits.bytes().try_fold(0, |number, digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some((number << 4) | u128::from(value))
+    })
 }
 
 /// As the header says it.

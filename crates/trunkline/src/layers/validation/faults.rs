@@ -1,0 +1,96 @@
+use std::fmt::Display;
+
+use serde::Serialize;
+
+use crate::error::{ErrorObject, code};
+
+/// What does not fit in some params.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Faults {
+    faults: Vec<Fault>,
+    more: bool,
+}
+
+/// One place that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Fault {
+    /// Where: a JSON Pointer (RFC 6901) into the params by name. Empty: in the params as a whole.
+    pub pointer: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// How many are told.
+const TOLD: usize = 5;
+/// The most characters of a place or a reason: names and values are the caller's.
+const ENOUGH: usize = 200;
+
+impl Faults {
+    /// The first of them, in the order in which they were found.
+    #[must_use]
+    pub fn told(&self) -> &[Fault] {
+        &self.faults
+    }
+
+    /// Whether there are more than are told.
+    #[must_use]
+    pub fn has_more(&self) -> bool {
+        self.more
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    pub(super) fn whole(reason: String) -> Self {
+        Self { faults: vec![Fault { pointer: String::new(), reason }], more: false }
+    }
+}
+
+impl Fault {
+    pub(super) fn new(pointer: &impl Display, reason: &impl Display) -> Self {
+        let shortened = |text: &dyn Display| shortened(text.to_string());
+        Self { pointer: shortened(pointer), reason: shortened(reason) }
+    }
+
+    pub(super) fn of_param(name: &str) -> Self {
+        let escaped = name.replace('~', "~0").replace('/', "~1");
+        Self::new(&format_args!("/{escaped}"), &"does not fit")
+    }
+}
+
+fn shortened(mut text: String) -> String {
+    if let Some((end, _)) = text.char_indices().nth(ENOUGH) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// No more are found than are told, and one to know that there are more.
+impl FromIterator<Fault> for Faults {
+    fn from_iter<I: IntoIterator<Item = Fault>>(faults: I) -> Self {
+        let mut faults = faults.into_iter();
+        let told = faults.by_ref().take(TOLD).collect();
+        Self { faults: told, more: faults.next().is_some() }
+    }
+}
+
+/// -32602 with `data.errors`, and `data.more` if there are more.
+impl From<Faults> for ErrorObject {
+    fn from(faults: Faults) -> Self {
+        #[derive(Serialize)]
+        struct Data {
+            errors: Vec<Fault>,
+            #[serde(skip_serializing_if = "is_false")]
+            more: bool,
+        }
+        let data = Data { errors: faults.faults, more: faults.more };
+        Self::new(code::INVALID_PARAMS, "Invalid params").with_data(&data)
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
