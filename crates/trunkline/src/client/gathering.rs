@@ -1,7 +1,7 @@
 //! The members of a batch, which pass the layers one by one and leave in one message.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
@@ -45,7 +45,8 @@ pub(super) struct Seat(Arc<Taking>);
 
 #[derive(Debug)]
 struct Taking {
-    gathering: Arc<Gathering>,
+    /// Gone with the batch: members do not keep it, which keeps them.
+    gathering: Weak<Gathering>,
     /// Whether the call is here, or in a message.
     is_taken: AtomicBool,
 }
@@ -53,7 +54,7 @@ struct Taking {
 impl Gathering {
     pub(super) fn seat(self: &Arc<Self>) -> Seat {
         self.state().expected += 1;
-        Seat(Arc::new(Taking { gathering: Arc::clone(self), is_taken: AtomicBool::new(false) }))
+        Seat(Arc::new(Taking { gathering: Arc::downgrade(self), is_taken: AtomicBool::new(false) }))
     }
 
     /// The calls that have come, when no other is expected, or keeps them waiting for long: a layer
@@ -99,8 +100,10 @@ impl Seat {
     /// Joins the message, and waits for this call's part of what comes of it.
     pub(super) async fn take(&self, call: Call) -> Result<Outcome, Failure> {
         let (outcome, later) = oneshot::channel();
-        self.0.is_taken.store(true, Ordering::Relaxed);
-        self.0.gathering.settle(Some(Member { call, outcome, seat: self.clone() }));
+        if let Some(gathering) = self.0.gathering.upgrade() {
+            self.0.is_taken.store(true, Ordering::Relaxed);
+            gathering.settle(Some(Member { call, outcome, seat: self.clone() }));
+        }
         match later.await {
             Ok(outcome) => outcome,
             // The batch was dropped, and with it whoever would see this.
@@ -115,8 +118,10 @@ impl Member {
     /// Tells the call what has come of it, and sends it on its way.
     pub(super) fn end(self, ended: Result<Outcome, Failure>) {
         let taking = &self.seat.0;
-        taking.gathering.state().expected += 1;
-        taking.is_taken.store(false, Ordering::Relaxed);
+        if let Some(gathering) = taking.gathering.upgrade() {
+            gathering.state().expected += 1;
+            taking.is_taken.store(false, Ordering::Relaxed);
+        }
         // A member that is gone wants no outcome.
         drop(self.outcome.send(ended));
     }
@@ -124,7 +129,8 @@ impl Member {
 
 impl Drop for Taking {
     fn drop(&mut self) {
-        // In a message, the member itself holds the seat.
-        self.gathering.settle(None);
+        if let (false, Some(gathering)) = (*self.is_taken.get_mut(), self.gathering.upgrade()) {
+            gathering.settle(None);
+        }
     }
 }

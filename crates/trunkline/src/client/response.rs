@@ -29,10 +29,7 @@ impl Response {
     pub fn parse(body: &Bytes) -> Result<Self, ProtocolError> {
         match parse(body)? {
             Body::Single(response) => Ok(response),
-            Body::Batch(_) => {
-                let reason = "it is an array, and answers a single call".to_owned();
-                Err(ProtocolError::Malformed { reason, beginning: beginning(body) })
-            }
+            Body::Batch(_) => Err(malformed("it is an array, and answers a single call", body)),
         }
     }
 
@@ -82,7 +79,11 @@ pub(crate) fn shortened(id: &Id) -> String {
 
 /// Reads a body.
 pub(crate) fn parse(body: &Bytes) -> Result<Body, ProtocolError> {
-    read(body).map_err(|reason| ProtocolError::Malformed { reason, beginning: beginning(body) })
+    read(body).map_err(|reason| malformed(reason, body))
+}
+
+pub(crate) fn malformed(reason: impl Into<String>, body: &[u8]) -> ProtocolError {
+    ProtocolError::Malformed { reason: reason.into(), beginning: beginning(body) }
 }
 
 /// Enough of a body to recognise what it is.

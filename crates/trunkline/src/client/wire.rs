@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::error::{Failure, ProtocolError};
 use super::gathering::Seat;
-use super::response::{self, Body, Response, same_id, shortened};
+use super::response::{self, Body, Response, malformed, same_id, shortened};
 use super::transport::{Message, Transport};
 use crate::call::Call;
 use crate::id::Id;
@@ -72,7 +72,13 @@ impl Wire {
             }
             (Some(body), false) => match response::parse(&body)? {
                 Body::Batch(responses) => responses,
-                Body::Single(found) => return refused_whole(found, calls),
+                // What could not even be read as a batch is answered with one error.
+                Body::Single(Response { id: None, outcome }) => {
+                    return Ok(calls.iter().map(|_| Ok(outcome.again())).collect());
+                }
+                Body::Single(_) => {
+                    return Err(malformed("it is no array, and answers a batch", &body).into());
+                }
             },
         };
         Ok(matched(found, &ids)?.into_order_of(calls))
@@ -126,20 +132,6 @@ impl Matched {
     }
 }
 
-/// A batch that was not even read as one is answered with one error, without an id.
-fn refused_whole(
-    response: Response,
-    calls: &[&Call],
-) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
-    match &response.id {
-        None => Ok(calls.iter().map(|_| Ok(response.outcome.again())).collect()),
-        Some(id) => {
-            let expected = "an array of them".to_owned();
-            Err(ProtocolError::WrongId { expected, found: shortened(id) }.into())
-        }
-    }
-}
-
 /// What answers a message that wants no answer: the error that says that it was refused.
 fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
     match response::parse(body)? {
@@ -147,10 +139,7 @@ fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
         Body::Single(Response { id: Some(id), .. }) => {
             Err(ProtocolError::Unexpected { id: shortened(&id) })
         }
-        Body::Batch(_) => {
-            let reason = "it is an array, and notifications have no reply".to_owned();
-            Err(ProtocolError::Malformed { reason, beginning: response::beginning(body) })
-        }
+        Body::Batch(_) => Err(malformed("it is an array, and notifications have no reply", body)),
     }
 }
 

@@ -1,11 +1,14 @@
 //! The library's tests, through the doors that its users take.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
+mod access;
 mod batch;
 mod cases_http;
 mod cases_jsonrpc;
+mod client;
 mod compile;
 mod extractors;
+mod history;
 mod http2;
 mod http_guard;
 mod layers;

@@ -1,0 +1,157 @@
+//! Batches: ids, messages, and what becomes of each member.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+use trunkline::client::{Client, Error, ProtocolError, Retry, Settings, TransportError};
+
+use super::scripted::{Said, Scripted, broken, numbers};
+
+/// A client without waits between attempts.
+fn client(answer: impl Fn(usize, &Value) -> Said + Send + Sync + 'static) -> (Client, Scripted) {
+    let script = Scripted::new(answer);
+    let retry = Some(Retry { backoff: Duration::ZERO, ..Retry::default() });
+    let settings = Settings { timeout: Duration::from_secs(10), retry };
+    (Client::with_settings(script.clone(), settings), script)
+}
+
+/// The methods of each message.
+fn methods(script: &Scripted) -> Vec<Vec<String>> {
+    let method = |call: &Value| call["method"].as_str().unwrap().to_owned();
+    let of_message = |message: &Value| match message {
+        Value::Array(calls) => calls.iter().map(method).collect(),
+        call => vec![method(call)],
+    };
+    script.sent().iter().map(|sent| of_message(&sent.message)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_one_message_whose_replies_come_in_any_order() {
+    let (client, script) = client(|_, message| Some(Ok(numbers(message))));
+    let mut batch = client.batch();
+    let slots: Vec<_> =
+        (0..100).map(|number| batch.add(client.call::<i64>(&format!("m{number}"), ()))).collect();
+    batch.notify(client.notify("n", ()));
+    assert_eq!((batch.len(), batch.is_empty()), (101, false));
+    let mut replies = batch.send().await.unwrap();
+    for (number, slot) in slots.into_iter().enumerate().rev() {
+        assert_eq!(replies.take(slot).unwrap(), number as i64);
+    }
+    let [sent] = &script.sent()[..] else { panic!("{:?}", script.sent()) };
+    let mut ids = sent.ids.clone();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 100, "the ids are unique, and notifications have none");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_batch_sends_nothing() {
+    let (client, script) = client(|_, _| panic!("nothing is sent"));
+    client.batch().send().await.unwrap();
+    let mut batch = client.batch();
+    let slot = batch.add(client.call::<i64>("m", 5));
+    let ended = batch.send().await.unwrap().take(slot);
+    assert!(matches!(ended, Err(Error::Params(_))), "{ended:?}");
+    assert_eq!(script.sent().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn params_that_cannot_be_sent_keep_nobody_else() {
+    let (client, script) = client(|_, message| Some(Ok(numbers(message))));
+    let mut batch = client.batch();
+    let bad = batch.add(client.call::<i64>("m1", "text"));
+    let good = batch.add(client.call::<i64>("m2", ()));
+    let mut replies = batch.send().await.unwrap();
+    assert_eq!(replies.take(good).unwrap(), 2);
+    assert!(matches!(replies.take(bad), Err(Error::Params(_))));
+    assert_eq!(methods(&script), [["m2"]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_of_another_batch_has_nothing() {
+    let (client, _) = client(|_, message| Some(Ok(numbers(message))));
+    let mut one = client.batch();
+    let slot = one.add(client.call::<i64>("m1", ()));
+    let mut replies = client.batch().send().await.unwrap();
+    assert!(matches!(replies.take(slot), Err(Error::Rpc(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn idempotent_members_of_a_message_that_fails_share_the_next_one() {
+    for fails in [1, 2] {
+        let (client, script) = client(move |before, message| match before < fails {
+            true => Some(Err(broken())),
+            false => Some(Ok(numbers(message))),
+        });
+        let mut batch = client.batch();
+        let one = batch.add(client.call::<i64>("m1", ()).idempotent());
+        let two = batch.add(client.call::<i64>("m2", ()));
+        let three = batch.add(client.call::<i64>("m3", ()).idempotent());
+        let mut replies = batch.send().await.unwrap();
+        assert_eq!((replies.take(one).unwrap(), replies.take(three).unwrap()), (1, 3));
+        let ended = replies.take(two);
+        let is_broken = matches!(ended, Err(Error::Transport(TransportError::Broken { .. })));
+        assert!(is_broken, "it may have run: {ended:?}");
+        let mut expected = vec![vec!["m1", "m2", "m3"]];
+        expected.extend(vec![vec!["m1", "m3"]; fails]);
+        assert_eq!(methods(&script), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_the_server_is_too_busy_for_is_made_again() {
+    let (client, script) = client(|before, message| {
+        let mut replies = numbers(message);
+        if before == 0 {
+            let error = serde_json::json!({ "code": -32005, "message": "busy" });
+            let id = replies[0]["id"].take();
+            replies[0] = serde_json::json!({ "jsonrpc": "2.0", "id": id, "error": error });
+        }
+        Some(Ok(replies))
+    });
+    let mut batch = client.batch();
+    let one = batch.add(client.call::<i64>("m1", ()));
+    let two = batch.add(client.call::<i64>("m2", ()).idempotent());
+    let mut replies = batch.send().await.unwrap();
+    assert_eq!((replies.take(one).unwrap(), replies.take(two).unwrap()), (1, 2));
+    assert_eq!(methods(&script), [vec!["m1", "m2"], vec!["m2"]]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_fails_as_a_whole() {
+    for (is_idempotent, messages) in [(false, 1), (true, 3)] {
+        let (client, script) = client(|_, _| Some(Err(broken())));
+        let mut batch = client.batch();
+        for method in ["m1", "m2"] {
+            let call = client.call::<i64>(method, ());
+            let _ = batch.add(if is_idempotent { call.idempotent() } else { call });
+        }
+        let ended = batch.send().await;
+        let is_broken = matches!(ended, Err(Error::Transport(TransportError::Broken { .. })));
+        assert!(is_broken, "{ended:?}");
+        assert_eq!(script.sent().len(), messages);
+    }
+    let (client, _) = client(|_, _| Some(Ok(Value::Null)));
+    let mut batch = client.batch();
+    let _ = batch.add(client.call::<i64>("m1", ()).idempotent());
+    let ended = batch.send().await;
+    assert!(matches!(ended, Err(Error::Protocol(ProtocolError::Malformed { .. }))), "{ended:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_of_a_batch_is_that_of_all_attempts() {
+    let (client, script) = client(|before, _| (before == 0).then(|| Err(broken())));
+    let mut batch = client.batch().timeout(Duration::from_secs(1));
+    // In a batch, the batch's time counts.
+    let call = client.call::<i64>("m1", ()).timeout(Duration::from_millis(1)).idempotent();
+    let _ = batch.add(call);
+    let started = Instant::now();
+    let ended = batch.send().await.map(drop);
+    let elapsed = started.elapsed();
+    assert!(elapsed >= Duration::from_secs(1) && elapsed < Duration::from_millis(1_010));
+    let error = ended.unwrap_err();
+    assert!(error.is_timeout(), "{error:?}");
+    assert_eq!(error.to_string(), "the script did not answer within 1000 ms");
+    assert_eq!(script.sent().len(), 2);
+}

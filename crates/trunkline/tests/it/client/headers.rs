@@ -1,0 +1,151 @@
+//! What HTTP carries besides calls.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode};
+use trunkline::client::http::{Bearer, Settings};
+use trunkline::client::{Client, Error, Http, TransportError};
+use trunkline::{Router, server};
+
+use super::peer::{Answer, Peer};
+use crate::support::{on_loopback, serve_with};
+
+const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
+
+#[tokio::test]
+async fn what_is_sent() {
+    let peer = Peer::always(Answer::json(RESULT)).await;
+    let mut settings = Settings::default();
+    settings.headers.append("x-one", HeaderValue::from_static("1"));
+    settings.headers.append("x-one", HeaderValue::from_static("2"));
+    settings.bearer = Some("s3cret".parse().unwrap());
+    assert!(!format!("{settings:?}").contains("s3cret"), "{settings:?}");
+    let url = format!("{}/rpc?a=b#c", peer.url).parse().unwrap();
+    let http = Http::with_settings(url, settings).unwrap();
+    let client = Client::new(http.clone());
+    client.call::<i64>("m", ()).await.unwrap();
+    assert!(!format!("{client:?}{http:?}").contains("s3cret"));
+    let host = peer.url.strip_prefix("http://").unwrap();
+    let [request] = &peer.asked()[..] else { panic!() };
+    let (line, rest) = request.split_once("\r\n").unwrap();
+    assert_eq!(line, "post /rpc?a=b http/1.1");
+    let mut lines: Vec<&str> = rest.split("\r\n").collect();
+    let body = lines.pop().unwrap();
+    assert_eq!(body, r#"{"jsonrpc":"2.0","method":"m","id":1}"#);
+    lines.retain(|line| !line.is_empty());
+    lines.sort_unstable();
+    let host = format!("host: {host}");
+    let expected = [
+        "accept: application/json",
+        "authorization: bearer s3cret",
+        "content-length: 37",
+        "content-type: application/json",
+        &host,
+        "x-one: 1",
+        "x-one: 2",
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn tokens() {
+    for (token, is_one) in
+        [("a", true), ("a.b-c~=", true), ("", false), ("a b", false), ("a\n", false), ("ä", false)]
+    {
+        let found = token.parse::<Bearer>();
+        assert_eq!(found.is_ok(), is_one, "{token:?}");
+        assert!(!format!("{found:?}").contains("a.b"), "{found:?}");
+    }
+}
+
+#[test]
+fn addresses_that_are_none() {
+    for (url, text) in [
+        (
+            "127.0.0.1:80",
+            "\"127.0.0.1:80\" is no address to call: it has no scheme; write http://127.0.0.1:80",
+        ),
+        (
+            "ftp://h",
+            "\"ftp://h\" is no address to call: ftp:// is not spoken; write http:// or https://",
+        ),
+        (
+            "http://me:s3cret@h",
+            "\"h\" is no address to call: it holds a user or a password; send it as a header",
+        ),
+        (
+            "http://h:x",
+            "\"http://h:x\" is no address to call: it is not a URL like http://127.0.0.1:8080",
+        ),
+    ] {
+        let error = Http::connect(url).unwrap_err();
+        assert!(matches!(error, TransportError::Address { .. }) && error.is_unsent(), "{error:?}");
+        assert_eq!(error.to_string(), text);
+    }
+}
+
+/// A call made while another one is handled belongs to the same trace.
+#[tokio::test]
+async fn traces_go_on() {
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const SPAN: &str = "00f067aa0ba902b7";
+    let peer = Peer::always(Answer::json(RESULT)).await;
+    let inner = Client::new(Http::connect(&peer.url).unwrap());
+    let rpc = Router::new()
+        .method("outer", move || {
+            let inner = inner.clone();
+            async move {
+                inner.call::<i64>("m", ()).await.map_err(|_| trunkline::ErrorObject::new(1, "no"))
+            }
+        })
+        .build()
+        .unwrap();
+    let server = serve_with(rpc.http_with(on_loopback()), server::Settings::default()).await;
+    let mut settings = Settings::default();
+    let parent = format!("00-{TRACE}-{SPAN}-01");
+    settings.headers.insert("traceparent", HeaderValue::try_from(parent).unwrap());
+    let url = format!("http://{}", server.local_addr()).parse().unwrap();
+    let outer = Client::new(Http::with_settings(url, settings).unwrap());
+    assert_eq!(outer.call::<i64>("outer", ()).await.unwrap(), 1);
+    let [request] = &peer.asked()[..] else { panic!() };
+    let mut lines = request.lines().filter_map(|line| line.strip_prefix("traceparent: "));
+    let sent = lines.next().unwrap_or_else(|| panic!("no trace in {request}"));
+    assert!(sent.starts_with(&format!("00-{TRACE}-")), "{sent}");
+    assert!(!sent.contains(SPAN), "another span: {sent}");
+    assert_eq!(lines.next(), None);
+}
+
+#[tokio::test]
+async fn the_level_below_calls() {
+    let events =
+        Answer::http("200 OK\nContent-Type: text/event-stream\nX-Session: 1", "data: a\n\n");
+    let peer = Peer::always(events).await;
+    let settings = Settings { max_reply: 9, ..Settings::default() };
+    let http = Http::with_settings(peer.url.parse().unwrap(), settings).unwrap();
+    let mut headers = HeaderMap::new();
+    headers.insert("accept", HeaderValue::from_static("text/event-stream"));
+    let mut reply = http.post(headers, Bytes::from_static(b"{}")).await.unwrap();
+    assert_eq!((reply.status, &*reply.media_type()), (StatusCode::OK, "text/event-stream"));
+    assert_eq!(reply.headers["x-session"], "1");
+    let mut body = Vec::new();
+    while let Some(chunk) = reply.chunk().await.unwrap() {
+        body.extend_from_slice(&chunk);
+    }
+    assert_eq!(body, b"data: a\n\n");
+    let reply = http.delete(HeaderMap::new()).await.unwrap();
+    let error: Error = reply.json().await.unwrap_err().into();
+    assert_eq!(
+        error.to_string(),
+        "the reply is \"text/event-stream\", not JSON: \"data: a\\n\\n\""
+    );
+    let [post, delete] = &peer.asked()[..] else { panic!() };
+    assert!(
+        post.contains("accept: text/event-stream\r\n") && !post.contains("accept: application")
+    );
+    assert!(delete.starts_with("delete / ") && !delete.contains("content-type"), "{delete}");
+
+    let settings = Settings { max_reply: 8, ..Settings::default() };
+    let http = Http::with_settings(peer.url.parse().unwrap(), settings).unwrap();
+    let mut reply = http.post(HeaderMap::new(), Bytes::new()).await.unwrap();
+    let error = reply.chunk().await.unwrap_err();
+    assert!(matches!(error, TransportError::TooLarge { limit: 8, .. }), "{error:?}");
+}

@@ -1,0 +1,147 @@
+//! Layers around a client: tower's, and ones of one's own.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use tower::layer::layer_fn;
+use tower::limit::ConcurrencyLimitLayer;
+use tower::util::{MapRequestLayer, MapResultLayer};
+use tower::{Service, service_fn};
+use trunkline::client::{Client, Error, Remote, Retry, Settings};
+use trunkline::{BoxError, Call, ErrorObject, Outcome};
+
+use super::scripted::{Scripted, broken, numbers};
+
+/// Notes the methods that pass.
+fn noting(
+    log: &Arc<Mutex<Vec<String>>>,
+    prefix: &'static str,
+) -> MapRequestLayer<impl Fn(Call) -> Call + Clone + use<>> {
+    let log = Arc::clone(log);
+    MapRequestLayer::new(move |call: Call| {
+        log.lock().unwrap().push(format!("{prefix}{}", call.method()));
+        call
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_see_each_member_of_a_batch_and_each_call_once() {
+    let script = Scripted::new(|before, message| match before {
+        0 => Some(Err(broken())),
+        _ => Some(Ok(numbers(message))),
+    });
+    let log = Arc::default();
+    // The last one added is the outermost.
+    let client = Client::new(script.clone()).layer(noting(&log, "in ")).layer(noting(&log, "out "));
+    let take = || std::mem::take(&mut *log.lock().unwrap());
+    client.call::<i64>("m1", ()).idempotent().await.unwrap();
+    assert_eq!(take(), ["out m1", "in m1"], "however often it is made: {:?}", script.sent());
+    client.notify("n1", ()).await.unwrap_err();
+    assert_eq!(take(), ["out n1", "in n1"]);
+    let mut batch = client.batch();
+    let slots = ["m1", "m2", "m3"].map(|method| batch.add(client.call::<i64>(method, ())));
+    batch.notify(client.notify("n1", ()));
+    let mut replies = batch.send().await.unwrap();
+    assert_eq!(slots.map(|slot| replies.take(slot).unwrap()), [1, 2, 3]);
+    let expected = ["m1", "m2", "m3", "n1"].map(|m| [format!("out {m}"), format!("in {m}")]);
+    assert_eq!(take(), expected.concat());
+    assert_eq!(script.sent().len(), 4, "a batch is one message");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_that_lets_few_through_delays_a_batch_and_never_holds_it() {
+    for (limit, messages) in [(1, 3), (2, 2), (3, 1)] {
+        let script = Scripted::numbering();
+        let client = Client::new(script.clone()).layer(ConcurrencyLimitLayer::new(limit));
+        let mut batch = client.batch().timeout(Duration::from_secs(1));
+        let slots = ["m1", "m2", "m3"].map(|method| batch.add(client.call::<i64>(method, ())));
+        let mut replies = batch.send().await.unwrap();
+        assert_eq!(slots.map(|slot| replies.take(slot).unwrap()), [1, 2, 3]);
+        assert_eq!(script.sent().len(), messages, "{limit} at a time");
+    }
+}
+
+/// Answers `m1` by itself, fails `m2`, and never ends `m3`.
+fn meddling(client: Client) -> Client {
+    client.layer(layer_fn(|remote: Remote| {
+        service_fn(move |call: Call| {
+            let mut remote = remote.clone();
+            async move {
+                match &*call.method() {
+                    "m1" => Ok(Outcome::result(&100)),
+                    "m2" => Err(BoxError::from("no m2")),
+                    "m3" => std::future::pending().await,
+                    _ => remote.call(call).await,
+                }
+            }
+        })
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_may_answer_by_itself() {
+    let script = Scripted::numbering();
+    let client = meddling(Client::new(script.clone()));
+    assert_eq!(client.call::<i64>("m1", ()).await.unwrap(), 100);
+    let error = client.call::<i64>("m2", ()).await.unwrap_err();
+    let Error::Layer(source) = &error else { panic!("{error:?}") };
+    assert_eq!(
+        (error.to_string(), source.to_string()),
+        ("a layer of the client failed".to_owned(), "no m2".to_owned())
+    );
+    assert!(client.call::<i64>("m3", ()).await.unwrap_err().is_timeout());
+    assert_eq!(script.sent().len(), 0);
+
+    let mut batch = client.batch();
+    let slots = ["m4", "m1", "m2", "m5"].map(|method| batch.add(client.call::<i64>(method, ())));
+    let mut replies = batch.send().await.unwrap();
+    let [four, one, two, five] = slots.map(|slot| replies.take(slot));
+    assert_eq!((four.unwrap(), one.unwrap(), five.unwrap()), (4, 100, 5));
+    assert!(matches!(two, Err(Error::Layer(_))));
+    assert_eq!(script.sent().len(), 1);
+
+    // One that never ends keeps the others from the server for a moment only.
+    let mut batch = client.batch().timeout(Duration::from_secs(1));
+    let _ = ["m4", "m3"].map(|method| batch.add(client.call::<i64>(method, ())));
+    assert!(batch.send().await.unwrap_err().is_timeout());
+    assert_eq!(script.sent().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_may_mend_what_comes_back() {
+    let script = Scripted::new(|_, _| Some(Err(broken())));
+    let settings = Settings { retry: Some(Retry::default()), ..Settings::default() };
+    let client = Client::with_settings(script, settings).layer(MapResultLayer::new(
+        |ended: Result<Outcome, BoxError>| match ended {
+            Ok(outcome) => Ok::<_, BoxError>(outcome),
+            Err(failure) => {
+                let error = ErrorObject::new(9, "no server").with_data(&json!(failure.to_string()));
+                Ok(Outcome::error(error))
+            }
+        },
+    ));
+    let error = client.call::<i64>("m1", ()).await.unwrap_err();
+    let data = "\"the connection to the script broke before the reply was there\"";
+    let object = error.error_object().unwrap();
+    assert_eq!((object.code(), object.data().unwrap().get()), (9, data));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_that_is_dropped_keeps_nothing() {
+    let kept = Arc::new(());
+    let held = Arc::clone(&kept);
+    let hold = MapRequestLayer::new(move |mut call: Call| {
+        call.extensions_mut().insert(Arc::clone(&held));
+        call
+    });
+    // `m4` waits for `m3`, which never comes.
+    let script = Scripted::numbering();
+    let client = meddling(Client::new(script.clone())).layer(hold);
+    let mut batch = client.batch().timeout(Duration::from_millis(5));
+    let _ = ["m4", "m3"].map(|method| batch.add(client.call::<i64>(method, ())));
+    let batch = batch.send();
+    assert_eq!(Arc::strong_count(&kept), 2);
+    assert!(batch.await.unwrap_err().is_timeout());
+    assert_eq!(Arc::strong_count(&kept), 2, "the layer's alone");
+}

@@ -1,0 +1,14 @@
+//! The client, against servers as they should be and against others.
+
+mod batches;
+mod bounds;
+mod calls;
+mod cancelling;
+mod headers;
+mod hostile;
+mod hostile_batch;
+mod https;
+mod layers;
+mod peer;
+mod retries;
+mod scripted;

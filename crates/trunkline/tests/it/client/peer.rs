@@ -1,0 +1,152 @@
+//! A server that answers what a test tells it to, byte for byte, and keeps what it was asked.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use trunkline::client::http::Settings;
+use trunkline::client::{self, Client, Http, Retry};
+
+/// What a peer does when it was asked.
+#[derive(Clone)]
+pub(super) struct Answer {
+    bytes: Vec<u8>,
+    then: Then,
+}
+
+/// What follows the bytes of an answer.
+#[derive(Clone)]
+enum Then {
+    Close,
+    /// Bytes for ever, as fast as they are taken.
+    Flood(Vec<u8>),
+    /// Bytes for ever, every few milliseconds.
+    Drip(&'static str),
+}
+
+/// A running peer. It ends when it is dropped.
+pub(super) struct Peer {
+    pub(super) url: String,
+    asked: Arc<Mutex<Vec<String>>>,
+    accepting: JoinHandle<()>,
+}
+
+impl Answer {
+    /// Exactly these bytes; then the connection is closed.
+    pub(super) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { bytes: bytes.into(), then: Then::Close }
+    }
+
+    /// An HTTP reply. The head is the status, and header lines.
+    pub(super) fn http(head: &str, body: impl AsRef<[u8]>) -> Self {
+        let (head, body) = (head.replace('\n', "\r\n"), body.as_ref());
+        let length = body.len();
+        let head = format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\nConnection: close\r\n");
+        Self::bytes([head.as_bytes(), b"\r\n", body].concat())
+    }
+
+    /// 200, with JSON.
+    pub(super) fn json(body: impl AsRef<[u8]>) -> Self {
+        Self::http("200 OK\nContent-Type: application/json", body)
+    }
+
+    /// Another status, with JSON.
+    pub(super) fn refusal(status: &str, body: &str) -> Self {
+        Self::http(&format!("{status}\nContent-Type: application/json"), body)
+    }
+
+    /// After these bytes, others without an end.
+    pub(super) fn flood(bytes: impl Into<Vec<u8>>, block: Vec<u8>) -> Self {
+        Self { bytes: bytes.into(), then: Then::Flood(block) }
+    }
+
+    /// After these bytes, others without an end, but slowly.
+    pub(super) fn drip(bytes: impl Into<Vec<u8>>, drop: &'static str) -> Self {
+        Self { bytes: bytes.into(), then: Then::Drip(drop) }
+    }
+}
+
+impl Peer {
+    /// `answer` gets each request's body.
+    pub(super) async fn new(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (log, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let accepting = tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
+                tokio::spawn(async move {
+                    let mut stream = BufReader::new(stream);
+                    if let Some((head, body)) = read(&mut stream).await {
+                        log.lock().unwrap().push(head + &body);
+                        write(stream.get_mut(), answer(&body)).await;
+                    }
+                });
+            }
+        });
+        Self { url, asked, accepting }
+    }
+
+    /// The same answer to all.
+    pub(super) async fn always(answer: Answer) -> Self {
+        Self::new(move |_| answer.clone()).await
+    }
+
+    /// The requests so far: heads in lower case, and bodies.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// A client that has so much time, and reads so much.
+    pub(super) fn client(&self, timeout: Duration, max_reply: usize) -> Client {
+        let settings = Settings { max_reply, ..Settings::default() };
+        let http = Http::with_settings(self.url.parse().unwrap(), settings).unwrap();
+        let retry = Some(Retry::default());
+        Client::with_settings(http, client::Settings { timeout, retry })
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+/// The next request, if there is one.
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<(String, String)> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if stream.read_line(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let head = head.to_ascii_lowercase();
+    let mut lines = head.lines().filter_map(|line| line.strip_prefix("content-length: "));
+    let mut body = vec![0; lines.next().map_or(0, |length| length.parse().unwrap())];
+    stream.read_exact(&mut body).await.ok()?;
+    Some((head, String::from_utf8(body).unwrap()))
+}
+
+/// A client that has seen enough is gone: that ends it.
+async fn write(stream: &mut TcpStream, Answer { bytes, then }: Answer) {
+    if stream.write_all(&bytes).await.is_err() {
+        return;
+    }
+    match then {
+        Then::Close => {
+            // What is closed with bytes unread is reset, and takes the reply with it.
+            let _ = stream.shutdown().await;
+            let _ = stream.read(&mut [0]).await;
+        }
+        Then::Flood(block) => while stream.write_all(&block).await.is_ok() {},
+        Then::Drip(drop) => {
+            while stream.write_all(drop.as_bytes()).await.is_ok() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+}
