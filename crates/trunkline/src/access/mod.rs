@@ -1,5 +1,15 @@
-//! Who calls: what the guards of a door know of the sender.
+//! Who calls, and what they may do: tokens, principals, claims.
+//!
+//! A door finds out who calls: by a token that is [listed](Tokens), or by one that is
+//! [signed](jwt). The [`Principal`] is the result. Handlers take it as an extractor, or its
+//! [`Claims`]; [`layers::authorize`](crate::layers::authorize) refuses calls by it.
 
+mod claims;
+#[cfg(feature = "jwt")]
+pub mod jwt;
 mod principal;
+mod tokens;
 
+pub use claims::Claims;
 pub use principal::Principal;
+pub use tokens::Tokens;

@@ -32,7 +32,8 @@ impl Principal {
         self
     }
 
-    /// The name: of a JWT its subject, of a static token that under which it is listed.
+    /// The name: of a JWT its subject (empty if it has none), of a static token that under which it
+    /// is listed.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name

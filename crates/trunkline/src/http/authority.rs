@@ -1,6 +1,6 @@
 //! Whom a request is addressed to (RFC 9110, section 7.2) and which names are ours.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use http::header::HOST;
 use http::request::Parts;
@@ -40,9 +40,11 @@ impl Hosts {
         }
     }
 
-    /// Adds the address that a server is bound to.
-    pub(crate) fn bind(&mut self, address: SocketAddr) {
-        let ip = address.ip();
+    /// Adds the address that a server is bound to; all addresses, if it is bound to all of them.
+    ///
+    /// [`Server::serve`](crate::Server::serve) does so by itself. A service in HTTP layers, which
+    /// [`Server::serve_http`](crate::Server::serve_http) serves, has to be told.
+    pub fn allow_address(&mut self, ip: IpAddr) {
         if !ip.is_unspecified() {
             return self.allow(if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() });
         }

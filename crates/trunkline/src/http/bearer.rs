@@ -1,43 +1,56 @@
-//! Static bearer tokens (RFC 6750).
-
-use std::fmt;
+//! Who calls, by the token that a request carries (RFC 6750).
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use subtle::{Choice, ConstantTimeEq};
 
 use super::refusal::Refusal;
+use super::settings::Settings;
+use crate::access::Principal;
+#[cfg(feature = "jwt")]
+use crate::access::jwt::{Checked, Checking, TokenError};
 
-/// The tokens that open the door; without any, it stands open.
-#[derive(Clone, Default)]
-pub struct Tokens(Vec<Box<str>>);
+/// The sender of a request that was let in.
+pub(super) enum Caller {
+    /// No token is needed.
+    Anyone,
+    Known(Principal),
+    /// The keys that the token may be signed with are being fetched.
+    #[cfg(feature = "jwt")]
+    Awaited(Checking),
+}
 
-impl Tokens {
-    /// Adds a token.
-    pub fn allow(&mut self, token: impl Into<Box<str>>) {
-        self.0.push(token.into());
+/// Passes requests with a token that the settings accept. Only the header is read: targets and bodies
+/// end up in logs.
+pub(super) fn check(headers: &HeaderMap, settings: &Settings) -> Result<Caller, Refusal> {
+    if is_open(settings) {
+        return Ok(Caller::Anyone);
     }
-
-    /// Whether there is no token, so that all requests pass.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Err(Refusal::NoCredentials);
+    };
+    let token = bearer(value.as_bytes()).ok_or(Refusal::NoCredentials)?;
+    if let Some(principal) = settings.bearer.principal(token) {
+        return Ok(Caller::Known(principal.clone()));
     }
-
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else {
-            return Err(Refusal::NoCredentials);
+    #[cfg(feature = "jwt")]
+    if let Some(jwt) = &settings.jwt {
+        return match jwt.check(token) {
+            Checked::Now(checked) => checked.map(Caller::Known).map_err(|error| refusal(&error)),
+            Checked::Later(checking) => Ok(Caller::Awaited(checking)),
         };
-        let token = bearer(value.as_bytes()).ok_or(Refusal::NoCredentials)?;
-        // Every token is compared, in a time that does not tell which one came close.
-        let matches = |listed: &str| listed.as_bytes().ct_eq(token);
-        let found = self.0.iter().fold(Choice::from(0), |found, listed| found | matches(listed));
-        if bool::from(found) { Ok(()) } else { Err(Refusal::WrongCredentials) }
     }
+    Err(Refusal::WrongCredentials(None))
+}
+
+#[cfg(feature = "jwt")]
+fn is_open(settings: &Settings) -> bool {
+    settings.bearer.is_empty() && settings.jwt.is_none()
+}
+
+#[cfg(not(feature = "jwt"))]
+fn is_open(settings: &Settings) -> bool {
+    settings.bearer.is_empty()
 }
 
 /// The token of `Bearer token`; the scheme's case does not matter (RFC 9110, section 11.1).
@@ -48,9 +61,17 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
     (scheme.eq_ignore_ascii_case(b"Bearer ") && !token.is_empty()).then_some(token)
 }
 
-/// Shows no token.
-impl fmt::Debug for Tokens {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({})", self.0.len())
+/// A client is told what it can mend, and nothing of what would be accepted.
+#[cfg(feature = "jwt")]
+pub(super) fn refusal(error: &TokenError) -> Refusal {
+    tracing::debug!(%error, "a token was refused");
+    match error {
+        TokenError::NoKeys => Refusal::NoKeys,
+        TokenError::Expired => Refusal::WrongCredentials(Some("the token has expired")),
+        TokenError::NotYetValid => Refusal::WrongCredentials(Some("the token is not valid yet")),
+        TokenError::TooLarge { .. } | TokenError::Malformed => {
+            Refusal::WrongCredentials(Some("the token is malformed"))
+        }
+        _ => Refusal::WrongCredentials(None),
     }
 }

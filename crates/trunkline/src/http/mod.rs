@@ -1,13 +1,14 @@
 //! The HTTP door: one request, its calls, one reply.
 //!
-//! Every JSON-RPC reply is 200, errors included (see [`StatusPolicy`]); a body of notifications
-//! is 204, sent when their handlers have finished. What this door refuses has the status that HTTP
-//! gives it, and a JSON-RPC error object as its body:
+//! A JSON-RPC reply is 200, errors included, except that a call which a layer has refused for who
+//! made it has the status of that (see [`StatusPolicy`]); a body of notifications is 204, sent when
+//! their handlers have finished. What this door refuses has the status that HTTP gives it, and a
+//! JSON-RPC error object as its body:
 //!
 //! | status | when |
 //! |---|---|
 //! | 400 | malformed: Host missing or twice, Content-Type or Content-Length twice, broken chunks |
-//! | 401 | a token is needed (`WWW-Authenticate`) |
+//! | 401 | a token is needed, or this one is not accepted (`WWW-Authenticate`) |
 //! | 403 | a Host or an Origin that is not listed |
 //! | 404 | another path |
 //! | 405 | another method than those of `Allow`: POST and OPTIONS, except at a [`Door`] |
@@ -16,6 +17,7 @@
 //! | 415 | not JSON in UTF-8, or compressed |
 //! | 417 | an `Expect` other than `100-continue` |
 //! | 501 | a `Transfer-Encoding` other than `chunked`; the connection is closed |
+//! | 503 | there are no keys to check tokens with, because they cannot be had (`jwt`) |
 //!
 //! [`Server`](crate::Server) adds 503 (it is stopping; nothing was run), with such a body, and what
 //! hyper refuses before the door sees it, with an *empty* body: 400 (a head or a length that cannot
@@ -24,6 +26,8 @@
 mod authority;
 mod bearer;
 mod body;
+mod cors;
+mod denial;
 mod door;
 mod host;
 mod negotiate;
@@ -37,7 +41,6 @@ mod settings;
 mod status;
 
 pub use authority::Hosts;
-pub use bearer::Tokens;
 pub use door::{Door, DoorFuture, DoorRequest};
 pub use host::{Host, HostError};
 pub use origin::{Origin, OriginError};

@@ -23,7 +23,11 @@ pub(super) enum Refusal {
     Host(String),
     Origin(String),
     NoCredentials,
-    WrongCredentials,
+    /// The token is not accepted; why, if the client may know.
+    WrongCredentials(Option<&'static str>),
+    /// There is nothing to check tokens with.
+    #[cfg(feature = "jwt")]
+    NoKeys,
     Expectation,
     Coding,
     MediaType,
@@ -67,18 +71,20 @@ impl Refusal {
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Malformed(_) | Self::Framing(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
-            Self::NoCredentials | Self::WrongCredentials => StatusCode::UNAUTHORIZED,
+            Self::NoCredentials | Self::WrongCredentials(_) => StatusCode::UNAUTHORIZED,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Coding | Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::TransferCoding => StatusCode::NOT_IMPLEMENTED,
+            #[cfg(feature = "jwt")]
+            Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
     fn code(&self) -> i64 {
         match self {
-            Self::NoCredentials | Self::WrongCredentials => code::UNAUTHENTICATED,
+            Self::NoCredentials | Self::WrongCredentials(_) => code::UNAUTHENTICATED,
             Self::Host(_) | Self::Origin(_) => code::FORBIDDEN,
             _ => code::REFUSED,
         }
@@ -86,7 +92,7 @@ impl Refusal {
 
     fn message(&self) -> &'static str {
         match self {
-            Self::NoCredentials | Self::WrongCredentials => "Unauthenticated",
+            Self::NoCredentials | Self::WrongCredentials(_) => "Unauthenticated",
             Self::Host(_) | Self::Origin(_) => "Forbidden",
             _ => "Request refused",
         }
@@ -110,7 +116,9 @@ impl Refusal {
             )
             .into(),
             Self::NoCredentials => "send a token as Authorization: Bearer TOKEN".into(),
-            Self::WrongCredentials => "the token is not valid".into(),
+            Self::WrongCredentials(why) => why.unwrap_or("the token is not valid").into(),
+            #[cfg(feature = "jwt")]
+            Self::NoKeys => "tokens cannot be checked at the moment: try again later".into(),
             Self::Expectation => "the only expectation understood is 100-continue".into(),
             Self::Coding => "send the body without a Content-Encoding".into(),
             Self::MediaType => "send JSON in UTF-8 with Content-Type: application/json".into(),
@@ -125,9 +133,7 @@ impl Refusal {
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             Self::NoCredentials => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
-            Self::WrongCredentials => {
-                Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer error=\"invalid_token\"")))
-            }
+            Self::WrongCredentials(why) => Some((WWW_AUTHENTICATE, invalid_token(*why))),
             Self::Coding => Some((ACCEPT_ENCODING, HeaderValue::from_static("identity"))),
             _ => None,
         }
@@ -144,4 +150,14 @@ impl Refusal {
                 | Self::TransferCoding
         )
     }
+}
+
+/// RFC 6750, section 3.
+fn invalid_token(why: Option<&'static str>) -> HeaderValue {
+    let plain = HeaderValue::from_static("Bearer error=\"invalid_token\"");
+    let Some(why) = why else {
+        return plain;
+    };
+    let told = format!("Bearer error=\"invalid_token\", error_description=\"{why}\"");
+    HeaderValue::try_from(told).unwrap_or(plain)
 }

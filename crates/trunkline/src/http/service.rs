@@ -16,13 +16,15 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::Body;
 use tower::Service;
 
+use super::bearer::Caller;
 use super::door::{Door, DoorRequest};
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::request::Head;
 use super::route::{self, Route};
 use super::settings::Settings;
-use super::{authority, body, negotiate, origin};
+use super::{authority, bearer, body, cors, denial, negotiate, origin};
+use crate::access::Principal;
 use crate::extensions::Extensions;
 use crate::rpc::{Reply, Rpc};
 
@@ -98,23 +100,23 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        let shared_with = origin::shared_with(&parts.headers, &self.0.settings);
+        let shared_with = cors::shared_with(&parts.headers, &self.0.settings);
         let route = self.route(parts.uri.path());
-        let plan = match (self.admit(&parts, route), route) {
-            (Ok(Admitted::Call), Route::Door(door, _)) => {
-                let (method, uri) = (parts.method.clone(), parts.uri.clone());
-                let extensions = Extensions::of(Head::new(parts, peer, door.name()));
-                Plan::Door(door, method, uri, extensions)
+        let planned = match self.admit(&parts, route) {
+            Ok(Admitted::Call(caller)) => Arrived { parts, peer, route }.of(caller),
+            Ok(Admitted::Options) => {
+                Planned::Now(Plan::Answered(options(&parts, route, shared_with.is_some())))
             }
-            (Ok(Admitted::Call), _) => {
-                Plan::Calls(Extensions::of(Head::new(parts, peer, "json-rpc")))
-            }
-            (Ok(Admitted::Options), _) => {
-                Plan::Answered(options(&parts, route, shared_with.is_some()))
-            }
-            (Err(refusal), _) => Plan::Answered(route.refuse(&refusal)),
+            Err(refusal) => Planned::Now(Plan::Answered(route.refuse(&refusal))),
         };
         async move {
+            #[cfg(not(feature = "jwt"))]
+            let Planned::Now(plan) = planned;
+            #[cfg(feature = "jwt")]
+            let plan = match planned {
+                Planned::Now(plan) => plan,
+                Planned::Later(plan) => plan.await,
+            };
             let mut response = match plan {
                 Plan::Calls(extensions) => self.answer(extensions, body).await,
                 // Boxed, so that calls do not carry the room for other protocols along.
@@ -125,7 +127,7 @@ impl HttpService {
                 Plan::Answered(response) => response,
             };
             if let Some(origin) = shared_with {
-                origin::share(response.headers_mut(), origin);
+                cors::share(response.headers_mut(), origin);
             }
             response
         }
@@ -133,7 +135,7 @@ impl HttpService {
 
     /// The address of the server is one of the names that clients may call it.
     pub(crate) fn bind(&mut self, address: SocketAddr) {
-        Arc::make_mut(&mut self.0).settings.hosts.bind(address);
+        Arc::make_mut(&mut self.0).settings.hosts.allow_address(address.ip());
     }
 
     fn route(&self, path: &str) -> Route<'_> {
@@ -168,12 +170,12 @@ impl HttpService {
         if !route.methods().contains(&parts.method) {
             return Err(Refusal::Method(route.methods()));
         }
-        settings.bearer.check(&parts.headers)?;
+        let caller = bearer::check(&parts.headers, settings)?;
         body::check_framing(&parts.headers)?;
         if parts.method == Method::POST {
             negotiate::check(&parts.headers)?;
         }
-        Ok(Admitted::Call)
+        Ok(Admitted::Call(caller))
     }
 
     async fn answer<B>(&self, extensions: Extensions, body: B) -> Response<ReplyBody>
@@ -211,8 +213,57 @@ impl HttpService {
 
 /// What is wanted of a request that may come in.
 enum Admitted {
-    Call,
+    Call(Caller),
     Options,
+}
+
+/// A request that may come in, without its body.
+struct Arrived<'a> {
+    parts: Parts,
+    peer: Option<SocketAddr>,
+    route: Route<'a>,
+}
+
+impl<'a> Arrived<'a> {
+    fn of(self, caller: Caller) -> Planned<'a> {
+        match caller {
+            Caller::Anyone => Planned::Now(self.plan()),
+            Caller::Known(principal) => Planned::Now(self.plan_for(principal)),
+            #[cfg(feature = "jwt")]
+            Caller::Awaited(checking) => Planned::Later(Box::pin(async move {
+                match checking.await {
+                    Ok(principal) => self.plan_for(principal),
+                    Err(error) => Plan::Answered(self.route.refuse(&bearer::refusal(&error))),
+                }
+            })),
+        }
+    }
+
+    fn plan_for(mut self, principal: Principal) -> Plan<'a> {
+        self.parts.extensions.insert(principal);
+        self.plan()
+    }
+
+    fn plan(self) -> Plan<'a> {
+        let Self { parts, peer, route } = self;
+        match route {
+            Route::Door(door, _) => {
+                let (method, uri) = (parts.method.clone(), parts.uri.clone());
+                let extensions = Extensions::of(Head::new(parts, peer, door.name()));
+                Plan::Door(door, method, uri, extensions)
+            }
+            Route::Calls | Route::Nowhere => {
+                Plan::Calls(Extensions::of(Head::new(parts, peer, "json-rpc")))
+            }
+        }
+    }
+}
+
+/// What can be told before the body, which may still depend on who calls.
+enum Planned<'a> {
+    Now(Plan<'a>),
+    #[cfg(feature = "jwt")]
+    Later(Pin<Box<dyn Future<Output = Plan<'a>> + Send + 'a>>),
 }
 
 /// How a request is answered, once its body is there.
@@ -222,13 +273,17 @@ enum Plan<'a> {
     Answered(Response<ReplyBody>),
 }
 
-/// A reply as an HTTP response, for a [`Door`] that answers in JSON as this one does.
+/// A reply as an HTTP response, for a [`Door`] that answers in JSON as this one does. With 401 and
+/// 403 goes `WWW-Authenticate`, with 429 `Retry-After` if the error's data has `retry_after_ms`.
 #[must_use]
 pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
     let json = reply.into_json();
     let mut response = Response::new(ReplyBody::default());
     *response.status_mut() = status;
     if let Some(json) = json {
+        if let Some((name, value)) = denial::header(status, &json) {
+            response.headers_mut().insert(name, value);
+        }
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         *response.body_mut() = ReplyBody::from(json);
     }
@@ -241,8 +296,8 @@ fn options(parts: &Parts, route: Route<'_>, shared: bool) -> Response<ReplyBody>
     let headers = response.headers_mut();
     let allowed = route::allow(route.methods());
     headers.insert(ALLOW, allowed.clone());
-    if shared && origin::is_preflight(parts) {
-        origin::grant(headers, allowed, &parts.headers);
+    if shared && cors::is_preflight(parts) {
+        cors::grant(headers, allowed, &parts.headers);
         // Some clients take nothing but 200 for a granted preflight.
         *response.status_mut() = StatusCode::OK;
     }

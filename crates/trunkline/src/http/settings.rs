@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::authority::Hosts;
-use super::bearer::Tokens;
 use super::status::StatusPolicy;
+use crate::access::Tokens;
+#[cfg(feature = "jwt")]
+use crate::access::jwt::Jwt;
 
 /// Settings of the HTTP door. `Default` is safe for a server on this machine.
 #[derive(Debug, Clone)]
@@ -16,7 +18,7 @@ pub struct Settings {
     pub max_body: usize,
     /// How long a body may take to arrive. Default 10 s. Then it is 408. `None`: for ever.
     pub body_timeout: Option<Duration>,
-    /// The HTTP status of JSON-RPC errors. Default: always 200.
+    /// The HTTP status of JSON-RPC errors. Default: 200, except of calls refused for who made them.
     pub status_policy: StatusPolicy,
     /// The names that clients may call this server, without ports. Default: `localhost`,
     /// `127.0.0.1`, `[::1]`, to which a [`Server`](crate::Server) adds its address. Others are
@@ -28,9 +30,12 @@ pub struct Settings {
     pub allow_origins: Vec<String>,
     /// Origins that may call and read the replies (CORS); `*` is any. Default: none.
     pub cors_origins: Vec<String>,
-    /// The tokens of which a request must carry one (`Authorization: Bearer …`). Default: none,
-    /// and all requests pass.
+    /// The tokens of which a request must carry one (`Authorization: Bearer …`). Default: none.
+    /// Without these and `jwt`, all requests pass; with both, either opens the door.
     pub bearer: Tokens,
+    /// What checks tokens that are signed, in place of listed. Default: none.
+    #[cfg(feature = "jwt")]
+    pub jwt: Option<Jwt>,
 }
 
 impl Default for Settings {
@@ -44,6 +49,8 @@ impl Default for Settings {
             allow_origins: Vec::new(),
             cors_origins: Vec::new(),
             bearer: Tokens::default(),
+            #[cfg(feature = "jwt")]
+            jwt: None,
         }
     }
 }

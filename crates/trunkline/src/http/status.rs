@@ -11,22 +11,31 @@ use crate::rpc::Reply;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum StatusPolicy {
     /// 200: a JSON-RPC reply was delivered, whatever it says.
-    #[default]
     AlwaysOk,
-    /// 400 for -32700 and -32600, 500 for -32603, 200 for all else: for gateways and monitors
-    /// that look at the status only.
+    /// 401 for -32007 and 403 for -32008, with `WWW-Authenticate`; 429 for -32010, with
+    /// `Retry-After`; 200 for all else. So HTTP clients and proxies see who is refused as a caller,
+    /// and not what becomes of calls.
+    #[default]
+    ByRefusal,
+    /// The same, and 400 for -32700 and -32600, 500 for -32603: for gateways and monitors that look
+    /// at the status only.
     ByError,
 }
 
 impl StatusPolicy {
     pub(super) fn status(self, reply: &Reply) -> StatusCode {
-        match (self, reply) {
-            (_, Reply::None) => StatusCode::NO_CONTENT,
-            (Self::ByError, Reply::Single { code: Some(code), .. }) => match *code {
-                code::PARSE_ERROR | code::INVALID_REQUEST => StatusCode::BAD_REQUEST,
-                code::INTERNAL_ERROR => StatusCode::INTERNAL_SERVER_ERROR,
-                _ => StatusCode::OK,
-            },
+        let code = match reply {
+            Reply::None => return StatusCode::NO_CONTENT,
+            Reply::Single { code: Some(code), .. } => *code,
+            _ => return StatusCode::OK,
+        };
+        match (self, code) {
+            (Self::AlwaysOk, _) => StatusCode::OK,
+            (_, code::UNAUTHENTICATED) => StatusCode::UNAUTHORIZED,
+            (_, code::FORBIDDEN) => StatusCode::FORBIDDEN,
+            (_, code::RATE_LIMITED) => StatusCode::TOO_MANY_REQUESTS,
+            (Self::ByError, code::PARSE_ERROR | code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
+            (Self::ByError, code::INTERNAL_ERROR) => StatusCode::INTERNAL_SERVER_ERROR,
             _ => StatusCode::OK,
         }
     }

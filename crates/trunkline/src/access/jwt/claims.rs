@@ -1,0 +1,117 @@
+//! What a token says (RFC 7519, section 4.1), checked.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+
+use super::error::TokenError;
+use super::settings::Settings;
+use super::token::json;
+use crate::access::Principal;
+
+#[derive(Deserialize)]
+struct Registered {
+    exp: Option<f64>,
+    nbf: Option<f64>,
+    iat: Option<f64>,
+    iss: Option<String>,
+    aud: Option<Audience>,
+    sub: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Audience {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
+}
+
+/// The principal that claims speak of, if they hold at `now`.
+pub(super) fn check(
+    claims: &[u8],
+    settings: &Settings,
+    now: SystemTime,
+) -> Result<Principal, TokenError> {
+    let registered: Registered = json(claims)?;
+    registered.check_times(settings.leeway, now)?;
+    let Settings { issuers, audiences, .. } = settings;
+    if !issuers.is_empty() && !registered.iss.is_some_and(|issuer| issuers.contains(&issuer)) {
+        return Err(TokenError::Issuer);
+    }
+    let named = registered.aud.as_ref().map_or(&[][..], Audience::names);
+    if !audiences.is_empty() && !named.iter().any(|name| audiences.contains(name)) {
+        return Err(TokenError::Audience);
+    }
+    Ok(Principal::new(registered.sub.unwrap_or_default()).with_claims(json(claims)?))
+}
+
+impl Registered {
+    fn check_times(&self, leeway: Duration, now: SystemTime) -> Result<(), TokenError> {
+        // A clock before 1970 is wrong in any case: then nothing has been issued yet.
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let leeway = leeway.as_secs_f64();
+        let expiry = self.exp.ok_or(TokenError::NoExpiry)?;
+        if now >= expiry + leeway {
+            return Err(TokenError::Expired);
+        }
+        if self.nbf.is_some_and(|start| now + leeway < start) {
+            return Err(TokenError::NotYetValid);
+        }
+        if self.iat.is_some_and(|issued| now + leeway < issued) {
+            return Err(TokenError::IssuedInFuture);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The edges of times, to the second. What else is checked is tested through the door.
+    #[test]
+    fn times() {
+        let now = 1_000_000;
+        let rows = [
+            ("ends now", json!({"exp": now}), Ok(())),
+            ("over, within the leeway", json!({"exp": now - 59}), Ok(())),
+            ("over by the leeway", json!({"exp": now - 60}), Err(TokenError::Expired)),
+            ("a fraction left", json!({"exp": (now - 60) as f64 + 0.5}), Ok(())),
+            ("negative", json!({"exp": -1}), Err(TokenError::Expired)),
+            ("far away", json!({"exp": 1e300}), Ok(())),
+            ("begins within the leeway", json!({"exp": now + 90, "nbf": now + 60}), Ok(())),
+            (
+                "begins after it",
+                json!({"exp": now + 90, "nbf": now + 61}),
+                Err(TokenError::NotYetValid),
+            ),
+            ("issued within the leeway", json!({"exp": now + 90, "iat": now + 60}), Ok(())),
+            (
+                "issued after it",
+                json!({"exp": now + 90, "iat": now + 61}),
+                Err(TokenError::IssuedInFuture),
+            ),
+        ];
+        for (name, claims, expected) in rows {
+            check_at(name, &claims, now, expected);
+        }
+    }
+
+    #[track_caller]
+    fn check_at(name: &str, claims: &Value, now: u64, expected: Result<(), TokenError>) {
+        let now = UNIX_EPOCH + Duration::from_secs(now);
+        let checked = check(claims.to_string().as_bytes(), &Settings::default(), now);
+        assert_eq!(checked.map(|_| ()), expected, "{name}");
+    }
+}

@@ -1,0 +1,125 @@
+//! JSON Web Tokens (RFC 7519) that are signed, as bearer tokens. Feature `jwt`.
+//!
+//! ```
+//! use trunkline::access::jwt::{Algorithm, Jwt, Key, Keys, Settings};
+//! use trunkline::http;
+//! # use trunkline::Router;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let rpc = Router::new().method("ping", || "pong").build()?;
+//! let key = Key::secret(Algorithm::Hs256, *b"a secret of at least 32 bytes...")?;
+//! let mut settings = Settings::default();
+//! settings.audiences.push("https://api.example.com".into());
+//! let jwt = Jwt::new(Keys::fixed([key]), settings);
+//! let service = rpc.http_with(http::Settings { jwt: Some(jwt), ..Default::default() });
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The keys are [given](Keys::fixed), in a [file](Keys::file), or at a [URL](Keys::url). A token has
+//! to be signed with one of them, by an algorithm that the *key* is for. It has to expire (`exp`);
+//! `nbf` and `iat` may not lie in the future; issuer and audience are those of [`Settings`]. What a
+//! header says of keys is not used, and one that names `crit` is refused.
+
+mod algorithm;
+mod claims;
+mod error;
+mod jwk;
+mod key;
+mod key_set;
+mod keys;
+mod pem;
+mod settings;
+mod token;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use super::principal::Principal;
+
+pub use algorithm::Algorithm;
+pub use error::TokenError;
+pub use key::{Key, KeyError};
+pub use key_set::KeySetError;
+pub use keys::{Keys, KeysError, Refresh};
+pub use settings::Settings;
+
+use keys::Found;
+use token::Token;
+
+/// Checks tokens. Cloning is cheap.
+#[derive(Clone)]
+pub struct Jwt(Arc<Inner>);
+
+struct Inner {
+    keys: Keys,
+    settings: Settings,
+}
+
+/// What comes of a token: at once, unless keys have to be read first.
+pub(crate) enum Checked {
+    Now(Result<Principal, TokenError>),
+    Later(Checking),
+}
+
+pub(crate) type Checking = Pin<Box<dyn Future<Output = Result<Principal, TokenError>> + Send>>;
+
+impl Jwt {
+    /// Tokens that are signed with one of these keys.
+    #[must_use]
+    pub fn new(keys: Keys, settings: Settings) -> Self {
+        Self(Arc::new(Inner { keys, settings }))
+    }
+
+    /// Whom a token stands for: its subject, with all of its claims.
+    ///
+    /// The HTTP door does this by itself. It is for doors of your own.
+    ///
+    /// # Errors
+    /// When the token is not accepted.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: keys that are being read are read to the end.
+    pub async fn verify(&self, token: &str) -> Result<Principal, TokenError> {
+        match self.check(token.as_bytes()) {
+            Checked::Now(checked) => checked,
+            Checked::Later(checking) => checking.await,
+        }
+    }
+
+    pub(crate) fn check(&self, text: &[u8]) -> Checked {
+        let Inner { keys, settings } = &*self.0;
+        let found = Token::parse(text, settings.max_bytes).and_then(|token| {
+            let found = keys.find(&token)?;
+            Ok((token, found))
+        });
+        match found {
+            Err(error) => Checked::Now(Err(error)),
+            Ok((token, Found::Key(key))) => Checked::Now(self.0.open(&token, &key)),
+            Ok((_, Found::Reading(reading))) => {
+                let (inner, text) = (Arc::clone(&self.0), text.to_vec());
+                Checked::Later(Box::pin(async move {
+                    reading.await;
+                    let token = Token::parse(&text, inner.settings.max_bytes)?;
+                    let key = inner.keys.find_now(&token)?;
+                    inner.open(&token, &key)
+                }))
+            }
+        }
+    }
+}
+
+impl Inner {
+    fn open(&self, token: &Token<'_>, key: &Key) -> Result<Principal, TokenError> {
+        let claims = token.opened(key)?;
+        claims::check(&claims, &self.settings, SystemTime::now())
+    }
+}
+
+impl fmt::Debug for Jwt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jwt").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}
