@@ -16,6 +16,7 @@
 //! | [`catch_panic`] | answers a panic with -32603 | yes |
 //! | [`timeout`] | gives calls a deadline | yes |
 //! | [`concurrency_limit`] | lets so many calls run at a time | yes |
+//! | [`authorize`] | refuses who may not call | no |
 //! | [`rate_limit`] | refuses who calls too often | no |
 //! | [`validation`] (feature `validation`) | checks params against JSON Schemas | no |
 //! | [`handle_error`] | says what errors of layers are answered with | around each layer |
@@ -33,6 +34,7 @@
 //! HTTP layers wrap a [`HttpService`](crate::http::HttpService), an axum router, or any other service of
 //! HTTP requests.
 
+pub mod authorize;
 pub mod catch_panic;
 pub mod concurrency_limit;
 mod defaults;
@@ -48,6 +50,7 @@ pub mod trace;
 #[cfg(feature = "validation")]
 pub mod validation;
 
+pub use authorize::AuthorizeLayer;
 pub use catch_panic::CatchPanicLayer;
 pub use concurrency_limit::ConcurrencyLimitLayer;
 pub use defaults::Defaults;

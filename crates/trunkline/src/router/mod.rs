@@ -31,6 +31,7 @@ pub use build::{BuildError, Place};
 pub use description::{Description, Effect, ErrorDescription, Example, Rendering, Wording};
 pub use handler::Handler;
 pub use operation::Operation;
+pub(crate) use pattern::Pattern;
 pub use registry::Registered;
 pub(crate) use registry::{Dispatch, Registry};
 pub use reply::{CallFuture, IntoOutcome, IntoReply, Json};
@@ -38,7 +39,6 @@ pub use route::Endpoint;
 
 use handler::Named;
 use operation::LayerFn;
-use pattern::Pattern;
 
 /// Operations on their way to an [`Rpc`]: each is registered once and can then be called through
 /// every door.

@@ -2,14 +2,14 @@
 
 /// A method's name, or a prefix and `*` for all names that start so: `math.*`, or `*` for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern(String);
+pub(crate) struct Pattern(String);
 
 impl Pattern {
-    pub(super) fn new(pattern: &str) -> Self {
+    pub(crate) fn new(pattern: &str) -> Self {
         Self(pattern.to_owned())
     }
 
-    pub(super) fn matches(&self, name: &str) -> bool {
+    pub(crate) fn matches(&self, name: &str) -> bool {
         match self.0.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
             None => name == self.0,

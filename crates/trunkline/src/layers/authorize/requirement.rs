@@ -1,0 +1,91 @@
+//! What a principal must be, or have.
+
+use serde_json::{Map, Value};
+
+use crate::access::Principal;
+
+/// What the principal of a call must be, or have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requirement(Kind);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Authenticated,
+    Name(String),
+    Claim { path: String, value: Value },
+    Scope(String),
+    Any(Vec<Requirement>),
+}
+
+/// The claim at `path` is `value`, or an array that holds it.
+///
+/// A path leads through objects with dots: `realm_access.roles`. A claim whose own name has dots in
+/// it is found, too.
+pub fn claim(path: impl Into<String>, value: impl Into<Value>) -> Requirement {
+    Requirement(Kind::Claim { path: path.into(), value: value.into() })
+}
+
+/// The token has this scope: a word of its claim `scope` or `scp`, which may be arrays as well.
+pub fn scope(scope: impl Into<String>) -> Requirement {
+    Requirement(Kind::Scope(scope.into()))
+}
+
+/// The principal has this name.
+pub fn principal(name: impl Into<String>) -> Requirement {
+    Requirement(Kind::Name(name.into()))
+}
+
+/// The call came with credentials, whosever they are.
+#[must_use]
+pub fn authenticated() -> Requirement {
+    Requirement(Kind::Authenticated)
+}
+
+impl Requirement {
+    /// This one or another.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(Kind::Any(vec![self, other]))
+    }
+
+    pub(super) fn is_met_by(&self, principal: &Principal) -> bool {
+        match &self.0 {
+            Kind::Authenticated => true,
+            // A token without a subject is nobody's, should an empty name be listed by mistake.
+            Kind::Name(name) => !name.is_empty() && principal.name() == name,
+            Kind::Claim { path, value } => {
+                find(principal.claims(), path).is_some_and(|found| is_or_holds(found, value))
+            }
+            Kind::Scope(scope) => {
+                let claims = ["scope", "scp"].map(|name| principal.claims().get(name));
+                claims.into_iter().flatten().any(|found| has_word(found, scope))
+            }
+            Kind::Any(requirements) => {
+                requirements.iter().any(|requirement| requirement.is_met_by(principal))
+            }
+        }
+    }
+}
+
+/// The value at a path. The longest name that is there goes first.
+fn find<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    if let Some(value) = claims.get(path) {
+        return Some(value);
+    }
+    path.rmatch_indices('.').find_map(|(dot, _)| {
+        let inner = claims.get(&path[..dot])?.as_object()?;
+        find(inner, &path[dot + 1..])
+    })
+}
+
+fn is_or_holds(found: &Value, value: &Value) -> bool {
+    found == value || found.as_array().is_some_and(|values| values.contains(value))
+}
+
+fn has_word(found: &Value, word: &str) -> bool {
+    match found {
+        Value::String(words) => words.split(' ').any(|found| found == word && !word.is_empty()),
+        Value::Array(words) => words.iter().any(|found| found == word),
+        _ => false,
+    }
+}
