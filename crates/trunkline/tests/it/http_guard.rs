@@ -803,13 +803,20 @@ async fn the_status_may_tell_the_error() {
         ("wrong params", call("subtract", "[1]"), 200, 200),
         ("an internal error", fail(code::INTERNAL_ERROR), 200, 500),
         ("an application's error", fail(1), 200, 200),
+        ("no credentials", fail(code::UNAUTHENTICATED), 401, 401),
+        ("not allowed", fail(code::FORBIDDEN), 403, 403),
+        ("too many", fail(code::RATE_LIMITED), 429, 429),
+        ("a batch of refusals", format!("[{}]", fail(code::FORBIDDEN)), 200, 200),
         ("a batch of errors", "[{},1]".to_owned(), 200, 200),
         ("a notification", r#"{"jsonrpc":"2.0","method":"nope"}"#.to_owned(), 204, 204),
     ];
-    for (name, body, always_ok, by_error) in rows {
-        for (status_policy, status) in
-            [(StatusPolicy::AlwaysOk, always_ok), (StatusPolicy::ByError, by_error)]
-        {
+    for (name, body, by_refusal, by_error) in rows {
+        let always_ok = if by_refusal == 204 { 204 } else { 200 };
+        for (status_policy, status) in [
+            (StatusPolicy::AlwaysOk, always_ok),
+            (StatusPolicy::ByRefusal, by_refusal),
+            (StatusPolicy::ByError, by_error),
+        ] {
             let http = rpc.http_with(Settings { status_policy, ..on_loopback() });
             let server = serve_with(http, server::Settings::default()).await;
             let mut client = Client::connect(server.local_addr()).await;

@@ -1,0 +1,196 @@
+//! Who may call which methods.
+
+use serde_json::{Map, Value, json};
+use trunkline::access::{Claims, Principal};
+use trunkline::layers::AuthorizeLayer;
+use trunkline::layers::authorize::{Requirement, authenticated, claim, principal, scope};
+use trunkline::{Extensions, Reply, Router, Rpc, code};
+
+use super::call;
+
+/// Methods in two groups and one by itself, under a requirement each.
+fn rpc(pattern: &str, requirement: Requirement) -> Rpc {
+    Router::new()
+        .method("admin.stop", || "stopped")
+        .method("billing.total", || "42")
+        .method("ping", || "pong")
+        .layer(AuthorizeLayer::new().require(pattern, requirement))
+        .build()
+        .unwrap()
+}
+
+fn alice(claims: &Value) -> Option<Principal> {
+    let claims: Map<String, Value> = serde_json::from_value(claims.clone()).unwrap();
+    Some(Principal::new("alice").with_claims(claims))
+}
+
+async fn handle(rpc: &Rpc, body: String, who: Option<Principal>) -> Value {
+    let mut extensions = Extensions::new();
+    if let Some(who) = who {
+        extensions.insert(who);
+    }
+    match rpc.handle(body.into(), extensions).await {
+        Reply::None => Value::Null,
+        reply => serde_json::from_slice(&reply.into_json().unwrap()).unwrap(),
+    }
+}
+
+/// The code of a call's error, or none.
+async fn outcome(rpc: &Rpc, method: &str, who: Option<Principal>) -> Option<i64> {
+    handle(rpc, call(method), who).await["error"]["code"].as_i64()
+}
+
+const DENIED: Option<i64> = Some(code::FORBIDDEN);
+
+#[tokio::test]
+async fn what_requirements_are_met_by() {
+    let admin = || claim("role", "admin");
+    let deep = || claim("realm_access.roles", "admin");
+    let dotted = || claim("https://a.example/roles", "admin");
+    let rows = [
+        ("a claim", admin(), json!({"role": "admin"}), None),
+        ("one of a claim's values", admin(), json!({"role": ["user", "admin"]}), None),
+        ("another value", admin(), json!({"role": "user"}), DENIED),
+        ("other values", admin(), json!({"role": ["user"]}), DENIED),
+        ("a part of a value", admin(), json!({"role": "admin user"}), DENIED),
+        ("other capitals", admin(), json!({"role": "Admin"}), DENIED),
+        ("no claim", admin(), json!({}), DENIED),
+        ("null", admin(), json!({"role": null}), DENIED),
+        ("an object", admin(), json!({"role": {"admin": "admin"}}), DENIED),
+        ("an array in an array", admin(), json!({"role": [["admin"]]}), DENIED),
+        ("the claim deeper", admin(), json!({"x": {"role": "admin"}}), DENIED),
+        ("a path", deep(), json!({"realm_access": {"roles": ["admin"]}}), None),
+        ("half a path", deep(), json!({"realm_access": "admin"}), DENIED),
+        ("another path", deep(), json!({"realm_access": {"role": "admin"}}), DENIED),
+        ("a name with dots", dotted(), json!({"https://a.example/roles": "admin"}), None),
+        (
+            "a path below a name with dots",
+            claim("https://a.example/app.roles", "admin"),
+            json!({"https://a.example/app": {"roles": "admin"}}),
+            None,
+        ),
+        ("a number", claim("level", 3), json!({"level": 3}), None),
+        ("a number as text", claim("level", 3), json!({"level": "3"}), DENIED),
+        ("true", claim("verified", true), json!({"verified": true}), None),
+        ("false", claim("verified", true), json!({"verified": false}), DENIED),
+        ("a scope", scope("a"), json!({"scope": "a"}), None),
+        ("one of several scopes", scope("a"), json!({"scope": "b a c"}), None),
+        ("scopes in a list", scope("a"), json!({"scp": ["b", "a"]}), None),
+        ("scopes in the other claim", scope("a"), json!({"scp": "b a"}), None),
+        ("a part of a scope", scope("a"), json!({"scope": "ab b:a"}), DENIED),
+        ("no scope", scope("a"), json!({}), DENIED),
+        ("an empty scope", scope(""), json!({"scope": ""}), DENIED),
+        ("a name", principal("alice"), json!({}), None),
+        ("another name", principal("bob"), json!({"sub": "bob"}), DENIED),
+        ("anybody", authenticated(), json!({}), None),
+        ("one of two", scope("a").or(principal("alice")), json!({}), None),
+        ("the other of two", scope("a").or(principal("bob")), json!({"scope": "a"}), None),
+        ("none of two", scope("a").or(principal("bob")), json!({}), DENIED),
+    ];
+    for (name, requirement, claims, expected) in rows {
+        let rpc = rpc("admin.*", requirement);
+        assert_eq!(outcome(&rpc, "admin.stop", alice(&claims)).await, expected, "{name}");
+        assert_eq!(outcome(&rpc, "admin.stop", None).await, Some(code::UNAUTHENTICATED), "{name}");
+        for (method, who) in [("ping", None), ("billing.total", alice(&claims))] {
+            assert_eq!(outcome(&rpc, method, who).await, None, "{name}: {method} is free");
+        }
+    }
+}
+
+#[tokio::test]
+async fn which_methods_a_pattern_is_of() {
+    for (pattern, stop, total, ping) in [
+        ("*", DENIED, DENIED, DENIED),
+        ("admin.*", DENIED, None, None),
+        ("admin.stop", DENIED, None, None),
+        ("ping", None, None, DENIED),
+        ("pin", None, None, None),
+        ("admin", None, None, None),
+        ("", None, None, None),
+    ] {
+        let rpc = rpc(pattern, principal("bob"));
+        for (method, expected) in [("admin.stop", stop), ("billing.total", total), ("ping", ping)] {
+            let found = outcome(&rpc, method, alice(&json!({}))).await;
+            assert_eq!(found, expected, "{pattern} on {method}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn all_patterns_that_match_have_their_say() {
+    let rpc = Router::new()
+        .method("admin.stop", || "stopped")
+        .layer(
+            AuthorizeLayer::new()
+                .require("*", scope("all"))
+                .require("admin.*", claim("role", "admin")),
+        )
+        .build()
+        .unwrap();
+    for (claims, expected) in [
+        (json!({"scope": "all", "role": "admin"}), None),
+        (json!({"scope": "all"}), DENIED),
+        (json!({"role": "admin"}), DENIED),
+    ] {
+        assert_eq!(outcome(&rpc, "admin.stop", alice(&claims)).await, expected, "{claims}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_tells_nothing_of_what_is_required() {
+    let rpc = rpc("admin.*", claim("role", "admin").or(scope("root")));
+    let refused = handle(&rpc, call("admin.stop"), alice(&json!({"role": "user"}))).await;
+    let data = json!({"reason": "the caller may not call this method"});
+    let error = json!({"code": -32008, "message": "Forbidden", "data": data});
+    assert_eq!(refused["error"], error);
+    let refused = handle(&rpc, call("admin.stop"), None).await;
+    assert_eq!(refused["error"], json!({"code": -32007, "message": "Unauthenticated"}));
+}
+
+#[tokio::test]
+async fn members_of_a_batch_are_asked_one_by_one() {
+    let rpc = rpc("admin.*", claim("role", "admin"));
+    let batch = format!("[{},{}]", call("admin.stop"), call("ping"));
+    let replies = handle(&rpc, batch, alice(&json!({}))).await;
+    assert_eq!(replies[0]["error"]["code"], code::FORBIDDEN);
+    assert_eq!(replies[1]["result"], "pong");
+}
+
+#[tokio::test]
+async fn claims_as_a_type() {
+    #[derive(serde::Deserialize)]
+    struct Tenant {
+        tenant: String,
+        level: Option<u8>,
+    }
+
+    let rpc = Router::new()
+        .method("tenant", |Claims(Tenant { tenant, level }): Claims<Tenant>| (tenant, level))
+        .method("who", |who: Option<Principal>| who.map(|who| who.name().to_owned()))
+        .build()
+        .unwrap();
+    let rows = [
+        ("all", json!({"tenant": "a", "level": 3, "more": []}), Ok(json!(["a", 3]))),
+        ("what must be", json!({"tenant": "a"}), Ok(json!(["a", null]))),
+        (
+            "too little",
+            json!({}),
+            Err("the claims of the token do not fit: missing field `tenant`"),
+        ),
+        ("another type", json!({"tenant": 1}), Err("the claims of the token do not fit: invalid")),
+    ];
+    for (name, claims, expected) in rows {
+        let reply = handle(&rpc, call("tenant"), alice(&claims)).await;
+        match expected {
+            Ok(result) => assert_eq!(reply["result"], result, "{name}"),
+            Err(begins) => {
+                assert_eq!(reply["error"]["code"], code::FORBIDDEN, "{name}");
+                let reason = reply["error"]["data"]["reason"].as_str().unwrap();
+                assert!(reason.starts_with(begins), "{name}: {reason}");
+            }
+        }
+    }
+    assert_eq!(outcome(&rpc, "tenant", None).await, Some(code::UNAUTHENTICATED));
+    assert_eq!(handle(&rpc, call("who"), None).await["result"], Value::Null);
+    assert_eq!(handle(&rpc, call("who"), alice(&json!({}))).await["result"], "alice");
+}

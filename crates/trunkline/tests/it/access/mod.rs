@@ -1,0 +1,55 @@
+//! Who may call: tokens that are listed and tokens that are signed, claims, and what they allow.
+
+mod authorize;
+mod keys;
+mod rotation;
+mod signer;
+mod statuses;
+mod tokens;
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use trunkline::access::Principal;
+use trunkline::access::jwt::{Jwt, Keys, Settings};
+use trunkline::http;
+use trunkline::server::{self, ServerHandle};
+use trunkline::{Router, Rpc};
+
+use crate::support::{Client, Reply, on_loopback, post_with, serve_with};
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}
+
+/// Tells callers what is known of them.
+fn whoami() -> Rpc {
+    Router::new()
+        .method("whoami", |who: Principal| (who.name().to_owned(), who.claims().clone()))
+        .build()
+        .unwrap()
+}
+
+fn guarded(jwt: Jwt) -> http::Settings {
+    http::Settings { jwt: Some(jwt), ..on_loopback() }
+}
+
+async fn serve_jwt(keys: Keys, settings: Settings) -> ServerHandle {
+    let http = guarded(Jwt::new(keys, settings));
+    serve_with(whoami().http_with(http), server::Settings::default()).await
+}
+
+fn call(method: &str) -> String {
+    json!({"jsonrpc": "2.0", "method": method, "id": 1}).to_string()
+}
+
+/// Calls `whoami` on a connection of its own.
+async fn ask(server: &ServerHandle, token: &str) -> Reply {
+    let mut client = Client::connect(server.local_addr()).await;
+    client.ask(post_with(&format!("Authorization: Bearer {token}\r\n"), call("whoami"))).await
+}
+
+fn set(keys: impl IntoIterator<Item = Value>) -> String {
+    json!({"keys": keys.into_iter().collect::<Vec<_>>()}).to_string()
+}

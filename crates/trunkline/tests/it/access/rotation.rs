@@ -1,0 +1,274 @@
+//! Keys at a URL and in a file: fetched, kept, and changed while the server runs.
+
+use std::error::Error;
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::get;
+use futures_util::future::join_all;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use trunkline::access::jwt::{Algorithm, Jwt, Keys, KeysError, Refresh, Settings, TokenError};
+use trunkline::client::http::Url;
+use trunkline::server::ServerHandle;
+
+use super::signer::Signer;
+use super::{ask, serve_jwt, set};
+use crate::support::{in_time, until};
+
+/// Where an issuer publishes its keys.
+#[derive(Clone)]
+struct Issuer(Arc<Published>);
+
+struct Published {
+    reply: Mutex<(StatusCode, String)>,
+    fetches: AtomicUsize,
+    /// Fetches that may be answered.
+    open: Semaphore,
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+impl Issuer {
+    /// Serves a set of keys on this machine.
+    async fn serve(keys: String) -> (Self, Url) {
+        let reply = Mutex::new((StatusCode::OK, keys));
+        let open = Semaphore::new(Semaphore::MAX_PERMITS);
+        let issuer = Self(Arc::new(Published { reply, fetches: AtomicUsize::new(0), open }));
+        let answer = async |State(Self(published)): State<Self>| {
+            published.fetches.fetch_add(1, Ordering::SeqCst);
+            published.open.acquire().await.unwrap().forget();
+            let (status, body) = published.reply.lock().unwrap().clone();
+            let mut headers = HeaderMap::new();
+            headers.insert("location", "/elsewhere".parse().unwrap());
+            (status, headers, body)
+        };
+        let elsewhere =
+            async |State(Self(published)): State<Self>| published.reply.lock().unwrap().1.clone();
+        let app = Router::new()
+            .route("/jwks", get(answer))
+            .route("/elsewhere", get(elsewhere))
+            .with_state(issuer.clone());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/jwks", listener.local_addr().unwrap()).parse().unwrap();
+        tokio::spawn(async { axum::serve(listener, app).await });
+        (issuer, url)
+    }
+
+    fn publish(&self, status: StatusCode, body: String) {
+        *self.0.reply.lock().unwrap() = (status, body);
+    }
+
+    fn fetches(&self) -> usize {
+        self.0.fetches.load(Ordering::SeqCst)
+    }
+
+    /// Keeps fetches waiting from now on.
+    fn close(&self) {
+        self.0.open.forget_permits(usize::MAX);
+    }
+
+    fn reopen(&self) {
+        self.0.open.add_permits(1_000);
+    }
+}
+
+fn signer() -> Signer {
+    Signer::new(Algorithm::Es256)
+}
+
+fn refresh(after: Duration, interval: Duration) -> Refresh {
+    let mut refresh = Refresh::default();
+    (refresh.after, refresh.interval) = (after, interval);
+    refresh
+}
+
+/// Asks again until the status is this one.
+async fn until_status(server: &ServerHandle, token: &str, status: u16) {
+    in_time("a status", async {
+        while ask(server, token).await.status != status {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rotated_keys_are_fetched_when_a_token_names_one() {
+    let [old, new] = [signer(), signer()];
+    let (issuer, url) = Issuer::serve(set([old.named_jwk("old")])).await;
+    let keys = Keys::url_with(url, refresh(HOUR, Duration::from_millis(20))).unwrap();
+    let server = serve_jwt(keys, Settings::default()).await;
+    assert_eq!(issuer.fetches(), 0, "nobody has asked");
+    assert_eq!(ask(&server, &old.token("old")).await.status, 200, "the first token waits");
+    assert_eq!(issuer.fetches(), 1);
+    issuer.publish(StatusCode::OK, set([new.named_jwk("new")]));
+    assert_eq!(ask(&server, &old.token("old")).await.status, 200, "the key is still at hand");
+    until_status(&server, &new.token("new"), 200).await;
+    assert_eq!(ask(&server, &old.token("old")).await.status, 401, "it has been taken away");
+    assert_eq!(ask(&server, &new.token("new")).await.status, 200);
+}
+
+#[tokio::test]
+async fn keys_that_are_due_are_fetched_beside_the_calls() {
+    let [old, new] = [signer(), signer()];
+    let (issuer, url) = Issuer::serve(set([old.named_jwk("a")])).await;
+    let keys = Keys::url_with(url, refresh(Duration::ZERO, Duration::ZERO)).unwrap();
+    keys.load().await.unwrap();
+    let server = serve_jwt(keys, Settings::default()).await;
+    issuer.close();
+    issuer.publish(StatusCode::OK, set([new.named_jwk("a")]));
+    for _ in 0..10 {
+        assert_eq!(ask(&server, &old.token("a")).await.status, 200, "nobody waits for it");
+    }
+    until("the fetch", || issuer.fetches() == 2).await;
+    issuer.reopen();
+    until_status(&server, &old.token("a"), 401).await;
+    until_status(&server, &new.token("a"), 200).await;
+}
+
+#[tokio::test]
+async fn a_flood_of_unknown_keys_is_no_flood_of_fetches() {
+    let good = signer();
+    let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
+
+    // Within the interval nothing is fetched again.
+    let keys = Keys::url_with(url.clone(), refresh(HOUR, HOUR)).unwrap();
+    keys.load().await.unwrap();
+    let server = serve_jwt(keys, Settings::default()).await;
+    let tokens: Vec<_> = (0..100).map(|kid| good.token(&format!("unknown-{kid}"))).collect();
+    for reply in join_all(tokens.iter().map(|token| ask(&server, token))).await {
+        assert_eq!(reply.status, 401);
+    }
+    assert_eq!(issuer.fetches(), 1);
+    assert_eq!(ask(&server, &good.token("a")).await.status, 200);
+
+    // All who come while keys are fetched wait for the same fetch.
+    let keys = Keys::url_with(url, refresh(HOUR, Duration::ZERO)).unwrap();
+    let jwt = Jwt::new(keys, Settings::default());
+    issuer.close();
+    let opening = async {
+        until("the fetch", || issuer.fetches() == 2).await;
+        issuer.reopen();
+    };
+    let waiting = join_all(tokens.iter().map(|token| jwt.verify(token)));
+    let (checked, ()) = in_time("the fetch", futures_util::future::join(waiting, opening)).await;
+    assert!(checked.iter().all(|checked| checked == &Err(TokenError::UnknownKey)));
+    assert_eq!(issuer.fetches(), 2);
+}
+
+/// The keys are fetched for all who wait, so nobody stops that by leaving.
+#[tokio::test]
+async fn a_client_that_leaves_does_not_stop_the_fetch() {
+    let good = signer();
+    let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
+    let jwt = Jwt::new(Keys::url_with(url, refresh(HOUR, HOUR)).unwrap(), Settings::default());
+    issuer.close();
+    let token = good.token("a");
+    tokio::select! {
+        biased;
+        _ = jwt.verify(&token) => panic!("there is no key yet"),
+        () = until("the fetch", || issuer.fetches() == 1) => {}
+    }
+    issuer.reopen();
+    assert!(in_time("the key", jwt.verify(&token)).await.is_ok());
+    assert_eq!(issuer.fetches(), 1);
+}
+
+#[tokio::test]
+async fn keys_stay_while_they_cannot_be_fetched() {
+    let good = signer();
+    let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
+    let mut refresh = refresh(Duration::ZERO, Duration::ZERO);
+    refresh.timeout = Duration::from_millis(200);
+    refresh.max_bytes = 10_000;
+    let keys = Keys::url_with(url, refresh).unwrap();
+    let server = serve_jwt(keys.clone(), Settings::default()).await;
+    keys.load().await.unwrap();
+    let huge = format!("{}{}", set([good.named_jwk("a")]), " ".repeat(10_000));
+    let secret = set([Signer::new(Algorithm::Hs256).named_jwk("h")]);
+    let rows: [(&str, StatusCode, String, &[&str]); 7] = [
+        ("down", StatusCode::INTERNAL_SERVER_ERROR, "oops".to_owned(), &["answered with 500"]),
+        ("gone", StatusCode::NOT_FOUND, String::new(), &["answered with 404"]),
+        ("moved", StatusCode::FOUND, String::new(), &["answered with 302"]),
+        ("a page", StatusCode::OK, "<html>".to_owned(), &["cannot be used", "not a JSON Web Key"]),
+        ("no keys", StatusCode::OK, set([]), &["cannot be used", "none of its 0 keys"]),
+        ("only secrets", StatusCode::OK, secret, &["cannot be used", "no secrets at a URL"]),
+        ("too large", StatusCode::OK, huge, &["cannot fetch", "more than 10000 bytes"]),
+    ];
+    for (name, status, body, expected) in rows {
+        issuer.publish(status, body);
+        check_failure(name, keys.load().await, expected);
+        assert_eq!(ask(&server, &good.token("a")).await.status, 200, "{name}: the key stays");
+        assert_eq!(ask(&server, &good.token("b")).await.status, 401, "{name}: of no other");
+    }
+    issuer.publish(StatusCode::OK, set([good.named_jwk("a")]));
+    issuer.close();
+    check_failure("too slow", keys.load().await, &["could not be read within 200 ms"]);
+    issuer.reopen();
+    keys.load().await.unwrap();
+}
+
+#[track_caller]
+fn check_failure(name: &str, loaded: Result<(), KeysError>, expected: &[&str]) {
+    let error = loaded.expect_err(name);
+    let told = format!("{error} {}", error.source().map(ToString::to_string).unwrap_or_default());
+    for part in expected {
+        assert!(told.contains(part), "{name}: no {part:?} in {told:?}");
+    }
+}
+
+#[tokio::test]
+async fn keys_do_not_stay_for_ever() {
+    let good = signer();
+    let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
+    let mut refresh = refresh(HOUR, Duration::ZERO);
+    refresh.max_age = Duration::from_millis(1);
+    let keys = Keys::url_with(url, refresh).unwrap();
+    keys.load().await.unwrap();
+    issuer.publish(StatusCode::BAD_GATEWAY, String::new());
+    let server = serve_jwt(keys, Settings::default()).await;
+    until_status(&server, &good.token("a"), 503).await;
+    let reply = ask(&server, &good.token("a")).await;
+    assert_eq!(reply.json()["error"]["data"]["status"], 503);
+    assert_eq!(reply.header("www-authenticate"), None, "the token may be good");
+    assert_eq!(ask(&server, "no.token").await.status, 401, "and this one is not");
+}
+
+#[tokio::test]
+async fn nobody_at_the_url() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url: Url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    drop(listener);
+    let keys = Keys::url(url).unwrap();
+    check_failure("nobody", keys.load().await, &["cannot fetch http://127.0.0.1:"]);
+}
+
+#[tokio::test]
+async fn a_file_is_read_again_when_it_changes() {
+    let [old, new] = [signer(), signer()];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jwks.json");
+    let write = |keys: [Value; 1]| fs::write(&path, set(keys)).unwrap();
+    let keys = Keys::file(&path);
+    check_failure("no file", keys.load().await, &["cannot read", "jwks.json", "No such file"]);
+    let server = serve_jwt(keys.clone(), Settings::default()).await;
+    assert_eq!(ask(&server, &old.token("old")).await.status, 503, "there are no keys");
+
+    write([old.named_jwk("old")]);
+    until_status(&server, &old.token("old"), 200).await;
+    fs::write(&path, "{").unwrap();
+    check_failure("half a file", keys.load().await, &["cannot be used", "not a JSON Web Key Set"]);
+    assert_eq!(ask(&server, &old.token("old")).await.status, 200, "the key stays");
+    write([new.named_jwk("new")]);
+    until_status(&server, &new.token("new"), 200).await;
+    assert_eq!(ask(&server, &old.token("old")).await.status, 401);
+    write([old.named_jwk("new")]);
+    until_status(&server, &new.token("new"), 401).await;
+}
