@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
 use trunkline::client::{Http, Message, ProtocolError, Transport, TransportFuture};
 
 /// HTTP for one call, which keeps what status the reply had: people are helped by it.
@@ -24,7 +24,7 @@ impl Observed {
 impl Transport for Observed {
     fn send(&self, message: Message) -> TransportFuture<'_> {
         Box::pin(async move {
-            let reply = self.http.post(HeaderMap::new(), message.body).await?;
+            let reply = self.http.post(message.headers, message.body).await?;
             let status = *self.status.get_or_init(|| reply.status);
             match reply.json().await? {
                 None if !message.ids.is_empty() => Err(ProtocolError::Empty { status }.into()),

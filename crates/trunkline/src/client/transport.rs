@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::pin::Pin;
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use super::error::Failure;
 use crate::id::Id;
@@ -35,4 +36,6 @@ pub struct Message {
     pub body: Bytes,
     /// The ids that it is to be answered with. None: no reply is due.
     pub ids: Vec<Id>,
+    /// Headers that layers have put into its calls' extensions, for transports that have headers.
+    pub headers: HeaderMap,
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use http::HeaderMap;
 
 use super::error::{Failure, ProtocolError};
 use super::gathering::Seat;
@@ -41,7 +42,7 @@ impl Wire {
         let Some(id) = call.id() else {
             return self.notify(&call).await;
         };
-        let message = Message { body: call.message(), ids: vec![id.clone()] };
+        let message = message(call.message(), vec![id.clone()], [&call]);
         let Some(body) = self.transport.send(message).await? else {
             return Err(ProtocolError::Missing { id: id.to_string() }.into());
         };
@@ -49,7 +50,7 @@ impl Wire {
     }
 
     async fn notify(&self, call: &Call) -> Result<Outcome, Failure> {
-        let message = Message { body: call.message(), ids: Vec::new() };
+        let message = message(call.message(), Vec::new(), [call]);
         match self.transport.send(message).await? {
             None => Ok(Outcome::result(&())),
             // What cannot be read, or is refused, is answered for all that.
@@ -63,7 +64,7 @@ impl Wire {
         calls: &[&Call],
     ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
         let ids: Vec<Id> = calls.iter().filter_map(|call| call.id()).collect();
-        let message = Message { body: joined(calls), ids: ids.clone() };
+        let message = message(joined(calls), ids.clone(), calls.iter().copied());
         let found = match (self.transport.send(message).await?, ids.is_empty()) {
             (None, _) => Vec::new(),
             (Some(body), true) => {
@@ -141,6 +142,14 @@ fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
         }
         Body::Batch(_) => Err(malformed("it is an array, and notifications have no reply", body)),
     }
+}
+
+fn message<'c>(body: Bytes, ids: Vec<Id>, calls: impl IntoIterator<Item = &'c Call>) -> Message {
+    let mut headers = HeaderMap::new();
+    for added in calls.into_iter().filter_map(|call| call.extensions().get::<HeaderMap>()) {
+        headers.extend(added.clone());
+    }
+    Message { body, ids, headers }
 }
 
 fn joined(calls: &[&Call]) -> Bytes {

@@ -35,6 +35,25 @@ use crate::trace_context::TraceContext;
 /// # }
 /// ```
 ///
+/// Headers that change from call to call, such as a token that is renewed, are put into the calls'
+/// extensions by a layer, as a [`HeaderMap`]. They go before those of the
+/// [settings](super::Settings); in a batch, the last call's go before those of the others.
+///
+/// ```
+/// # use http::{HeaderMap, HeaderValue};
+/// # use trunkline::{Call, client::{Client, Http}};
+/// # fn renewed() -> HeaderValue { HeaderValue::from_static("Bearer token") }
+/// use tower::util::MapRequestLayer;
+///
+/// let client = Client::new(Http::connect("http://127.0.0.1:8080")?);
+/// let client = client.layer(MapRequestLayer::new(|mut call: Call| {
+///     let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, renewed())]);
+///     call.extensions_mut().insert(headers);
+///     call
+/// }));
+/// # Ok::<(), trunkline::client::TransportError>(())
+/// ```
+///
 /// Cloning is cheap; clones share their connections.
 #[derive(Clone)]
 pub struct Http(Arc<Inner>);
@@ -138,7 +157,7 @@ impl Http {
 impl Transport for Http {
     fn send(&self, message: Message) -> TransportFuture<'_> {
         Box::pin(async move {
-            let reply = self.post(HeaderMap::new(), message.body).await?;
+            let reply = self.post(message.headers, message.body).await?;
             let status = reply.status;
             match reply.json().await? {
                 None if !message.ids.is_empty() => Err(ProtocolError::Empty { status }.into()),

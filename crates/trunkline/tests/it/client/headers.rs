@@ -1,10 +1,15 @@
 //! What HTTP carries besides calls.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bytes::Bytes;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use tower::util::MapRequestLayer;
 use trunkline::client::http::{Bearer, Settings};
 use trunkline::client::{Client, Error, Http, TransportError};
-use trunkline::{Router, server};
+use trunkline::{Call, Router, server};
 
 use super::peer::{Answer, Peer};
 use crate::support::{on_loopback, serve_with};
@@ -44,6 +49,36 @@ async fn what_is_sent() {
         "x-one: 2",
     ];
     assert_eq!(lines, expected);
+}
+
+/// Tokens that are renewed, one for each call.
+#[tokio::test]
+async fn layers_may_add_headers() {
+    let peer = Peer::always(Answer::json("[]")).await;
+    let mut settings = Settings::default();
+    settings.bearer = Some("old".parse().unwrap());
+    settings.headers.insert("x-one", HeaderValue::from_static("1"));
+    let http = Http::with_settings(peer.url.parse().unwrap(), settings).unwrap();
+    let last = Arc::new(AtomicUsize::new(0));
+    let client = Client::new(http).layer(MapRequestLayer::new(move |mut call: Call| {
+        let token = format!("Bearer {}", last.fetch_add(1, Ordering::SeqCst));
+        let token = HeaderValue::try_from(token).unwrap();
+        call.extensions_mut().insert(HeaderMap::from_iter([(AUTHORIZATION, token)]));
+        call
+    }));
+    for _ in 0..2 {
+        client.call::<i64>("m", ()).await.unwrap_err();
+    }
+    let mut batch = client.batch();
+    let _ = [(); 2].map(|()| batch.add(client.call::<i64>("m", ())));
+    batch.send().await.unwrap();
+    let asked = peer.asked();
+    assert_eq!(asked.len(), 3);
+    for (request, token) in asked.iter().zip(["0", "1", "3"]) {
+        let mut lines = request.lines().filter_map(|line| line.strip_prefix("authorization: "));
+        assert_eq!((lines.next(), lines.next()), (Some(&*format!("bearer {token}")), None));
+        assert!(request.contains("x-one: 1\r\n"), "{request}");
+    }
 }
 
 #[test]
