@@ -3,11 +3,14 @@
 mod counting;
 mod exposition;
 mod failing;
+mod http_layers;
 mod limiting;
 mod panicking;
+mod rates;
 mod recorder;
 mod spans;
 mod traces;
+mod validating;
 mod wrapping;
 
 use std::future::Future;

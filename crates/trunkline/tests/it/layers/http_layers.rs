@@ -1,0 +1,163 @@
+//! Layers around HTTP services: ours, and any other.
+
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::routing::get;
+use bytes::Bytes;
+use http::{HeaderMap, Request, Response};
+use http_body_util::Full;
+use serde_json::json;
+use tower::{Layer, Service, ServiceExt, service_fn};
+use tracing::Level;
+use trunkline::Router;
+use trunkline::http::Headers;
+use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer};
+
+use super::recorder::{Recorded, record};
+use super::{body, paused};
+
+type HttpRequest = Request<Full<Bytes>>;
+
+fn request(ids: &[&[u8]]) -> HttpRequest {
+    let mut request = Request::post("/").header("host", "localhost");
+    for id in ids {
+        request = request.header("x-request-id", *id);
+    }
+    let request = request.header("content-type", "application/json");
+    request.body(Full::new(body("id", 1).into())).unwrap()
+}
+
+/// Answers with the id that the handler sees.
+fn service() -> trunkline::http::HttpService {
+    let id = |headers: Headers| headers["x-request-id"].to_str().unwrap().to_owned();
+    Router::new().method("id", id).build().unwrap().http()
+}
+
+/// What `service` answers, and the response's headers.
+fn ask<S, B>(service: S, request: HttpRequest) -> (HeaderMap, Bytes)
+where
+    S: Service<HttpRequest, Response = Response<B>, Error = Infallible>,
+    B: http_body::Body<Data = Bytes>,
+{
+    paused().block_on(async {
+        let Ok(response) = service.oneshot(request).await;
+        let (head, body) = response.into_parts();
+        let Ok(body) = http_body_util::BodyExt::collect(body).await else {
+            panic!("the body ends");
+        };
+        (head.headers, body.to_bytes())
+    })
+}
+
+/// A request with these ids has this one, or else one that is made for it.
+#[track_caller]
+fn check_id(sent: &[&[u8]], expected: Option<&str>) {
+    let Recorded { output: (headers, reply), spans, .. } =
+        record(Level::INFO, || ask(RequestIdLayer::new().layer(service()), request(sent)));
+    let id = headers["x-request-id"].to_str().unwrap();
+    match expected {
+        Some(expected) => assert_eq!(id, expected),
+        None => assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}"),
+    }
+    let reply: serde_json::Value = serde_json::from_slice(&reply).unwrap();
+    assert_eq!(reply["result"], json!(id), "the handler's");
+    assert_eq!(spans[0]["http.request.id"], id, "the span's");
+}
+
+#[test]
+fn a_request_keeps_a_sane_id_and_gets_one_else() {
+    let longest = "x".repeat(128);
+    check_id(&[b"seven"], Some("seven"));
+    check_id(&[b"7b1c:/+=@~-_.Z"], Some("7b1c:/+=@~-_.Z"));
+    check_id(&[longest.as_bytes()], Some(&longest));
+    check_id(&[], None);
+    check_id(&[b""], None);
+    check_id(&[format!("{longest}x").as_bytes()], None);
+    check_id(&[b"one", b"two"], None);
+    check_id(&[b"one", b"one"], None);
+    check_id(&[b"a b"], None);
+    check_id(&[b"\"a\""], None);
+    check_id(&["é".as_bytes()], None);
+    check_id(&[b"a\tb"], None);
+}
+
+#[test]
+fn made_ids_differ() {
+    let id = |_| {
+        let (headers, _) = ask(RequestIdLayer::new().layer(service()), request(&[]));
+        headers["x-request-id"].clone()
+    };
+    assert_eq!((0..100).map(id).collect::<HashSet<_>>().len(), 100);
+}
+
+const EXPECTED: [(&str, &str); 6] = [
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-store"),
+    ("referrer-policy", "no-referrer"),
+    ("x-frame-options", "DENY"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("cross-origin-resource-policy", "same-origin"),
+];
+
+/// The security headers of a response, each of which may stand there once.
+#[track_caller]
+fn check_headers(headers: &HeaderMap, expected: &[(&str, &str)]) {
+    for (name, value) in expected {
+        let found: Vec<_> = headers.get_all(*name).iter().collect();
+        assert_eq!(found, [value], "{name}");
+    }
+    let told = headers.contains_key("strict-transport-security");
+    let wanted = expected.iter().any(|(name, _)| *name == "strict-transport-security");
+    assert_eq!(told, wanted);
+}
+
+#[test]
+fn responses_tell_browsers_to_be_careful() {
+    let layer = SecurityHeadersLayer::new();
+    check_headers(&ask(layer.layer(service()), request(&[b"1"])).0, &EXPECTED);
+    // A refusal, too.
+    let refused = Request::get("/").header("host", "evil").body(Full::default()).unwrap();
+    check_headers(&ask(layer.layer(service()), refused).0, &EXPECTED);
+}
+
+#[test]
+fn https_is_asked_for_when_told() {
+    let layer = SecurityHeadersLayer::new().strict_transport(Duration::from_secs(31_536_000));
+    let strict = [&EXPECTED[..], &[("strict-transport-security", "max-age=31536000")]].concat();
+    check_headers(&ask(layer.layer(service()), request(&[b"1"])).0, &strict);
+}
+
+#[test]
+fn what_a_response_says_itself_is_kept() {
+    let own = service_fn(async |_: HttpRequest| {
+        let response = Response::builder()
+            .header("cache-control", "max-age=60")
+            .header("strict-transport-security", "max-age=1")
+            .header("x-frame-options", "SAMEORIGIN")
+            .body(Full::<Bytes>::default());
+        Ok::<_, Infallible>(response.unwrap())
+    });
+    let layer = SecurityHeadersLayer::new().strict_transport(Duration::from_secs(60));
+    let expected = [
+        ("cache-control", "max-age=60"),
+        ("strict-transport-security", "max-age=1"),
+        ("x-frame-options", "SAMEORIGIN"),
+        ("x-content-type-options", "nosniff"),
+    ];
+    check_headers(&ask(layer.layer(own), request(&[])).0, &expected);
+}
+
+#[test]
+fn an_axum_router_takes_them() {
+    let app = axum::Router::new()
+        .route("/page", get(|| async { "hello" }))
+        .layer(SecurityHeadersLayer::new())
+        .layer(RequestIdLayer::new());
+    let page = Request::get("/page").body(Full::default()).unwrap();
+    let (headers, body) = ask(app, page);
+    assert_eq!(body, "hello");
+    assert_eq!(headers["x-request-id"].len(), 32);
+    check_headers(&headers, &EXPECTED);
+}

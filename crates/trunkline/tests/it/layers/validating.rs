@@ -1,0 +1,155 @@
+//! Params against the schemas of operations that take them as they are.
+
+use serde_json::{Value, json};
+use trunkline::layers::ValidateLayer;
+use trunkline::layers::validation::Validator;
+use trunkline::{Extensions, Operation, Params, RawParams, Router, Rpc, Schema, VariadicParams};
+
+use super::{json_of, paused};
+
+fn order() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "item": { "type": "string", "maxLength": 300 },
+            "counts": { "type": "array", "items": { "type": "integer", "minimum": 0 } },
+            "a/b~c": { "$ref": "#/$defs/small" },
+        },
+        "required": ["item"],
+        "additionalProperties": false,
+        "$defs": { "small": { "type": "integer", "maximum": 9 } },
+    })
+}
+
+#[derive(serde::Deserialize)]
+#[expect(dead_code, reason = "read by nobody, as its operation only tells that it was called")]
+struct Order {
+    item: String,
+    counts: Option<Vec<i64>>,
+}
+
+fn service() -> Rpc {
+    let raw = |name: &str| Operation::new(name, |_: RawParams| "taken");
+    let typed = Operation::new("typed", |_: Params<Order>| "taken").input_schema(order());
+    let variadic = Operation::new("variadic", |_: VariadicParams<Order>| "taken");
+    Router::new()
+        .operation(raw("raw").input_schema(order()))
+        .operation(raw("free"))
+        .operation(raw("broken").input_schema(json!({ "type": "no such type" })))
+        .operation(raw("abroad").input_schema(json!({ "$ref": "https://localhost/schema" })))
+        .operation(typed)
+        .operation(variadic.input_schema(order()))
+        .layer(ValidateLayer::new())
+        .build()
+        .unwrap()
+}
+
+fn call(rpc: &Rpc, method: &str, params: Option<&str>) -> Value {
+    let params = params.map(|params| format!(r#","params":{params}"#)).unwrap_or_default();
+    let body = format!(r#"{{"jsonrpc":"2.0","method":"{method}"{params},"id":1}}"#);
+    json_of(paused().block_on(rpc.handle(body.into(), Extensions::new())))
+}
+
+/// The params are taken, or these pointers and reasons are told.
+#[track_caller]
+fn check(method: &str, params: impl Into<Value>, expected: &[(&str, &str)]) {
+    let params = params.into();
+    let text = (!params.is_null()).then(|| params.to_string());
+    let reply = call(&service(), method, text.as_deref());
+    if expected.is_empty() {
+        assert_eq!(reply["result"], json!("taken"), "{method} {params}: {reply}");
+        return;
+    }
+    let error = |(pointer, reason): &(&str, &str)| json!({ "pointer": pointer, "reason": reason });
+    let errors: Vec<_> = expected.iter().map(error).collect();
+    let data = json!({ "errors": errors });
+    let error = json!({ "code": -32602, "message": "Invalid params", "data": data });
+    assert_eq!(reply["error"], error, "{method} {params}");
+}
+
+#[test]
+fn params_by_name_fit_or_are_told_where_not() {
+    check("raw", json!({ "item": "tea" }), &[]);
+    check("raw", json!({ "item": "tea", "counts": [1, 2], "a/b~c": 9 }), &[]);
+    check("raw", json!({}), &[("", "\"item\" is a required property")]);
+    check("raw", Value::Null, &[("", "\"item\" is a required property")]);
+    check("raw", json!({ "item": 7 }), &[("/item", "7 is not of type \"string\"")]);
+    check(
+        "raw",
+        json!({ "item": "tea", "counts": [0, -1, "x"] }),
+        &[
+            ("/counts/1", "-1 is less than the minimum of 0"),
+            ("/counts/2", "\"x\" is not of type \"integer\""),
+        ],
+    );
+    check(
+        "raw",
+        json!({ "item": "tea", "a/b~c": 10 }),
+        &[("/a~1b~0c", "10 is greater than the maximum of 9")],
+    );
+    let unknown = "Additional properties are not allowed ('itme' was unexpected)";
+    check("raw", json!({ "item": "tea", "itme": 1 }), &[("", unknown)]);
+    check("free", json!({ "anything": ["goes"] }), &[]);
+    check("free", Value::Null, &[]);
+}
+
+#[test]
+fn params_by_position_are_looked_at_under_their_names() {
+    check("typed", json!(["tea"]), &[]);
+    check("typed", json!(["tea", [1]]), &[]);
+    check("typed", json!([7]), &[("/item", "7 is not of type \"string\"")]);
+    check("typed", json!(["tea", [-1]]), &[("/counts/0", "-1 is less than the minimum of 0")]);
+    check("typed", json!([]), &[("", "\"item\" is a required property")]);
+    check("typed", json!(["tea", [], 3]), &[("", "3 params are given by position, of 2")]);
+    check("raw", json!(["tea"]), &[("", "params are taken by name only: an object")]);
+    check("raw", json!([]), &[("", "\"item\" is a required property")]);
+    check("variadic", json!(["tea", 1, 2, 3]), &[]);
+    check("variadic", json!(["tea"]), &[]);
+    check("variadic", json!(["tea", 1, -2]), &[("/counts/1", "-2 is less than the minimum of 0")]);
+}
+
+#[test]
+fn what_is_told_is_bounded() {
+    let counts: Vec<_> = (1..8).map(|count| -count).collect();
+    let reply =
+        call(&service(), "raw", Some(&json!({ "item": "tea", "counts": counts }).to_string()));
+    let data = &reply["error"]["data"];
+    assert_eq!(data["errors"].as_array().unwrap().len(), 5);
+    assert_eq!(data["more"], json!(true));
+
+    let reply = call(&service(), "raw", Some(&json!({ "item": "é".repeat(301) }).to_string()));
+    let reason = reply["error"]["data"]["errors"][0]["reason"].as_str().unwrap();
+    assert_eq!(reason.chars().count(), 201, "{reason}");
+    assert!(reason.ends_with('…'), "{reason}");
+
+    // Of large params, only the names are told.
+    check(
+        "raw",
+        json!({ "item": "tea", "counts": vec![-1; 10_000] }),
+        &[("/counts", "does not fit")],
+    );
+    let huge = "x".repeat(100_000);
+    check("raw", json!({ "itme": huge }), &[("", "a name is missing, or unknown")]);
+    check("raw", json!({ "item": "tea", "counts": vec![1; 100_000] }), &[]);
+}
+
+#[test]
+fn a_schema_that_is_none_fails_here_and_is_told_of_before() {
+    let rpc = service();
+    for (method, params) in [("broken", "{}"), ("broken", "[]"), ("abroad", "{}")] {
+        assert_eq!(call(&rpc, method, Some(params))["error"]["code"], json!(-32603), "{method}");
+    }
+    let operation = rpc.operations().iter().find(|operation| operation.name() == "broken");
+    let schema: &Schema = operation.unwrap().description().input.as_ref().unwrap();
+    let error = Validator::new(schema).unwrap_err().to_string();
+    assert!(error.starts_with("the schema cannot be used: "), "{error}");
+}
+
+#[test]
+fn what_cannot_be_read_is_told_as_that() {
+    let reply = call(&service(), "raw", Some(r#"{"item":1e999}"#));
+    let error = &reply["error"]["data"]["errors"][0];
+    assert_eq!(reply["error"]["code"], json!(-32602));
+    assert_eq!(error["pointer"], json!(""));
+    assert!(error["reason"].as_str().unwrap().contains("number out of range"), "{error}");
+}
