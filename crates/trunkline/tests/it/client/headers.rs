@@ -55,8 +55,7 @@ async fn what_is_sent() {
 #[tokio::test]
 async fn layers_may_add_headers() {
     let peer = Peer::always(Answer::json("[]")).await;
-    let mut settings = Settings::default();
-    settings.bearer = Some("old".parse().unwrap());
+    let mut settings = Settings { bearer: Some("old".parse().unwrap()), ..Settings::default() };
     settings.headers.insert("x-one", HeaderValue::from_static("1"));
     let http = Http::with_settings(peer.url.parse().unwrap(), settings).unwrap();
     let last = Arc::new(AtomicUsize::new(0));
