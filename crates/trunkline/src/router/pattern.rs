@@ -9,6 +9,10 @@ impl Pattern {
         Self(pattern.to_owned())
     }
 
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     pub(crate) fn matches(&self, name: &str) -> bool {
         match self.0.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),

@@ -5,6 +5,7 @@ use tower::Layer;
 use super::Authorize;
 use super::requirement::Requirement;
 use crate::router::Pattern;
+use crate::rpc::Rpc;
 
 /// Says who may call which methods. A method that no pattern matches may be called by all.
 ///
@@ -33,6 +34,26 @@ impl AuthorizeLayer {
     pub fn require(mut self, pattern: &str, requirement: Requirement) -> Self {
         self.rules.push(Rule { pattern: Pattern::new(pattern), requirement });
         self
+    }
+
+    /// The patterns that match no method. A slip in one leaves the methods that it is meant for to
+    /// all, so look at them once the router is built:
+    ///
+    /// ```
+    /// # use trunkline::{Router, layers::authorize::{AuthorizeLayer, scope}};
+    /// # fn main() -> Result<(), trunkline::BuildError> {
+    /// let authorize = AuthorizeLayer::new().require("admn.*", scope("admin"));
+    /// let rpc = Router::new().method("admin.stop", || "stopped").layer(authorize.clone()).build()?;
+    /// assert_eq!(authorize.unmatched(&rpc).collect::<Vec<_>>(), ["admn.*"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn unmatched<'a>(&'a self, rpc: &'a Rpc) -> impl Iterator<Item = &'a str> {
+        let patterns = self.rules.iter().map(|rule| &rule.pattern);
+        let is_unmatched = |pattern: &&Pattern| {
+            !rpc.operations().iter().any(|operation| pattern.matches(operation.name()))
+        };
+        patterns.filter(is_unmatched).map(Pattern::as_str)
     }
 }
 
