@@ -36,11 +36,8 @@ pub(crate) struct Serve {
     /// The address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
     pub(crate) listen: String,
-    /// A token that requests must carry as `Authorization: Bearer TOKEN`. Repeats; the variable
-    /// holds one token. Prefer it: other users of the machine can read command lines.
-    // Never a list: half of a token that has the separator in it would open the door.
-    #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_BEARER", hide_env_values = true)]
-    pub(crate) bearer: Vec<String>,
+    #[command(flatten)]
+    pub(crate) access: Access,
     /// A name that clients may call this server, besides localhost and its address; without a
     /// port. Repeats, or several with commas between them.
     #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
@@ -52,6 +49,38 @@ pub(crate) struct Serve {
     /// The most bytes that a request's body may have.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, env = "TRUNKLINE_MAX_BODY")]
     pub(crate) max_body: usize,
+}
+
+/// Who may call.
+#[derive(Args)]
+pub(crate) struct Access {
+    /// A token that requests must carry as `Authorization: Bearer TOKEN`. Repeats; the variable
+    /// holds one token. Prefer it: other users of the machine can read command lines.
+    // Never a list: half of a token that has the separator in it would open the door.
+    #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_BEARER", hide_env_values = true)]
+    pub(crate) bearer: Vec<String>,
+    /// Let in requests with signed tokens (JWT): the JSON Web Key Set that they are checked with, as
+    /// a file or an https URL. Changed keys are used without a restart. Needs --audience.
+    #[arg(long, value_name = "FILE|URL", env = "TRUNKLINE_JWKS")]
+    pub(crate) jwks: Option<String>,
+    /// Whom signed tokens have to be for (`aud`); `*` lets in those for anybody. Repeats, or several
+    /// with commas between them: one of them is enough.
+    #[arg(long, value_name = "AUDIENCE", env = "TRUNKLINE_AUDIENCE", value_delimiter = ',')]
+    pub(crate) audience: Vec<String>,
+    /// Who has to have issued signed tokens (`iss`). Repeats, or several with commas between them:
+    /// one of them is enough.
+    #[arg(long, value_name = "ISSUER", env = "TRUNKLINE_ISSUER", value_delimiter = ',')]
+    pub(crate) issuer: Vec<String>,
+    /// What the token of a call has to say, for methods of a name like `db.*`: a value of a claim
+    /// like `role:admin` or `realm_access.roles:admin`, or a scope like `scope:read`. Repeats, or
+    /// several with commas between them: all that match a method count. Needs --jwks.
+    #[arg(
+        long,
+        value_name = "METHODS=CLAIM:VALUE",
+        env = "TRUNKLINE_REQUIRE",
+        value_delimiter = ','
+    )]
+    pub(crate) require: Vec<String>,
 }
 
 /// The database, and what callers may do with it.

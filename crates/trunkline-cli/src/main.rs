@@ -1,5 +1,6 @@
 //! The `trunkline` binary.
 
+mod access;
 mod arguments;
 mod call;
 mod client;

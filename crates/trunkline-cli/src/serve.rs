@@ -11,7 +11,7 @@ use crate::arguments::Serve;
 use crate::database::Opened;
 use crate::output::Started;
 use crate::stdio::CLOSING;
-use crate::{database, output, service};
+use crate::{access, database, output, service};
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
@@ -28,12 +28,15 @@ pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
 }
 
 async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
-    check_tokens(&arguments.bearer)?;
-    let http = http_settings(arguments)?;
+    let mut http = http_settings(arguments)?;
     let addresses = resolve(&arguments.listen).await?;
-    refuse_open_doors(arguments, &addresses)?;
+    let rules = access::rules(&arguments.access)?;
+    let is_guarded = access::guard(&arguments.access, &mut http).await?;
+    if !is_guarded {
+        refuse_open_doors(&arguments.listen, &addresses)?;
+    }
     let Opened { path, database, done } = database::open(&arguments.source)?;
-    let mcp = service::of(database.clone())?;
+    let mcp = service::with_rules(database.clone(), &rules)?;
     let closing = CancellationToken::new();
     let service = mcp.rpc().http_with(http).door(mcp.door()).door(mcp.sse_door(closing.clone()));
     let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
@@ -44,7 +47,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         writable: arguments.source.writable,
         address: server.local_addr(),
         methods: &names(&mcp.rpc()),
-        token_needed: !arguments.bearer.is_empty(),
+        token_needed: is_guarded,
     });
     shutdown.await;
     closing.cancel();
@@ -62,19 +65,6 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     Ok(drained)
 }
 
-/// A token that no request can carry protects nothing, or lets nobody in. An empty one mostly means
-/// that a variable is not set which should be. The message must not show what may be a secret.
-fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
-    let is_visible = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
-    if tokens.iter().any(|token| token.is_empty() || !is_visible(token)) {
-        bail!(
-            "a bearer token is empty, or has characters that no request can carry; \
-             use visible ASCII characters, without blanks"
-        );
-    }
-    Ok(())
-}
-
 /// The addresses of a name. They are looked up once: asked again, a name server may answer with one
 /// that nobody has checked.
 async fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
@@ -85,10 +75,8 @@ async fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
 }
 
 /// Without a token, nothing but this machine may reach the calls.
-fn refuse_open_doors(arguments: &Serve, addresses: &[SocketAddr]) -> anyhow::Result<()> {
-    let listen = &arguments.listen;
-    let is_open = addresses.iter().any(|address| !address.ip().is_loopback());
-    if arguments.bearer.is_empty() && is_open {
+fn refuse_open_doors(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+    if addresses.iter().any(|address| !address.ip().is_loopback()) {
         bail!(
             "refused to listen on {listen}: other machines could reach it, and no token is needed to call; \
              set TRUNKLINE_BEARER, or listen on 127.0.0.1"
@@ -123,13 +111,12 @@ fn http_settings(arguments: &Serve) -> anyhow::Result<http::Settings> {
         let parsed = parsed.with_context(|| format!("--allow-origin {origin} allows nobody"))?;
         settings.cors_origins.push(parsed.into());
     }
-    arguments.bearer.iter().for_each(|token| settings.bearer.allow(token.as_str()));
     Ok(settings)
 }
 
 /// What a list holds. A variable that is set to nothing is a list with one empty entry, which would
 /// let in whoever sends an empty name.
-fn entries(list: &[String]) -> impl Iterator<Item = &str> {
+pub(crate) fn entries(list: &[String]) -> impl Iterator<Item = &str> {
     list.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty())
 }
 

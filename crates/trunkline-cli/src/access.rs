@@ -1,0 +1,94 @@
+//! Who may call a server, and what.
+
+use anyhow::{Context, bail, ensure};
+use trunkline::access::jwt::{Jwt, Keys, Settings};
+use trunkline::client::http::Url;
+use trunkline::http;
+use trunkline::layers::AuthorizeLayer;
+use trunkline::layers::authorize::{Requirement, claim, scope};
+
+use crate::arguments::Access;
+use crate::serve::entries;
+
+/// Sets which tokens open the doors, and tells whether one is needed. Keys are read now: a server
+/// that could let nobody in does not start.
+pub(crate) async fn guard(access: &Access, http: &mut http::Settings) -> anyhow::Result<bool> {
+    check_tokens(&access.bearer)?;
+    access.bearer.iter().for_each(|token| http.bearer.allow(token.as_str()));
+    let Some(jwks) = &access.jwks else {
+        let is_set = |list: &[String]| entries(list).next().is_some();
+        if is_set(&access.audience) || is_set(&access.issuer) || is_set(&access.require) {
+            bail!("--audience, --issuer and --require are about signed tokens: give --jwks, too");
+        }
+        return Ok(!access.bearer.is_empty());
+    };
+    let settings = jwt_settings(access)?;
+    let failed = || format!("--jwks {jwks}: there are no keys to check tokens with");
+    let keys = keys(jwks).with_context(failed)?;
+    keys.load().await.with_context(failed)?;
+    http.jwt = Some(Jwt::new(keys, settings));
+    Ok(true)
+}
+
+/// A token that no request can carry protects nothing, or lets nobody in. An empty one mostly means
+/// that a variable is not set which should be. The message must not show what may be a secret.
+fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
+    let is_visible = |token: &String| token.bytes().all(|byte| byte.is_ascii_graphic());
+    if tokens.iter().any(|token| token.is_empty() || !is_visible(token)) {
+        bail!(
+            "a bearer token is empty, or has characters that no request can carry; \
+             use visible ASCII characters, without blanks"
+        );
+    }
+    Ok(())
+}
+
+fn jwt_settings(access: &Access) -> anyhow::Result<Settings> {
+    let list = |list: &[String]| entries(list).map(str::to_owned).collect::<Vec<_>>();
+    let mut settings = Settings::default();
+    (settings.issuers, settings.audiences) = (list(&access.issuer), list(&access.audience));
+    // Issuers sign for many services with the same keys. Each of those services could call this one
+    // with the tokens that it is sent (RFC 8725, section 3.9).
+    if settings.audiences.is_empty() {
+        bail!(
+            "--jwks needs --audience: its issuer may sign tokens for other services, too, and they \
+             would all be let in; give the audience that yours name, or * for any"
+        );
+    }
+    if settings.audiences.iter().any(|audience| audience == "*") {
+        settings.audiences.clear();
+    }
+    Ok(settings)
+}
+
+fn keys(jwks: &str) -> anyhow::Result<Keys> {
+    ensure!(!jwks.trim().is_empty(), "it is empty; give a file or a URL");
+    if !jwks.contains("://") {
+        return Ok(Keys::file(jwks));
+    }
+    let url: Url = jwks.parse()?;
+    if !url.is_https() {
+        tracing::warn!(%url, "whoever is on the way to this URL can replace the keys: use https");
+    }
+    Ok(Keys::url(url)?)
+}
+
+/// What calls of which methods require.
+pub(crate) fn rules(access: &Access) -> anyhow::Result<AuthorizeLayer> {
+    entries(&access.require).try_fold(AuthorizeLayer::new(), |layer, text| {
+        let (pattern, requirement) =
+            rule(text).with_context(|| format!("--require {text} is not like db.*=role:admin"))?;
+        Ok(layer.require(pattern, requirement))
+    })
+}
+
+fn rule(text: &str) -> Option<(&str, Requirement)> {
+    let (pattern, claim_value) = text.split_once('=')?;
+    let (name, value) = claim_value.split_once(':')?;
+    let [pattern, name, value] = [pattern, name, value].map(str::trim);
+    if [pattern, name, value].contains(&"") {
+        return None;
+    }
+    let requirement = if name == "scope" { scope(value) } else { claim(name, value) };
+    Some((pattern, requirement))
+}

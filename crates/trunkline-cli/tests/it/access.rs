@@ -1,0 +1,173 @@
+//! Signed tokens: which are let in at which door, and what they allow.
+
+use std::fs;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde_json::{Value, json};
+
+use crate::support::{Server, post, run, tpch, trunkline};
+
+/// An issuer with a new key.
+struct Issuer(Ed25519KeyPair);
+
+impl Issuer {
+    fn new() -> Self {
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        Self(Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.serialized_der()).unwrap())
+    }
+
+    fn publish(&self, folder: &Path) {
+        let x = encode(self.0.public_key().as_ref());
+        let keys = [json!({"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": x})];
+        fs::write(folder.join("jwks.json"), json!({"keys": keys}).to_string()).unwrap();
+    }
+
+    /// As a header line. The claims go before the usual ones.
+    fn token(&self, claims: Value) -> String {
+        let expiry = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 300;
+        let mut all = json!({"iss": "issuer", "aud": "trunkline", "exp": expiry});
+        for (name, value) in claims.as_object().unwrap() {
+            all[name] = value.clone();
+        }
+        let header = encode(json!({"alg": "EdDSA", "kid": "a"}).to_string());
+        let message = format!("{header}.{}", encode(all.to_string()));
+        let signature = encode(self.0.sign(message.as_bytes()));
+        format!("Authorization: Bearer {message}.{signature}")
+    }
+}
+
+fn encode(bytes: impl AsRef<[u8]>) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(bytes)
+}
+
+const SERVE: [&str; 6] = ["--db", "tpch.db", "--listen", "0.0.0.0:0", "--jwks", "jwks.json"];
+
+fn serve(folder: &Path, arguments: &[&str]) -> Server {
+    let mut command = trunkline(folder);
+    command.args(SERVE).args(arguments);
+    let mut server = Server::start(command);
+    server.address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    server
+}
+
+fn status(server: &Server, path: &str, body: &Value, headers: &[&str]) -> u16 {
+    server.connect().ask(&post(path, headers, body)).status
+}
+
+#[test]
+fn every_door_takes_signed_tokens() {
+    let (folder, _) = tpch();
+    let [issuer, other] = [Issuer::new(), Issuer::new()];
+    issuer.publish(folder.path());
+    let arguments = ["--audience", "other, trunkline", "--issuer", "issuer", "--bearer", "one"];
+    let mut server = serve(folder.path(), &arguments);
+    assert!(server.banner().contains("-H 'Authorization: Bearer TOKEN'"));
+    let rows = [
+        ("good", issuer.token(json!({})), 200),
+        ("listed", "Authorization: Bearer one".to_owned(), 200),
+        ("none", "X-None: 0".to_owned(), 401),
+        ("another key", other.token(json!({})), 401),
+        ("another audience", issuer.token(json!({"aud": "elsewhere"})), 401),
+        ("another issuer", issuer.token(json!({"iss": "elsewhere"})), 401),
+        ("expired", issuer.token(json!({"exp": 1})), 401),
+    ];
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    for (name, header, expected) in &rows {
+        for (path, body) in [("/", &call), ("/rpc", &call), ("/jsonrpc", &call), ("/mcp", &ping)] {
+            assert_eq!(status(&server, path, body, &[header]), *expected, "{name} at {path}");
+        }
+        let stream = post("/sse", &[header], &ping).replacen("POST", "GET", 1);
+        assert_eq!(server.connect().ask(&stream).status, *expected, "{name} at /sse");
+    }
+    assert_eq!(server.connect().get("/health").status, 200, "health is open to all");
+    let ended = server.stop();
+    let output = ended.stdout + &ended.stderr;
+    for (name, header, _) in &rows[3..] {
+        assert!(!output.contains(header.rsplit('.').next().unwrap()), "{name} is in the log");
+    }
+}
+
+#[test]
+fn methods_require_what_they_are_said_to() {
+    let (folder, _) = tpch();
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    let required = "db.execute_*=role:admin, db.list_tables=scope:read";
+    let server = serve(folder.path(), &["--audience", "*", "--require", required]);
+    let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let list = call("db.list_tables", json!({}));
+    let query = call("db.execute_raw_query", json!({"query": "SELECT 1"}));
+    let tool = call("tools/call", json!({"name": "list_tables", "arguments": {}}));
+    for (claims, listed, queried) in [
+        (json!({}), 403, 403),
+        (json!({"scope": "read write"}), 200, 403),
+        (json!({"role": ["user", "admin"], "aud": "any"}), 403, 200),
+        (json!({"scope": "reading", "role": "administrator"}), 403, 403),
+    ] {
+        let token = issuer.token(claims.clone());
+        assert_eq!(status(&server, "/", &list, &[&token]), listed, "{claims}");
+        assert_eq!(status(&server, "/", &query, &[&token]), queried, "{claims}");
+        let reply = server.connect().ask(&post("/mcp", &[&token], &tool)).json();
+        let is_refused = reply.get("error").is_some() || reply["result"]["isError"] == true;
+        assert_eq!(is_refused, listed == 403, "as a tool: {claims}: {reply}");
+    }
+}
+
+/// A server whose doors would be open to many, or to nobody, does not start.
+#[test]
+fn what_does_not_start() {
+    let (folder, _) = tpch();
+    Issuer::new().publish(folder.path());
+    fs::write(folder.path().join("text.json"), "text").unwrap();
+    let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let unused = format!("http://{unused}/jwks");
+    let audience = ["--audience", "trunkline"];
+    let rows: [(&str, &[&str], &[&str]); 12] = [
+        ("no audience", &["--jwks", "jwks.json"], &["--jwks needs --audience", "or * for any"]),
+        ("an empty audience", &["--jwks", "jwks.json", "--audience", ""], &["needs --audience"]),
+        ("no jwks", &audience, &["give --jwks"]),
+        ("an issuer only", &["--issuer", "a"], &["give --jwks"]),
+        ("a rule only", &["--require", "db.*=a:b"], &["give --jwks"]),
+        (
+            "no file",
+            &["--jwks", "none.json", audience[0], "a"],
+            &["cannot read none.json", "because"],
+        ),
+        (
+            "not a set",
+            &["--jwks", "text.json", audience[0], "a"],
+            &["text.json", "JSON Web Key Set"],
+        ),
+        ("empty", &["--jwks", "", audience[0], "a"], &["it is empty"]),
+        (
+            "nobody there",
+            &["--jwks", &unused, audience[0], "a"],
+            &["cannot fetch", &unused, "refused"],
+        ),
+        ("no such scheme", &["--jwks", "ftp://h/", audience[0], "a"], &["ftp:// is not spoken"]),
+        (
+            "half a rule",
+            &["--jwks", "jwks.json", audience[0], "a", "--require", "db.*=admin"],
+            &["--require db.*=admin is not like"],
+        ),
+        (
+            "a rule for nothing",
+            &["--jwks", "jwks.json", audience[0], "a", "--require", "bd.*=a:b"],
+            &["--require bd.*", "no method"],
+        ),
+    ];
+    for (name, arguments, expected) in rows {
+        let mut command = trunkline(folder.path());
+        let ended =
+            run(command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0"]).args(arguments));
+        assert_eq!(ended.code, Some(1), "{name}: {ended:?}");
+        for part in expected {
+            assert!(ended.stderr.contains(part), "{name}: no {part:?} in {}", ended.stderr);
+        }
+    }
+}
