@@ -1,0 +1,46 @@
+//! An argument of handlers that is your own: here, the tenant that a call is for.
+//!
+//! `cargo run --example custom_extractor` makes two calls, with and without a tenant.
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use trunkline::http::Headers;
+use trunkline::{Call, ErrorObject, FromCall, Router};
+
+/// The tenant that a call names in its header `X-Tenant`.
+struct Tenant(String);
+
+impl<S> FromCall<S> for Tenant {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        // Calls that come through no HTTP door have no headers.
+        let headers = Headers::of(call.extensions());
+        let tenant = headers.and_then(|headers| headers.get("x-tenant")?.to_str().ok());
+        match tenant {
+            Some(tenant) => Ok(Self(tenant.to_owned())),
+            None => Err(ErrorObject::new(1, "name your tenant in the header X-Tenant")),
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rpc = Router::new()
+        .method("greet", |Tenant(name): Tenant| format!("hello, {name}"))
+        .method("ping", || "pong")
+        .build()?;
+    let service = rpc.http();
+
+    for tenant in [Some("acme"), None] {
+        let mut request = http::Request::post("/")
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        if let Some(tenant) = tenant {
+            request = request.header("x-tenant", tenant);
+        }
+        let call = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"greet","id":1}"#);
+        let reply = service.handle(request.body(Full::new(call))?).await;
+        let body = reply.into_body().collect().await?.to_bytes();
+        println!("{}", String::from_utf8_lossy(&body));
+    }
+    Ok(())
+}
