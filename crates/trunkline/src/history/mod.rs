@@ -95,7 +95,8 @@ impl History {
     /// The entries that come from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        self.subscribe_after(self.ring().newest())
+        let newest = self.ring().newest();
+        self.subscribe_after(newest)
     }
 
     /// The entries behind the one of this number: those that are still kept, then those that come. For

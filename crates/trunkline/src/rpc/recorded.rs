@@ -122,7 +122,9 @@ impl Members<'_> {
 fn spans(text: &[u8]) -> Vec<Span> {
     let mut spans = Vec::new();
     // Its depth was checked when it was read.
-    let read = Scanner::starting_at(text, 0).array(|scanner| {
+    let mut scanner = Scanner::starting_at(text, 0);
+    scanner.peek();
+    let read = scanner.array(|scanner| {
         spans.push(scanner.value()?.1);
         Ok::<_, ScanError>(())
     });

@@ -119,7 +119,7 @@ impl Redaction {
             }
         }
         let end = text.floor_char_boundary(limit);
-        let is_cut = !is_whole || end < text.len();
+        let is_cut = (!is_whole || end < text.len()) && passage.len() > 0;
         text.truncate(end);
         Text { text: text.into(), bytes: passage.len(), is_cut }
     }

@@ -149,7 +149,8 @@ fn texts_that_are_cut() {
     check_cut(r#"{"pass":1,"password":"x"}"#, 15, r#"{"pass":1,"pass"#);
     check_cut(r#"["token=0123456789"]"#, 12, r#"["token=[red"#);
     check_cut(r#"["{\"token\":\"0123456789\"}"]"#, 20, r#"["{\"token\":\"[reda"#);
-    check_cut("", 0, "");
+    check_cut("1", 0, "");
+    check("", "");
 }
 
 #[test]

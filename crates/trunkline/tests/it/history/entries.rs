@@ -1,0 +1,186 @@
+//! What becomes an entry, and what it tells.
+
+use serde_json::{Value, json};
+use trunkline::history::{Filter, Settings, Status};
+use trunkline::{ErrorObject, code};
+
+use super::{from, handle, recorded, recorded_as, reply_bytes, request, router, told};
+use crate::support::{Client, in_time, on_loopback, post, post_with, serve_with};
+
+/// Handles `body`, and compares each entry with the members of a row; a row's `null` is for a member
+/// that is not there.
+async fn check(body: &str, expected: &[Value]) {
+    let (rpc, history) = recorded(Settings::default());
+    handle(&rpc, body).await;
+    let found = told(&history);
+    assert_eq!(found.len(), expected.len(), "{body}: {found:#?}");
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert_eq!(found["sequence"], json!(index + 1), "{body}");
+        assert_eq!((&found["kind"], &found["door"]), (&json!("call"), &json!("test")), "{body}");
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(found[name], *value, "{name} of {body}: {found:#}");
+        }
+    }
+}
+
+fn whole(text: &str) -> Value {
+    json!({ "text": text, "bytes": text.len(), "cut": false })
+}
+
+#[tokio::test]
+async fn calls() {
+    let call = r#"{"jsonrpc":"2.0","method":"add","params":[1,2],"id":"a\/b"}"#;
+    check(
+        call,
+        &[json!({
+            "method": "add", "operation": null, "id": "a/b", "notification": false, "status": "result",
+            "code": null, "principal": null, "batch_index": null, "request": whole(call),
+            "response": whole(r#"{"jsonrpc":"2.0","result":3,"id":"a\/b"}"#),
+        })],
+    )
+    .await;
+    let call = r#"{"jsonrpc":"2.0","method":"fail","id":1.5}"#;
+    let response = concat!(
+        r#"{"jsonrpc":"2.0","error":{"code":7,"message":"it broke","#,
+        r#""data":{"hint":"again","token":"[redacted]"}},"id":1.5}"#
+    );
+    let kept = json!({ "text": response, "bytes": response.len() - 7, "cut": false });
+    check(call, &[json!({ "id": 1.5, "status": "error", "code": 7, "response": kept })]).await;
+    let unknown = request("no.such", 1);
+    let row = json!({ "method": "no.such", "status": "error", "code": code::METHOD_NOT_FOUND });
+    check(&unknown, &[row]).await;
+    let row = json!({ "method": "add", "status": "error", "code": code::INVALID_PARAMS });
+    check(&request("add", 1), &[row]).await;
+}
+
+#[tokio::test]
+async fn notifications() {
+    let call = r#"{"jsonrpc":"2.0","method":"echo"}"#;
+    let row = json!({
+        "method": "echo", "id": null, "notification": true, "status": "result",
+        "request": whole(call), "response": null,
+    });
+    check(call, &[row]).await;
+    let call = r#"{"jsonrpc":"2.0","method":"fail"}"#;
+    check(call, &[json!({ "notification": true, "status": "error", "code": 7, "response": null })])
+        .await;
+}
+
+#[tokio::test]
+async fn what_is_no_call() {
+    let (parse, invalid) = (code::PARSE_ERROR, code::INVALID_REQUEST);
+    check("", &[json!({ "method": null, "code": parse, "request": whole("") })]).await;
+    let cut = json!({ "text": r#"{"jsonrpc":"2.0""#, "bytes": 21, "cut": true });
+    check(r#"{"jsonrpc": "2.0" a }"#, &[json!({ "code": parse, "request": cut })]).await;
+    let broken = json!({ "status": "error", "notification": false, "code": invalid, "id": 5 });
+    check(r#"{"jsonrpc":"1.0","method":"add","id":5}"#, &[broken]).await;
+    check("[]", &[json!({ "code": invalid, "id": null, "batch_index": null })]).await;
+    let reply = r#"{"jsonrpc":"2.0","result":1,"id":3}"#;
+    check(reply, &[json!({ "code": invalid, "id": 3, "request": whole(reply) })]).await;
+    let (rpc, history) = recorded(Settings::default());
+    let sent = handle(&rpc, "no").await.unwrap();
+    assert_eq!(told(&history)[0]["response"], whole(&sent), "as it was sent");
+}
+
+#[tokio::test]
+async fn members_of_batches() {
+    let body = r#" [1, {"jsonrpc":"2.0","method":"add","params":[1,2],"id":1} ,
+        {"jsonrpc":"2.0","method":"echo"}, {"method":"add","id":9} ,{"jsonrpc":"2.0","method":"x","id":2}]"#;
+    let bad = |index, text, id: Value| {
+        let request = whole(text);
+        json!({ "batch_index": index, "code": code::INVALID_REQUEST, "request": request, "id": id })
+    };
+    let call = whole(r#"{"jsonrpc":"2.0","method":"add","params":[1,2],"id":1}"#);
+    let response = whole(r#"{"jsonrpc":"2.0","result":3,"id":1}"#);
+    check(
+        body,
+        &[
+            bad(0, "1", Value::Null),
+            bad(3, r#"{"method":"add","id":9}"#, json!(9)),
+            json!({ "batch_index": 1, "method": "add", "request": call, "response": response }),
+            json!({ "batch_index": 2, "method": "echo", "notification": true, "response": null }),
+            json!({ "batch_index": 4, "method": "x", "code": code::METHOD_NOT_FOUND }),
+        ],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn replies_that_are_too_large() {
+    let (rpc, history) = recorded_as(router().limits(reply_bytes(200)), Settings::default());
+    let big = json!({ "jsonrpc": "2.0", "method": "echo", "params": ["x".repeat(300)], "id": 1 });
+    let small = request("echo", 2);
+    let single = handle(&rpc, big.to_string()).await.unwrap();
+    let batch = handle(&rpc, format!("[{big},{small}]")).await.unwrap();
+    let found = told(&history);
+    let sent: Vec<Value> =
+        serde_json::from_str(&format!("[{single},{}]", &batch[1..batch.len() - 1])).unwrap();
+    assert_eq!(found.len(), 3);
+    for (found, sent) in found.iter().zip(&sent) {
+        assert_eq!(found["code"], code::REPLY_TOO_LARGE, "{found:#}");
+        let kept: Value =
+            serde_json::from_str(found["response"]["text"].as_str().unwrap()).unwrap();
+        assert_eq!(kept, *sent, "as it was sent");
+    }
+}
+
+#[tokio::test]
+async fn calls_in_this_process() {
+    let (rpc, history) = recorded(Settings::default());
+    assert_eq!(rpc.call::<i64>("add", &[1, 2]).await.unwrap(), 3);
+    rpc.call::<()>("no.such", &()).await.unwrap_err();
+    let found = told(&history);
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert_eq!((&found[0]["door"], &found[0]["method"]), (&json!("in-process"), &json!("add")));
+    let sent = r#"{"jsonrpc":"2.0","method":"add","params":[1,2],"id":1}"#;
+    assert_eq!(found[0]["request"], whole(sent));
+    assert_eq!(found[0]["response"], whole(r#"{"jsonrpc":"2.0","result":3,"id":1}"#));
+    assert_eq!(found[1]["code"], code::METHOD_NOT_FOUND);
+}
+
+#[tokio::test]
+async fn who_has_called_and_in_which_trace() {
+    let (rpc, history) = recorded(Settings::default());
+    rpc.handle(request("echo", 1).into(), from("stdio", Some("ada"))).await;
+    let entry = &history.entries(&Filter::default()).entries[0];
+    assert_eq!((entry.door, entry.principal.as_deref()), ("stdio", Some("ada")));
+
+    let handle = serve_with(rpc.http_with(on_loopback()), Default::default()).await;
+    let mut client = Client::connect(handle.local_addr()).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let header = format!("traceparent: 00-{trace}-00f067aa0ba902b7-01\r\n");
+    assert_eq!(client.ask(post_with(&header, request("echo", 2))).await.status, 200);
+    let entry = &history.entries(&Filter::default()).entries[0];
+    assert_eq!((entry.door, entry.trace_id.as_deref()), ("json-rpc", Some(trace)));
+    assert_eq!(client.ask(post("[1")).await.status, 200);
+    let entry = &history.entries(&Filter::default()).entries[0];
+    assert_eq!((entry.door, entry.code), ("json-rpc", Some(code::PARSE_ERROR)));
+    in_time("the end of the server", handle.stop()).await;
+}
+
+#[tokio::test]
+async fn names_and_ids_are_bounded() {
+    let (rpc, history) = recorded(Settings::default());
+    let long = "é".repeat(5_000);
+    let body = json!({ "jsonrpc": "2.0", "method": long, "id": long }).to_string();
+    rpc.handle(body.into(), from("test", Some(&long))).await;
+    let entry = &history.entries(&Filter::default()).entries[0];
+    let short = "é".repeat(64);
+    assert_eq!(entry.method.as_deref(), Some(&*short));
+    assert_eq!(entry.principal.as_deref(), Some(&*short));
+    let id = trunkline::Id::from(&*long);
+    let by_id = history.entries(&Filter { id: Some(id), ..Filter::default() });
+    assert_eq!(by_id.entries.len(), 1, "{:?}", entry.id);
+    let kept = entry.id.as_ref().unwrap().as_raw();
+    assert!(kept.len() < 140 && serde_json::from_str::<String>(kept).is_ok(), "{kept}");
+}
+
+#[tokio::test]
+async fn what_a_door_refuses() {
+    let (_, history) = recorded(Settings::default());
+    history
+        .refused(&from("mcp", None), &ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated"));
+    let entry = &history.entries(&Filter::default()).entries[0];
+    assert_eq!((entry.door, entry.status), ("mcp", Status::Error));
+    assert_eq!((entry.code, &entry.request), (Some(code::UNAUTHENTICATED), &None));
+}

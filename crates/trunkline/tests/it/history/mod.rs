@@ -1,0 +1,73 @@
+//! The record of calls: what is in it, what is not, and its bounds.
+
+mod bounds;
+mod cancelling;
+mod entries;
+mod live;
+mod paging;
+mod redacting;
+
+use serde_json::{Value, json};
+use trunkline::access::Principal;
+use trunkline::history::{Filter, History, Settings};
+use trunkline::{ErrorObject, Extensions, Json, Limits, RawParams, Router, Rpc};
+
+fn router() -> Router {
+    Router::new()
+        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+        .method("echo", |params: RawParams| Json(params.0))
+        .method("fail", || {
+            let data = json!({ "hint": "again", "token": "t0p" });
+            Err::<(), _>(ErrorObject::new(7, "it broke").with_data(&data))
+        })
+        .function("login", ["user", "password"], |user: String, _password: String| user)
+}
+
+/// The methods above, with a record.
+fn recorded(settings: Settings) -> (Rpc, History) {
+    recorded_as(router(), settings)
+}
+
+fn recorded_as(router: Router, settings: Settings) -> (Rpc, History) {
+    let history = History::new(settings);
+    (router.build().unwrap().recorded(history.clone()), history)
+}
+
+/// Limits under which a reply has at most so many bytes.
+fn reply_bytes(reply_bytes: usize) -> Limits {
+    Limits { reply_bytes, ..Limits::default() }
+}
+
+/// What a door of this name knows of a call by this principal.
+fn from(door: &'static str, principal: Option<&str>) -> Extensions {
+    let mut extensions = Extensions::through(door);
+    if let Some(name) = principal {
+        extensions.insert(Principal::new(name));
+    }
+    extensions
+}
+
+async fn handle(rpc: &Rpc, body: impl Into<String>) -> Option<String> {
+    let reply = rpc.handle(body.into().into(), from("test", None)).await;
+    reply.into_json().map(|json| String::from_utf8(json).unwrap())
+}
+
+fn request(method: &str, id: u64) -> String {
+    json!({ "jsonrpc": "2.0", "method": method, "id": id }).to_string()
+}
+
+/// The entries as JSON, oldest first, without what differs from run to run.
+fn told(history: &History) -> Vec<Value> {
+    let page = history.entries(&Filter { limit: usize::MAX, ..Filter::default() });
+    let mut entries =
+        serde_json::to_value(&page.entries.iter().rev().map(|e| &**e).collect::<Vec<_>>());
+    for entry in entries.as_mut().unwrap().as_array_mut().unwrap() {
+        let members = entry.as_object_mut().unwrap();
+        let time = members.remove("time").unwrap();
+        assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
+        assert!(members.remove("duration_us").unwrap().is_u64());
+        members.remove("trace_id");
+    }
+    let Value::Array(entries) = entries.unwrap() else { unreachable!("a list of entries") };
+    entries
+}
