@@ -40,8 +40,9 @@ impl Components {
         if let Some((_, known)) = self.known.iter().find(|(known, _)| known == schema) {
             return known.clone();
         }
-        let mut root = draft_7(schema.as_value());
+        let mut root = schema.as_value().clone();
         let mut parts = definitions(&mut root);
+        root = draft_7(root);
         let mut pointers = pointers(&mut root);
         for part in &mut parts {
             pointers.extend(self::pointers(&mut part.schema));
@@ -113,8 +114,8 @@ impl Part {
 }
 
 /// "The Schema Objects MUST follow" draft 7, which knows no `prefixItems`, and nothing beside a `$ref`.
-fn draft_7(schema: &Value) -> Value {
-    let Ok(mut schema) = schemars::Schema::try_from(schema.clone()) else {
+fn draft_7(schema: Value) -> Value {
+    let Ok(mut schema) = schemars::Schema::try_from(schema) else {
         return Value::Bool(true);
     };
     ReplaceUnevaluatedProperties::default().transform(&mut schema);
@@ -134,7 +135,8 @@ fn definitions(root: &mut Value) -> Vec<Part> {
         for (name, schema) in definitions {
             let token = name.replace('~', "~0").replace('/', "~1");
             let name = name.replace(|c| !is_key(c), "_");
-            parts.push(Part { pointer: format!("#/{key}/{token}"), name, schema });
+            let pointer = format!("#/{key}/{token}");
+            parts.push(Part { pointer, name, schema: draft_7(schema) });
         }
     }
     parts

@@ -12,6 +12,7 @@ mod history;
 mod http2;
 mod http_guard;
 mod layers;
+mod openrpc;
 mod process;
 mod protocol;
 mod resilience;

@@ -1,0 +1,133 @@
+//! Describes a service with OpenRPC: at `GET /openrpc.json`, and as the answer of `rpc.discover`.
+//! Generators make clients in other languages of it.
+//!
+//! ```text
+//! cargo run -p trunkline --example openrpc -- 127.0.0.1:3000
+//! curl -s http://127.0.0.1:3000/openrpc.json
+//! ```
+#![expect(clippy::print_stdout, reason = "the address is what the caller waits for")]
+
+use std::error::Error;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use trunkline::server::{self, Server};
+use trunkline::{Example, Json, JsonSchema, Operation, Params, Router, RpcError, VariadicParams};
+
+#[derive(Deserialize, JsonSchema)]
+struct Divide {
+    /// What is divided.
+    dividend: f64,
+    /// By what.
+    #[serde(default = "one")]
+    divisor: f64,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Sum {
+    /// What is added up. By position, these are all params there are.
+    #[serde(default)]
+    numbers: Vec<i64>,
+}
+
+/// A person, and who descends from that person.
+#[derive(Deserialize, Serialize, JsonSchema)]
+struct Person {
+    /// What the person is called.
+    name: String,
+    /// None, if there are none.
+    #[serde(default)]
+    children: Vec<Person>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Family {
+    /// Who is counted first.
+    person: Person,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Line {
+    /// What is written to the log.
+    line: String,
+}
+
+#[derive(Debug, RpcError)]
+enum MathError {
+    #[rpc(code = 1, message = "division by zero")]
+    DivisionByZero { dividend: f64 },
+}
+
+fn math() -> Router {
+    let divide = |Params(Divide { dividend, divisor }): Params<Divide>| {
+        if divisor == 0.0 {
+            return Err(MathError::DivisionByZero { dividend });
+        }
+        Ok(dividend / divisor)
+    };
+    let sum = |VariadicParams(Sum { numbers }): VariadicParams<Sum>| -> i64 {
+        numbers.iter().fold(0, |sum, number| sum.saturating_add(*number))
+    };
+    let half = [("dividend", json!(1)), ("divisor", json!(2))];
+    Router::new()
+        .operation(
+            Operation::new("divide", divide)
+                .description("Divides one number by another.")
+                .input::<Divide>()
+                .output::<f64>()
+                .errors::<MathError>()
+                .example(Example::new("a half", half, 0.5))
+                .read_only(),
+        )
+        .operation(
+            Operation::new("sum", sum)
+                .title("Sum")
+                .description("Adds up any number of integers.")
+                .input::<Sum>()
+                .output::<i64>()
+                .example(Example::new("three", [("numbers", json!([1, 2, 3]))], 6))
+                .read_only(),
+        )
+}
+
+fn family() -> Router {
+    let count = |Params(Family { person }): Params<Family>| count(&person);
+    let eldest = || Json(Person { name: "Ada".to_owned(), children: Vec::new() });
+    Router::new()
+        .operation(
+            Operation::new("count", count)
+                .description("Counts a person and all who descend from that person.")
+                .input::<Family>()
+                .output::<usize>()
+                .read_only(),
+        )
+        .operation(Operation::new("eldest", eldest).output::<Person>().read_only())
+}
+
+fn count(person: &Person) -> usize {
+    1 + person.children.iter().map(count).sum::<usize>()
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:0".to_owned());
+    let log = |Params(Line { line }): Params<Line>| println!("{line}");
+    let rpc = Router::new()
+        .info("Example", env!("CARGO_PKG_VERSION"))
+        .nest("math", math())
+        .nest("family", family())
+        .operation(Operation::new("log", log).input::<Line>().notification())
+        .method("echo", |Params(value): Params<Value>| value)
+        .build()?;
+    let shutdown = server::shutdown_signal()?;
+    let service = rpc.http().door(rpc.openrpc_door());
+    let server = Server::bind(address).serve(service).await?;
+    println!("listening on http://{}", server.local_addr());
+    shutdown.await;
+    server.stop().await;
+    Ok(())
+}

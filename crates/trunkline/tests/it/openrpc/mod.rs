@@ -1,0 +1,18 @@
+//! The OpenRPC document, as the operations make it and as clients get it.
+
+mod described;
+mod door;
+mod recursive;
+
+use serde_json::Value;
+use trunkline::{Operation, Router};
+
+/// The document of a service with these operations.
+fn document(operations: impl IntoIterator<Item = Operation>) -> Value {
+    let router = operations.into_iter().fold(Router::new(), Router::operation);
+    let rpc = router.build().unwrap();
+    let document: Value = serde_json::from_str(rpc.openrpc().as_json()).unwrap();
+    let of_value = serde_json::to_value(rpc.openrpc()).unwrap();
+    assert_eq!(document, of_value, "it serialises as it is written");
+    document
+}
