@@ -18,6 +18,7 @@ use crate::trace_context::TraceContext;
 pub use future::TraceFuture;
 pub use layer::TraceLayer;
 
+use future::Place;
 use layer::Naming;
 
 /// Opens a span `call` at INFO with OpenTelemetry's names for RPC.
@@ -51,25 +52,26 @@ where
     }
 
     fn call(&mut self, mut call: Call) -> Self::Future {
-        if !self.on {
-            return TraceFuture::new(Span::none(), None, || self.inner.call(call));
-        }
-        let span = self.span(&call);
-        let parent = parent(&call);
-        let context = if span.is_disabled() {
-            parent
-        } else {
-            Some(parent.map_or_else(TraceContext::root, TraceContext::child))
-        };
-        if let Some(context) = context {
-            call.extensions_mut().insert(context);
-            record(&span, &call, context);
-        }
-        TraceFuture::new(span, context, || self.inner.call(call))
+        let place = if self.on { self.place(&mut call) } else { None };
+        TraceFuture::new(place, || self.inner.call(call))
     }
 }
 
 impl<S> Trace<S> {
+    /// None of a call that nobody traces.
+    fn place(&self, call: &mut Call) -> Option<Place> {
+        let span = self.span(call);
+        let parent = parent(call);
+        let context = if span.is_disabled() {
+            parent?
+        } else {
+            parent.map_or_else(TraceContext::root, TraceContext::child)
+        };
+        call.extensions_mut().insert(context);
+        record(&span, call, context);
+        Some(Place { span, context })
+    }
+
     fn span(&self, call: &Call) -> Span {
         tracing::info_span!(
             "call",

@@ -1,4 +1,4 @@
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
 use serde::Serialize;
 
@@ -21,6 +21,8 @@ pub struct Fault {
     pub reason: String,
 }
 
+/// The reason in large params, where no more is looked for.
+const NO_FIT: &str = "does not fit";
 /// How many are told.
 const TOLD: usize = 5;
 /// The most characters of a place or a reason: names and values are the caller's.
@@ -56,7 +58,19 @@ impl Fault {
 
     pub(super) fn of_param(name: &str) -> Self {
         let escaped = name.replace('~', "~0").replace('/', "~1");
-        Self::new(&format_args!("/{escaped}"), &"does not fit")
+        Self::new(&format_args!("/{escaped}"), &NO_FIT)
+    }
+}
+
+/// As a line for people: `/count: 0 is less than the minimum of 1`.
+impl Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pointer, reason } = self;
+        match (&**pointer, &**reason) {
+            ("", _) => f.write_str(reason),
+            (_, NO_FIT) => write!(f, "{pointer} {reason}"),
+            _ => write!(f, "{pointer}: {reason}"),
+        }
     }
 }
 

@@ -24,6 +24,14 @@ pub struct SchemaError {
 /// shows and why, and there may be as many as there are values.
 const LOOKED_THROUGH: usize = 8 << 10;
 
+impl SchemaError {
+    /// Why not.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
 impl Validator {
     /// Compiles a schema, of draft 2020-12.
     ///
