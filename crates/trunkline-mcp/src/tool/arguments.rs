@@ -1,33 +1,17 @@
 //! Arguments against a tool's schema.
 
-use jsonschema::{Draft, ValidationError, Validator};
 use serde_json::Value;
 use trunkline::Schema;
+use trunkline::layers::validation::{Faults, Validator};
 
-use crate::fault::shortened;
-
-/// A compiled input schema. It fetches nothing: what it refers to is in it.
+/// A compiled input schema.
 #[derive(Debug)]
-pub(super) struct Arguments {
-    whole: Validator,
-    /// The schemas of the arguments that have one of their own, by name.
-    each: Vec<(String, Validator)>,
-}
-
-/// How many faults one answer names.
-const FAULTS: usize = 5;
-/// The most bytes of arguments of which faults are looked for one by one. Each costs memory, of what it
-/// shows and why, and there may be as many as there are values.
-const LOOKED_THROUGH: usize = 8 << 10;
+pub(super) struct Arguments(Validator);
 
 impl Arguments {
     pub(super) fn of(schema: &Schema) -> Result<Self, String> {
-        let schema = schema.as_value();
-        let whole = compile(schema).map_err(|error| error.to_string())?;
-        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        // One that refers to another part of the schema means nothing by itself.
-        let own = |(name, schema): (&String, &Value)| Some((name.clone(), compile(schema).ok()?));
-        Ok(Self { whole, each: properties.filter_map(own).collect() })
+        let validator = Validator::new(schema);
+        validator.map(Self).map_err(|error| error.reason().to_owned())
     }
 
     pub(super) fn check(&self, tool: &str, arguments: &[u8]) -> Result<(), String> {
@@ -35,59 +19,28 @@ impl Arguments {
             Ok(value) => value,
             Err(error) => return Err(format!("The arguments for {tool} cannot be read: {error}")),
         };
-        if self.whole.is_valid(&value) {
-            return Ok(());
-        }
-        let faults = if arguments.len() > LOOKED_THROUGH {
-            self.places(&value)
-        } else {
-            self.faults(&value)
+        let told = |faults: &Faults| {
+            format!("The arguments do not fit the input schema of {tool}:{}", lines(faults))
         };
-        Err(format!("The arguments do not fit the input schema of {tool}:{faults}"))
-    }
-
-    fn faults(&self, value: &Value) -> String {
-        let mut faults = self.whole.iter_errors(value);
-        let mut text: String = faults.by_ref().take(FAULTS).map(|fault| worded(&fault)).collect();
-        if faults.next().is_some() {
-            text += "\n- and more";
-        }
-        text
-    }
-
-    /// The arguments that do not fit, without the reasons.
-    fn places(&self, value: &Value) -> String {
-        let is_at_fault = |(name, validator): &&(String, Validator)| {
-            value.get(name).is_some_and(|argument| !validator.is_valid(argument))
-        };
-        let text: String = self
-            .each
-            .iter()
-            .filter(is_at_fault)
-            .map(|(name, _)| format!("\n- /{name} does not fit"))
-            .collect();
-        if text.is_empty() { "\n- a name is missing, or unknown".to_owned() } else { text }
+        self.0.check(&value, arguments.len()).map_err(|faults| told(&faults))
     }
 }
 
-fn compile(schema: &Value) -> Result<Validator, ValidationError<'static>> {
-    jsonschema::options().with_draft(Draft::Draft202012).build(schema)
-}
-
-fn worded(fault: &ValidationError<'_>) -> String {
-    let place = fault.instance_path().to_string();
-    let text = shortened(&fault.to_string());
-    if place.is_empty() {
-        format!("\n- {text}")
-    } else {
-        format!("\n- {}: {text}", shortened(&place))
+fn lines(faults: &Faults) -> String {
+    let mut lines: String = faults.told().iter().map(|fault| format!("\n- {fault}")).collect();
+    if faults.has_more() {
+        lines += "\n- and more";
     }
+    lines
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Arguments, LOOKED_THROUGH};
+    use super::Arguments;
     use serde_json::{Value, json};
+
+    /// Of arguments with more bytes, faults are not told one by one.
+    const LOOKED_THROUGH: usize = 8 << 10;
 
     #[track_caller]
     fn check(arguments: &Value, expected: &str) {
