@@ -71,7 +71,7 @@ impl ::trunkline::RpcError for FindError {
                 ),
             ::trunkline::ErrorDescription::new(
                 13,
-                ::std::string::ToString::to_string(&Self::Busy),
+                ::trunkline::RpcError::into_error_object(Self::Busy).message(),
             ),
         ])
     }

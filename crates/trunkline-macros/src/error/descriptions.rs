@@ -37,7 +37,7 @@ fn message(variant: &Variant) -> TokenStream {
         // The author's `Display` has nothing to fill in.
         (None, Style::Unit) => {
             let path = &variant.path;
-            quote!(::std::string::ToString::to_string(&#path))
+            quote!(::trunkline::RpcError::into_error_object(#path).message())
         }
         (None, Style::Named | Style::Tuple) => {
             words(&variant.ident.unraw().to_string()).into_token_stream()

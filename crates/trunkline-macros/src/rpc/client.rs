@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Type, ext::IdentExt, spanned::Spanned};
+use syn::{ext::IdentExt, spanned::Spanned};
 
 use super::attributes::Effect;
 use super::model::{Client, Method, Output, Param};
@@ -128,11 +128,10 @@ fn body(method: &Method) -> TokenStream {
         Output::Unit => method.ident.span(),
         Output::Result { value: ty, .. } | Output::Value(ty) => ty.span(),
     };
-    let typed = quote_spanned!(span=> ::trunkline::__private::typed);
-    quote! {
-        #definition
-        #typed(self.client.call(#name, #given) #again)
-    }
+    let call = quote_spanned! {at(span)=>
+        ::trunkline::__private::typed(self.client.call(#name, #given) #again)
+    };
+    quote!(#definition #call)
 }
 
 /// The params by name, in a variable. Each field has a parameter for its type, so that the struct
@@ -175,16 +174,22 @@ fn field(param: &Param, ty: &Ident) -> TokenStream {
     }
 }
 
+/// Passes the param by a function that asks of its type what sending it takes. The span is where
+/// the compiler says what is wrong with the type.
 fn value(param: &Param) -> TokenStream {
     let Param { ident, ty, .. } = param;
-    let sent = sent(ty);
-    match may_be_none(param) {
-        true => quote!(#ident: #ident.as_ref().map(#sent)),
-        false => quote!(#ident: #sent(&#ident)),
-    }
+    let mut variable = ident.clone();
+    variable.set_span(ident.span().located_at(ty.span()));
+    let sent = match may_be_none(param) {
+        true => {
+            quote_spanned!(at(ty.span())=> #variable.as_ref().map(::trunkline::__private::param))
+        }
+        false => quote_spanned!(at(ty.span())=> ::trunkline::__private::param(&#variable)),
+    };
+    quote!(#ident: #sent)
 }
 
-/// The function that asks of the type what sending it takes, and says so at the type.
-fn sent(ty: &Type) -> TokenStream {
-    quote_spanned!(ty.span()=> ::trunkline::__private::param)
+/// The place of `span`, with the names of the expansion.
+fn at(span: Span) -> Span {
+    Span::call_site().located_at(span)
 }

@@ -58,11 +58,10 @@ impl Parser {
         maybe: Maybe<i64>,
         /// Whatever.
         plain: Plain,
-        #[param(default = Plain)] another: Plain,
         #[param(name = "from", default = "here".to_owned())] r#in: String,
         #[param(variadic)] rest: Vec<u8>,
     ) -> Result<Value, ParseError> {
-        let _ = (base, maybe, plain, another, r#in, rest);
+        let _ = (base, maybe, plain, r#in, rest);
         Ok(text.into())
     }
 
@@ -80,8 +79,8 @@ impl Parser {
         let _ = level;
     }
 
-    fn plain(&self) -> Plain {
-        Plain
+    fn plain(&self, #[param(default = Plain)] plain: Plain) -> Plain {
+        plain
     }
 
     fn aliased(&self) -> alias::Result<u8> {
@@ -113,8 +112,6 @@ fn params_are_described_by_their_types() {
             "base": { "type": "integer", "minimum": 0, "maximum": 255, "default": 10 },
             "maybe": { "type": ["integer", "null"] },
             "plain": { "description": "Whatever." },
-            // Null is what an absent param is anyway.
-            "another": {},
             "from": { "type": "string", "default": "here" },
             "rest": {
                 "type": "array",
@@ -125,8 +122,15 @@ fn params_are_described_by_their_types() {
         "additionalProperties": false,
     });
     check_input("parser.parse", expected);
-    let order = ["text", "base", "maybe", "plain", "another", "from", "rest"];
+    let order = ["text", "base", "maybe", "plain", "from", "rest"];
     assert_eq!(described("parser.parse").params, order);
+    // Null is what an absent param is anyway.
+    let plain = json!({
+        "type": "object",
+        "properties": { "plain": {} },
+        "additionalProperties": false,
+    });
+    check_input("parser.plain", plain);
     let none = json!({ "type": "object", "properties": {}, "additionalProperties": false });
     check_input("parser.clear", none);
 }

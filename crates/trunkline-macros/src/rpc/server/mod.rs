@@ -17,12 +17,14 @@ pub(super) fn into_rpc(service: &Service) -> TokenStream {
         Subject::Implementor => TokenStream::new(),
     };
     let docs = docs(service);
+    let deprecated = allow_deprecated(service);
     let state = state_ident(service);
     let self_bound = self_bound(service.subject);
     let extractor_bounds = extractor_bounds(service, &state);
     let body = body(service);
     quote! {
         #[doc = #docs]
+        #deprecated
         #visibility fn into_rpc<#state>(self) -> ::trunkline::Router<#state>
         where
             #self_bound
@@ -41,6 +43,16 @@ fn docs(service: &Service) -> String {
     let names: Vec<String> =
         service.methods.iter().map(|method| format!("`{}`", method.name)).collect();
     format!(" Registers the methods: {}.", names.join(", "))
+}
+
+/// What nobody should call any more is served to those who do.
+fn allow_deprecated(service: &Service) -> Option<TokenStream> {
+    let is_deprecated = |method: &Method| {
+        method.docs.iter().any(|attribute| attribute.path().is_ident("deprecated"))
+    };
+    service.methods.iter().any(is_deprecated).then(|| {
+        quote!(#[allow(deprecated, reason = "what nobody should call is served to those who do")])
+    })
 }
 
 /// `S`, unless the item has a parameter of that name.

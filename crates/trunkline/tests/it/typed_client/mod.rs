@@ -45,9 +45,6 @@ impl Street {
 
 /// Retries without waits.
 fn impatient() -> Settings {
-    let mut retry = Retry::default();
-    retry.backoff = Duration::ZERO;
-    let mut settings = Settings::default();
-    settings.retry = Some(retry);
-    settings
+    let retry = Retry { backoff: Duration::ZERO, ..Retry::default() };
+    Settings { retry: Some(retry), ..Settings::default() }
 }
