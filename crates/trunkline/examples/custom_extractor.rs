@@ -1,6 +1,7 @@
 //! An argument of handlers that is your own: here, the tenant that a call is for.
 //!
 //! `cargo run --example custom_extractor` makes two calls, with and without a tenant.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};

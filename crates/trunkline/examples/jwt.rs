@@ -2,6 +2,7 @@
 //!
 //! `cargo run --example jwt` makes two tokens, calls with them, and shows what comes back. A service
 //! has no secret of its own: it takes the keys of its issuer, with `Keys::url`.
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
