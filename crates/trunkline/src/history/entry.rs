@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::beginning::beginning;
 use super::time;
 use crate::id::Id;
 
@@ -128,7 +129,7 @@ impl Entry {
 
 /// What an entry keeps of a name that a client may choose.
 pub(super) fn short(name: &str) -> Box<str> {
-    name[..name.floor_char_boundary(NAME_BYTES)].into()
+    beginning(name, NAME_BYTES).into()
 }
 
 /// What an entry keeps of an id: a copy, since ids are ranges of bodies.

@@ -33,6 +33,7 @@
 //! the request and the response that its client saw, and [`Entry::operation`] names the operation
 //! that was run for it. There is no second entry for that.
 
+mod beginning;
 mod draft;
 mod entry;
 mod filter;
@@ -115,7 +116,6 @@ impl History {
 
     /// Begins the record of a reply that is a stream: one entry now, and one when what is returned is
     /// dropped. `method` says what is streamed: the method of a call, or `GET /sse`.
-    #[must_use]
     pub fn stream(
         &self,
         extensions: &Extensions,

@@ -1,5 +1,6 @@
 //! A copy of a JSON text without its secrets.
 
+use super::super::beginning::beginning;
 use super::Passage;
 use super::names::is_plural;
 use super::prose;
@@ -58,9 +59,9 @@ impl Copied {
 
     fn put(&mut self, part: &[u8], limit: usize) {
         let (part, is_text) = text_of(part);
-        let end = part.floor_char_boundary(limit - self.text.len());
-        self.text.push_str(&part[..end]);
-        self.is_whole = is_text && end == part.len();
+        let kept = beginning(part, limit - self.text.len());
+        self.text.push_str(kept);
+        self.is_whole = is_text && kept.len() == part.len();
     }
 }
 
@@ -192,7 +193,7 @@ impl<'a> Copy<'a> {
         let room = self.limit - self.out.len();
         if string.span.range().len() > room {
             // Only what there is room for is looked at.
-            let value = beginning(&self.text[string.span.range()], room);
+            let value = value_of_beginning(&self.text[string.span.range()], room);
             let redacted = self.redacted(&value, false).unwrap_or(value);
             let json = json(&redacted);
             self.put(json.strip_suffix('"').unwrap_or(&json))?;
@@ -231,9 +232,9 @@ impl<'a> Copy<'a> {
     }
 
     fn put(&mut self, text: &str) -> Result<(), Stop> {
-        let end = text.floor_char_boundary(self.limit - self.out.len());
-        self.out.push_str(&text[..end]);
-        if end == text.len() { Ok(()) } else { Err(Stop::Full) }
+        let kept = beginning(text, self.limit - self.out.len());
+        self.out.push_str(kept);
+        if kept.len() == text.len() { Ok(()) } else { Err(Stop::Full) }
     }
 }
 
@@ -242,14 +243,15 @@ fn json(text: &str) -> String {
 }
 
 /// The value of the beginning of a string, so many bytes of its text.
-fn beginning(text: &str, bytes: usize) -> String {
-    let mut end = text.floor_char_boundary(bytes);
+fn value_of_beginning(text: &str, bytes: usize) -> String {
+    let mut kept = beginning(text, bytes);
     loop {
-        let cut = format!("{}\"", &text[..end]);
-        match serde_json::from_str(&cut) {
+        match serde_json::from_str(&format!("{kept}\"")) {
             Ok(value) => return value,
             // In the middle of an escape, which has twelve bytes at most.
-            Err(_) if end > 0 && bytes - end < 16 => end = text.floor_char_boundary(end - 1),
+            Err(_) if !kept.is_empty() && bytes - kept.len() < 16 => {
+                kept = beginning(kept, kept.len() - 1);
+            }
             Err(_) => return String::new(),
         }
     }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::beginning::beginning;
 use super::entry::Text;
 use copy::{Copied, copy};
 use names::looks_secret;
@@ -118,7 +119,7 @@ impl Redaction {
                 text.clear();
             }
         }
-        let end = text.floor_char_boundary(limit);
+        let end = beginning(&text, limit).len();
         let is_cut = (!is_whole || end < text.len()) && passage.len() > 0;
         text.truncate(end);
         Text { text: text.into(), bytes: passage.len(), is_cut }
