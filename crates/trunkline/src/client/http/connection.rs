@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
-use hyper_util::client::legacy::Client as Pool;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 
 use super::connector::Connector;
-use super::failure;
+use super::pool::Pool;
 use super::reply::Reply;
 use super::settings::Settings;
 use super::url::Url;
@@ -59,8 +57,9 @@ use crate::trace_context::TraceContext;
 pub struct Http(Arc<Inner>);
 
 struct Inner {
-    pool: Pool<Connector, Full<Bytes>>,
-    url: Url,
+    pool: Arc<Pool>,
+    /// The path and the query.
+    path: Uri,
     target: Arc<str>,
     /// What all requests have in common.
     headers: HeaderMap,
@@ -87,15 +86,13 @@ impl Http {
     /// # Errors
     /// When it is an `https` URL, and there is no TLS, or nobody to trust.
     pub fn with_settings(url: Url, settings: Settings) -> Result<Self, TransportError> {
-        let pool = Pool::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(settings.idle_timeout)
-            .pool_max_idle_per_host(settings.idle_connections)
-            .build(Connector::new(&url, &settings)?);
+        let connector = Connector::new(&url, &settings)?;
+        let pool = Arc::new(Pool::new(connector, url.uri().clone(), &settings));
+        let path = url.uri().path_and_query().cloned().map(Uri::from).unwrap_or_default();
         let target = url.origin().into();
         let max_reply = settings.max_reply;
         let headers = headers(&url, settings);
-        Ok(Self(Arc::new(Inner { pool, url, target, headers, max_reply })))
+        Ok(Self(Arc::new(Inner { pool, path, target, headers, max_reply })))
     }
 
     /// Posts a body, and gives back the beginning of the reply: for protocols above HTTP that want
@@ -135,9 +132,9 @@ impl Http {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, TransportError> {
-        let Inner { pool, url, target, headers: common, max_reply } = &*self.0;
+        let Inner { pool, path, target, headers: common, max_reply } = &*self.0;
         let mut request = Request::new(Full::new(body));
-        *request.uri_mut() = url.uri().clone();
+        *request.uri_mut() = path.clone();
         *request.headers_mut() = common.clone();
         if method != Method::POST {
             request.headers_mut().remove(CONTENT_TYPE);
@@ -147,10 +144,8 @@ impl Http {
             request.headers_mut().insert(HeaderName::from_static("traceparent"), parent);
         }
         request.headers_mut().extend(headers);
-        match pool.request(request).await {
-            Ok(response) => Ok(Reply::new(response, Arc::clone(target), *max_reply)),
-            Err(source) => Err(failure::of_request(target, source)),
-        }
+        let (response, lease) = pool.send(target, request).await?;
+        Ok(Reply::new(response, lease, Arc::clone(target), *max_reply))
     }
 }
 

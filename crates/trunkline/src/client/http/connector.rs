@@ -25,6 +25,9 @@ type Inner = hyper_rustls::HttpsConnector<HttpConnector>;
 #[cfg(not(feature = "tls"))]
 type Inner = HttpConnector;
 
+/// An open connection.
+pub(super) type Stream = <Inner as Service<Uri>>::Response;
+
 #[derive(Debug, thiserror::Error)]
 #[error("no connection within {} ms", .0.as_millis())]
 struct TooLate(Duration);
@@ -53,9 +56,9 @@ fn inner(tcp: HttpConnector, url: &Url, _: &Settings) -> Result<Inner, Transport
 }
 
 impl Service<Uri> for Connector {
-    type Response = <Inner as Service<Uri>>::Response;
+    type Response = Stream;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(BoxError::from)

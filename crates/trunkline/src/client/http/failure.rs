@@ -1,20 +1,19 @@
 //! What hyper says, in our words.
 
-use std::error::Error;
 use std::sync::Arc;
 
-use hyper_util::client::legacy;
-
 use crate::client::error::TransportError;
+use crate::error::BoxError;
+
+/// Why there is no connection.
+pub(super) fn of_connect(target: &str, source: BoxError) -> TransportError {
+    TransportError::Connect { target: target.to_owned(), source: Arc::from(source) }
+}
 
 /// Why there is no head of a reply.
-pub(super) fn of_request(target: &str, source: legacy::Error) -> TransportError {
+pub(super) fn of_request(target: &str, source: hyper::Error) -> TransportError {
     let target = target.to_owned();
-    if source.is_connect() {
-        return TransportError::Connect { target, source: Arc::new(source) };
-    }
-    let cause = source.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
-    if cause.is_some_and(hyper::Error::is_parse) {
+    if source.is_parse() {
         return TransportError::NotHttp { target, source: Arc::new(source) };
     }
     TransportError::Broken { target, source: Some(Arc::new(source)) }

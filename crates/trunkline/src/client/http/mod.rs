@@ -4,6 +4,7 @@ mod bearer;
 pub(super) mod connection;
 mod connector;
 mod failure;
+mod pool;
 mod reply;
 mod settings;
 #[cfg(feature = "tls")]

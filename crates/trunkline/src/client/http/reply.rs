@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Response, StatusCode};
-use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 
 use super::failure;
+use super::pool::Lease;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::response;
 
@@ -22,6 +22,7 @@ pub struct Reply {
     /// The headers.
     pub headers: HeaderMap,
     body: Incoming,
+    lease: Lease,
     target: Arc<str>,
     left: usize,
     limit: usize,
@@ -34,10 +35,15 @@ const TRUSTED: usize = 1 << 20;
 const BEGINNING: usize = 256;
 
 impl Reply {
-    pub(super) fn new(response: Response<Incoming>, target: Arc<str>, limit: usize) -> Self {
+    pub(super) fn new(
+        response: Response<Incoming>,
+        lease: Lease,
+        target: Arc<str>,
+        limit: usize,
+    ) -> Self {
         let (parts, body) = response.into_parts();
         let (status, headers) = (parts.status, parts.headers);
-        Self { status, headers, body, target, left: limit, limit }
+        Self { status, headers, body, lease, target, left: limit, limit }
     }
 
     /// The media type, without parameters, in lower case. Empty if there is none.
@@ -60,7 +66,7 @@ impl Reply {
         if self.body.size_hint().lower() > self.left as u64 {
             return Err(self.too_large());
         }
-        while let Some(frame) = self.body.frame().await {
+        while let Some(frame) = self.lease.frame(&mut self.body).await {
             let frame = frame.map_err(|source| failure::of_body(&self.target, source))?;
             // What is no data are trailers, which say nothing here.
             let Ok(data) = frame.into_data() else { continue };

@@ -22,7 +22,8 @@ pub struct Settings {
     /// How many connections are kept open for the next call. Default 64. More are opened if there
     /// are more calls at a time, and closed behind their replies.
     pub idle_connections: usize,
-    /// How long a connection is kept open for the next call. Default 30 s.
+    /// How long a connection is kept open for the next call. Default 30 s. Older ones are closed when
+    /// a call is made, or ends.
     pub idle_timeout: Duration,
     /// Whom certificates of https servers have to be signed by. Default: the authorities that this
     /// machine trusts.

@@ -1,0 +1,176 @@
+//! Connections that are kept open for the next request.
+//!
+//! A connection has no task: whoever waits for its reply drives it. That spares each request two
+//! changes of thread, and what is dropped is closed at once.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::{Body as _, Frame, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use tower::Service;
+
+use super::connector::{Connector, Stream};
+use super::failure;
+use super::settings::Settings;
+use crate::client::error::TransportError;
+
+/// The connections to one server.
+pub(super) struct Pool {
+    connector: Connector,
+    uri: Uri,
+    /// The one that was used last is the last: it is taken first, and others grow old.
+    idle: Mutex<Vec<Idle>>,
+    idle_connections: usize,
+    idle_timeout: Duration,
+}
+
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+struct Connection {
+    requests: SendRequest<Full<Bytes>>,
+    driver: http1::Connection<Stream, Full<Bytes>>,
+}
+
+/// A connection that carries a reply. It is kept for others once that has come whole.
+pub(super) struct Lease {
+    connection: Option<Connection>,
+    pool: Arc<Pool>,
+}
+
+impl Pool {
+    pub(super) fn new(connector: Connector, uri: Uri, settings: &Settings) -> Self {
+        let Settings { idle_connections, idle_timeout, .. } = *settings;
+        Self { connector, uri, idle: Mutex::default(), idle_connections, idle_timeout }
+    }
+
+    /// Sends a request, over a connection that is open or a new one.
+    pub(super) async fn send(
+        self: &Arc<Self>,
+        target: &str,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(Response<Incoming>, Lease), TransportError> {
+        loop {
+            let mut connection = match self.take() {
+                Some(connection) => connection,
+                None => self.connect(target).await?,
+            };
+            match connection.send(request).await {
+                Ok(response) => {
+                    let lease = Lease { connection: Some(connection), pool: Arc::clone(self) };
+                    return Ok((response, lease));
+                }
+                Err(mut error) => match error.take_message() {
+                    // It was closed in the meantime, and nothing was sent.
+                    Some(unsent) if error.error().is_closed() || error.error().is_canceled() => {
+                        request = unsent;
+                    }
+                    _ => return Err(failure::of_request(target, error.into_error())),
+                },
+            }
+        }
+    }
+
+    async fn connect(&self, target: &str) -> Result<Connection, TransportError> {
+        let stream = self.connector.clone().call(self.uri.clone()).await;
+        let stream = stream.map_err(|source| failure::of_connect(target, source))?;
+        let handshake = http1::handshake(stream).await;
+        let (requests, driver) =
+            handshake.map_err(|source| failure::of_connect(target, source.into()))?;
+        Ok(Connection { requests, driver })
+    }
+
+    fn take(&self) -> Option<Connection> {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let Idle { mut connection, since } = idle.pop()?;
+            if since.elapsed() > self.idle_timeout {
+                // All others are older.
+                idle.clear();
+                return None;
+            }
+            if connection.is_open() {
+                return Some(connection);
+            }
+        }
+    }
+
+    fn keep(&self, connection: Connection) {
+        let since = Instant::now();
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        let fresh = idle.partition_point(|idle| (since - idle.since) > self.idle_timeout);
+        idle.drain(..fresh);
+        if idle.len() < self.idle_connections {
+            idle.push(Idle { connection, since });
+        }
+    }
+}
+
+impl Connection {
+    async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, hyper::client::conn::TrySendError<Request<Full<Bytes>>>> {
+        let Self { requests, driver } = self;
+        let mut response = pin!(requests.try_send_request(request));
+        poll_fn(|cx| {
+            // Whether it has ended, the response tells.
+            let _ = Pin::new(&mut *driver).poll(cx);
+            response.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    /// Whether another request can be sent, as far as is known by now.
+    fn is_open(&mut self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        Pin::new(&mut self.driver).poll(&mut cx).is_pending() && self.requests.is_ready()
+    }
+}
+
+impl Lease {
+    /// The next part of the reply; none at its end.
+    pub(super) async fn frame(
+        &mut self,
+        body: &mut Incoming,
+    ) -> Option<Result<Frame<Bytes>, hyper::Error>> {
+        let frame = poll_fn(|cx| {
+            if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) {
+                return Poll::Ready(frame);
+            }
+            if let Some(connection) = &mut self.connection {
+                let _ = Pin::new(&mut connection.driver).poll(cx);
+            }
+            Pin::new(&mut *body).poll_frame(cx)
+        })
+        .await;
+        if body.is_end_stream() {
+            self.end();
+        }
+        frame
+    }
+
+    /// The reply is whole: others may use the connection.
+    fn end(&mut self) {
+        if let Some(mut connection) = self.connection.take()
+            && connection.is_open()
+        {
+            self.pool.keep(connection);
+        }
+    }
+}
+
+impl std::fmt::Debug for Lease {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Lease")
+    }
+}
