@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::call;
+use crate::{call, openrpc};
 
 /// Serves a SQLite database over JSON-RPC 2.0 and the Model Context Protocol.
 #[derive(Parser)]
@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Call(call::Arguments),
     /// Lists the tools of an MCP server, or calls one.
     Tools(call::ToolsArguments),
+    /// Prints what a JSON-RPC 2.0 server says of itself: its OpenRPC document.
+    Openrpc(openrpc::Arguments),
 }
 
 #[derive(Args)]

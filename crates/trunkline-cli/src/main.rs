@@ -6,6 +6,7 @@ mod call;
 mod client;
 mod database;
 mod logging;
+mod openrpc;
 mod output;
 mod serve;
 mod service;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
         Command::Mcp(arguments) => stdio::run(&arguments),
         Command::Call(arguments) => return call::run(&arguments),
         Command::Tools(arguments) => return tools::run(&arguments),
+        Command::Openrpc(arguments) => return openrpc::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

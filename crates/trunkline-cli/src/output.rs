@@ -25,7 +25,7 @@ pub(crate) fn started(started: &Started<'_>) {
     note(&format!(
         "trunkline {version}
   serving   {database} ({writable})
-  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health)
+  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health, /openrpc.json)
   methods   {methods}
 Try it:
   curl -s {url}/ -H 'Content-Type: application/json'{token} \\

@@ -38,7 +38,9 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let Opened { path, database, done } = database::open(&arguments.source)?;
     let mcp = service::with_rules(database.clone(), &rules)?;
     let closing = CancellationToken::new();
-    let service = mcp.rpc().http_with(http).door(mcp.door()).door(mcp.sse_door(closing.clone()));
+    let rpc = mcp.rpc();
+    let service = rpc.http_with(http).door(mcp.door()).door(mcp.sse_door(closing.clone()));
+    let service = service.door(rpc.openrpc_door());
     let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
     let server = start(&addresses, service).await?;
     done.iter().for_each(|done| output::note(done));

@@ -10,7 +10,7 @@ use trunkline::client::http::{BearerError, Settings, Url, UrlError};
 use super::failure::Failure;
 use crate::client::CallError;
 
-const NOTES: &str = "\
+pub(crate) const NOTES: &str = "\
 Redirects are not followed, and proxies are not used. https trusts the certificates of this machine;
 SSL_CERT_FILE names others.
 
@@ -101,7 +101,7 @@ impl Connection {
     }
 }
 
-fn url(text: &str) -> Result<Url, String> {
+pub(crate) fn url(text: &str) -> Result<Url, String> {
     text.parse().map_err(|error| match error {
         UrlError::UserInfo => "it holds a user or a password; use --bearer or --header".to_owned(),
         error => error.to_string(),

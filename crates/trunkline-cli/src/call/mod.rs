@@ -15,7 +15,8 @@ use std::process::ExitCode;
 use serde_json::value::RawValue;
 use trunkline::client::{Client, Settings};
 
-pub(crate) use self::arguments::{Arguments, ToolsArguments};
+pub(crate) use self::arguments::{Arguments, Connection, NOTES, ToolsArguments, url};
+pub(crate) use self::document::indented;
 pub(crate) use self::failure::Failure;
 pub(crate) use self::printed::Form;
 pub(crate) use self::text::{line, lines};

@@ -11,6 +11,7 @@ mod configuration;
 mod hostile;
 mod mcp;
 mod memory;
+mod openrpc;
 mod operations;
 mod refused_start;
 mod runaway;
