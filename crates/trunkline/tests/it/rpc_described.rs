@@ -55,18 +55,17 @@ impl Parser {
         text: String,
         #[param(default = 5 + 5)] base: u8,
         #[extract] State(()): State<()>,
-        maybe: Maybe<i64>,
         /// Whatever.
         plain: Plain,
         #[param(name = "from", default = "here".to_owned())] r#in: String,
         #[param(variadic)] rest: Vec<u8>,
     ) -> Result<Value, ParseError> {
-        let _ = (base, maybe, plain, r#in, rest);
+        let _ = (base, plain, r#in, rest);
         Ok(text.into())
     }
 
     #[rpc(additive)]
-    async fn add(&self, comment: Comment) -> Comment {
+    fn add(&self, comment: Comment) -> Comment {
         comment
     }
 
@@ -87,7 +86,8 @@ impl Parser {
         Ok(1)
     }
 
-    fn fixed(&self) -> Result<&'static str, ParseError> {
+    fn fixed(&self, maybe: Maybe<i64>) -> Result<&'static str, ParseError> {
+        let _ = maybe;
         Err(ParseError::Internal("no text".to_owned()))
     }
 }
@@ -110,7 +110,6 @@ fn params_are_described_by_their_types() {
         "properties": {
             "text": { "type": "string", "description": "What is parsed.\n\nAny text." },
             "base": { "type": "integer", "minimum": 0, "maximum": 255, "default": 10 },
-            "maybe": { "type": ["integer", "null"] },
             "plain": { "description": "Whatever." },
             "from": { "type": "string", "default": "here" },
             "rest": {
@@ -122,8 +121,14 @@ fn params_are_described_by_their_types() {
         "additionalProperties": false,
     });
     check_input("parser.parse", expected);
-    let order = ["text", "base", "maybe", "plain", "from", "rest"];
+    let order = ["text", "base", "plain", "from", "rest"];
     assert_eq!(described("parser.parse").params, order);
+    let maybe = json!({
+        "type": "object",
+        "properties": { "maybe": { "type": ["integer", "null"] } },
+        "additionalProperties": false,
+    });
+    check_input("parser.fixed", maybe);
     // Null is what an absent param is anyway.
     let plain = json!({
         "type": "object",
