@@ -183,7 +183,11 @@ fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn
     std::iter::from_fn(move || {
         let cause = next?;
         next = cause.source();
-        Some(cause)
+        // One that is shared hides what it is.
+        Some(match cause.downcast_ref::<client::Cause>() {
+            Some(shared) => &**shared,
+            None => cause,
+        })
     })
 }
 
