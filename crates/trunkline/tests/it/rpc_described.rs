@@ -54,13 +54,11 @@ impl Parser {
         /// Any text.
         text: String,
         #[param(default = 5 + 5)] base: u8,
-        #[extract] State(()): State<()>,
         /// Whatever.
         plain: Plain,
-        #[param(name = "from", default = "here".to_owned())] r#in: String,
         #[param(variadic)] rest: Vec<u8>,
     ) -> Result<Value, ParseError> {
-        let _ = (base, plain, r#in, rest);
+        let _ = (base, plain, rest);
         Ok(text.into())
     }
 
@@ -74,8 +72,13 @@ impl Parser {
 
     #[notification]
     #[example]
-    fn log(&self, #[param(default = 1)] level: u8) {
-        let _ = level;
+    fn log(
+        &self,
+        #[extract] State(()): State<()>,
+        #[param(default = 1)] level: u8,
+        #[param(name = "from", default = "here".to_owned())] r#in: String,
+    ) {
+        let _ = (level, r#in);
     }
 
     fn plain(&self, #[param(default = Plain)] plain: Plain) -> Plain {
@@ -111,7 +114,6 @@ fn params_are_described_by_their_types() {
             "text": { "type": "string", "description": "What is parsed.\n\nAny text." },
             "base": { "type": "integer", "minimum": 0, "maximum": 255, "default": 10 },
             "plain": { "description": "Whatever." },
-            "from": { "type": "string", "default": "here" },
             "rest": {
                 "type": "array",
                 "items": { "type": "integer", "minimum": 0, "maximum": 255 },
@@ -121,8 +123,17 @@ fn params_are_described_by_their_types() {
         "additionalProperties": false,
     });
     check_input("parser.parse", expected);
-    let order = ["text", "base", "plain", "from", "rest"];
+    let order = ["text", "base", "plain", "rest"];
     assert_eq!(described("parser.parse").params, order);
+    let log = json!({
+        "type": "object",
+        "properties": {
+            "level": { "type": "integer", "minimum": 0, "maximum": 255, "default": 1 },
+            "from": { "type": "string", "default": "here" },
+        },
+        "additionalProperties": false,
+    });
+    check_input("parser.log", log);
     let maybe = json!({
         "type": "object",
         "properties": { "maybe": { "type": ["integer", "null"] } },
