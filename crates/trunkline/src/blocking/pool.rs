@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
+use crate::trace_context::TraceContext;
 use crate::router::CallFuture;
 
 /// Threads that run one job at a time. They start when there is work and end with the pool.
@@ -49,10 +50,14 @@ impl Pool {
     /// Runs `job` on a thread; a panic goes on in whoever awaits the outcome.
     pub(crate) fn run(&self, job: impl FnOnce() -> Outcome + Send + 'static) -> CallFuture {
         let (sender, receiver) = oneshot::channel::<Finished>();
-        let span = tracing::Span::current();
+        let (span, trace) = (tracing::Span::current(), TraceContext::current());
+        let job = move || match trace {
+            Some(trace) => trace.scope(|| span.in_scope(job)),
+            None => span.in_scope(job),
+        };
         let job = move |pool: &Shared| {
             // A call that was cancelled while it waited is not run at all.
-            let run = || catch_unwind(AssertUnwindSafe(|| span.in_scope(job)));
+            let run = || catch_unwind(AssertUnwindSafe(job));
             let finished = (!sender.is_closed()).then(run);
             // The thread is free before the caller hears of it, who may come again at once.
             pool.lock().busy -= 1;

@@ -5,6 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::entry::{Entry, Status, short_id};
 use crate::id::Id;
+use crate::router::matches;
 
 /// Which entries are wanted. The default wants all, a hundred at a time.
 #[derive(Debug, Clone)]
@@ -86,10 +87,7 @@ impl Filter {
             return true;
         };
         let mut names = [&entry.method, &entry.operation].into_iter().flatten();
-        names.any(|name| match wanted.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => **name == **wanted,
-        })
+        names.any(|name| matches(wanted, name))
     }
 }
 

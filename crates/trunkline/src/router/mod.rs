@@ -31,7 +31,7 @@ pub use build::{BuildError, Place};
 pub use description::{Description, Effect, ErrorDescription, Example, Rendering, Wording};
 pub use handler::Handler;
 pub use operation::Operation;
-pub(crate) use pattern::Pattern;
+pub(crate) use pattern::{Pattern, matches};
 pub use registry::Registered;
 pub(crate) use registry::{Dispatch, Registry};
 pub use reply::{CallFuture, IntoOutcome, IntoReply, Json};

@@ -14,10 +14,14 @@ impl Pattern {
     }
 
     pub(crate) fn matches(&self, name: &str) -> bool {
-        match self.0.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => name == self.0,
-        }
+        matches(&self.0, name)
+    }
+}
+
+pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => name == pattern,
     }
 }
 

@@ -20,21 +20,39 @@ const WHOLE: [&str; 5] = ["auth", "bearer", "jwt", "otp", "pwd"];
 const PROGRESS: &str = "progresstoken";
 
 pub(super) fn looks_secret(name: &str) -> bool {
-    let name = plain(name);
-    let one = name.strip_suffix('s').unwrap_or(&name);
-    PARTS.iter().any(|part| name.contains(part))
+    // Most names are short, and stand for nothing of this kind.
+    name.len() >= SHORTEST && with_plain(name, is_secret)
+}
+
+/// The bytes of the shortest secret's name.
+const SHORTEST: usize = 3;
+
+fn is_secret(name: &str) -> bool {
+    let one = name.strip_suffix('s').unwrap_or(name);
+    PARTS.iter().any(|part| name.len() >= part.len() && name.contains(part))
         || WHOLE.contains(&one)
         || (one.ends_with("token") && one != PROGRESS)
 }
 
 /// `more` are [plain](plain).
 pub(super) fn is_one_of(name: &str, more: &[Box<str>]) -> bool {
-    !more.is_empty() && more.contains(&plain(name).into_boxed_str())
+    !more.is_empty() && with_plain(name, |name| more.iter().any(|other| **other == *name))
 }
 
 /// Whether a number behind this name counts things.
 pub(super) fn is_plural(name: &str) -> bool {
     name.ends_with(['s', 'S'])
+}
+
+/// Calls `function` with the [plain] name, which takes no allocation for usual ones.
+fn with_plain<T>(name: &str, function: impl FnOnce(&str) -> T) -> T {
+    let mut buffer = [0; 64];
+    if name.len() > buffer.len() || !name.is_ascii() {
+        return function(&plain(name));
+    }
+    let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
+    let count = letters.zip(&mut buffer).map(|(byte, to)| *to = byte.to_ascii_lowercase()).count();
+    function(std::str::from_utf8(&buffer[..count]).unwrap_or_default())
 }
 
 /// A name without case, and without what divides words. No secret's name is long.
