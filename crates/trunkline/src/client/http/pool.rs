@@ -38,7 +38,8 @@ struct Idle {
 
 struct Connection {
     requests: SendRequest<Full<Bytes>>,
-    driver: http1::Connection<Stream, Full<Bytes>>,
+    /// It is large, and futures that hold it move.
+    driver: Box<http1::Connection<Stream, Full<Bytes>>>,
 }
 
 /// A connection that carries a reply. It is kept for others once that has come whole.
@@ -62,7 +63,7 @@ impl Pool {
         loop {
             let mut connection = match self.take() {
                 Some(connection) => connection,
-                None => self.connect(target).await?,
+                None => Box::pin(self.connect(target)).await?,
             };
             match connection.send(request).await {
                 Ok(response) => {
@@ -86,7 +87,7 @@ impl Pool {
         let handshake = http1::handshake(stream).await;
         let (requests, driver) =
             handshake.map_err(|source| failure::of_connect(target, source.into()))?;
-        Ok(Connection { requests, driver })
+        Ok(Connection { requests, driver: Box::new(driver) })
     }
 
     fn take(&self) -> Option<Connection> {
