@@ -20,5 +20,7 @@ mod rpc_described;
 mod rpc_error;
 mod rpc_macro;
 mod server;
+mod soak;
 mod support;
+mod transports;
 mod typed_client;

@@ -1,0 +1,35 @@
+//! A server for the process that starts it, over stdin and stdout: one that `client::Child` calls.
+//!
+//! ```text
+//! echo '{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}' | cargo run --example stdio_server
+//! ```
+
+use clap::Parser;
+use trunkline::{stdio, stream};
+
+/// The methods.
+#[path = "../tests/it/transports/service.rs"]
+mod service;
+
+#[derive(Parser)]
+struct Options {
+    /// Messages have a head with their Content-Length, in place of being lines.
+    #[arg(long)]
+    headers: bool,
+    /// How many bytes a message may have.
+    #[arg(long, default_value_t = 1 << 20)]
+    message_bytes: usize,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let options = Options::parse();
+    let mut settings = stream::Settings::default();
+    settings.message_bytes = options.message_bytes;
+    if options.headers {
+        settings.framing = stream::Framing::Headers;
+    }
+    let rpc = service::Told::new().router().build()?;
+    stdio::serve(&rpc, settings).await?;
+    Ok(())
+}

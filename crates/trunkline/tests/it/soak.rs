@@ -1,0 +1,309 @@
+//! Many calls through many clients, while calls are dropped and servers come and go.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime};
+
+use tempfile::TempDir;
+use tokio::sync::watch;
+use tokio::task::{JoinSet, yield_now};
+use trunkline::client::{self, Client, Error, Http, TransportError, Unix};
+use trunkline::server::{self, Server, ServerHandle};
+use trunkline::{Router, Rpc, unix};
+
+use crate::support::in_time;
+
+const CALLS: usize = 100_000;
+const CLIENTS: usize = 64;
+/// Both servers are restarted after each so many calls.
+const RESTART: usize = 8_000;
+/// The memory by then is that at the end.
+const WARM: usize = 30_000;
+/// How much more it may be then: 45 bytes for each call between.
+const GROWTH: usize = 3 << 20;
+
+/// Set in the process that makes the calls: beside other tests, memory is not to be measured.
+const SEED: &str = "TRUNKLINE_SOAK_SEED";
+
+#[test]
+fn each_call_ends_in_one_way() {
+    if let Ok(seed) = std::env::var(SEED) {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        return runtime.block_on(soak(seed.parse().unwrap()));
+    }
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap();
+    let seed = since.as_nanos() as u64;
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "soak::each_call_ends_in_one_way", "--nocapture"])
+        .env(SEED, seed.to_string())
+        .output()
+        .unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    println!("{said}");
+    assert!(output.status.success() && said.contains("all calls ended"), "{SEED}={seed}");
+}
+
+/// How calls have ended.
+#[derive(Default)]
+struct Ends {
+    begun: AtomicUsize,
+    results: AtomicUsize,
+    errors: AtomicUsize,
+    dropped: AtomicUsize,
+    /// Handlers that run.
+    running: AtomicUsize,
+}
+
+impl Ends {
+    fn ended(&self) -> usize {
+        [&self.results, &self.errors, &self.dropped]
+            .map(|ends| ends.load(Ordering::SeqCst))
+            .iter()
+            .sum()
+    }
+}
+
+/// A handler that runs, until it is dropped.
+struct Running(Arc<Ends>);
+
+impl Running {
+    fn enter(ends: &Arc<Ends>) -> Self {
+        ends.running.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(ends))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn soak(seed: u64) {
+    let ends = Arc::new(Ends::default());
+    let rpc = rpc(&ends);
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("socket");
+    let mut servers = Servers::start(&rpc, "127.0.0.1:0".parse().unwrap(), &path).await;
+    let address = servers.http.local_addr();
+    let (up, is_up) = watch::channel(true);
+    let mut clients = JoinSet::new();
+    for number in 0..CLIENTS {
+        let client = if number % 2 == 0 {
+            of(Http::connect(&format!("http://{address}")).unwrap())
+        } else {
+            of(Unix::connect(&path))
+        };
+        let random = Random(seed ^ (number as u64) << 32);
+        clients.spawn(run(client, number, random, Arc::clone(&ends), is_up.clone()));
+    }
+    let mut warm = None;
+    let mut restarts = 0;
+    let ending = async { while clients.join_next().await.transpose().unwrap().is_some() {} };
+    let restarting = async {
+        loop {
+            let next = (restarts + 1) * RESTART;
+            until(&ends, next).await;
+            up.send_replace(false);
+            servers.stop().await;
+            servers = Servers::start(&rpc, address, &path).await;
+            up.send_replace(true);
+            restarts += 1;
+            if warm.is_none() && next >= WARM {
+                warm = Some(resident());
+            }
+        }
+    };
+    tokio::select! {
+        () = ending => {}
+        () = restarting => {}
+    }
+    let [results, errors, dropped] =
+        [&ends.results, &ends.errors, &ends.dropped].map(|ends| ends.load(Ordering::SeqCst));
+    println!("{results} results, {errors} errors, {dropped} dropped, {restarts} restarts");
+    assert_eq!(results + errors + dropped, CALLS);
+    assert!(results > CALLS / 2 && dropped > CALLS / 50 && restarts >= 5);
+    // Whatever was dropped has been cancelled.
+    in_time("the handlers' end", async {
+        while ends.running.load(Ordering::SeqCst) > 0 {
+            yield_now().await;
+        }
+    })
+    .await;
+    let (warm, cold) = (warm.unwrap(), resident());
+    println!("{} KiB when warm, {} KiB at the end", warm >> 10, cold >> 10);
+    assert!(cold < warm + GROWTH, "memory grows");
+    servers.stop().await;
+    println!("all calls ended");
+}
+
+/// `echo` answers at once, `later` a moment later, `never` not at all.
+fn rpc(ends: &Arc<Ends>) -> Rpc {
+    let [later, never] = [ends, ends].map(Arc::clone);
+    Router::new()
+        .function("echo", ["text"], |text: String| text)
+        .function("later", ["text"], move |text: String| {
+            let running = Running::enter(&later);
+            async move {
+                for _ in 0..text.len() % 20 {
+                    yield_now().await;
+                }
+                drop(running);
+                text
+            }
+        })
+        .method("never", move || {
+            let running = Running::enter(&never);
+            async move {
+                std::future::pending::<()>().await;
+                drop(running);
+            }
+        })
+        .build()
+        .unwrap()
+}
+
+struct Servers {
+    http: ServerHandle,
+    unix: unix::ServerHandle,
+}
+
+/// Calls that are never answered are cut off: a restart is a matter of moments.
+const DRAIN: Duration = Duration::from_millis(20);
+
+impl Servers {
+    async fn start(rpc: &Rpc, address: SocketAddr, path: &Path) -> Self {
+        let settings = server::Settings { drain_timeout: DRAIN, ..Default::default() };
+        let http = in_time("the port", async {
+            loop {
+                // A client that connects while nobody listens may be given the very port, for a moment.
+                let server = Server::bind(address).settings(settings.clone());
+                match server.serve(rpc.clone()).await {
+                    Ok(http) => return http,
+                    Err(_) => yield_now().await,
+                }
+            }
+        })
+        .await;
+        let mut settings = unix::Settings::default();
+        settings.stream.drain_timeout = DRAIN;
+        let unix = unix::Server::bind(path).settings(settings).serve(rpc.clone()).await.unwrap();
+        Self { http, unix }
+    }
+
+    async fn stop(&self) {
+        in_time("the servers' end", async { tokio::join!(self.http.stop(), self.unix.stop()) })
+            .await;
+    }
+}
+
+fn of(transport: impl client::Transport) -> Client {
+    let mut settings = client::Settings::default();
+    settings.retry = None;
+    Client::with_settings(transport, settings)
+}
+
+/// Makes calls as long as there are any to make.
+async fn run(
+    client: Client,
+    number: usize,
+    mut random: Random,
+    ends: Arc<Ends>,
+    mut is_up: watch::Receiver<bool>,
+) {
+    loop {
+        let call = ends.begun.fetch_add(1, Ordering::SeqCst);
+        if call >= CALLS {
+            return;
+        }
+        let text = format!("{number}:{call}:{}", "x".repeat(random.below(200)));
+        let (method, patience) = match random.below(100) {
+            0..5 => ("never", random.below(40)),
+            5..15 => ("later", random.below(40)),
+            15..50 => ("later", usize::MAX),
+            _ => ("echo", usize::MAX),
+        };
+        let mut calling = match method {
+            "never" => client.call::<String>(method, ()),
+            _ => client.call::<String>(method, [&text]),
+        }
+        .into_future();
+        let ended = tokio::select! {
+            biased;
+            ended = &mut calling => Some(ended),
+            () = turns(patience) => None,
+        };
+        drop(calling);
+        match ended {
+            None => ends.dropped.fetch_add(1, Ordering::SeqCst),
+            Some(Ok(found)) => {
+                assert_eq!(found, text, "the result is another call's");
+                ends.results.fetch_add(1, Ordering::SeqCst)
+            }
+            Some(Err(error)) => {
+                check(&error);
+                let begun = ends.errors.fetch_add(1, Ordering::SeqCst);
+                in_time("the servers", is_up.wait_for(|is_up| *is_up)).await.unwrap();
+                begun
+            }
+        };
+    }
+}
+
+/// Waits for so many turns of the runtime; `usize::MAX` is for ever.
+async fn turns(count: usize) {
+    if count == usize::MAX {
+        std::future::pending::<()>().await;
+    }
+    for _ in 0..count {
+        yield_now().await;
+    }
+}
+
+/// A server that comes and goes is no excuse for what is no reply, nor for none.
+#[track_caller]
+fn check(error: &Error) {
+    match error {
+        Error::Transport(TransportError::Connect { .. } | TransportError::Broken { .. }) => {}
+        // -32005: it stops.
+        Error::Application(error) if error.code() == trunkline::code::BUSY => {}
+        other => panic!("{other}: {other:?}"),
+    }
+}
+
+async fn until(ends: &Ends, ended: usize) {
+    in_time("calls to end", async {
+        while ends.ended() < ended {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+}
+
+/// How many bytes of memory this process has.
+fn resident() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// Numbers that are the same for the same seed (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % limit as u64) as usize
+    }
+}

@@ -1,0 +1,199 @@
+//! A client of streams, against servers that answer as they should not.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
+use tokio::task::JoinHandle;
+use trunkline::client::{Channel, Client, Error, Settings, channel};
+use trunkline::stream::Framing;
+
+use super::framed::framed;
+use crate::support::in_time;
+
+/// The most that the client reads as one message.
+const LIMIT: usize = 10_000;
+
+fn client_of(stream: DuplexStream, framing: Framing) -> Client {
+    let mut settings = channel::Settings::default();
+    (settings.framing, settings.message_bytes) = (framing, LIMIT);
+    let mut client = Settings::default();
+    client.retry = None;
+    Client::with_settings(Channel::with_settings(stream, settings), client)
+}
+
+/// Waits for the first call, says something, and ends the stream if it should.
+fn answer(stream: DuplexStream, bytes: Vec<u8>, ends: bool) -> JoinHandle<Vec<u8>> {
+    tokio::spawn(async move {
+        let (mut input, mut output) = tokio::io::split(stream);
+        let mut asked = vec![0; 20];
+        input.read_exact(&mut asked).await.unwrap();
+        // The client may have had enough.
+        let _ = output.write_all(&bytes).await;
+        if ends {
+            return asked;
+        }
+        let _ = input.read_to_end(&mut asked).await;
+        asked
+    })
+}
+
+/// Calls once, and compares how the call ends: with its result, or with what an error says.
+async fn check(framing: Framing, said: &[u8], ends: bool, expected: Result<i64, &str>) {
+    let (ours, theirs) = duplex(1 << 20);
+    let server = answer(theirs, said.to_vec(), ends);
+    let client = client_of(ours, framing);
+    let ended = in_time("the call's end", client.call::<i64>("add", [1, 2]).into_future()).await;
+    let said = String::from_utf8_lossy(&said[..said.len().min(200)]);
+    match (ended, expected) {
+        (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{said:?}"),
+        (Err(error), Err(expected)) => {
+            let mut text = error.to_string();
+            let mut source = std::error::Error::source(&error);
+            while let Some(cause) = source {
+                text = format!("{text}: {cause}");
+                source = cause.source();
+            }
+            assert!(text.contains(expected), "{said:?}: {text}");
+        }
+        (found, expected) => panic!("{said:?}: found {found:?}, expected {expected:?}"),
+    }
+    drop(client);
+    in_time("the stream's end", server).await.unwrap();
+}
+
+const REPLY: &str = r#"{"jsonrpc":"2.0","result":3,"id":1}"#;
+
+#[tokio::test]
+async fn whatever_is_said_as_lines() {
+    let long = format!("{}\n", "x".repeat(2 * LIMIT));
+    let rows: [(&str, Result<i64, &str>); 14] = [
+        (r#"{"jsonrpc":"2.0","result":3,"id":1.0}"#, Ok(3)),
+        // What the server says by itself is none of the call's business.
+        (r#"{"jsonrpc":"2.0","method":"log"}"#, Ok(3)),
+        (r#"{"jsonrpc":"2.0","method":"ask","id":1}"#, Ok(3)),
+        (r#"{"jsonrpc":"2.0","result":4,"id":2}"#, Err("its id is 2, not 1")),
+        (r#"{"jsonrpc":"2.0","result":4,"id":"1"}"#, Err("its id is \"1\", not 1")),
+        (r#"{"jsonrpc":"2.0","result":4,"error":{},"id":1}"#, Err("both a result and an error")),
+        (r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"},"id":null}"#, Err("no")),
+        (r#"{"jsonrpc":"2.0","result":4}"#, Err("no id")),
+        ("<html>", Err("no JSON-RPC 2.0 response")),
+        ("\u{0}", Err("no JSON-RPC 2.0 response")),
+        (r#"{"jsonrpc":"2.0","result":4"#, Err("no JSON-RPC 2.0 response")),
+        ("[]", Err("an array")),
+        (r#"[{"jsonrpc":"2.0","result":3,"id":1}]"#, Err("an array")),
+        (&long, Err("more than 10000 bytes")),
+    ];
+    for (said, expected) in rows {
+        check(Framing::Lines, format!("{said}\n{REPLY}\n").as_bytes(), false, expected).await;
+    }
+    let half = &REPLY[..20];
+    check(Framing::Lines, half.as_bytes(), true, Err("no JSON-RPC 2.0 response")).await;
+    check(Framing::Lines, b"\xff\n", false, Err("not UTF-8")).await;
+    check(Framing::Lines, b"", true, Err("broke before the reply was there")).await;
+}
+
+#[tokio::test]
+async fn whatever_is_said_with_heads() {
+    let reply = framed(Framing::Headers, REPLY);
+    let then = |said: &str| [said.as_bytes(), &reply].concat();
+    let rows: [(Vec<u8>, bool, Result<i64, &str>); 6] = [
+        (then(""), false, Ok(3)),
+        (then("Content-Length: 10000000000\r\n\r\n"), false, Err("more than 10000 bytes")),
+        (then("hello\r\n\r\n"), false, Err("the head of a message is malformed")),
+        (then(&format!("{REPLY}\n")), false, Err("the head of a message is malformed")),
+        (reply[..30].to_vec(), true, Err("unexpected end of file")),
+        (Vec::new(), true, Err("broke before the reply was there")),
+    ];
+    for (said, ends, expected) in rows {
+        check(Framing::Headers, &said, ends, expected).await;
+    }
+}
+
+/// A second reply reaches whoever waits by then.
+#[tokio::test]
+async fn a_second_reply_is_an_error() {
+    let (ours, theirs) = duplex(4096);
+    let client = client_of(ours, Framing::Lines);
+    let (input, mut output) = tokio::io::split(theirs);
+    let mut calls = BufReader::new(input).lines();
+    let mut second = Box::pin(client.call::<i64>("b", ()).into_future());
+    let first = client.call::<i64>("a", ()).into_future();
+    // Both are under way before one of them is answered.
+    assert!((&mut second).now_or_never().is_none());
+    let answering = async {
+        calls.next_line().await.unwrap();
+        let line = calls.next_line().await.unwrap().unwrap();
+        let id = serde_json::from_str::<Value>(&line).unwrap()["id"].clone();
+        let reply = format!("{{\"jsonrpc\":\"2.0\",\"result\":1,\"id\":{id}}}\n");
+        output.write_all(reply.repeat(2).as_bytes()).await.unwrap();
+    };
+    let (first, ()) = in_time("the first", async { tokio::join!(first, answering) }).await;
+    assert_eq!(first.unwrap(), 1);
+    let error = in_time("the second", second).await.unwrap_err();
+    assert!(error.to_string().contains("answered twice"), "{error}");
+}
+
+/// What was cancelled may be answered all the same.
+#[tokio::test]
+async fn late_replies_surprise_nobody() {
+    let (ours, theirs) = duplex(4096);
+    let client = client_of(ours, Framing::Lines);
+    let (input, mut output) = tokio::io::split(theirs);
+    let mut calls = BufReader::new(input).lines();
+    let mut dropped = Box::pin(client.call::<i64>("a", ()).into_future());
+    assert!((&mut dropped).now_or_never().is_none());
+    let line = in_time("the call", calls.next_line()).await.unwrap().unwrap();
+    drop(dropped);
+    let id = serde_json::from_str::<Value>(&line).unwrap()["id"].clone();
+    let line = in_time("the cancellation", calls.next_line()).await.unwrap().unwrap();
+    let said: Value = serde_json::from_str(&line).unwrap();
+    let method = (&said["method"], &said["params"]["id"]);
+    assert_eq!(method, (&Value::from("$/cancelRequest"), &id));
+
+    let next = client.call::<i64>("b", ()).into_future();
+    let answering = async {
+        let line = calls.next_line().await.unwrap().unwrap();
+        let next = serde_json::from_str::<Value>(&line).unwrap()["id"].clone();
+        for (id, result) in [(id, 1), (next, 2)] {
+            let reply = format!("{{\"jsonrpc\":\"2.0\",\"result\":{result},\"id\":{id}}}\n");
+            output.write_all(reply.as_bytes()).await.unwrap();
+        }
+    };
+    let (next, ()) = in_time("the next", async { tokio::join!(next, answering) }).await;
+    assert_eq!(next.unwrap(), 2);
+}
+
+/// No more calls are under way than is set: the others wait.
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_too_many_wait() {
+    let (ours, theirs) = duplex(64 << 10);
+    let mut settings = channel::Settings::default();
+    settings.in_flight = 2;
+    let client = Client::new(Channel::with_settings(ours, settings));
+    // Those that wait give up first, or they would take the places of the others.
+    let timeout = |number| Duration::from_secs(if number < 2 { 2 } else { 1 });
+    let call = |number| client.call::<i64>("a", ()).timeout(timeout(number));
+    let calls = (0..5).map(call);
+    let ended = futures_util::future::join_all(calls.map(IntoFuture::into_future)).await;
+    assert!(ended.iter().all(|ended| matches!(ended, Err(error) if error.is_timeout())));
+    drop(client);
+    let mut lines = BufReader::new(theirs).lines();
+    let mut calls = 0;
+    while let Some(line) = lines.next_line().await.unwrap() {
+        calls += usize::from(line.contains("\"a\""));
+    }
+    assert_eq!(calls, 2);
+}
+
+#[tokio::test]
+async fn a_channel_that_has_ended_says_why() {
+    let (ours, theirs) = duplex(4096);
+    drop(theirs);
+    let client = client_of(ours, Framing::Lines);
+    for _ in 0..2 {
+        let ended = in_time("the end", client.call::<i64>("a", ()).into_future()).await;
+        assert!(matches!(ended, Err(Error::Transport(_))), "{ended:?}");
+    }
+}

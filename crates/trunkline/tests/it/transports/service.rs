@@ -1,0 +1,96 @@
+//! What every transport serves in the suite: all that a test wants to know, a call tells.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+use trunkline::{ErrorObject, Params, RawParams, Router, code};
+
+/// What became of the calls. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Told(Arc<Counts>);
+
+struct Counts {
+    entered: AtomicUsize,
+    cancelled: AtomicUsize,
+    noted: AtomicUsize,
+    open: Semaphore,
+}
+
+/// A call that is counted as cancelled if it is dropped before its end.
+struct Entered<'a>(Option<&'a Counts>);
+
+#[derive(Deserialize)]
+struct Fail {
+    code: i64,
+}
+
+impl Told {
+    pub(crate) fn new() -> Self {
+        let (entered, cancelled, noted) = Default::default();
+        Self(Arc::new(Counts { entered, cancelled, noted, open: Semaphore::new(0) }))
+    }
+
+    /// `echo` answers with its params, `wait` when it is opened, `work` never.
+    pub(crate) fn router(&self) -> Router {
+        let [wait, work, note, counts, open] = [(); 5].map(|()| self.clone());
+        Router::new()
+            .function("subtract", ["minuend", "subtrahend"], |a: i64, b: i64| a - b)
+            .method("echo", |RawParams(params): RawParams| params)
+            .method("fail", |Params(Fail { code }): Params<Fail>| -> Result<(), ErrorObject> {
+                Err(ErrorObject::new(code, "it failed").with_data(&"for a reason"))
+            })
+            .method("panic", || -> () { panic!("as it should") })
+            .method("length", |Params([text]): Params<[String; 1]>| text.len())
+            .function("repeat", ["text", "times"], |text: String, times: usize| text.repeat(times))
+            .method("pretty", || {
+                RawValue::from_string("{\n  \"a\": [\r\n    1\n  ]\n}".to_owned())
+                    .map_err(|error| ErrorObject::new(code::INTERNAL_ERROR, error.to_string()))
+            })
+            .method("wait", move || {
+                let told = wait.clone();
+                async move { told.wait().await }
+            })
+            .method("work", move || {
+                let told = work.clone();
+                async move {
+                    let _entered = told.enter();
+                    std::future::pending::<()>().await;
+                }
+            })
+            .method("note", move |_: RawParams| {
+                note.0.noted.fetch_add(1, Ordering::SeqCst);
+            })
+            .method("open", move || open.0.open.add_permits(1))
+            .method("counts", move || {
+                let [entered, cancelled, noted] =
+                    [&counts.0.entered, &counts.0.cancelled, &counts.0.noted]
+                        .map(|count| count.load(Ordering::SeqCst));
+                (entered, cancelled, noted)
+            })
+    }
+
+    async fn wait(&self) -> &'static str {
+        let mut entered = self.enter();
+        if let Ok(permit) = self.0.open.acquire().await {
+            permit.forget();
+        }
+        entered.0 = None;
+        "done"
+    }
+
+    fn enter(&self) -> Entered<'_> {
+        self.0.entered.fetch_add(1, Ordering::SeqCst);
+        Entered(Some(&self.0))
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Some(counts) = self.0 {
+            counts.cancelled.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}

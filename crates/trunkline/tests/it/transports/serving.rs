@@ -1,0 +1,234 @@
+//! The suite's methods, served over a transport, and a client of them.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tempfile::TempDir;
+use tokio::task::{JoinHandle, yield_now};
+use trunkline::client::{self, Child, Client, Http, Transport, Unix, channel, child};
+use trunkline::server::{self, Server, ServerHandle, Tls};
+use trunkline::stream::{self, Framing, StreamError};
+use trunkline::{CancellationToken, Rpc};
+
+use super::service::Told;
+use crate::support::in_time;
+
+/// A transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// No bytes at all.
+    Memory,
+    Http,
+    Https,
+    /// A pipe in this process.
+    Stream(Framing),
+    Unix(Framing),
+    /// The pipes of another process.
+    Child(Framing),
+}
+
+pub(super) const ALL: [Kind; 9] = [
+    Kind::Memory,
+    Kind::Http,
+    Kind::Https,
+    Kind::Stream(Framing::Lines),
+    Kind::Stream(Framing::Headers),
+    Kind::Unix(Framing::Lines),
+    Kind::Unix(Framing::Headers),
+    Kind::Child(Framing::Lines),
+    Kind::Child(Framing::Headers),
+];
+
+/// A client, and whom it calls.
+pub(super) struct Served {
+    pub(super) kind: Kind,
+    pub(super) client: Client,
+    /// None if it is another process's.
+    pub(super) rpc: Option<Rpc>,
+    running: Running,
+}
+
+enum Running {
+    /// It ends with its client.
+    Attached,
+    Http(ServerHandle),
+    Stream(CancellationToken, JoinHandle<Result<(), StreamError>>),
+    Unix(trunkline::unix::ServerHandle, TempDir),
+}
+
+impl Served {
+    pub(super) async fn start(kind: Kind) -> Self {
+        Self::draining(kind, Duration::from_secs(10)).await
+    }
+
+    /// With so much time for calls that run when the server stops.
+    pub(super) async fn draining(kind: Kind, drain_timeout: Duration) -> Self {
+        let rpc = Told::new().router().build().unwrap();
+        let mut stream = stream::Settings::default();
+        let mut channel = channel::Settings::default();
+        if let Kind::Stream(framing) | Kind::Unix(framing) | Kind::Child(framing) = kind {
+            (stream.framing, channel.framing) = (framing, framing);
+        }
+        (stream.drain_timeout, stream.message_bytes) = (drain_timeout, 16 << 20);
+        let server = server::Settings { drain_timeout, ..Default::default() };
+        let mut door = trunkline::http::Settings { max_body: 16 << 20, ..Default::default() };
+        door.paths = vec!["/".to_owned()];
+        match kind {
+            Kind::Memory => Self::of(kind, rpc.clone(), Some(rpc), Running::Attached),
+            Kind::Http => {
+                let server = Server::bind("127.0.0.1:0").settings(server);
+                let handle = server.serve(rpc.http_with(door)).await.unwrap();
+                let http = Http::connect(&format!("http://{}", handle.local_addr())).unwrap();
+                Self::of(kind, http, Some(rpc), Running::Http(handle))
+            }
+            Kind::Https => {
+                let (tls, certificate) = certified();
+                let server = Server::bind("127.0.0.1:0").settings(server).tls(tls);
+                let handle = server.serve(rpc.http_with(door)).await.unwrap();
+                let http = https(handle.local_addr().port(), &certificate);
+                Self::of(kind, http, Some(rpc), Running::Http(handle))
+            }
+            Kind::Stream(_) => {
+                let (ours, theirs) = tokio::io::duplex(64 << 10);
+                let closing = stream.closing.clone();
+                let served = rpc.clone();
+                let serving =
+                    tokio::spawn(async move { stream::serve(&served, theirs, stream).await });
+                let channel = client::Channel::with_settings(ours, channel);
+                Self::of(kind, channel, Some(rpc), Running::Stream(closing, serving))
+            }
+            Kind::Unix(_) => {
+                let directory = TempDir::new().unwrap();
+                let path = directory.path().join("socket");
+                let mut settings = trunkline::unix::Settings::default();
+                settings.stream = stream;
+                let server = trunkline::unix::Server::bind(&path).settings(settings);
+                let handle = server.serve(rpc.clone()).await.unwrap();
+                let unix = Unix::connect_with(path, channel);
+                Self::of(kind, unix, Some(rpc), Running::Unix(handle, directory))
+            }
+            Kind::Child(framing) => {
+                let mut settings = child::Settings::default();
+                settings.channel = channel;
+                let child = Child::spawn_with(stdio_server(framing), settings).unwrap();
+                Self::of(kind, child, None, Running::Attached)
+            }
+        }
+    }
+
+    fn of(kind: Kind, transport: impl Transport, rpc: Option<Rpc>, running: Running) -> Self {
+        let mut settings = client::Settings::default();
+        settings.retry = None;
+        Self { kind, client: Client::with_settings(transport, settings), rpc, running }
+    }
+
+    /// What became of the calls of `wait` and `work`, and of the notifications `note`: how many were
+    /// entered, cancelled, and noted.
+    pub(super) async fn counts(&self) -> [usize; 3] {
+        in_time("the counts", self.client.call("counts", ()).into_future()).await.unwrap()
+    }
+
+    /// Waits until the counts are these.
+    pub(super) async fn until(&self, expected: [usize; 3]) {
+        let what = format!("{:?}: the counts {expected:?}", self.kind);
+        in_time(&what, async {
+            while self.counts().await != expected {
+                yield_now().await;
+            }
+        })
+        .await;
+    }
+
+    /// Stops the server as far as it has begun to: it takes no further calls.
+    pub(super) async fn stop(&self) -> Stopping {
+        match &self.running {
+            Running::Attached => Stopping::Detached,
+            Running::Http(handle) => {
+                let stopping = handle.clone();
+                let stopped = tokio::spawn(async move { stopping.stop().await.cut });
+                while handle.status().phase < server::Phase::Draining {
+                    yield_now().await;
+                }
+                Stopping::Server(stopped)
+            }
+            Running::Unix(handle, _) => {
+                let stopping = handle.clone();
+                let stopped = tokio::spawn(async move { stopping.stop().await.cut });
+                while handle.status().phase < server::Phase::Draining {
+                    yield_now().await;
+                }
+                Stopping::Server(stopped)
+            }
+            Running::Stream(closing, _) => {
+                closing.cancel();
+                Stopping::Detached
+            }
+        }
+    }
+
+    /// How serving the stream has ended.
+    pub(super) async fn ended(self) -> Option<Result<(), StreamError>> {
+        let Self { client, running, .. } = self;
+        drop(client);
+        match running {
+            Running::Stream(_, serving) => {
+                Some(in_time("the end of the stream", serving).await.unwrap())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A server that stops.
+pub(super) enum Stopping {
+    /// Nothing tells of it but the calls.
+    Detached,
+    /// How many calls were cut off, later.
+    Server(JoinHandle<usize>),
+}
+
+impl Stopping {
+    pub(super) async fn cut(self) -> Option<usize> {
+        match self {
+            Self::Detached => None,
+            Self::Server(stopped) => Some(in_time("the server's end", stopped).await.unwrap()),
+        }
+    }
+}
+
+/// The example's binary, which cargo builds next to the tests.
+pub(super) fn stdio_server(framing: Framing) -> Command {
+    let test = std::env::current_exe().unwrap();
+    let path: PathBuf = test.parent().unwrap().with_file_name("examples").join("stdio_server");
+    assert!(path.exists(), "{} is missing: cargo build --examples", path.display());
+    let mut command = Command::new(path);
+    command.args(["--message-bytes", "16777216"]);
+    // One of its methods panics.
+    command.env("RUST_BACKTRACE", "0");
+    if framing == Framing::Headers {
+        command.arg("--headers");
+    }
+    command
+}
+
+/// A certificate for `localhost`, as a server has it, and as its clients trust it.
+fn certified() -> (Tls, String) {
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let directory = TempDir::new().unwrap();
+    let [certificate, key] = ["certificate.pem", "key.pem"].map(|name| directory.path().join(name));
+    std::fs::write(&certificate, cert.pem()).unwrap();
+    std::fs::write(&key, signing_key.serialize_pem()).unwrap();
+    (Tls::open(certificate, key).unwrap().check_interval(None), cert.pem())
+}
+
+/// A client that trusts this certificate only.
+pub(super) fn https(port: u16, certificate: &str) -> Http {
+    let mut settings = client::http::Settings::default();
+    settings.roots = client::http::Roots::none();
+    settings.roots.add_pem(certificate.as_bytes()).unwrap();
+    let url = format!("https://localhost:{port}").parse().unwrap();
+    Http::with_settings(url, settings).unwrap()
+}

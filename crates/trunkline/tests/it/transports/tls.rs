@@ -1,0 +1,225 @@
+//! What a server with TLS is besides one without.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::TcpStream;
+use trunkline::Router;
+use trunkline::client::{Client, Http};
+use trunkline::server::{self, Server, ServerHandle, Tls, TlsError};
+
+use super::serving::https;
+use crate::support::{self, in_time, post};
+
+/// A certificate and its key on disk.
+struct Files {
+    directory: TempDir,
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Files {
+    fn new() -> (Self, String) {
+        let directory = TempDir::new().unwrap();
+        let [certificate, key] =
+            ["certificate.pem", "key.pem"].map(|name| directory.path().join(name));
+        let files = Self { directory, certificate, key };
+        let trusted = files.renew();
+        (files, trusted)
+    }
+
+    /// Writes another certificate and key, and returns what its clients trust.
+    fn renew(&self) -> String {
+        let (certificate, key) = generated();
+        self.put("key.pem", &key);
+        self.put("certificate.pem", &certificate);
+        certificate
+    }
+
+    /// As whoever renews certificates should: at once.
+    fn put(&self, name: &str, text: &str) {
+        let new = self.directory.path().join("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(new, self.directory.path().join(name)).unwrap();
+    }
+
+    fn open(&self) -> Result<Tls, TlsError> {
+        Tls::open(&self.certificate, &self.key)
+    }
+}
+
+fn generated() -> (String, String) {
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    (cert.pem(), signing_key.serialize_pem())
+}
+
+async fn serve(tls: Tls, settings: server::Settings) -> ServerHandle {
+    let rpc = Router::new().method("ping", || "pong").build().unwrap();
+    Server::bind("127.0.0.1:0").settings(settings).tls(tls).serve(rpc).await.unwrap()
+}
+
+/// A client with connections of its own, which trusts this certificate only.
+fn client(server: &ServerHandle, trusted: &str) -> Client {
+    let http: Http = https(server.local_addr().port(), trusted);
+    let mut settings = trunkline::client::Settings::default();
+    settings.retry = None;
+    Client::with_settings(http, settings)
+}
+
+async fn answers(client: &Client) -> bool {
+    let ended = in_time("a call", client.call::<String>("ping", ()).into_future()).await;
+    ended.is_ok_and(|pong| pong == "pong")
+}
+
+#[tokio::test]
+async fn a_new_certificate_is_for_new_connections() {
+    let (files, old) = Files::new();
+    let tls = files.open().unwrap().check_interval(None);
+    let server = serve(tls.clone(), server::Settings::default()).await;
+    let kept = client(&server, &old);
+    assert!(answers(&kept).await);
+    let new = files.renew();
+    // Nobody has looked yet.
+    assert!(answers(&client(&server, &old)).await);
+    tls.reload().unwrap();
+    assert!(answers(&client(&server, &new)).await);
+    assert!(!answers(&client(&server, &old)).await);
+    // The old connection is open still: it trusts the old certificate only.
+    assert!(answers(&kept).await);
+    assert!(server.stop().await.is_complete());
+}
+
+#[tokio::test]
+async fn files_that_cannot_be_used_change_nothing() {
+    let (files, old) = Files::new();
+    let tls = files.open().unwrap().check_interval(None);
+    let server = serve(tls.clone(), server::Settings::default()).await;
+    let (_, other_key) = generated();
+    let good = std::fs::read_to_string(&files.key).unwrap();
+    let rows: [(&str, &str, &str); 4] = [
+        ("key.pem", &other_key, "cannot be used with the key"),
+        ("key.pem", &old, "holds no private key"),
+        ("certificate.pem", "text", "holds no certificate"),
+        ("certificate.pem", "-----BEGIN CERTIFICATE-----\nAAAA", "is not PEM"),
+    ];
+    for (name, text, expected) in rows {
+        files.put(name, text);
+        let error = tls.reload().unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(answers(&client(&server, &old)).await, "{expected}");
+        files.put("key.pem", &good);
+        files.put("certificate.pem", &old);
+    }
+    std::fs::remove_file(&files.key).unwrap();
+    assert!(matches!(tls.reload(), Err(TlsError::Read { path, .. }) if path == files.key));
+    assert!(matches!(files.open(), Err(TlsError::Read { .. })));
+    assert!(answers(&client(&server, &old)).await);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn files_that_change_are_read_by_themselves() {
+    let (files, old) = Files::new();
+    let tls = files.open().unwrap().check_interval(Duration::from_millis(10));
+    let server = serve(tls, server::Settings::default()).await;
+    assert!(answers(&client(&server, &old)).await);
+    // One that cannot be used does not end the looking.
+    files.put("certificate.pem", "text");
+    let new = files.renew();
+    in_time("the new certificate", async { while !answers(&client(&server, &new)).await {} }).await;
+    assert!(!answers(&client(&server, &old)).await);
+    server.stop().await;
+}
+
+/// Whoever connects and says nothing keeps nobody waiting, and not for ever.
+#[tokio::test]
+async fn silent_clients_are_given_up() {
+    let (files, trusted) = Files::new();
+    let head_timeout = Duration::from_millis(300);
+    let settings = server::Settings { head_timeout, ..Default::default() };
+    let server = serve(files.open().unwrap(), settings).await;
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(support::Client::connect(server.local_addr()).await);
+    }
+    // The beginning of a handshake, and no more.
+    let mut slow = support::Client::connect(server.local_addr()).await;
+    slow.send([22, 3, 1]).await;
+    assert!(answers(&client(&server, &trusted)).await);
+    for mut client in silent.into_iter().chain([slow]) {
+        assert_eq!(client.rest().await, b"");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn plain_http_is_told_what_the_port_speaks() {
+    let (files, _) = Files::new();
+    let server = serve(files.open().unwrap(), server::Settings::default()).await;
+    let mut plain = support::Client::connect(server.local_addr()).await;
+    let reply = plain.ask(post("x".repeat(100_000))).await;
+    assert_eq!(reply.status, 400);
+    let error: Value = reply.json();
+    assert_eq!(error["error"]["data"]["status"], 400);
+    assert_eq!(plain.rest().await, b"");
+    let mut garbage = support::Client::connect(server.local_addr()).await;
+    // It looks like TLS, and is none.
+    garbage.send([22, 255, 255, 255, 255, 0, 0]).await;
+    garbage.rest().await;
+    server.stop().await;
+}
+
+/// A handshake that is under way keeps a server from stopping for no longer than a silent one.
+#[tokio::test]
+async fn a_server_stops_in_spite_of_silent_clients() {
+    let (files, _) = Files::new();
+    let server = serve(files.open().unwrap(), server::Settings::default()).await;
+    let _silent = TcpStream::connect(server.local_addr()).await.unwrap();
+    support::until("the connection", || server.status().connections == 1).await;
+    let drained = in_time("the server's end", server.stop()).await;
+    assert!(drained.is_complete() && drained.took < Duration::from_secs(2), "{drained:?}");
+}
+
+#[tokio::test]
+async fn both_versions_of_http_are_spoken() {
+    use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
+    use std::sync::Arc;
+    let (files, trusted) = Files::new();
+    let server = serve(files.open().unwrap(), server::Settings::default()).await;
+    let rows: [(&[&[u8]], Option<&[u8]>); 3] =
+        [(&[b"h2", b"http/1.1"], Some(b"h2")), (&[b"http/1.1"], Some(b"http/1.1")), (&[], None)];
+    for (offered, chosen) in rows {
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = offered.iter().map(|name| name.to_vec()).collect();
+        let socket = TcpStream::connect(server.local_addr()).await.unwrap();
+        let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+        let name = ServerName::try_from("localhost").unwrap();
+        let stream = in_time("the handshake", connector.connect(name, socket)).await.unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), chosen);
+        if chosen == Some(b"h2".as_slice()) {
+            let (mut requests, connection) = h2::client::handshake(stream).await.unwrap();
+            let driving = tokio::spawn(connection);
+            let url = format!("https://localhost:{}/", server.local_addr().port());
+            let request = http::Request::post(url).header("content-type", "application/json");
+            let (reply, mut body) =
+                requests.send_request(request.body(()).unwrap(), false).unwrap();
+            let call = r#"{"jsonrpc":"2.0","method":"ping","id":1}"#;
+            body.send_data(call.into(), true).unwrap();
+            assert_eq!(in_time("the reply", reply).await.unwrap().status(), 200);
+            drop((requests, body));
+            driving.abort();
+        }
+    }
+    server.stop().await;
+}

@@ -1,0 +1,174 @@
+//! What a server on a unix socket is besides a stream.
+
+use std::error::Error as _;
+use std::io::ErrorKind;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use futures_util::FutureExt;
+use tempfile::TempDir;
+use tokio::net::UnixStream;
+use trunkline::client::{Client, Unix};
+use trunkline::server::ServeError;
+use trunkline::unix::{Peer, Server, ServerHandle, Settings};
+use trunkline::{Extension, Router, Rpc};
+
+use crate::support::{in_time, until};
+
+fn rpc() -> Rpc {
+    Router::new()
+        .method("ping", || "pong")
+        .method("peer", |Extension(peer): Extension<Peer>| (peer.uid, peer.pid))
+        .build()
+        .unwrap()
+}
+
+async fn serve(path: &Path) -> Result<ServerHandle, ServeError> {
+    in_time("to bind", Server::bind(path).serve(rpc())).await
+}
+
+async fn ping(client: &Client) -> String {
+    in_time("a call", client.call("ping", ()).into_future()).await.unwrap()
+}
+
+/// Why the socket cannot be bound.
+#[track_caller]
+fn refused(served: Result<ServerHandle, ServeError>) -> ErrorKind {
+    match served {
+        Err(ServeError::Bind { source, .. }) => source.kind(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn the_socket_is_there_while_the_server_is() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a");
+    for mode in [0o600, 0o660] {
+        let mut settings = Settings::default();
+        settings.mode = mode;
+        let server = Server::bind(&path).settings(settings).serve(rpc()).await.unwrap();
+        let found = path.metadata().unwrap().permissions().mode();
+        assert_eq!(found & 0o777, mode);
+        assert_eq!(server.path(), path);
+        assert_eq!(ping(&Client::new(Unix::connect(&path))).await, "pong");
+        server.stop().await;
+        // Nothing else is left behind, either.
+        assert_eq!(directory.path().read_dir().unwrap().count(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_socket_that_was_left_behind_is_replaced() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a");
+    drop(UnixListener::bind(&path).unwrap());
+    assert!(path.exists());
+    let server = serve(&path).await.unwrap();
+    assert_eq!(ping(&Client::new(Unix::connect(&path))).await, "pong");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_no_socket_of_ours_stays() {
+    let directory = TempDir::new().unwrap();
+    let [live, file, link] = ["live", "file", "link"].map(|name| directory.path().join(name));
+    let server = serve(&live).await.unwrap();
+    assert_eq!(refused(serve(&live).await), ErrorKind::AddrInUse);
+    assert_eq!(ping(&Client::new(Unix::connect(&live))).await, "pong");
+    std::fs::write(&file, "text").unwrap();
+    assert_eq!(refused(serve(&file).await), ErrorKind::AlreadyExists);
+    symlink(&file, &link).unwrap();
+    assert_eq!(refused(serve(&link).await), ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "text");
+    let nowhere = directory.path().join("nowhere/socket");
+    assert_eq!(refused(serve(&nowhere).await), ErrorKind::NotFound);
+    // Another one has taken the name: it is not ours to remove.
+    std::fs::remove_file(&live).unwrap();
+    let other = UnixListener::bind(&live).unwrap();
+    server.stop().await;
+    assert!(live.exists());
+    drop(other);
+}
+
+/// Of servers that start together on a socket that was left behind, one has it.
+#[tokio::test]
+async fn one_server_has_the_socket() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a");
+    drop(UnixListener::bind(&path).unwrap());
+    let started = futures_util::future::join_all((0..8).map(|_| serve(&path))).await;
+    let (served, failed): (Vec<_>, Vec<_>) = started.into_iter().partition(Result::is_ok);
+    assert_eq!((served.len(), failed.len()), (1, 7));
+    assert!(failed.into_iter().all(|failed| refused(failed) == ErrorKind::AddrInUse));
+}
+
+#[tokio::test]
+async fn a_client_connects_again() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a");
+    let client = Client::new(Unix::connect(&path));
+    let error = client.call::<String>("ping", ()).await.unwrap_err();
+    assert!(error.source().is_some(), "{error}");
+    for _ in 0..3 {
+        let server = serve(&path).await.unwrap();
+        // The call that meets the end of the old connection is told so.
+        match in_time("a call", client.call::<String>("ping", ()).into_future()).await {
+            Ok(pong) => assert_eq!(pong, "pong"),
+            Err(error) => assert!(error.to_string().contains("broke"), "{error}"),
+        }
+        assert_eq!(ping(&client).await, "pong");
+        assert_eq!(ping(&client).await, "pong");
+        assert_eq!(server.status().total_connections, 1);
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn connections_are_bounded_and_counted() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a");
+    let mut settings = Settings::default();
+    settings.connections = 1;
+    let server = Server::bind(&path).settings(settings).serve(rpc()).await.unwrap();
+    let first = UnixStream::connect(&path).await.unwrap();
+    until("the first connection", || server.status().connections == 1).await;
+    // The system lets it in; the server does not.
+    let client = Client::new(Unix::connect(&path));
+    let mut second = Box::pin(client.call::<String>("ping", ()).into_future());
+    assert!((&mut second).now_or_never().is_none());
+    drop(first);
+    assert_eq!(in_time("the second", second).await.unwrap(), "pong");
+    let status = server.status();
+    assert_eq!((status.total_connections, status.total_requests), (2, 1));
+    assert!(server.stop().await.is_complete());
+}
+
+#[tokio::test]
+async fn handlers_know_who_calls() {
+    let directory = TempDir::new().unwrap();
+    let path = directory.path().join("a");
+    let server = serve(&path).await.unwrap();
+    let client = Client::new(Unix::connect(&path));
+    let (uid, pid): (u32, Option<u32>) = client.call("peer", ()).await.unwrap();
+    let own = std::os::unix::fs::MetadataExt::uid(&path.metadata().unwrap());
+    assert_eq!((uid, pid), (own, Some(std::process::id())));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn settings_that_cannot_work_are_refused() {
+    let set: [(&str, fn(&mut Settings)); 3] = [
+        ("connections", |settings| settings.connections = 0),
+        ("stream.in_flight", |settings| settings.stream.in_flight = 0),
+        ("mode", |settings| settings.mode = 0o4600),
+    ];
+    for (name, set) in set {
+        let mut settings = Settings::default();
+        set(&mut settings);
+        let served = Server::bind("/nowhere").settings(settings).serve(rpc()).await;
+        let Err(ServeError::Setting { setting, .. }) = served else { panic!("{name}") };
+        assert_eq!(setting, name);
+    }
+}
