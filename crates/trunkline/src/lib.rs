@@ -31,6 +31,7 @@ mod error;
 mod expansion;
 mod extensions;
 mod extract;
+pub mod guide;
 pub mod history;
 pub mod http;
 mod id;

@@ -8,6 +8,7 @@ mod cases_jsonrpc;
 mod client;
 mod compile;
 mod extractors;
+mod features;
 mod history;
 mod http2;
 mod http_guard;

@@ -1,0 +1,34 @@
+//! Calls of several types in one message: `cargo run --example client_batch`.
+
+use std::error::Error;
+
+use trunkline::client::{self, Client, Http};
+use trunkline::{Router, Server};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let rpc = Router::new()
+        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+        .function("upper", ["text"], |text: String| text.to_uppercase())
+        .function("log", ["line"], |line: String| println!("the server logs: {line}"))
+        .build()?;
+    let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
+
+    let client = Client::new(Http::connect(&format!("http://{}", server.local_addr()))?);
+    let mut batch = client.batch();
+    let sum = batch.add(client.call::<i64>("add", [40, 2]));
+    let upper = batch.add(client.call::<String>("upper", ["quiet"]));
+    let unknown = batch.add(client.call::<i64>("no_such_method", ()));
+    batch.notify(client.notify("log", ["a batch came in"]));
+
+    // One request, one reply, whatever order the replies in it have.
+    let mut replies = batch.send().await?;
+    println!("add: {}", replies.take(sum)?);
+    println!("upper: {}", replies.take(upper)?);
+    match replies.take(unknown) {
+        Err(client::Error::Application(error)) => println!("no_such_method: {error}"),
+        other => println!("no_such_method: {other:?}"),
+    }
+    server.stop().await;
+    Ok(())
+}
