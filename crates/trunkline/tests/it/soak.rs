@@ -1,4 +1,5 @@
 //! Many calls through many clients, while calls are dropped and servers come and go.
+#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -206,8 +207,7 @@ impl Servers {
 }
 
 fn of(transport: impl client::Transport) -> Client {
-    let mut settings = client::Settings::default();
-    settings.retry = None;
+    let settings = client::Settings { retry: None, ..Default::default() };
     Client::with_settings(transport, settings)
 }
 

@@ -18,8 +18,7 @@ const LIMIT: usize = 10_000;
 fn client_of(stream: DuplexStream, framing: Framing) -> Client {
     let mut settings = channel::Settings::default();
     (settings.framing, settings.message_bytes) = (framing, LIMIT);
-    let mut client = Settings::default();
-    client.retry = None;
+    let client = Settings { retry: None, ..Default::default() };
     Client::with_settings(Channel::with_settings(stream, settings), client)
 }
 

@@ -55,7 +55,8 @@ enum Running {
     Attached,
     Http(ServerHandle),
     Stream(CancellationToken, JoinHandle<Result<(), StreamError>>),
-    Unix(trunkline::unix::ServerHandle, TempDir),
+    /// Its directory is there as long as it is.
+    Unix(trunkline::unix::ServerHandle, #[expect(dead_code, reason = "it is held")] TempDir),
 }
 
 impl Served {
@@ -119,8 +120,7 @@ impl Served {
     }
 
     fn of(kind: Kind, transport: impl Transport, rpc: Option<Rpc>, running: Running) -> Self {
-        let mut settings = client::Settings::default();
-        settings.retry = None;
+        let settings = client::Settings { retry: None, ..Default::default() };
         Self { kind, client: Client::with_settings(transport, settings), rpc, running }
     }
 
@@ -226,9 +226,9 @@ fn certified() -> (Tls, String) {
 
 /// A client that trusts this certificate only.
 pub(super) fn https(port: u16, certificate: &str) -> Http {
-    let mut settings = client::http::Settings::default();
-    settings.roots = client::http::Roots::none();
-    settings.roots.add_pem(certificate.as_bytes()).unwrap();
+    let mut roots = client::http::Roots::none();
+    roots.add_pem(certificate.as_bytes()).unwrap();
+    let settings = client::http::Settings { roots, ..Default::default() };
     let url = format!("https://localhost:{port}").parse().unwrap();
     Http::with_settings(url, settings).unwrap()
 }

@@ -1,4 +1,5 @@
 //! What holds over every transport.
+#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
 
 use std::time::Duration;
 

@@ -65,8 +65,7 @@ async fn serve(tls: Tls, settings: server::Settings) -> ServerHandle {
 /// A client with connections of its own, which trusts this certificate only.
 fn client(server: &ServerHandle, trusted: &str) -> Client {
     let http: Http = https(server.local_addr().port(), trusted);
-    let mut settings = trunkline::client::Settings::default();
-    settings.retry = None;
+    let settings = trunkline::client::Settings { retry: None, ..Default::default() };
     Client::with_settings(http, settings)
 }
 
@@ -190,8 +189,11 @@ async fn both_versions_of_http_are_spoken() {
     use std::sync::Arc;
     let (files, trusted) = Files::new();
     let server = serve(files.open().unwrap(), server::Settings::default()).await;
-    let rows: [(&[&[u8]], Option<&[u8]>); 3] =
-        [(&[b"h2", b"http/1.1"], Some(b"h2")), (&[b"http/1.1"], Some(b"http/1.1")), (&[], None)];
+    let rows: [(&[&[u8]], _); 3] = [
+        (&[b"h2", b"http/1.1"], Some(b"h2".as_slice())),
+        (&[b"http/1.1"], Some(b"http/1.1")),
+        (&[], None),
+    ];
     for (offered, chosen) in rows {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap()).unwrap();

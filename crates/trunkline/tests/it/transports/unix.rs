@@ -159,7 +159,8 @@ async fn handlers_know_who_calls() {
 
 #[tokio::test]
 async fn settings_that_cannot_work_are_refused() {
-    let set: [(&str, fn(&mut Settings)); 3] = [
+    type Set = fn(&mut Settings);
+    let set: [(&str, Set); 3] = [
         ("connections", |settings| settings.connections = 0),
         ("stream.in_flight", |settings| settings.stream.in_flight = 0),
         ("mode", |settings| settings.mode = 0o4600),
