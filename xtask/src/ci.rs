@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::conformance;
+use crate::openrpc;
 use crate::sdk;
 use crate::tidy;
 use crate::tools;
@@ -25,6 +26,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("doctest", "the examples in the documentation run", doctest),
     step("sdk", "the official SDKs talk to the server", sdk::run),
     step("conformance", "the official conformance suite accepts the server", conformance::run),
+    step("openrpc", "OpenRPC documents are valid, and clients made of them call", openrpc::run),
     step("deny", "licences, versions and sources of the dependencies", deny),
     step("machete", "no dependency that nothing uses", machete),
     step("tidy", "the project's own rules", tidy::run),

@@ -12,6 +12,7 @@ mod bench;
 mod ci;
 mod conformance;
 mod metadata;
+mod openrpc;
 mod peers;
 mod sample_db;
 mod sdk;

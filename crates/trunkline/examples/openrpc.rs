@@ -126,7 +126,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let shutdown = server::shutdown_signal()?;
     let service = rpc.http().door(rpc.openrpc_door());
     let server = Server::bind(address).serve(service).await?;
-    println!("listening on http://{}", server.local_addr());
+    println!("listening http://{}", server.local_addr());
     shutdown.await;
     server.stop().await;
     Ok(())

@@ -18,26 +18,25 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// The same Node with other packages, of another such folder, kept under this name.
+    pub(crate) fn among(&self, workspace: &Workspace, name: &str, sources: &Path) -> Result<Self> {
+        let folder = workspace.path("target/peers").join(name);
+        install(workspace, &folder, sources)?;
+        Ok(Self { folder, binary: self.binary.clone() })
+    }
+
     /// With the packages that the manifest and the lock file in this folder name, and with the scripts
     /// beside them: Node looks for packages from where a script lies.
     pub(crate) fn with(workspace: &Workspace, sources: &Path) -> Result<Self> {
         let folder = workspace.path("target/peers/node");
-        let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
-        let (manifest, lock) = (manifest?, lock?);
-        stamp::once(&folder, &(manifest.clone() + &lock), || {
-            std::fs::write(folder.join(MANIFEST), &manifest)?;
-            std::fs::write(folder.join(LOCK), &lock)?;
-            workspace::run(
-                workspace
-                    .command("npm")
-                    .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
-                    .current_dir(&folder),
-            )
-            .context("npm is missing or failed (Debian packages nodejs and npm)")
-        })?;
-        copy_scripts(&workspace.path(sources), &folder)?;
+        install(workspace, &folder, sources)?;
         let binary = find_binary(&folder)?;
         Ok(Self { folder, binary })
+    }
+
+    /// Where the packages and scripts are.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Runs a script that lies at this path among the packages or scripts.
@@ -46,6 +45,23 @@ impl Node {
         command.arg(self.folder.join(script));
         command
     }
+}
+
+fn install(workspace: &Workspace, folder: &Path, sources: &Path) -> Result<()> {
+    let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
+    let (manifest, lock) = (manifest?, lock?);
+    stamp::once(folder, &(manifest.clone() + &lock), || {
+        std::fs::write(folder.join(MANIFEST), &manifest)?;
+        std::fs::write(folder.join(LOCK), &lock)?;
+        workspace::run(
+            workspace
+                .command("npm")
+                .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
+                .current_dir(folder),
+        )
+        .context("npm is missing or failed (Debian packages nodejs and npm)")
+    })?;
+    copy_scripts(&workspace.path(sources), folder)
 }
 
 fn copy_scripts(from: &Path, to: &Path) -> Result<()> {

@@ -1,0 +1,73 @@
+//! The OpenRPC documents of our servers: against the meta-schema, against the servers that they
+//! describe, and in the hands of a generator of clients, whose clients then call.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use crate::peers::{Node, Python};
+use crate::sample_db;
+use crate::sdk;
+use crate::served::Served;
+use crate::workspace::{self, Workspace};
+
+const TYPESCRIPT: &str = "xtask/openrpc/typescript";
+const PYTHON: &str = "xtask/openrpc/python";
+
+/// Of one script, which takes a few seconds.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
+    let node = node.among(workspace, "openrpc-node", Path::new(TYPESCRIPT))?;
+    let lock = Path::new(PYTHON).join("requirements.txt");
+    let python = Python::with(workspace, "openrpc-python", &lock)?;
+    let program = workspace.build("trunkline")?;
+    let example = workspace.build("openrpc")?;
+    let folder = workspace.fresh_folder("target/openrpc")?;
+
+    let database = folder.join("sample.db");
+    std::fs::copy(sample_db::cached(workspace)?, &database)
+        .with_context(|| format!("cannot write {}", database.display()))?;
+    let log = folder.join("database.log");
+    let mut serve = workspace.command(&program);
+    serve.args(["serve", "--listen", "127.0.0.1:0", "--db"]).arg(&database);
+    let server = Served::start(&mut serve, &log)?;
+    check(workspace, &node, &program, &server, &folder.join("database.json"))?;
+    drop(server);
+
+    let mut serve = workspace.command(example);
+    let server = Served::start(serve.arg("127.0.0.1:0"), &folder.join("example.log"))?;
+    let document = folder.join("example.json");
+    check(workspace, &node, &program, &server, &document)?;
+
+    // The generator's Node clients look for their packages from where they lie.
+    let clients = node.folder().join("clients");
+    let mut generate = python.command(workspace);
+    generate.arg(Path::new(PYTHON).join("generate.py")).arg(&document).arg(&server.url);
+    talk(generate.arg(&clients), &server)?;
+    talk(node.command(workspace, "compile.mjs").arg(&clients), &server)?;
+    talk(node.command(workspace, "client.mjs").arg(&server.url), &server)?;
+    let mut client = python.command(workspace);
+    client.arg(Path::new(PYTHON).join("client.py")).arg(&clients).arg(&server.url);
+    talk(client.env("PYTHONDONTWRITEBYTECODE", "1"), &server)
+}
+
+/// Gets the document as users do, and has it checked.
+fn check(
+    workspace: &Workspace,
+    node: &Node,
+    program: &Path,
+    server: &Served,
+    document: &Path,
+) -> Result<()> {
+    let mut discover = workspace.command(program);
+    talk(discover.args(["openrpc", &server.url, "--out"]).arg(document), server)?;
+    talk(node.command(workspace, "validate.mjs").arg(document).arg(&server.url), server)
+}
+
+fn talk(command: &mut std::process::Command, server: &Served) -> Result<()> {
+    workspace::run_within(DEADLINE, command)
+        .with_context(|| format!("the server said:\n{}", server.log_tail()))
+}
