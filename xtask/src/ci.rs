@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::conformance;
+use crate::doc_index;
 use crate::openrpc;
+use crate::publish;
 use crate::sdk;
 use crate::tidy;
 use crate::tools;
@@ -21,7 +23,7 @@ pub(crate) struct Step {
 pub(crate) const STEPS: &[Step] = &[
     step("fmt", "the code is formatted", fmt),
     step("clippy", "no warning, in tests and examples neither", clippy),
-    step("doc", "the API documentation builds without a warning", doc),
+    step("doc", "the API documentation builds without a warning, a screen a module", doc),
     step("test", "unit and integration tests", test),
     step("doctest", "the examples in the documentation run", doctest),
     step("sdk", "the official SDKs talk to the server", sdk::run),
@@ -29,6 +31,8 @@ pub(crate) const STEPS: &[Step] = &[
     step("openrpc", "OpenRPC documents are valid, and clients made of them call", openrpc::run),
     step("deny", "licences, versions and sources of the dependencies", deny),
     step("machete", "no dependency that nothing uses", machete),
+    step("package", "each crate can be published", publish::packages),
+    step("semver", "no release is broken by the next", publish::semver),
     step("tidy", "the project's own rules", tidy::run),
     step("bench-check", "the benchmarks still compile", bench_check),
 ];
@@ -98,7 +102,9 @@ fn clippy(workspace: &Workspace) -> Result<()> {
 }
 
 fn doc(workspace: &Workspace) -> Result<()> {
-    run(workspace.cargo(["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-Dwarnings"))
+    let mut doc = workspace.cargo(["doc", "--workspace", "--no-deps"]);
+    run(doc.env("RUSTDOCFLAGS", "-Dwarnings"))?;
+    doc_index::check(workspace)
 }
 
 fn test(workspace: &Workspace) -> Result<()> {

@@ -11,9 +11,11 @@
 mod bench;
 mod ci;
 mod conformance;
+mod doc_index;
 mod metadata;
 mod openrpc;
 mod peers;
+mod publish;
 mod sample_db;
 mod sdk;
 mod served;
@@ -49,6 +51,7 @@ fn run(args: &[String]) -> Result<()> {
         "sample-db" => sample_db::run(&workspace, rest)?,
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
+        "publish-dry-run" => publish::dry_run(&workspace)?,
         name => match ci::find(name) {
             Some(step) => step.run(&workspace)?,
             None => bail!("there is no task `{name}`\n\n{}", usage()),
@@ -64,6 +67,7 @@ fn usage() -> String {
     for step in ci::STEPS {
         usage += &format!("  {:<12} {}\n", step.name, step.about);
     }
+    usage += "\n  publish-dry-run  all of publishing but the upload; takes minutes";
     usage +=
         "\n  bench        measure the server against its peers; see `cargo xtask bench --help`";
     usage +=

@@ -9,14 +9,35 @@ use crate::workspace::{self, Workspace};
 pub(crate) struct Metadata {
     pub(crate) packages: Vec<Package>,
     pub(crate) workspace_members: Vec<String>,
+    pub(crate) target_directory: String,
     pub(crate) resolve: Resolve,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 pub(crate) struct Package {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) dependencies: Vec<Dependency>,
+    #[serde(default)]
+    pub(crate) targets: Vec<Target>,
+    /// Where to; `None` is anywhere, and an empty list nowhere.
+    #[serde(default)]
+    pub(crate) publish: Option<Vec<String>>,
+    #[serde(default)]
+    pub(crate) description: Option<String>,
+    #[serde(default)]
+    pub(crate) license: Option<String>,
+    #[serde(default)]
+    pub(crate) readme: Option<String>,
+    #[serde(default)]
+    pub(crate) keywords: Vec<String>,
+    #[serde(default)]
+    pub(crate) categories: Vec<String>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Target {
+    pub(crate) kind: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -37,6 +58,13 @@ pub(crate) struct Node {
     pub(crate) id: String,
     /// Those that the whole graph together turns on.
     pub(crate) features: Vec<String>,
+}
+
+impl Package {
+    /// Whether one of its targets is of this kind: `lib`, `proc-macro`, `bin` and so on.
+    pub(crate) fn has(&self, kind: &str) -> bool {
+        self.targets.iter().flat_map(|target| &target.kind).any(|known| known == kind)
+    }
 }
 
 impl Metadata {

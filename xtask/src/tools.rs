@@ -10,6 +10,8 @@ pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
 
 pub(crate) const MACHETE: Tool = Tool { name: "cargo-machete", version: "0.9.2" };
 
+pub(crate) const SEMVER_CHECKS: Tool = Tool { name: "cargo-semver-checks", version: "0.51.0" };
+
 pub(crate) struct Tool {
     name: &'static str,
     version: &'static str,

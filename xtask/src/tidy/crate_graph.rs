@@ -80,7 +80,12 @@ mod tests {
 
     #[track_caller]
     fn check_edge(from: &str, to: Dependency, expected: Option<&str>) {
-        let member = Package { id: from.to_owned(), name: from.to_owned(), dependencies: vec![to] };
+        let member = Package {
+            id: from.to_owned(),
+            name: from.to_owned(),
+            dependencies: vec![to],
+            ..Package::default()
+        };
         let found = check_member(&member, MEMBERS);
         let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(messages, Vec::from_iter(expected));

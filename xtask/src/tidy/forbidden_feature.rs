@@ -51,9 +51,10 @@ mod tests {
             packages: vec![Package {
                 id: "the id".to_owned(),
                 name: name.to_owned(),
-                dependencies: Vec::new(),
+                ..Package::default()
             }],
             workspace_members: Vec::new(),
+            target_directory: String::new(),
             resolve: Resolve {
                 nodes: vec![Node {
                     id: "the id".to_owned(),

@@ -4,6 +4,7 @@
 //! so its tests show it failing on bad input without a file system.
 
 mod boundaries;
+mod crate_count;
 mod crate_graph;
 mod file_size;
 mod forbidden_feature;
@@ -64,6 +65,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let metadata = Metadata::load(workspace)?;
     findings.extend(crate_graph::check(&metadata));
     findings.extend(forbidden_feature::check(&metadata));
+    let crates = crate_count::count(workspace)?;
+    findings.extend(crate_count::check(crates));
 
     for finding in &findings {
         println!("{finding}");
@@ -72,6 +75,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
         bail!("{} places break a rule; they are listed above", findings.len());
     }
     println!("{} .rs and {} .md files", rust.len(), markdown.len());
+    println!("{crates} crates are compiled for trunkline with its default features");
     Ok(())
 }
 

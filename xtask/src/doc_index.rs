@@ -1,0 +1,79 @@
+//! What rustdoc lists on the page of each module. A reader takes it in at a glance, or not at all.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::metadata::{Metadata, Package};
+use crate::workspace::Workspace;
+
+/// Rows of an index. At rustdoc's size of type a screen of today shows about so many; the page of
+/// `trunkline` itself comes close, since what most users need stands there.
+const MOST: usize = 75;
+
+/// Counts the rows of every module of our libraries. Their documentation has just been built.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let metadata = Metadata::load(workspace)?;
+    let docs = Path::new(&metadata.target_directory).join("doc");
+    let mut too_long = Vec::new();
+    let mut longest = (0, String::new());
+    let is_library = |package: &&Package| package.has("lib") || package.has("proc-macro");
+    for package in metadata.members().filter(is_library) {
+        // Only what is linked: the folder keeps pages of modules that are gone.
+        let mut modules = vec![package.name.replace('-', "_")];
+        while let Some(module) = modules.pop() {
+            let page = docs.join(&module).join("index.html");
+            let page = std::fs::read_to_string(&page)
+                .with_context(|| format!("cannot read {}", page.display()))?;
+            let rows = rows(&page);
+            if rows > MOST {
+                too_long.push(format!("{module} lists {rows} items, and {MOST} is the most"));
+            }
+            modules.extend(inner_modules(&page).map(|inner| format!("{module}/{inner}")));
+            longest = longest.max((rows, module));
+        }
+    }
+    for line in &too_long {
+        println!("{line}");
+    }
+    if !too_long.is_empty() {
+        bail!("{} modules show more than a screen", too_long.len());
+    }
+    let (rows, module) = longest;
+    println!("the longest index is that of {module}: {rows} items");
+    Ok(())
+}
+
+/// Every row starts with a term of a definition list; prose has those only where it writes HTML.
+fn rows(page: &str) -> usize {
+    let lists = page.split("<dl class=\"item-table").skip(1);
+    lists.map(|list| list.split("</dl>").next().unwrap_or(list).matches("<dt").count()).sum()
+}
+
+fn inner_modules(page: &str) -> impl Iterator<Item = &str> {
+    let links = page.split("<a class=\"mod\" href=\"").skip(1);
+    links.filter_map(|link| link.split_once("/index.html\"")).map(|(name, _)| name).filter(|name| {
+        // Others lead to modules of other crates, or back.
+        name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = concat!(
+        "<dl><dt>prose</dt></dl>",
+        "<dl class=\"item-table reexports\"><dt id=\"a\"><code>pub use a;</code></dt></dl>",
+        "<dl class=\"item-table\"><dt><a class=\"mod\" href=\"http/index.html\" title=\"\">http</a>",
+        "</dt><dd>It says <a class=\"mod\" href=\"../other/index.html\">this</a></dd>",
+        "<dt><a class=\"mod\" href=\"code/index.html\">code</a></dt></dl><dl><dt></dt></dl>",
+    );
+
+    #[test]
+    fn the_rows_of_a_page() {
+        assert_eq!(rows(PAGE), 3);
+        assert_eq!(inner_modules(PAGE).collect::<Vec<_>>(), ["http", "code"]);
+        assert_eq!((rows(""), inner_modules("").count()), (0, 0));
+    }
+}
