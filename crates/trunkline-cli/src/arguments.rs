@@ -1,5 +1,6 @@
 //! The command line: flags, then the environment, then defaults.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
@@ -40,6 +41,17 @@ pub(crate) struct Serve {
     pub(crate) listen: String,
     #[command(flatten)]
     pub(crate) access: Access,
+    /// How many calls a second each caller may make, by its token or its address; more are refused
+    /// (HTTP 429). Twice as many may come at once. Without it, nobody is refused.
+    #[arg(long, value_name = "CALLS", env = "TRUNKLINE_RATE_LIMIT")]
+    pub(crate) rate_limit: Option<NonZeroU32>,
+    /// Serve https: the server's certificate and those that lead to a root, as PEM. A file that is
+    /// replaced is used within a minute, and connections stay open. Needs --tls-key.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_CERT", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key that belongs to --tls-cert, as PEM.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_KEY", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// A name that clients may call this server, besides localhost and its address; without a
     /// port. Repeats, or several with commas between them.
     #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]

@@ -11,21 +11,22 @@ pub(crate) struct Started<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) methods: &'a [&'a str],
     pub(crate) token_needed: bool,
+    pub(crate) is_https: bool,
 }
 
 /// What is served and how to try it.
 pub(crate) fn started(started: &Started<'_>) {
-    let Started { database, writable, address, methods, token_needed } = started;
+    let Started { database, writable, address, methods, token_needed, is_https } = started;
     let version = env!("CARGO_PKG_VERSION");
     let database = database.display();
     let writable = if *writable { "writable" } else { "read-only" };
-    let url = format!("http://{address}");
+    let url = format!("http{}://{address}", if *is_https { "s" } else { "" });
     let methods = methods.join(", ");
     let token = if *token_needed { " -H 'Authorization: Bearer TOKEN'" } else { "" };
     note(&format!(
         "trunkline {version}
   serving   {database} ({writable})
-  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health, /openrpc.json)
+  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json)
   methods   {methods}
 Try it:
   curl -s {url}/ -H 'Content-Type: application/json'{token} \\

@@ -3,8 +3,13 @@
 use std::net::SocketAddr;
 
 use anyhow::{Context, bail};
+use tower::Layer;
 use trunkline::http::{self, HttpService};
-use trunkline::server::{self, Drained, Health, Server, ServerHandle};
+use trunkline::layers::rate_limit::Rate;
+use trunkline::layers::request_id::RequestId;
+use trunkline::layers::security_headers::SecurityHeaders;
+use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer, metrics};
+use trunkline::server::{self, Drained, Health, Server, ServerHandle, Tls};
 use trunkline::{CancellationToken, Rpc};
 
 use crate::arguments::Serve;
@@ -36,13 +41,24 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         refuse_open_doors(&arguments.listen, &addresses)?;
     }
     let Opened { path, database, done } = database::open(&arguments.source)?;
-    let mcp = service::with_rules(database.clone(), &rules)?;
+    let tls = tls(arguments)?;
+    let is_https = tls.is_some();
+    let mcp = service::guarded(database.clone(), &rules, rate(arguments))?;
     let closing = CancellationToken::new();
-    let rpc = mcp.rpc();
-    let service = rpc.http_with(http).door(mcp.door()).door(mcp.sse_door(closing.clone()));
-    let service = service.door(rpc.openrpc_door());
+    let service = |address: &SocketAddr| {
+        let mut http = http.clone();
+        http.hosts.allow_address(address.ip());
+        let rpc = mcp.rpc();
+        let service = rpc
+            .http_with(http)
+            .door(mcp.door())
+            .door(mcp.sse_door(closing.clone()))
+            .door(rpc.openrpc_door())
+            .door(metrics::door(&rpc));
+        SecurityHeadersLayer::new().layer(RequestIdLayer::new().layer(service))
+    };
     let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
-    let server = start(&addresses, service).await?;
+    let server = start(&addresses, tls, service).await?;
     done.iter().for_each(|done| output::note(done));
     output::started(&Started {
         database: &path,
@@ -50,6 +66,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         address: server.local_addr(),
         methods: &names(&mcp.rpc()),
         token_needed: is_guarded,
+        is_https,
     });
     shutdown.await;
     closing.cancel();
@@ -88,16 +105,43 @@ fn refuse_open_doors(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result<(
 }
 
 /// Starts the server on the first of the addresses that can be bound.
-async fn start(addresses: &[SocketAddr], service: HttpService) -> anyhow::Result<ServerHandle> {
-    let bind = |address: &SocketAddr| Server::bind(address).settings(server_settings());
+async fn start(
+    addresses: &[SocketAddr],
+    tls: Option<Tls>,
+    service: impl Fn(&SocketAddr) -> Service,
+) -> anyhow::Result<ServerHandle> {
+    let server = |address: &SocketAddr| {
+        let server = Server::bind(address).settings(server_settings());
+        match &tls {
+            Some(tls) => server.tls(tls.clone()),
+            None => server,
+        }
+    };
     let (last, others) = addresses.split_last().context("the address to listen on has no IP")?;
     for address in others {
-        match bind(address).serve(service.clone()).await {
+        match server(address).serve_http(service(address)).await {
             Ok(server) => return Ok(server),
             Err(error) => tracing::debug!(%address, %error, "the next address is tried"),
         }
     }
-    Ok(bind(last).serve(service).await?)
+    Ok(server(last).serve_http(service(last)).await?)
+}
+
+/// The doors, in what every response has.
+type Service = SecurityHeaders<RequestId<HttpService>>;
+
+fn tls(arguments: &Serve) -> anyhow::Result<Option<Tls>> {
+    match (&arguments.tls_cert, &arguments.tls_key) {
+        (Some(certificate), Some(key)) => {
+            Ok(Some(Tls::open(certificate, key).context("https cannot be served")?))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn rate(arguments: &Serve) -> Option<Rate> {
+    let calls = arguments.rate_limit?.get();
+    Some(Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() })
 }
 
 fn http_settings(arguments: &Serve) -> anyhow::Result<http::Settings> {

@@ -1,8 +1,9 @@
 //! What every door of the binary serves: the operations of a database.
 
 use anyhow::bail;
-use trunkline::layers::AuthorizeLayer;
-use trunkline::{Limits, Router};
+use trunkline::layers::rate_limit::Rate;
+use trunkline::layers::{AuthorizeLayer, RateLimitLayer};
+use trunkline::{Limits, Router, Rpc};
 use trunkline_mcp::{Mcp, Settings};
 use trunkline_sql::Database;
 
@@ -13,23 +14,37 @@ const INSTRUCTIONS: &str = "A SQLite database. list_tables and describe_table te
 
 /// The operations `db.*`, and the tools that they are to language models.
 pub(crate) fn of(database: Database) -> anyhow::Result<Mcp> {
-    with_rules(database, &AuthorizeLayer::new())
+    mcp(router(database).build()?)
 }
 
-/// The same, for callers who meet these rules.
-pub(crate) fn with_rules(database: Database, rules: &AuthorizeLayer) -> anyhow::Result<Mcp> {
-    // A batch leaves half of the readers to the calls of others.
-    let batch_parallelism = (database.settings().readers / 2).max(1);
-    let rpc = Router::new()
-        .nest("db", trunkline_sql::operations(database))
-        .layer(rules.clone())
-        .info("trunkline", env!("CARGO_PKG_VERSION"))
-        .limits(Limits { batch_parallelism, ..Limits::default() })
-        .build()?;
+/// The same, for callers who meet the rules, and call no more often than they may.
+pub(crate) fn guarded(
+    database: Database,
+    rules: &AuthorizeLayer,
+    rate: Option<Rate>,
+) -> anyhow::Result<Mcp> {
+    let mut router = router(database).layer(rules.clone());
+    if let Some(rate) = rate {
+        router = router.layer(RateLimitLayer::new(rate));
+    }
+    let rpc = router.build()?;
     // A slip would leave the methods that are meant to all.
     if let Some(pattern) = rules.unmatched(&rpc).next() {
         bail!("--require {pattern}=…: no method has such a name; they begin with db.");
     }
+    mcp(rpc)
+}
+
+fn router(database: Database) -> Router {
+    // A batch leaves half of the readers to the calls of others.
+    let batch_parallelism = (database.settings().readers / 2).max(1);
+    Router::new()
+        .nest("db", trunkline_sql::operations(database))
+        .info("trunkline", env!("CARGO_PKG_VERSION"))
+        .limits(Limits { batch_parallelism, ..Limits::default() })
+}
+
+fn mcp(rpc: Rpc) -> anyhow::Result<Mcp> {
     let settings = Settings {
         title: Some("Trunkline".to_owned()),
         instructions: Some(INSTRUCTIONS.to_owned()),

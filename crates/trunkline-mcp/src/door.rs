@@ -5,14 +5,16 @@
 //! | 200 | a request was answered; also with an error, where the protocol does not say otherwise |
 //! | 202 | a notification was taken |
 //! | 400 | unreadable; a batch where there are none; 2026-07-28: -32020, -32021, -32022, `_meta` |
+//! | 401, 403 | the caller may not: without a token, or with one that does not say enough |
 //! | 404 | 2026-07-28: no such method |
 //! | 405 | GET and DELETE: no streams, no sessions |
+//! | 429 | the caller calls too often |
 
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, Response, StatusCode};
 use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody, respond};
-use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Reply};
+use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Reply, code};
 
 use crate::batch::{self, NO_BATCHES};
 use crate::events::{self, Source, one_line};
@@ -101,8 +103,7 @@ impl Endpoint {
                 () = outlet.filled() => return self.tell(outlet, running, id, extensions),
             },
         };
-        let refused = modern && outcome.code() == Some(MISSING_CAPABILITY);
-        let status = if refused { StatusCode::BAD_REQUEST } else { StatusCode::OK };
+        let status = status(&outcome, modern);
         respond(status, self.0.rpc.reply(outcome, id.as_ref()))
     }
 
@@ -144,6 +145,17 @@ impl Endpoint {
             Ok(reply) => respond(StatusCode::OK, reply),
             Err(fault) => refuse(&fault, None, false),
         }
+    }
+}
+
+/// The status of a reply. Who may not call, or calls too often, is told so by HTTP, too.
+fn status(outcome: &Outcome, modern: bool) -> StatusCode {
+    match outcome.code() {
+        Some(MISSING_CAPABILITY) if modern => StatusCode::BAD_REQUEST,
+        Some(code::UNAUTHENTICATED) => StatusCode::UNAUTHORIZED,
+        Some(code::FORBIDDEN) => StatusCode::FORBIDDEN,
+        Some(code::RATE_LIMITED) => StatusCode::TOO_MANY_REQUESTS,
+        _ => StatusCode::OK,
     }
 }
 

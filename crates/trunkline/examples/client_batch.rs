@@ -1,4 +1,5 @@
-//! Calls of several types in one message: `cargo run --example client_batch`.
+//! Calls of several types in one message: `cargo run -p trunkline --example client_batch`.
+#![expect(clippy::print_stdout, reason = "an example talks to its reader")]
 
 use std::error::Error;
 

@@ -221,7 +221,13 @@ impl Server {
         let tail = self.texts.tail(era);
         let future = CallFuture::later(async move {
             let Ok(outcome) = future.await;
-            if era == Era::Modern && outcome.code() == Some(MISSING_CAPABILITY) {
+            let is_protocol_error = match outcome.code() {
+                Some(MISSING_CAPABILITY) => era == Era::Modern,
+                // A model could do nothing about it; its host can.
+                Some(code::UNAUTHENTICATED | code::FORBIDDEN | code::RATE_LIMITED) => true,
+                _ => false,
+            };
+            if is_protocol_error {
                 return outcome;
             }
             let modern = era == Era::Modern;

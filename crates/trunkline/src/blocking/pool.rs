@@ -11,8 +11,8 @@ use tokio::sync::oneshot;
 
 use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
-use crate::trace_context::TraceContext;
 use crate::router::CallFuture;
+use crate::trace_context::TraceContext;
 
 /// Threads that run one job at a time. They start when there is work and end with the pool.
 #[derive(Clone)]

@@ -9,6 +9,8 @@ use std::task::{Context, Poll};
 use tower::{Layer, Service};
 
 use crate::call::Call;
+use crate::client::Remote;
+use crate::error::BoxError;
 use crate::outcome::Outcome;
 use crate::router::{CallFuture, Endpoint};
 
@@ -29,17 +31,35 @@ use crate::router::{CallFuture, Endpoint};
 /// # Ok(())
 /// # }
 /// ```
-pub fn from_fn<F, R>(function: F) -> FromFnLayer<F>
+///
+/// Around a [client](crate::client::Client::layer), what comes after may fail:
+///
+/// ```
+/// # use trunkline::{Call, Router, client::{Client, Remote}, layers::{Next, from_fn}};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let rpc = Router::new().method("ping", || "pong").build()?;
+/// let client = Client::new(rpc).layer(from_fn(|mut call: Call, next: Next<Remote>| async move {
+///     let mut headers = http::HeaderMap::new();
+///     headers.insert("x-tenant", http::HeaderValue::from_static("acme"));
+///     call.extensions_mut().insert(headers);
+///     next.run(call).await
+/// }));
+/// assert_eq!(client.call::<String>("ping", ()).await?, "pong");
+/// # Ok(())
+/// # }
+/// ```
+pub fn from_fn<F, S, R>(function: F) -> FromFnLayer<F>
 where
-    F: Fn(Call, Next) -> R,
-    R: Future<Output = Outcome> + Send + 'static,
+    F: Fn(Call, Next<S>) -> R,
+    R: Future + Send + 'static,
 {
     FromFnLayer(Arc::new(function))
 }
 
-/// The rest of the way to the handler.
+/// The rest of the way: to the handler, or of a client to the server.
 #[derive(Debug)]
-pub struct Next(Endpoint);
+pub struct Next<S = Endpoint>(S);
 
 impl Next {
     /// Goes on with the call.
@@ -49,19 +69,29 @@ impl Next {
     }
 }
 
+impl Next<Remote> {
+    /// Goes on with the call.
+    ///
+    /// # Errors
+    /// A [`Failure`](crate::client::Failure), or what a layer inside has failed with.
+    pub async fn run(mut self, call: Call) -> Result<Outcome, BoxError> {
+        self.0.call(call).await
+    }
+}
+
 /// A layer made by [`from_fn`].
 pub struct FromFnLayer<F>(Arc<F>);
 
 /// A service made by [`from_fn`].
-pub struct FromFn<F> {
+pub struct FromFn<F, S = Endpoint> {
     function: Arc<F>,
-    inner: Endpoint,
+    inner: S,
 }
 
-impl<F> Layer<Endpoint> for FromFnLayer<F> {
-    type Service = FromFn<F>;
+impl<F, S> Layer<S> for FromFnLayer<F> {
+    type Service = FromFn<F, S>;
 
-    fn layer(&self, inner: Endpoint) -> FromFn<F> {
+    fn layer(&self, inner: S) -> FromFn<F, S> {
         FromFn { function: Arc::clone(&self.0), inner }
     }
 }
@@ -84,7 +114,31 @@ where
     }
 }
 
-impl<F> Clone for FromFn<F> {
+impl<F, R> Service<Call> for FromFn<F, Remote>
+where
+    F: Fn(Call, Next<Remote>) -> R,
+    R: Future<Output = Result<Outcome, BoxError>> + Send + 'static,
+{
+    type Response = Outcome;
+    type Error = BoxError;
+    type Future = R;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> R {
+        (self.function)(call, Next(self.inner.clone()))
+    }
+}
+
+impl<F> Clone for FromFnLayer<F> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<F, S: Clone> Clone for FromFn<F, S> {
     fn clone(&self) -> Self {
         Self { function: Arc::clone(&self.function), inner: self.inner.clone() }
     }
@@ -96,7 +150,7 @@ impl<F> fmt::Debug for FromFnLayer<F> {
     }
 }
 
-impl<F> fmt::Debug for FromFn<F> {
+impl<F, S> fmt::Debug for FromFn<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FromFn")
     }

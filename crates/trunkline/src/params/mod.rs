@@ -18,8 +18,8 @@ use crate::extract::FromCall;
 use binder::Binder;
 use deserializer::ParamsDeserializer;
 pub use error::ParamsError;
-pub use function::{Arguments, Function, Param, param};
 pub(crate) use function::may_be_absent;
+pub use function::{Arguments, Function, Param, param};
 pub(crate) use split::Members;
 
 /// Extracts the params as `T`, usually a struct with `#[derive(Deserialize)]`.

@@ -29,7 +29,7 @@ fn client(address: SocketAddr) -> Client {
 /// What a body is answered with, as a client of any language sees it.
 async fn ask(server: &ServerHandle, body: &Value) -> (u16, Value) {
     let mut client = support::Client::connect(server.local_addr()).await;
-    let reply = client.ask(post(&body.to_string())).await;
+    let reply = client.ask(post(body.to_string())).await;
     (reply.status, serde_json::from_slice(&reply.body).unwrap_or_default())
 }
 
@@ -81,7 +81,7 @@ async fn batches_run_in_parallel_up_to_a_limit_and_are_answered_in_order() {
     let members: Vec<Value> =
         (0..4).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "wait"})).collect();
     let mut client = support::Client::connect(server.local_addr()).await;
-    client.send(post(&json!(members).to_string())).await;
+    client.send(post(json!(members).to_string())).await;
     until("two members run", || gate.entered() == 2).await;
     gate.open(4);
     let reply: Value = serde_json::from_slice(&client.reply().await.body).unwrap();
@@ -228,9 +228,7 @@ async fn an_error_takes_one_line() {
 
 #[tokio::test]
 async fn the_status_of_errors_is_a_setting() {
-    for (status_policy, expected) in
-        [(StatusPolicy::AlwaysOk, 200), (StatusPolicy::ByError, 400)]
-    {
+    for (status_policy, expected) in [(StatusPolicy::AlwaysOk, 200), (StatusPolicy::ByError, 400)] {
         let rpc = Router::new().method("ping", || "pong").build().unwrap();
         let service = rpc.http_with(Settings { status_policy, ..Settings::default() });
         let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
@@ -243,12 +241,11 @@ async fn the_status_of_errors_is_a_setting() {
 async fn idempotent_calls_are_made_again() {
     let asked = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&asked);
-    let router = Router::new().method("read", move || {
-        match counted.fetch_add(1, Ordering::SeqCst) {
+    let router =
+        Router::new().method("read", move || match counted.fetch_add(1, Ordering::SeqCst) {
             0 => Err(ErrorObject::new(code::BUSY, "Server is busy")),
             _ => Ok("read"),
-        }
-    });
+        });
     let (_server, client) = serve(router).await;
     assert!(client.call::<String>("read", ()).await.is_err());
     asked.store(0, Ordering::SeqCst);

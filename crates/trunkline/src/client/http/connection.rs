@@ -181,10 +181,9 @@ fn headers(url: &Url, settings: Settings) -> HeaderMap {
     headers
 }
 
-/// A span of the trace of the call that is being handled here.
+/// The span of the call that is being handled here, or of this call if a layer traces it.
 fn traceparent() -> Option<HeaderValue> {
-    let span = TraceContext::current()?.child();
-    HeaderValue::try_from(span.to_string()).ok()
+    HeaderValue::try_from(TraceContext::current()?.to_string()).ok()
 }
 
 impl fmt::Debug for Http {

@@ -117,7 +117,8 @@ fn addresses_that_are_none() {
     }
 }
 
-/// A call made while another one is handled belongs to the same trace.
+/// A call made while another one is handled belongs to the same trace. Nobody records a span here,
+/// so that the caller's goes on as it came.
 #[tokio::test]
 async fn traces_go_on() {
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -136,15 +137,14 @@ async fn traces_go_on() {
     let server = serve_with(rpc.http_with(on_loopback()), server::Settings::default()).await;
     let mut settings = Settings::default();
     let parent = format!("00-{TRACE}-{SPAN}-01");
-    settings.headers.insert("traceparent", HeaderValue::try_from(parent).unwrap());
+    settings.headers.insert("traceparent", HeaderValue::try_from(parent.clone()).unwrap());
     let url = format!("http://{}", server.local_addr()).parse().unwrap();
     let outer = Client::new(Http::with_settings(url, settings).unwrap());
     assert_eq!(outer.call::<i64>("outer", ()).await.unwrap(), 1);
     let [request] = &peer.asked()[..] else { panic!() };
     let mut lines = request.lines().filter_map(|line| line.strip_prefix("traceparent: "));
     let sent = lines.next().unwrap_or_else(|| panic!("no trace in {request}"));
-    assert!(sent.starts_with(&format!("00-{TRACE}-")), "{sent}");
-    assert!(!sent.contains(SPAN), "another span: {sent}");
+    assert_eq!(sent, parent);
     assert_eq!(lines.next(), None);
 }
 

@@ -60,7 +60,7 @@ fn request(method: &str, id: u64) -> String {
 fn told(history: &History) -> Vec<Value> {
     let page = history.entries(&Filter { limit: usize::MAX, ..Filter::default() });
     let mut entries =
-        serde_json::to_value(&page.entries.iter().rev().map(|e| &**e).collect::<Vec<_>>());
+        serde_json::to_value(page.entries.iter().rev().map(|e| &**e).collect::<Vec<_>>());
     for entry in entries.as_mut().unwrap().as_array_mut().unwrap() {
         let members = entry.as_object_mut().unwrap();
         let time = members.remove("time").unwrap();
