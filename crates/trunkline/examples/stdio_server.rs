@@ -24,8 +24,8 @@ struct Options {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse();
-    let mut settings = stream::Settings::default();
-    settings.message_bytes = options.message_bytes;
+    let mut settings =
+        stream::Settings { message_bytes: options.message_bytes, ..Default::default() };
     if options.headers {
         settings.framing = stream::Framing::Headers;
     }

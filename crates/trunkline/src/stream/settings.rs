@@ -7,7 +7,6 @@ use super::framing::Framing;
 /// Settings of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
 /// [`unix`](crate::unix).
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Settings {
     /// How messages are told apart. Default: each is a line.
     pub framing: Framing,

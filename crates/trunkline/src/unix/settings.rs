@@ -3,7 +3,6 @@ use crate::stream;
 
 /// Settings of a [`Server`](super::Server).
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Settings {
     /// Who may connect, as the permissions of the socket's file. Default `0o600`: this user.
     pub mode: u32,

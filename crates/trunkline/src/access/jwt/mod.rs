@@ -8,8 +8,8 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let rpc = Router::new().method("ping", || "pong").build()?;
 //! let key = Key::secret(Algorithm::Hs256, *b"a secret of at least 32 bytes...")?;
-//! let mut settings = Settings::default();
-//! settings.audiences.push("https://api.example.com".into());
+//! let settings =
+//!     Settings { audiences: vec!["https://api.example.com".into()], ..Default::default() };
 //! let jwt = Jwt::new(Keys::fixed([key]), settings);
 //! let service = rpc.http_with(http::Settings { jwt: Some(jwt), ..Default::default() });
 //! # Ok(())

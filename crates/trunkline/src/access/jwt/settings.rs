@@ -3,7 +3,6 @@ use std::time::Duration;
 /// What tokens have to say, besides being signed. `Default` accepts all issuers and audiences: set
 /// them where the keys sign for more than this server.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Settings {
     /// Who this server is to the issuer: `aud` has to name one of these. Default: none, and `aud` is
     /// not looked at.

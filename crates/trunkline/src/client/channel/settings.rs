@@ -4,7 +4,6 @@ use crate::stream::Framing;
 
 /// Settings of a [`Channel`](crate::client::Channel), or of what is built on one.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Settings {
     /// How messages are told apart. Default: each is a line.
     pub framing: Framing,

@@ -2,9 +2,8 @@ use std::time::Duration;
 
 use crate::client::channel;
 
-/// Settings of a [`Child`](super::Child).
+/// Settings of a [`Child`](crate::client::Child).
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Settings {
     /// How messages go to the process and back.
     pub channel: channel::Settings,

@@ -72,10 +72,11 @@ fn but(mut value: Value, changes: Value) -> Value {
 }
 
 fn settings() -> Settings {
-    let mut settings = Settings::default();
-    settings.audiences = vec!["other".to_owned(), AUDIENCE.to_owned()];
-    settings.issuers = vec![ISSUER.to_owned()];
-    settings
+    Settings {
+        audiences: vec!["other".to_owned(), AUDIENCE.to_owned()],
+        issuers: vec![ISSUER.to_owned()],
+        ..Default::default()
+    }
 }
 
 #[tokio::test]

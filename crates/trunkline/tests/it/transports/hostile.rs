@@ -168,8 +168,7 @@ async fn late_replies_surprise_nobody() {
 #[tokio::test(start_paused = true)]
 async fn calls_that_are_too_many_wait() {
     let (ours, theirs) = duplex(64 << 10);
-    let mut settings = channel::Settings::default();
-    settings.in_flight = 2;
+    let settings = channel::Settings { in_flight: 2, ..Default::default() };
     let client = Client::new(Channel::with_settings(ours, settings));
     // Those that wait give up first, or they would take the places of the others.
     let timeout = |number| Duration::from_secs(if number < 2 { 2 } else { 1 });

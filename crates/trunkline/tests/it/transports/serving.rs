@@ -103,16 +103,14 @@ impl Served {
             Kind::Unix(_) => {
                 let directory = TempDir::new().unwrap();
                 let path = directory.path().join("socket");
-                let mut settings = trunkline::unix::Settings::default();
-                settings.stream = stream;
+                let settings = trunkline::unix::Settings { stream, ..Default::default() };
                 let server = trunkline::unix::Server::bind(&path).settings(settings);
                 let handle = server.serve(rpc.clone()).await.unwrap();
                 let unix = Unix::connect_with(path, channel);
                 Self::of(kind, unix, Some(rpc), Running::Unix(handle, directory))
             }
             Kind::Child(framing) => {
-                let mut settings = child::Settings::default();
-                settings.channel = channel;
+                let settings = child::Settings { channel, ..Default::default() };
                 let child = Child::spawn_with(stdio_server(framing), settings).unwrap();
                 Self::of(kind, child, None, Running::Attached)
             }

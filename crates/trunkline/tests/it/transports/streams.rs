@@ -164,8 +164,7 @@ async fn calls_are_cancelled_by_their_ids() {
 /// A client that reads no replies has no more of them computed than it may have calls running.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_read_is_not_read() {
-    let mut settings = Settings::default();
-    settings.in_flight = 2;
+    let settings = Settings { in_flight: 2, ..Default::default() };
     let mut raw = Raw::open(settings, 256);
     // More than the streams and the replies that wait have room for.
     let repeat = json!({ "jsonrpc": "2.0", "method": "repeat", "params": ["x", 1000], "id": 1 });
@@ -193,8 +192,7 @@ async fn a_client_that_does_not_read_is_not_read() {
 /// Nor does it keep the server from ending.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_takes_nothing_is_given_up() {
-    let mut settings = Settings::default();
-    settings.write_timeout = Duration::from_millis(50);
+    let settings = Settings { write_timeout: Duration::from_millis(50), ..Default::default() };
     let mut raw = Raw::open(settings, 256);
     let repeat = json!({ "jsonrpc": "2.0", "method": "repeat", "params": ["x", 9000], "id": 1 });
     raw.call(&repeat).await;
@@ -205,8 +203,7 @@ async fn a_client_that_takes_nothing_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_client_that_says_nothing_is_given_up() {
-    let mut settings = Settings::default();
-    settings.idle_timeout = Some(Duration::from_millis(20));
+    let settings = Settings { idle_timeout: Some(Duration::from_millis(20)), ..Default::default() };
     let mut raw = Raw::open(settings, 256);
     raw.send(b"{\"json").await;
     assert!(in_time("the end of serving", raw.serving).await.unwrap().is_ok());
@@ -229,8 +226,7 @@ async fn the_end_of_the_stream_is_not_that_of_its_calls() {
 /// Replies that wait have a bound together.
 #[tokio::test]
 async fn a_reply_without_room_is_dropped() {
-    let mut settings = Settings::default();
-    settings.reply_bytes = 500;
+    let settings = Settings { reply_bytes: 500, ..Default::default() };
     let mut raw = Raw::open(settings, 64 << 10);
     let repeat = |times: usize| json!({ "jsonrpc": "2.0", "method": "repeat", "params": ["x", times], "id": times });
     raw.call(&repeat(1000)).await;

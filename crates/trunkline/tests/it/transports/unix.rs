@@ -46,8 +46,7 @@ async fn the_socket_is_there_while_the_server_is() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
     for mode in [0o600, 0o660] {
-        let mut settings = Settings::default();
-        settings.mode = mode;
+        let settings = Settings { mode, ..Default::default() };
         let server = Server::bind(&path).settings(settings).serve(rpc()).await.unwrap();
         let found = path.metadata().unwrap().permissions().mode();
         assert_eq!(found & 0o777, mode);
@@ -129,8 +128,7 @@ async fn a_client_connects_again() {
 async fn connections_are_bounded_and_counted() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
-    let mut settings = Settings::default();
-    settings.connections = 1;
+    let settings = Settings { connections: 1, ..Default::default() };
     let server = Server::bind(&path).settings(settings).serve(rpc()).await.unwrap();
     let first = UnixStream::connect(&path).await.unwrap();
     until("the first connection", || server.status().connections == 1).await;

@@ -2,7 +2,6 @@ use std::time::Duration;
 
 /// When keys are fetched, and how long they are kept.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub struct Refresh {
     /// How old keys may be before they are fetched anew, while tokens are still checked with them.
     /// Default 10 min.
