@@ -112,9 +112,10 @@ fn methods_require_what_they_are_said_to() {
         let token = issuer.token(claims.clone());
         assert_eq!(status(&server, "/", &list, &[&token]), listed, "{claims}");
         assert_eq!(status(&server, "/", &query, &[&token]), queried, "{claims}");
-        let reply = server.connect().ask(&post("/mcp", &[&token], &tool)).json();
-        let is_refused = reply.get("error").is_some() || reply["result"]["isError"] == true;
-        assert_eq!(is_refused, listed == 403, "as a tool: {claims}: {reply}");
+        let reply = server.connect().ask(&post("/mcp", &[&token], &tool));
+        assert_eq!(reply.status, listed, "as a tool: {claims}");
+        let code = (listed == 403).then_some(-32008);
+        assert_eq!(reply.json()["error"]["code"].as_i64(), code, "as a tool: {claims}");
     }
 }
 

@@ -8,6 +8,7 @@ mod call_hostile;
 mod call_peer;
 mod call_tls;
 mod configuration;
+mod doors;
 mod hostile;
 mod mcp;
 mod memory;

@@ -23,7 +23,7 @@ fn the_banner_says_what_is_served_and_how_to_try_it() {
             "  serving   trunkline.db (read-only)".to_owned(),
             format!(
                 "  listening http://{}  \
-                 (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health, /openrpc.json)",
+                 (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json)",
                 server.address
             ),
             "  methods   db.list_tables, db.describe_table, db.query_records, db.execute_raw_query"

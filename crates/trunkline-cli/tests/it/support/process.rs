@@ -173,7 +173,9 @@ impl Server {
 
 /// From `listening http://127.0.0.1:1234  (…)`.
 fn address(line: &str) -> SocketAddr {
-    let url = line.split_whitespace().find_map(|word| word.strip_prefix("http://"));
+    let mut words = line.split_whitespace();
+    let url = words
+        .find_map(|word| word.strip_prefix("http")?.trim_start_matches('s').strip_prefix("://"));
     url.and_then(|address| address.parse().ok()).unwrap_or_else(|| panic!("no address in {line:?}"))
 }
 

@@ -1,0 +1,93 @@
+//! What stands before and beside the calls: headers, metrics, rates, https.
+
+use std::fs;
+
+use rcgen::{CertificateParams, KeyPair};
+use serde_json::json;
+
+use crate::call::check;
+use crate::support::{Server, post, run, tpch, trunkline};
+
+/// Every response tells browsers to be careful, and has the id of its request.
+#[test]
+fn headers() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
+    let answered = server.connect().ask(&post("/", &["X-Request-Id: mine"], &call));
+    assert_eq!(answered.header("x-request-id"), Some("mine"));
+    let refused = server.connect().get("/nowhere");
+    assert!(refused.header("x-request-id").is_some_and(|id| id.len() >= 16), "{refused:?}");
+    for (status, reply) in [(200, answered), (404, refused)] {
+        assert_eq!(reply.status, status);
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{reply:?}");
+        assert_eq!(reply.header("cache-control"), Some("no-store"), "{reply:?}");
+    }
+}
+
+#[test]
+fn metrics_count_registered_names_only() {
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    for method in ["db.list_tables", "db.list_tables", "db.no_such", "{\"x\"}"] {
+        server.post(&json!({"jsonrpc": "2.0", "id": 1, "method": method}));
+    }
+    let reply = server.connect().get("/metrics");
+    assert_eq!(reply.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let text = String::from_utf8(reply.body).unwrap();
+    let of = |method, outcome| {
+        format!("\ntrunkline_calls_total{{method=\"{method}\",outcome=\"{outcome}\"}} 2\n")
+    };
+    for line in [of("db.list_tables", "result"), of("unknown", "refused")] {
+        assert!(text.contains(&line), "{line} in {text}");
+    }
+    assert!(!text.contains("no_such"), "{text}");
+}
+
+#[test]
+fn callers_are_refused_who_call_too_often() {
+    let (folder, _) = tpch();
+    let mut command = trunkline(folder.path());
+    command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0", "--rate-limit", "1"]);
+    let server = Server::start(command);
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "db.describe_table", "params": ["region"]});
+    // Two may come at once; a third that comes within a second may not.
+    let replies: Vec<_> = (0..20).map(|_| server.post(&call)).collect();
+    let refused = replies.iter().find(|reply| reply.status == 429).expect("20 calls in a second");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert_eq!(refused.json()["error"]["code"], -32010);
+    assert!(replies[..2].iter().all(|reply| reply.status == 200));
+    assert_eq!(server.connect().get("/health").status, 200, "nobody is refused there");
+}
+
+#[test]
+fn https() {
+    let (folder, _) = tpch();
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::new(["localhost".to_owned()]).unwrap();
+    let certificate = certificate.self_signed(&key).unwrap();
+    fs::write(folder.path().join("cert.pem"), certificate.pem()).unwrap();
+    fs::write(folder.path().join("key.pem"), key.serialize_pem()).unwrap();
+    fs::write(folder.path().join("text.pem"), "no certificate").unwrap();
+    let serve = |certificate: &str| {
+        let mut command = trunkline(folder.path());
+        command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0", "--tls-cert", certificate]);
+        command
+    };
+
+    let mut command = serve("cert.pem");
+    command.args(["--tls-key", "key.pem"]);
+    let mut server = Server::start(command);
+    assert!(server.banner().contains("curl -s https://127.0.0.1:"));
+    let url = format!("https://localhost:{}", server.address.port());
+    let mut call = trunkline(folder.path());
+    call.args(["call", &url, "db.list_tables", "--json"]).env("SSL_CERT_FILE", "cert.pem");
+    check("over https", &run(&mut call), 0, &["\"region\""], &[]);
+    drop(server);
+
+    check("no key", &run(&mut serve("cert.pem")), 2, &[], &["--tls-key"]);
+    let mut command = serve("text.pem");
+    command.args(["--tls-key", "key.pem"]);
+    check("no certificate", &run(&mut command), 1, &[], &["https cannot be served", "text.pem"]);
+}
