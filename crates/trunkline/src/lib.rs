@@ -1,24 +1,38 @@
 //! JSON-RPC 2.0 for Rust: register an operation once, call it from every door.
 //!
 //! ```
-//! use trunkline::{ErrorObject, Params, Router};
-//!
-//! #[derive(serde::Deserialize)]
-//! struct Divide { dividend: f64, divisor: f64 }
+//! use trunkline::client::{Client, Http};
+//! use trunkline::{Router, Server};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let rpc = Router::new()
 //!     .function("add", ["a", "b"], |a: i64, b: i64| a + b)
-//!     .method("divide", |Params(p): Params<Divide>| async move {
-//!         if p.divisor == 0.0 { return Err(ErrorObject::new(1, "division by zero")); }
-//!         Ok(p.dividend / p.divisor)
-//!     })
 //!     .build()?;
-//! assert_eq!(rpc.call::<i64>("add", &[40, 2]).await?, 42);
+//! let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
+//!
+//! let client = Client::new(Http::connect(&format!("http://{}", server.local_addr()))?);
+//! let sum: i64 = client.call("add", [40, 2]).await?;
+//! assert_eq!(sum, 42);
+//! server.stop().await;
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # The guide
+//!
+//! [Methods](guide::methods) and their [params](guide::params), [errors](guide::errors),
+//! [layers](guide::layers), [batches](guide::batch), [clients](guide::clients), [access](guide::access),
+//! [testing](guide::testing), [moving from jsonrpsee](guide::from_jsonrpsee).
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `tls` | https for [`client::Http`], and `Server::tls` |
+//! | `jwt` | `access::jwt`: bearer tokens that are signed |
+//! | `validation` | `layers::validation`: params against JSON Schemas |
+//! | `signal` | `server::shutdown_signal` |
 #![forbid(unsafe_code)]
 
 pub mod access;
