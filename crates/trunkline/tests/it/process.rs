@@ -15,7 +15,7 @@ struct Process {
 
 impl Process {
     fn start() -> Self {
-        let mut child = Command::new(spec_server())
+        let mut child = Command::new(example("spec_server"))
             .args(["--listen", "127.0.0.1:0", "--health", "/health"])
             .stdout(Stdio::piped())
             .spawn()
@@ -45,10 +45,10 @@ impl Drop for Process {
     }
 }
 
-/// The example's binary, which cargo builds next to the tests.
-fn spec_server() -> PathBuf {
+/// An example's binary, which cargo builds next to the tests.
+pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let path = test.parent().unwrap().with_file_name("examples").join("spec_server");
+    let path = test.parent().unwrap().with_file_name("examples").join(name);
     assert!(path.exists(), "{} is missing: cargo build --examples", path.display());
     path
 }

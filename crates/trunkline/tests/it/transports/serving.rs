@@ -1,6 +1,5 @@
 //! The suite's methods, served over a transport, and a client of them.
 
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use trunkline::stream::{self, Framing, StreamError};
 use trunkline::{CancellationToken, Rpc};
 
 use super::service::Told;
+use crate::process::example;
 use crate::support::in_time;
 
 /// A transport.
@@ -198,10 +198,7 @@ impl Stopping {
 
 /// The example's binary, which cargo builds next to the tests.
 pub(super) fn stdio_server(framing: Framing) -> Command {
-    let test = std::env::current_exe().unwrap();
-    let path: PathBuf = test.parent().unwrap().with_file_name("examples").join("stdio_server");
-    assert!(path.exists(), "{} is missing: cargo build --examples", path.display());
-    let mut command = Command::new(path);
+    let mut command = Command::new(example("stdio_server"));
     command.args(["--message-bytes", "16777216"]);
     // One of its methods panics.
     command.env("RUST_BACKTRACE", "0");
