@@ -4,8 +4,7 @@ use anyhow::{Context, bail, ensure};
 use trunkline::access::jwt::{Jwt, Keys, Settings};
 use trunkline::client::http::Url;
 use trunkline::http;
-use trunkline::layers::AuthorizeLayer;
-use trunkline::layers::authorize::{Requirement, claim, scope};
+use trunkline::layers::authorize::{Requirement, Rules, claim, scope};
 
 use crate::arguments::Access;
 use crate::serve::entries;
@@ -74,11 +73,11 @@ fn keys(jwks: &str) -> anyhow::Result<Keys> {
 }
 
 /// What calls of which methods require.
-pub(crate) fn rules(access: &Access) -> anyhow::Result<AuthorizeLayer> {
-    entries(&access.require).try_fold(AuthorizeLayer::new(), |layer, text| {
+pub(crate) fn rules(access: &Access) -> anyhow::Result<Rules> {
+    entries(&access.require).try_fold(Rules::new(), |rules, text| {
         let (pattern, requirement) =
             rule(text).with_context(|| format!("--require {text} is not like db.*=role:admin"))?;
-        Ok(layer.require(pattern, requirement))
+        Ok(rules.require(pattern, requirement))
     })
 }
 

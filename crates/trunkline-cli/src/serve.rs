@@ -43,7 +43,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let Opened { path, database, done } = database::open(&arguments.source)?;
     let tls = tls(arguments)?;
     let is_https = tls.is_some();
-    let mcp = service::guarded(database.clone(), &rules, rate(arguments))?;
+    let mcp = service::guarded(database.clone(), rules, rate(arguments))?;
     let closing = CancellationToken::new();
     let service = |address: &SocketAddr| {
         let mut http = http.clone();

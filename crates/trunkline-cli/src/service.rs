@@ -1,9 +1,10 @@
 //! What every door of the binary serves: the operations of a database.
 
-use anyhow::bail;
+use anyhow::anyhow;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::layers::{AuthorizeLayer, RateLimitLayer};
-use trunkline::{Limits, Router, Rpc};
+use trunkline::layers::RateLimitLayer;
+use trunkline::layers::authorize::Rules;
+use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_mcp::{Mcp, Settings};
 use trunkline_sql::Database;
 
@@ -20,18 +21,20 @@ pub(crate) fn of(database: Database) -> anyhow::Result<Mcp> {
 /// The same, for callers who meet the rules, and call no more often than they may.
 pub(crate) fn guarded(
     database: Database,
-    rules: &AuthorizeLayer,
+    rules: Rules,
     rate: Option<Rate>,
 ) -> anyhow::Result<Mcp> {
-    let mut router = router(database).layer(rules.clone());
+    let mut router = router(database).authorize(rules);
     if let Some(rate) = rate {
         router = router.layer(RateLimitLayer::new(rate));
     }
-    let rpc = router.build()?;
     // A slip would leave the methods that are meant to all.
-    if let Some(pattern) = rules.unmatched(&rpc).next() {
-        bail!("--require {pattern}=…: no method has such a name; they begin with db.");
-    }
+    let rpc = router.build().map_err(|error| match error {
+        BuildError::NoMethod { pattern, .. } => {
+            anyhow!("--require {pattern}=…: no method has such a name; they begin with db.")
+        }
+        error => error.into(),
+    })?;
     mcp(rpc)
 }
 

@@ -10,6 +10,7 @@ use http::{Method, Response, StatusCode};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use trunkline::access::Principal;
 use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
 use trunkline::{ErrorObject, Extensions, Reply, code};
 
@@ -44,12 +45,31 @@ struct Streams {
 
 /// The clients that have a stream, by what they were told.
 #[derive(Default)]
-struct Clients(Mutex<HashMap<String, Channel>>);
+struct Clients(Mutex<HashMap<String, Session>>);
+
+/// A stream, and who has opened it: nobody else can write to it, who may have seen its id in a log.
+struct Session {
+    channel: Channel,
+    opener: Option<Principal>,
+}
 
 impl Clients {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Channel>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Session>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// The channel of the session, if it is this sender's.
+    fn channel(&self, session: &str, sender: &Extensions) -> Option<Channel> {
+        let clients = self.lock();
+        let found = clients.get(session)?;
+        let is_opener = identity(found.opener.as_ref()) == identity(Principal::of(sender));
+        is_opener.then(|| found.channel.clone())
+    }
+}
+
+/// What stays the same of a principal whose token is renewed.
+fn identity(principal: Option<&Principal>) -> Option<&str> {
+    principal.map(Principal::name)
 }
 
 impl Door for Streams {
@@ -83,7 +103,8 @@ impl Streams {
             return respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None));
         };
         let (channel, messages) = Channel::new(Arc::clone(&self.server));
-        clients.insert(session.clone(), channel);
+        let opener = Principal::of(extensions).cloned();
+        clients.insert(session.clone(), Session { channel, opener });
         drop(clients);
         let endpoint = format!("event: endpoint\ndata: {MESSAGES}?sessionId={session}\n\n");
         let client = Client {
@@ -100,7 +121,8 @@ impl Streams {
     async fn take(&self, request: DoorRequest) -> Response<ReplyBody> {
         let query = request.uri.query().unwrap_or_default();
         let session = query.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
-        let channel = session.and_then(|session| self.clients.lock().get(session).cloned());
+        let channel =
+            session.and_then(|session| self.clients.channel(session, &request.extensions));
         let Some(channel) = channel else {
             let reason = "no stream has this sessionId: open one with GET /sse, and post to the \
                           endpoint that its first event names";

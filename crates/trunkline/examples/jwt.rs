@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use trunkline::access::jwt::{Algorithm, Jwt, Key, Keys, Settings};
 use trunkline::access::{Claims, Principal};
 use trunkline::client::{self, Client, Http};
-use trunkline::layers::authorize::{AuthorizeLayer, claim};
+use trunkline::layers::authorize::{Rules, claim};
 use trunkline::server::Server;
 use trunkline::{Router, http};
 
@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             format!("{} of {team}", who.name())
         })
         .method("admin.stop", || "stopped")
-        .layer(AuthorizeLayer::new().require("admin.*", claim("role", "admin")))
+        .authorize(Rules::new().require("admin.*", claim("role", "admin")))
         .build()?;
 
     let mut settings = Settings::default();

@@ -205,6 +205,26 @@ async fn streams_need_the_token_too() {
     assert_eq!(send(&server, endpoint, &ping().to_string()).await.status, 401);
 }
 
+/// Its id may stand in a log, and other callers have tokens, too.
+#[tokio::test]
+async fn nobody_but_who_opened_a_stream_writes_to_it() {
+    let mut http = http::Settings::default();
+    http.bearer.allow_as("alice", "a");
+    http.bearer.allow_as("mallory", "m");
+    let server = serve(settings(), http).await;
+    let mut events = server.client().await;
+    events.send(OPEN.replacen("Accept", "Authorization: Bearer a\r\nAccept", 1)).await;
+    assert_eq!(events.head().await.status, 200);
+    let first = events.event().await.unwrap();
+    let endpoint = first.strip_prefix("event: endpoint\ndata: ").unwrap();
+    for (token, expected) in [("m", 404), ("a", 202)] {
+        let header = format!("Authorization: Bearer {token}\r\n");
+        let message = post(endpoint, &header, ping().to_string());
+        assert_eq!(server.client().await.ask(message).await.status, expected, "{token}");
+    }
+    assert_eq!(events.message().await.unwrap(), pong());
+}
+
 #[tokio::test]
 async fn there_are_only_so_many_streams() {
     let server = serve(Settings { sse_clients: 2, ..settings() }, http::Settings::default()).await;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::operation::Operation;
+use super::operation::{LayerFn, Operation};
 use super::registry::{Registered, Registry};
 use super::reply::Json;
 use crate::blocking::Pool;
@@ -42,6 +42,24 @@ pub enum BuildError {
         /// The pattern.
         pattern: String,
         /// The layer's place.
+        place: Place,
+    },
+    /// A rule of [`Router::authorize`](crate::Router::authorize) is for no method that there is.
+    #[error("no method matches the pattern `{pattern}` of the rules given at {place}")]
+    NoMethod {
+        /// The pattern.
+        pattern: String,
+        /// Where the rules were given.
+        place: Place,
+    },
+    /// A method is called as the metrics call those that do not exist.
+    #[error(
+        "method `{name}`, registered at {place}, is called as all unknown methods are in metrics"
+    )]
+    UnknownName {
+        /// The name.
+        name: String,
+        /// The registration.
         place: Place,
     },
     /// Two params of one operation have one name.
@@ -93,9 +111,13 @@ pub enum BuildError {
     Limit(#[from] LimitError),
 }
 
+/// What every router answers by itself.
+pub(super) const DISCOVER: &str = "rpc.discover";
+
 /// The registry of `operations` and of `rpc.discover`, which describes them.
 pub(super) fn registry(
     operations: Vec<Operation>,
+    built_in: Vec<LayerFn>,
     info: &Info,
     pool: &Pool,
 ) -> Result<Registry, BuildError> {
@@ -118,8 +140,9 @@ pub(super) fn registry(
     }
     let openrpc = OpenRpc::new(info, registered.iter().map(|operation| operation.description()));
     let answer = openrpc.answer();
-    let discover = Operation::new("rpc.discover", move || Json(answer.clone()))
+    let mut discover = Operation::new(DISCOVER, move || Json(answer.clone()))
         .description("Describes this service as an OpenRPC document.");
+    discover.layers = built_in;
     registered.push(Arc::new(Registered::new(discover, pool)));
     Ok(Registry::new(registered, openrpc))
 }
@@ -129,6 +152,9 @@ fn check(operation: &Operation) -> Result<(), BuildError> {
     let name = &operation.description.name;
     if name.starts_with("rpc.") {
         return Err(BuildError::Reserved { name: name.clone(), place });
+    }
+    if name == "unknown" {
+        return Err(BuildError::UnknownName { name: name.clone(), place });
     }
     if let Some(tool) = &operation.description.tool
         && !is_tool_name(tool)

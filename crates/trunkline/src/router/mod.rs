@@ -11,6 +11,7 @@ mod route;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use crate::blocking::Pool;
 use crate::call::Call;
 use crate::error::BoxError;
 use crate::layers::Defaults;
+use crate::layers::authorize::Rules;
 use crate::limits::Limits;
 use crate::openrpc::Info;
 use crate::outcome::Outcome;
@@ -37,6 +39,7 @@ pub(crate) use registry::{Dispatch, Registry};
 pub use reply::{CallFuture, IntoOutcome, IntoReply, Json};
 pub use route::Endpoint;
 
+use build::DISCOVER;
 use handler::Named;
 use operation::LayerFn;
 
@@ -44,19 +47,22 @@ use operation::LayerFn;
 /// every door.
 ///
 /// `S` is the state that handlers take with [`State`](crate::State) and that is still missing.
-#[derive(Debug)]
 pub struct Router<S = ()> {
     operations: Vec<Operation<S>>,
     limits: Limits,
     defaults: Defaults,
     info: Info,
+    rules: Vec<(Rules, Place)>,
+    /// The layers around what the router itself answers: `rpc.discover`.
+    built_in: Vec<LayerFn>,
     problem: Option<BuildError>,
 }
 
 impl<S> Default for Router<S> {
     fn default() -> Self {
         let (limits, defaults, info) = Default::default();
-        Self { operations: Vec::new(), limits, defaults, info, problem: None }
+        let (operations, rules, built_in) = Default::default();
+        Self { operations, limits, defaults, info, rules, built_in, problem: None }
     }
 }
 
@@ -119,9 +125,10 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self
     }
 
-    /// Adds the operations of `other`, layers included. The limits remain this router's.
+    /// Adds the operations of `other`, layers and rules included. The limits remain this router's.
     #[must_use]
-    pub fn merge(mut self, other: Self) -> Self {
+    pub fn merge(mut self, mut other: Self) -> Self {
+        other.apply_rules(&[]);
         self.operations.extend(other.operations);
         if let Some(problem) = other.problem {
             self.problem(problem);
@@ -132,6 +139,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// Adds the operations of `other` under `namespace.`.
     #[must_use]
     pub fn nest(self, namespace: &str, mut other: Self) -> Self {
+        other.apply_rules(&[]);
         for operation in &mut other.operations {
             let name = &mut operation.description.name;
             *name = format!("{namespace}.{name}");
@@ -139,8 +147,47 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self.merge(other)
     }
 
+    /// Says who may call which methods. The rules hold for all methods of the built router, whenever
+    /// they are registered, and `rpc.discover` is one of them; for a router that is merged or nested,
+    /// they hold for its own, under the names that it gives them.
+    ///
+    /// They are asked inside of all layers, which may have a [`Principal`](crate::access::Principal) to
+    /// set, right before the handler. A rule that no method matches is an error of
+    /// [`build`](Self::build): a slip would leave the methods that it is meant for to all.
+    #[track_caller]
+    #[must_use]
+    pub fn authorize(mut self, rules: Rules) -> Self {
+        self.rules.push((rules, Location::caller()));
+        self
+    }
+
+    /// Puts the layers of the rules around the operations that match.
+    fn apply_rules(&mut self, more_names: &[&str]) {
+        for (rules, place) in std::mem::take(&mut self.rules) {
+            let names = self.operations.iter().map(|operation| &*operation.description.name);
+            let names: Vec<&str> = names.chain(more_names.iter().copied()).collect();
+            let mut patterns = rules.patterns();
+            let slip = patterns.find(|pattern| !names.iter().any(|name| matches(pattern, name)));
+            let slip = slip.map(str::to_owned);
+            for operation in &mut self.operations {
+                if let Some(layer) = rules.layer_for(&operation.description.name) {
+                    // Innermost.
+                    let wrap = move |endpoint: Endpoint| endpoint.layered(&layer);
+                    operation.layers.insert(0, Arc::new(wrap));
+                }
+            }
+            if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name)) {
+                self.built_in.insert(0, Arc::new(move |endpoint| endpoint.layered(&layer)));
+            }
+            if let Some(pattern) = slip {
+                self.problem(BuildError::NoMethod { pattern, place });
+            }
+        }
+    }
+
     /// Wraps every operation registered so far: the layer sees each of their calls, the members
-    /// of batches too. The last layer added is the outermost.
+    /// of batches too. The last layer added is the outermost. `rpc.discover` is registered from the
+    /// beginning.
     ///
     /// Any tower layer over `Service<Call, Response = Outcome>` will do. Errors of a layer itself
     /// become error objects as told at [`HandleErrorLayer`](crate::layers::HandleErrorLayer).
@@ -195,6 +242,10 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
                 count += 1;
             }
         }
+        if matches(DISCOVER) {
+            self.built_in.push(wrap);
+            count += 1;
+        }
         (self, count)
     }
 
@@ -203,8 +254,8 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn with_state<S2>(self, state: S) -> Router<S2> {
         let bind = |operation: Operation<S>| operation.bind(state.clone());
         let operations = self.operations.into_iter().map(bind).collect();
-        let Self { limits, defaults, info, problem, .. } = self;
-        Router { operations, limits, defaults, info, problem }
+        let Self { limits, defaults, info, rules, built_in, problem, .. } = self;
+        Router { operations, limits, defaults, info, rules, built_in, problem }
     }
 
     /// Sets the limits of all calls.
@@ -239,13 +290,20 @@ impl Router {
     ///
     /// # Errors
     /// The first thing that is wrong with the registrations, with its place in your source.
-    pub fn build(self) -> Result<Rpc, BuildError> {
+    pub fn build(mut self) -> Result<Rpc, BuildError> {
+        self.apply_rules(&[DISCOVER]);
         if let Some(problem) = self.problem {
             return Err(problem);
         }
         self.limits.check()?;
         let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
-        let registry = build::registry(self.operations, &self.info, &pool)?;
+        let registry = build::registry(self.operations, self.built_in, &self.info, &pool)?;
         Ok(Rpc::new(registry, self.limits, self.defaults))
+    }
+}
+
+impl<S> fmt::Debug for Router<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Router").field("operations", &self.operations).finish_non_exhaustive()
     }
 }

@@ -1,79 +1,79 @@
 //! Who may call which methods.
 //!
 //! ```
-//! # use trunkline::Router;
-//! use trunkline::layers::authorize::{AuthorizeLayer, claim, scope};
+//! # fn main() -> Result<(), trunkline::BuildError> {
+//! use trunkline::Router;
+//! use trunkline::layers::authorize::{Rules, claim, scope};
 //!
-//! let router: Router = Router::new()
+//! let rules = Rules::new()
+//!     .require("admin.*", claim("role", "admin"))
+//!     .require("billing.*", scope("billing").or(claim("role", "admin")));
+//! let rpc = Router::new()
 //!     .method("admin.stop", || "stopped")
 //!     .method("billing.total", || 42)
 //!     .method("ping", || "pong")
-//!     .layer(
-//!         AuthorizeLayer::new()
-//!             .require("admin.*", claim("role", "admin"))
-//!             .require("billing.*", scope("billing").or(claim("role", "admin"))),
-//!     );
+//!     .authorize(rules)
+//!     .build()?;
+//! # Ok(())
+//! # }
 //! ```
+//!
+//! [`Rules`] hold for all methods of a router; [`AuthorizeLayer`] is the layer that they put around those
+//! that match.
 
-mod future;
 mod layer;
 mod requirement;
+mod rules;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tower::Service;
 
+use super::RefusableFuture;
 use crate::access::Principal;
 use crate::call::Call;
 use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
 
-pub use future::AuthorizeFuture;
 pub use layer::AuthorizeLayer;
 pub use requirement::{Requirement, authenticated, claim, principal, scope};
+pub use rules::Rules;
 
-use layer::Rule;
-
-/// Refuses calls of methods whose requirements their [`Principal`] does not meet: with -32007 where
-/// there is none, else with -32008. The reply does not tell what is required.
+/// Refuses calls whose [`Principal`] does not meet all requirements: with -32007 where there is none,
+/// else with -32008. The reply does not tell what is required.
 #[derive(Debug, Clone)]
 pub struct Authorize<S> {
     inner: S,
-    rules: Arc<[Rule]>,
+    requirements: Arc<[Requirement]>,
 }
 
 impl<S> Service<Call> for Authorize<S>
 where
-    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S: Service<Call, Response = Outcome>,
+    S::Future: Unpin,
 {
     type Response = Outcome;
-    type Error = Infallible;
-    type Future = AuthorizeFuture<S::Future>;
+    type Error = S::Error;
+    type Future = RefusableFuture<S::Future>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        match check(&self.rules, &call) {
-            Ok(()) => AuthorizeFuture::allowed(self.inner.call(call)),
-            Err(error) => AuthorizeFuture::refused(Outcome::error(error)),
+        match check(&self.requirements, &call) {
+            Ok(()) => RefusableFuture::running(self.inner.call(call)),
+            Err(error) => RefusableFuture::refused(error),
         }
     }
 }
 
-fn check(rules: &[Rule], call: &Call) -> Result<(), ErrorObject> {
-    let method = call.method();
-    let mut rules = rules.iter().filter(|rule| rule.pattern.matches(&method)).peekable();
-    if rules.peek().is_none() {
-        return Ok(());
-    }
+fn check(requirements: &[Requirement], call: &Call) -> Result<(), ErrorObject> {
     let Some(principal) = Principal::of(call.extensions()) else {
         return Err(ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated"));
     };
-    if rules.all(|rule| rule.requirement.is_met_by(principal)) {
+    if requirements.iter().all(|requirement| requirement.is_met_by(principal)) {
         return Ok(());
     }
     let reason = "the caller may not call this method";

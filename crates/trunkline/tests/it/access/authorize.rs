@@ -2,8 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use trunkline::access::{Claims, Principal};
-use trunkline::layers::AuthorizeLayer;
-use trunkline::layers::authorize::{Requirement, authenticated, claim, principal, scope};
+use trunkline::layers::authorize::{Requirement, Rules, authenticated, claim, principal, scope};
 use trunkline::{Extensions, Reply, Router, Rpc, code};
 
 use super::call;
@@ -14,7 +13,7 @@ fn rpc(pattern: &str, requirement: Requirement) -> Rpc {
         .method("admin.stop", || "stopped")
         .method("billing.total", || "42")
         .method("ping", || "pong")
-        .layer(AuthorizeLayer::new().require(pattern, requirement))
+        .authorize(Rules::new().require(pattern, requirement))
         .build()
         .unwrap()
 }
@@ -104,9 +103,6 @@ async fn which_methods_a_pattern_is_of() {
         ("admin.*", DENIED, None, None),
         ("admin.stop", DENIED, None, None),
         ("ping", None, None, DENIED),
-        ("pin", None, None, None),
-        ("admin", None, None, None),
-        ("", None, None, None),
     ] {
         let rpc = rpc(pattern, principal("bob"));
         for (method, expected) in [("admin.stop", stop), ("billing.total", total), ("ping", ping)] {
@@ -120,10 +116,8 @@ async fn which_methods_a_pattern_is_of() {
 async fn all_patterns_that_match_have_their_say() {
     let rpc = Router::new()
         .method("admin.stop", || "stopped")
-        .layer(
-            AuthorizeLayer::new()
-                .require("*", scope("all"))
-                .require("admin.*", claim("role", "admin")),
+        .authorize(
+            Rules::new().require("*", scope("all")).require("admin.*", claim("role", "admin")),
         )
         .build()
         .unwrap();
@@ -177,16 +171,20 @@ async fn claims_as_a_type() {
             json!({}),
             Err("the claims of the token do not fit: missing field `tenant`"),
         ),
-        ("another type", json!({"tenant": 1}), Err("the claims of the token do not fit: invalid")),
+        ("another type", json!({"tenant": 1}), Err("the claims of the token do not fit")),
+        (
+            "too much",
+            json!({"tenant": "a", "level": 256}),
+            Err("the claims of the token do not fit"),
+        ),
     ];
     for (name, claims, expected) in rows {
         let reply = handle(&rpc, call("tenant"), alice(&claims)).await;
         match expected {
             Ok(result) => assert_eq!(reply["result"], result, "{name}"),
-            Err(begins) => {
+            Err(reason) => {
                 assert_eq!(reply["error"]["code"], code::FORBIDDEN, "{name}");
-                let reason = reply["error"]["data"]["reason"].as_str().unwrap();
-                assert!(reason.starts_with(begins), "{name}: {reason}");
+                assert_eq!(reply["error"]["data"], json!({"reason": reason}), "{name}");
             }
         }
     }

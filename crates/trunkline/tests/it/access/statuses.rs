@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline::http::{HttpService, Settings, StatusPolicy};
-use trunkline::layers::AuthorizeLayer;
-use trunkline::layers::authorize::{authenticated, principal};
+use trunkline::layers::authorize::{Rules, authenticated, principal};
 use trunkline::server;
 use trunkline::{ErrorObject, Router, code};
 
@@ -24,11 +23,7 @@ fn service(settings: Settings) -> HttpService {
         .method("later", limited(json!({"retry_after_ms": 1_001})))
         .method("soon", limited(json!({"retry_after_ms": 0})))
         .method("sometime", limited(json!({"retry_after_ms": "soon"})))
-        .layer(
-            AuthorizeLayer::new()
-                .require("known", authenticated())
-                .require("bobs", principal("bob")),
-        )
+        .authorize(Rules::new().require("known", authenticated()).require("bobs", principal("bob")))
         .build()
         .unwrap()
         .http_with(settings)

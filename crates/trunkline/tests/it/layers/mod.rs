@@ -8,6 +8,7 @@ mod limiting;
 mod panicking;
 mod rates;
 mod recorder;
+mod rules;
 mod spans;
 mod traces;
 mod validating;

@@ -39,6 +39,8 @@ fn service() -> Rpc {
         .operation(raw("abroad").input_schema(json!({ "$ref": "https://localhost/schema" })))
         .operation(typed)
         .operation(variadic.input_schema(order()))
+        .operation(raw("nested").input_schema(true))
+        .operation(Operation::function("placed", ["first", "second"], |_: Value, _: Value| "taken").input_schema(true))
         .layer(ValidateLayer::new())
         .build()
         .unwrap()
@@ -106,6 +108,32 @@ fn params_by_position_are_looked_at_under_their_names() {
     check("variadic", json!(["tea", 1, 2, 3]), &[]);
     check("variadic", json!(["tea"]), &[]);
     check("variadic", json!(["tea", 1, -2]), &[("/counts/1", "-2 is less than the minimum of 0")]);
+}
+
+/// Which of the two a handler would read, nobody knows.
+#[test]
+fn members_that_stand_twice_are_refused() {
+    #[track_caller]
+    fn check(method: &str, params: &str, expected: Option<&str>) {
+        let reply = call(&service(), method, Some(params));
+        let Some(pointer) = expected else {
+            assert_eq!(reply["result"], json!("taken"), "{params}: {reply}");
+            return;
+        };
+        let errors = json!([{ "pointer": pointer, "reason": "stands twice" }]);
+        let error = json!({
+            "code": -32602, "message": "Invalid params", "data": { "errors": errors },
+        });
+        assert_eq!(reply["error"], error, "{method} {params}");
+    }
+    check("raw", r#"{"item":7,"item":"tea"}"#, Some("/item"));
+    check("raw", r#"{"item":"tea","\u0069tem":"tea"}"#, Some("/item"));
+    check("raw", r#"{"item":"tea","a/b~c":10,"a/b~c":9}"#, Some("/a~1b~0c"));
+    check("nested", r#"{"lines":[{"n":1},{"n":1,"m":2,"n":3}]}"#, Some("/lines/1/n"));
+    check("nested", r#"{"lines":[{"n":1},{"n":1,"m":{"n":3}}],"n":2}"#, None);
+    check("placed", r#"[1,{"a":1,"a":2}]"#, Some("/second/a"));
+    check("spread", r#"[1,{},{"a":1,"a":2}]"#, Some("/rest/1/a"));
+    check("free", r#"{"a":1,"a":2}"#, None);
 }
 
 #[test]
