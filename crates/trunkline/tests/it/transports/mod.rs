@@ -3,6 +3,7 @@
 mod child;
 mod framed;
 mod hostile;
+#[path = "../../../examples/stdio_server/service.rs"]
 mod service;
 mod serving;
 mod stopping;

@@ -1,15 +1,13 @@
 //! A server for the process that starts it, over stdin and stdout: one that `client::Child` calls.
 //!
 //! ```text
-//! echo '{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}' | cargo run --example stdio_server
+//! echo '{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}' | cargo run -p trunkline --example stdio_server
 //! ```
+
+mod service;
 
 use clap::Parser;
 use trunkline::{stdio, stream};
-
-/// The methods.
-#[path = "../tests/it/transports/service.rs"]
-mod service;
 
 #[derive(Parser)]
 struct Options {
