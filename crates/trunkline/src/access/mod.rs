@@ -11,5 +11,6 @@ mod principal;
 mod tokens;
 
 pub use claims::Claims;
+pub(crate) use principal::Identity;
 pub use principal::Principal;
 pub use tokens::Tokens;

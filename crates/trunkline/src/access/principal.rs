@@ -13,16 +13,41 @@ use crate::extract::FromCall;
 ///
 /// As an extractor, it refuses calls that came without credentials with -32007; take an
 /// `Option<Principal>` where they may.
+///
+/// Names that are listed and subjects of signed tokens are apart: whoever an issuer calls `root` is
+/// not the `root` of the list. So are the subjects of two issuers.
 #[derive(Clone, PartialEq)]
 pub struct Principal {
     name: Arc<str>,
+    source: Source,
     claims: Arc<Map<String, Value>>,
 }
 
+/// Who has given the name.
+#[derive(Clone, PartialEq)]
+enum Source {
+    Listed,
+    Signed { issuer: Arc<str> },
+}
+
+/// What tells principals apart, for counting what they do.
+#[derive(Clone, Copy, Hash)]
+pub(crate) struct Identity<'a> {
+    issuer: Option<&'a str>,
+    name: &'a str,
+}
+
 impl Principal {
-    /// A principal of whom nothing but a name is known.
+    /// A principal under a name that this server has given, of whom nothing else is known.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self { name: name.into(), claims: Arc::default() }
+        Self { name: name.into(), source: Source::Listed, claims: Arc::default() }
+    }
+
+    /// The subject of a token that this issuer has signed. Both are empty where the token does not
+    /// tell.
+    pub fn signed(issuer: impl Into<Arc<str>>, subject: impl Into<Arc<str>>) -> Self {
+        let source = Source::Signed { issuer: issuer.into() };
+        Self { name: subject.into(), source, claims: Arc::default() }
     }
 
     /// The same principal with what its token says.
@@ -37,6 +62,21 @@ impl Principal {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Who has given the name: of a JWT its issuer (empty if it has none), of a static token nobody.
+    #[must_use]
+    pub fn issuer(&self) -> Option<&str> {
+        match &self.source {
+            Source::Listed => None,
+            Source::Signed { issuer } => Some(issuer),
+        }
+    }
+
+    /// Nothing where there is no name: many may be without one.
+    pub(crate) fn identity(&self) -> Option<Identity<'_>> {
+        let name = self.name();
+        (!name.is_empty()).then(|| Identity { issuer: self.issuer(), name })
     }
 
     /// What the token says. Of a static token, nothing.

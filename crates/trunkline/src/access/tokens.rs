@@ -16,9 +16,12 @@ struct Token {
 
 impl Tokens {
     /// Adds a token without a name. The principal of the first token listed is called `bearer-1`,
-    /// and so on.
+    /// and so on, without the names that are taken.
     pub fn allow(&mut self, token: impl Into<Box<str>>) {
-        self.allow_as(format!("bearer-{}", self.0.len() + 1), token);
+        let names = (self.0.len() + 1..).map(|number| format!("bearer-{number}"));
+        let is_taken = |name: &String| self.0.iter().any(|token| token.principal.name() == name);
+        let name = names.skip_while(is_taken).next().unwrap_or_default();
+        self.allow_as(name, token);
     }
 
     /// Adds the token of the principal with this name. One principal may have several.

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::error::TokenError;
 use super::settings::Settings;
@@ -41,17 +42,22 @@ pub(super) fn check(
     settings: &Settings,
     now: SystemTime,
 ) -> Result<Principal, TokenError> {
-    let registered: Registered = json(claims)?;
+    let claims: Map<String, Value> = json(claims)?;
+    let registered = Registered::deserialize(&claims).map_err(|_| TokenError::Malformed)?;
     registered.check_times(settings.leeway, now)?;
     let Settings { issuers, audiences, .. } = settings;
-    if !issuers.is_empty() && !registered.iss.is_some_and(|issuer| issuers.contains(&issuer)) {
+    if !issuers.is_empty()
+        && !registered.iss.as_ref().is_some_and(|issuer| issuers.contains(issuer))
+    {
         return Err(TokenError::Issuer);
     }
     let named = registered.aud.as_ref().map_or(&[][..], Audience::names);
     if !audiences.is_empty() && !named.iter().any(|name| audiences.contains(name)) {
         return Err(TokenError::Audience);
     }
-    Ok(Principal::new(registered.sub.unwrap_or_default()).with_claims(json(claims)?))
+    let (issuer, subject) =
+        (registered.iss.unwrap_or_default(), registered.sub.unwrap_or_default());
+    Ok(Principal::signed(issuer, subject).with_claims(claims))
 }
 
 impl Registered {
@@ -75,7 +81,7 @@ impl Registered {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -37,7 +37,7 @@ use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
 
 pub use layer::AuthorizeLayer;
-pub use requirement::{Requirement, authenticated, claim, principal, scope};
+pub use requirement::{Requirement, authenticated, claim, principal, scope, subject};
 pub use rules::Rules;
 
 /// Refuses calls whose [`Principal`] does not meet all requirements: with -32007 where there is none,

@@ -12,9 +12,11 @@ pub struct Requirement(Kind);
 enum Kind {
     Authenticated,
     Name(String),
+    Subject { issuer: String, name: String },
     Claim { path: String, value: Value },
     Scope(String),
     Any(Vec<Requirement>),
+    All(Vec<Requirement>),
 }
 
 /// The claim at `path` is `value`, or an array that holds it.
@@ -30,9 +32,16 @@ pub fn scope(scope: impl Into<String>) -> Requirement {
     Requirement(Kind::Scope(scope.into()))
 }
 
-/// The principal has this name.
+/// The principal is listed under this name. The subject of a signed token is not, whatever it is
+/// called: for that, see [`subject`].
 pub fn principal(name: impl Into<String>) -> Requirement {
     Requirement(Kind::Name(name.into()))
+}
+
+/// The principal is the subject of this name in a token of this issuer: its claims `sub` and `iss`.
+/// Of a token without an issuer, that is the empty one.
+pub fn subject(issuer: impl Into<String>, name: impl Into<String>) -> Requirement {
+    Requirement(Kind::Subject { issuer: issuer.into(), name: name.into() })
 }
 
 /// The call came with credentials, whosever they are.
@@ -48,11 +57,17 @@ impl Requirement {
         Self(Kind::Any(vec![self, other]))
     }
 
+    /// Both this one and another.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(Kind::All(vec![self, other]))
+    }
+
     pub(super) fn is_met_by(&self, principal: &Principal) -> bool {
         match &self.0 {
             Kind::Authenticated => true,
-            // A token without a subject is nobody's, should an empty name be listed by mistake.
-            Kind::Name(name) => !name.is_empty() && principal.name() == name,
+            Kind::Name(name) => is_called(principal, None, name),
+            Kind::Subject { issuer, name } => is_called(principal, Some(issuer), name),
             Kind::Claim { path, value } => {
                 find(principal.claims(), path).is_some_and(|found| is_or_holds(found, value))
             }
@@ -63,8 +78,16 @@ impl Requirement {
             Kind::Any(requirements) => {
                 requirements.iter().any(|requirement| requirement.is_met_by(principal))
             }
+            Kind::All(requirements) => {
+                requirements.iter().all(|requirement| requirement.is_met_by(principal))
+            }
         }
     }
+}
+
+/// A token without a subject is nobody's, should an empty name be listed by mistake.
+fn is_called(principal: &Principal, issuer: Option<&str>, name: &str) -> bool {
+    !name.is_empty() && principal.issuer() == issuer && principal.name() == name
 }
 
 /// The value at a path. The longest name that is there goes first.

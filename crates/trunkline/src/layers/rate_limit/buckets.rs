@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::layer::Rate;
+use crate::access::Identity;
 
 /// A bucket of tokens for each caller.
 ///
@@ -35,7 +36,7 @@ struct State {
 /// Whose calls are counted together.
 #[derive(Hash)]
 pub(super) enum Caller<'a> {
-    Principal(&'a str),
+    Principal(Identity<'a>),
     Address(IpAddr),
     Anyone,
 }

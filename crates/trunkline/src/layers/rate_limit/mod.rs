@@ -52,8 +52,8 @@ where
 
 fn caller(call: &Call) -> Caller<'_> {
     let extensions = call.extensions();
-    if let Some(principal) = Principal::of(extensions) {
-        return Caller::Principal(principal.name());
+    if let Some(identity) = Principal::of(extensions).and_then(Principal::identity) {
+        return Caller::Principal(identity);
     }
     match Peer::of(extensions).0 {
         Some(peer) => Caller::at(peer.ip()),

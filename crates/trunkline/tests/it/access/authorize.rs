@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use trunkline::access::{Claims, Principal};
-use trunkline::layers::authorize::{Requirement, Rules, authenticated, claim, principal, scope};
+use trunkline::layers::authorize::{
+    Requirement, Rules, authenticated, claim, principal, scope, subject,
+};
 use trunkline::{Extensions, Reply, Router, Rpc, code};
 
 use super::call;
@@ -85,6 +87,9 @@ async fn what_requirements_are_met_by() {
         ("one of two", scope("a").or(principal("alice")), json!({}), None),
         ("the other of two", scope("a").or(principal("bob")), json!({"scope": "a"}), None),
         ("none of two", scope("a").or(principal("bob")), json!({}), DENIED),
+        ("both", scope("a").and(admin()), json!({"scope": "a", "role": "admin"}), None),
+        ("one of both", scope("a").and(admin()), json!({"scope": "a"}), DENIED),
+        ("the other of both", scope("a").and(admin()), json!({"role": "admin"}), DENIED),
     ];
     for (name, requirement, claims, expected) in rows {
         let rpc = rpc("admin.*", requirement);
@@ -93,6 +98,38 @@ async fn what_requirements_are_met_by() {
         for (method, who) in [("ping", None), ("billing.total", alice(&claims))] {
             assert_eq!(outcome(&rpc, method, who).await, None, "{name}: {method} is free");
         }
+    }
+}
+
+/// A name that is listed, and the same as the subject of tokens.
+#[tokio::test]
+async fn names_are_those_of_who_has_given_them() {
+    let listed = || Principal::new("root");
+    let signed = || Principal::signed("https://a.example", "root");
+    let unsaid = || Principal::signed("", "root");
+    let by_a = || subject("https://a.example", "root");
+    let rows = [
+        ("listed, as listed", principal("root"), listed(), None),
+        ("signed, as listed", principal("root"), signed(), DENIED),
+        ("signed by nobody said, as listed", principal("root"), unsaid(), DENIED),
+        ("signed, as signed", by_a(), signed(), None),
+        ("listed, as signed", by_a(), listed(), DENIED),
+        ("signed by nobody said, as signed", by_a(), unsaid(), DENIED),
+        ("another issuer", subject("https://b.example", "root"), signed(), DENIED),
+        ("another subject", subject("https://a.example", "ann"), signed(), DENIED),
+        ("no issuer, as such", subject("", "root"), unsaid(), None),
+        ("no issuer, listed", subject("", "root"), listed(), DENIED),
+        ("no name", principal(""), Principal::new(""), DENIED),
+        (
+            "no subject",
+            subject("https://a.example", ""),
+            Principal::signed("https://a.example", ""),
+            DENIED,
+        ),
+    ];
+    for (name, requirement, who, expected) in rows {
+        let rpc = rpc("admin.*", requirement);
+        assert_eq!(outcome(&rpc, "admin.stop", Some(who)).await, expected, "{name}");
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who may call: tokens that are listed and tokens that are signed, claims, and what they allow.
 
 mod authorize;
+mod identity;
 mod keys;
 mod rotation;
 mod signer;

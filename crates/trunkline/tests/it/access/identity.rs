@@ -1,0 +1,70 @@
+//! Who is who: the names that are listed, and those of issuers.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline::access::Principal;
+use trunkline::access::jwt::{Algorithm, Jwt, Keys, Settings};
+use trunkline::http::Peer;
+use trunkline::layers::RateLimitLayer;
+use trunkline::layers::rate_limit::Rate;
+use trunkline::{Extensions, Router, code};
+
+use super::signer::Signer;
+use super::{call, now, set};
+
+#[tokio::test]
+async fn a_subject_is_known_by_its_issuer() {
+    let signer = Signer::new(Algorithm::Hs256);
+    let jwt = Jwt::new(Keys::jwks(&set([signer.jwk()])).unwrap(), Settings::default());
+    for (claims, issuer, name) in [
+        (json!({"sub": "root", "iss": "https://a.example"}), "https://a.example", "root"),
+        (json!({"sub": "root"}), "", "root"),
+        (json!({"iss": "https://a.example"}), "https://a.example", ""),
+        (json!({}), "", ""),
+    ] {
+        let mut signed = claims.clone();
+        signed["exp"] = (now() + 60).into();
+        let token = signer.sign(&json!({"alg": "HS256"}), &signed);
+        let who = jwt.verify(&token).await.unwrap();
+        assert_eq!((who.issuer(), who.name()), (Some(issuer), name), "{claims}");
+        assert_ne!(who, Principal::new(name).with_claims(who.claims().clone()), "{claims}");
+    }
+    assert_eq!(Principal::new("root").issuer(), None);
+}
+
+/// Calls of which two are counted together, if they are of one caller.
+#[tokio::test]
+async fn calls_are_counted_by_who_has_given_the_name() {
+    let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, callers: 100 };
+    let [a, b] = ["https://a.example", "https://b.example"];
+    let [near, far] = ["10.0.0.1:1", "10.0.0.2:1"];
+    let rows = [
+        ("listed", (Principal::new("ann"), near), (Principal::new("ann"), far), true),
+        ("signed", (Principal::signed(a, "ann"), near), (Principal::signed(a, "ann"), far), true),
+        ("both", (Principal::new("ann"), near), (Principal::signed(a, "ann"), near), false),
+        ("no issuer", (Principal::new("ann"), near), (Principal::signed("", "ann"), near), false),
+        (
+            "issuers",
+            (Principal::signed(a, "ann"), near),
+            (Principal::signed(b, "ann"), near),
+            false,
+        ),
+        ("nobody", (Principal::signed(a, ""), near), (Principal::signed(a, ""), far), false),
+        ("nobody, here", (Principal::signed(a, ""), near), (Principal::signed(b, ""), near), true),
+    ];
+    for (name, first, second, are_one) in rows {
+        let layer = RateLimitLayer::new(rate);
+        let rpc = Router::new().method("one", || 1).layer(layer).build().unwrap();
+        for ((who, peer), is_refused) in [(first, false), (second, are_one)] {
+            let mut extensions = Extensions::new();
+            extensions.insert(who);
+            extensions.insert(Peer(Some(peer.parse::<SocketAddr>().unwrap())));
+            let reply = rpc.handle(call("one").into(), extensions).await.into_json().unwrap();
+            let reply: Value = serde_json::from_slice(&reply).unwrap();
+            let expected = is_refused.then_some(code::RATE_LIMITED);
+            assert_eq!(reply["error"]["code"].as_i64(), expected, "{name}");
+        }
+    }
+}
