@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::ops::Deref;
 
 use http::HeaderMap;
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
 use http::request::Parts;
 
 use crate::call::Call;
@@ -19,9 +20,16 @@ pub(super) struct Head {
     extensions: http::Extensions,
 }
 
+/// The headers that credentials come in.
+const SECRET: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
+
 impl Head {
     pub(super) fn new(parts: Parts, peer: Option<SocketAddr>, door: &'static str) -> Self {
-        let Parts { headers, extensions, .. } = parts;
+        let Parts { mut headers, extensions, .. } = parts;
+        // What is sensitive is not shown by `Debug`, wherever handlers pass it.
+        for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(name)) {
+            value.set_sensitive(true);
+        }
         Self { headers, peer, door, extensions }
     }
 }
@@ -36,7 +44,8 @@ impl Origin for Head {
     }
 }
 
-/// Extracts the headers of the HTTP request. Through a door without headers there are none.
+/// Extracts the headers of the HTTP request. Through a door without headers there are none. `Debug`
+/// does not show those that carry credentials: `Authorization`, `Proxy-Authorization`, `Cookie`.
 #[derive(Debug, Clone, Default)]
 pub struct Headers(pub HeaderMap);
 
