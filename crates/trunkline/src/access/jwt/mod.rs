@@ -23,6 +23,7 @@
 
 mod algorithm;
 mod claims;
+mod distinct;
 mod error;
 mod jwk;
 mod key;

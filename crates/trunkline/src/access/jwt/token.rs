@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use super::algorithm::Algorithm;
+use super::distinct::Distinct;
 use super::error::TokenError;
 use super::key::Key;
 
@@ -67,7 +68,8 @@ fn decode(text: &[u8]) -> Result<Vec<u8>, TokenError> {
     BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| TokenError::Malformed)
 }
 
-/// A member that stands twice is an error: two readers may disagree.
+/// A member that stands twice is an error, in whatever depth: two readers may disagree.
 pub(super) fn json<T: for<'de> Deserialize<'de>>(text: &[u8]) -> Result<T, TokenError> {
-    serde_json::from_slice(text).map_err(|_| TokenError::Malformed)
+    let read = serde_json::from_slice(text).and_then(|Distinct| serde_json::from_slice(text));
+    read.map_err(|_| TokenError::Malformed)
 }
