@@ -18,9 +18,9 @@ impl Tokens {
     /// Adds a token without a name. The principal of the first token listed is called `bearer-1`,
     /// and so on, without the names that are taken.
     pub fn allow(&mut self, token: impl Into<Box<str>>) {
-        let names = (self.0.len() + 1..).map(|number| format!("bearer-{number}"));
-        let is_taken = |name: &String| self.0.iter().any(|token| token.principal.name() == name);
-        let name = names.skip_while(is_taken).next().unwrap_or_default();
+        let mut names = (self.0.len() + 1..).map(|number| format!("bearer-{number}"));
+        let is_free = |name: &String| self.0.iter().all(|token| token.principal.name() != name);
+        let name = names.find(is_free).unwrap_or_default();
         self.allow_as(name, token);
     }
 

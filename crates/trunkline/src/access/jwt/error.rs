@@ -17,13 +17,13 @@ pub enum TokenError {
     /// The header wants something to be understood (`crit`) that is not.
     #[error("the token has critical header parameters")]
     Critical,
-    /// No key fits the token's algorithm and key id, or several do.
+    /// No key fits the token's algorithm and key id.
     #[error("no key fits the token")]
     UnknownKey,
     /// There are no keys: they could not be read or fetched, or not for too long.
     #[error("there are no keys to check tokens with")]
     NoKeys,
-    /// The signature is not of this token, or not made with the key.
+    /// The signature is not of this token, or not made with a key that fits.
     #[error("the token's signature is wrong")]
     Signature,
     /// The time of `exp` is over.

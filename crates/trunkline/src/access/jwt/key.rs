@@ -96,7 +96,7 @@ impl Key {
     }
 
     /// The same key under a name. It is for tokens that name it, or no key; a key without a name is
-    /// for tokens that name any. Where several keys would fit, none does.
+    /// for tokens that name any that is not there. Where several keys fit, up to eight are tried.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());

@@ -1,15 +1,24 @@
-//! Sets of keys (RFC 7517, section 5), and which key a token is checked with.
-
-use std::sync::Arc;
+//! Sets of keys (RFC 7517, section 5), and which of them a token is checked with.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::error::TokenError;
 use super::key::Key;
 use super::token::Token;
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct KeySet(Vec<Arc<Key>>);
+pub(super) struct KeySet(Vec<Key>);
+
+/// Why no key of a set opens a token.
+pub(super) struct Unopened {
+    pub(super) error: TokenError,
+    /// The key may have been put into the set since: the token names none that is there.
+    pub(super) may_be_newer: bool,
+}
+
+/// So many keys are tried, each of which costs the time of a signature.
+const TRIES: usize = 8;
 
 /// Why a text is no JSON Web Key Set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +43,7 @@ pub enum KeySetError {
 
 impl KeySet {
     pub(super) fn new(keys: impl IntoIterator<Item = Key>) -> Self {
-        Self(keys.into_iter().map(Arc::new).collect())
+        Self(keys.into_iter().collect())
     }
 
     /// Reads a set. Keys that are of no use here are for others, and left out.
@@ -73,21 +82,36 @@ impl KeySet {
         self.0.is_empty()
     }
 
-    /// The one key that a token can be signed with: the one it names, or else one without a name;
-    /// of a token that names none, the only one for its algorithm.
-    pub(super) fn key_for(&self, token: &Token<'_>) -> Option<&Arc<Key>> {
-        let fitting = || self.0.iter().filter(|key| key.is_for(token.algorithm));
-        match token.key_id.as_deref() {
-            None => only(fitting()),
-            Some(id) if fitting().any(|key| key.id() == Some(id)) => {
-                only(fitting().filter(|key| key.id() == Some(id)))
+    /// The claims' JSON text, if the token is signed with a key that it may mean.
+    pub(super) fn open(&self, token: &Token<'_>) -> Result<Vec<u8>, Unopened> {
+        let mut error = TokenError::UnknownKey;
+        for key in self.keys_for(token).take(TRIES) {
+            match token.opened(key) {
+                Err(TokenError::Signature) => error = TokenError::Signature,
+                Ok(claims) => return Ok(claims),
+                Err(error) => return Err(Unopened { error, may_be_newer: false }),
             }
-            Some(_) => only(fitting().filter(|key| key.id().is_none())),
         }
+        Err(Unopened { error, may_be_newer: !self.has_named(token) })
     }
-}
 
-fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
+    /// The keys that the token names, or else those without a name; if it names none, all that are
+    /// for its algorithm.
+    fn keys_for<'a>(&'a self, token: &'a Token<'_>) -> impl Iterator<Item = &'a Key> {
+        let is_named = self.has_named(token);
+        self.0.iter().filter(move |key| {
+            let fits = match token.key_id.as_deref() {
+                None => true,
+                named if is_named => key.id() == named,
+                _ => key.id().is_none(),
+            };
+            fits && key.is_for(token.algorithm)
+        })
+    }
+
+    fn has_named(&self, token: &Token<'_>) -> bool {
+        let is_named =
+            |key: &Key| key.is_for(token.algorithm) && key.id() == token.key_id.as_deref();
+        token.key_id.is_some() && self.0.iter().any(is_named)
+    }
 }

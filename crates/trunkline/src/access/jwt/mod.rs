@@ -47,7 +47,7 @@ pub use key_set::KeySetError;
 pub use keys::{Keys, KeysError, Refresh};
 pub use settings::Settings;
 
-use keys::Found;
+use keys::Opened;
 use token::Token;
 
 /// Checks tokens. Cloning is cheap.
@@ -92,30 +92,25 @@ impl Jwt {
 
     pub(crate) fn check(&self, text: &[u8]) -> Checked {
         let Inner { keys, settings } = &*self.0;
-        let found = Token::parse(text, settings.max_bytes).and_then(|token| {
-            let found = keys.find(&token)?;
-            Ok((token, found))
-        });
-        match found {
-            Err(error) => Checked::Now(Err(error)),
-            Ok((token, Found::Key(key))) => Checked::Now(self.0.open(&token, &key)),
-            Ok((_, Found::Reading(reading))) => {
+        let token = match Token::parse(text, settings.max_bytes) {
+            Ok(token) => token,
+            Err(error) => return Checked::Now(Err(error)),
+        };
+        match keys.open(&token) {
+            Opened::Now(opened) => Checked::Now(
+                opened.and_then(|claims| claims::check(&claims, settings, SystemTime::now())),
+            ),
+            Opened::After(reading) => {
                 let (inner, text) = (Arc::clone(&self.0), text.to_vec());
                 Checked::Later(Box::pin(async move {
-                    reading.await;
+                    // If it has failed, there may be keys of an earlier one.
+                    drop(reading.ended().await);
                     let token = Token::parse(&text, inner.settings.max_bytes)?;
-                    let key = inner.keys.find_now(&token)?;
-                    inner.open(&token, &key)
+                    let claims = inner.keys.open_now(&token)?;
+                    claims::check(&claims, &inner.settings, SystemTime::now())
                 }))
             }
         }
-    }
-}
-
-impl Inner {
-    fn open(&self, token: &Token<'_>, key: &Key) -> Result<Principal, TokenError> {
-        let claims = token.opened(key)?;
-        claims::check(&claims, &self.settings, SystemTime::now())
     }
 }
 

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
 use futures_util::future::join_all;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use trunkline::access::jwt::{Algorithm, Jwt, Keys, KeysError, Refresh, Settings, TokenError};
@@ -271,4 +271,105 @@ async fn a_file_is_read_again_when_it_changes() {
     assert_eq!(ask(&server, &old.token("old")).await.status, 401);
     write([old.named_jwk("new")]);
     until_status(&server, &new.token("new"), 401).await;
+}
+
+/// However long nobody has called.
+#[tokio::test(start_paused = true)]
+async fn a_key_taken_out_of_a_file_opens_nothing_after_a_pause() {
+    let [old, new] = [signer(), signer()];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("jwks.json");
+    fs::write(&path, set([old.named_jwk("old")])).unwrap();
+    let jwt = Jwt::new(Keys::file(&path), Settings::default());
+    assert!(jwt.verify(&old.token("old")).await.is_ok());
+    fs::write(&path, set([new.named_jwk("new")])).unwrap();
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert_eq!(jwt.verify(&old.token("old")).await, Err(TokenError::UnknownKey));
+
+    fs::remove_file(&path).unwrap();
+    tokio::time::advance(HOUR).await;
+    assert!(jwt.verify(&new.token("new")).await.is_ok(), "it cannot be read: the keys stay");
+}
+
+/// Tokens and keys without names, of which one is replaced.
+#[tokio::test]
+async fn keys_without_names_are_rotated() {
+    let [old, new, other] = [signer(), signer(), signer()];
+    let nameless =
+        |signer: &Signer| signer.sign(&json!({"alg": "ES256"}), &json!({"exp": super::now() + 60}));
+    let (issuer, url) = Issuer::serve(set([old.jwk()])).await;
+    let interval = Duration::from_millis(20);
+    let keys = Keys::url_with(url.clone(), refresh(HOUR, interval)).unwrap();
+    let server = serve_jwt(keys, Settings::default()).await;
+    assert_eq!(ask(&server, &nameless(&old)).await.status, 200);
+    issuer.publish(StatusCode::OK, set([old.jwk(), new.jwk()]));
+    until_status(&server, &nameless(&new), 200).await;
+    assert_eq!(ask(&server, &nameless(&old)).await.status, 200, "it is still there");
+    issuer.publish(StatusCode::OK, set([other.jwk()]));
+    until_status(&server, &nameless(&other), 200).await;
+    assert_eq!(ask(&server, &nameless(&new)).await.status, 401);
+
+    // Wrong signatures are no flood of fetches either.
+    let fetches = issuer.fetches();
+    let jwt = Jwt::new(Keys::url_with(url, refresh(HOUR, HOUR)).unwrap(), Settings::default());
+    for _ in 0..10 {
+        assert_eq!(jwt.verify(&nameless(&new)).await, Err(TokenError::Signature));
+    }
+    assert_eq!(issuer.fetches(), fetches + 1);
+}
+
+#[tokio::test]
+async fn a_load_that_fails_shuts_no_door() {
+    let good = signer();
+    let (issuer, url) = Issuer::serve(String::new()).await;
+    issuer.publish(StatusCode::BAD_GATEWAY, String::new());
+    let keys = Keys::url_with(url, refresh(HOUR, HOUR)).unwrap();
+    check_failure("down", keys.load().await, &["answered with 502"]);
+    issuer.publish(StatusCode::OK, set([good.named_jwk("a")]));
+    let jwt = Jwt::new(keys, Settings::default());
+    assert!(jwt.verify(&good.token("a")).await.is_ok());
+}
+
+/// Tokens that come while keys are loaded wait for them, also when who loads them leaves.
+#[tokio::test]
+async fn tokens_wait_for_the_keys_that_are_loaded() {
+    for leaves in [false, true] {
+        let good = signer();
+        let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
+        issuer.close();
+        let keys = Keys::url_with(url, refresh(HOUR, HOUR)).unwrap();
+        let jwt = Jwt::new(keys.clone(), Settings::default());
+        let mut loading = Box::pin(async move { keys.load().await });
+        tokio::select! {
+            biased;
+            _ = &mut loading => panic!("nothing has been answered"),
+            () = until("the fetch", || issuer.fetches() == 1) => {}
+        }
+        let loading = (!leaves).then_some(loading);
+        let token = good.token("a");
+        let mut checking = Box::pin(jwt.verify(&token));
+        assert!(futures_util::poll!(&mut checking).is_pending(), "it waits");
+        issuer.reopen();
+        assert!(in_time("the key", checking).await.is_ok());
+        if let Some(loading) = loading {
+            in_time("the load", loading).await.unwrap();
+        }
+        assert_eq!(issuer.fetches(), 1);
+    }
+}
+
+/// The same at a URL: keys that are long due are fetched before a token is checked.
+#[tokio::test]
+async fn a_key_taken_away_from_a_url_opens_nothing_after_a_pause() {
+    let [old, new] = [signer(), signer()];
+    let (issuer, url) = Issuer::serve(set([old.named_jwk("a")])).await;
+    let mut refresh = refresh(Duration::ZERO, Duration::ZERO);
+    refresh.wait_after = Duration::ZERO;
+    let keys = Keys::url_with(url, refresh).unwrap();
+    keys.load().await.unwrap();
+    let jwt = Jwt::new(keys, Settings::default());
+    issuer.publish(StatusCode::OK, set([new.named_jwk("a")]));
+    assert_eq!(jwt.verify(&old.token("a")).await, Err(TokenError::Signature));
+    issuer.publish(StatusCode::BAD_GATEWAY, String::new());
+    assert!(jwt.verify(&new.token("a")).await.is_ok(), "they cannot be fetched: the keys stay");
 }

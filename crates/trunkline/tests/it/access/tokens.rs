@@ -1,7 +1,9 @@
 //! Which tokens open the door, and what the others are told.
 
 use serde_json::{Value, json};
+use trunkline::Router;
 use trunkline::access::jwt::{Algorithm, Jwt, Keys, Settings};
+use trunkline::http::Headers;
 use trunkline::server::{self, ServerHandle};
 
 use super::signer::{ALL, Signer, encode};
@@ -137,9 +139,19 @@ async fn claims_of_tokens() {
         let token = signer.sign(&header(&signer, "a"), &but(claims(), changes));
         check(name, &ask(&server, &token).await, expected);
     }
-    let twice = format!(r#"{{"exp":{0},"exp":{0},"iss":"{ISSUER}","aud":"{AUDIENCE}"}}"#, now + 60);
-    let token = signer.sign_texts(&header(&signer, "a").to_string(), &twice);
-    check("an expiry that stands twice", &ask(&server, &token).await, MALFORMED);
+    let twice = |members: &str| {
+        format!(r#"{{"exp":{},"iss":"{ISSUER}","aud":"{AUDIENCE}",{members}}}"#, now + 60)
+    };
+    for (name, members, expected) in [
+        ("an expiry that stands twice", r#""exp":9999999999"#, MALFORMED),
+        ("a role that stands twice", r#""role":"user","role":"admin""#, MALFORMED),
+        ("the same, deeper", r#""a":[{"role":"user","role":"admin"}]"#, MALFORMED),
+        ("the same, escaped", r#""role":"user","r\u006fle":"admin""#, MALFORMED),
+        ("a role in two places", r#""role":"user","a":{"role":"admin"}"#, Served("")),
+    ] {
+        let token = signer.sign_texts(&header(&signer, "a").to_string(), &twice(members));
+        check(name, &ask(&server, &token).await, expected);
+    }
     for text in ["", "null", "[]", "{", "\u{feff}{}"] {
         let token = signer.sign_texts(&header(&signer, "a").to_string(), text);
         check(text, &ask(&server, &token).await, MALFORMED);
@@ -198,6 +210,11 @@ async fn headers_and_signatures_of_tokens() {
         (
             "an alg that stands twice",
             ec.sign_texts(r#"{"alg":"none","alg":"ES256","kid":"ec"}"#, &claims().to_string()),
+            MALFORMED,
+        ),
+        (
+            "a member that stands twice",
+            ec.sign_texts(r#"{"alg":"ES256","kid":"ec","x":1,"x":2}"#, &claims().to_string()),
             MALFORMED,
         ),
         ("an unknown kid", with(&ec, ec_header(json!({"kid": "x"}))), INVALID),
@@ -260,26 +277,48 @@ async fn headers_and_signatures_of_tokens() {
 }
 
 #[tokio::test]
-async fn tokens_without_a_kid_need_one_key_that_fits() {
-    let [one, other] = [Signer::new(Algorithm::EdDsa), Signer::new(Algorithm::EdDsa)];
+async fn each_key_that_may_be_meant_is_tried() {
+    let [one, other, third] = [(); 3].map(|()| Signer::new(Algorithm::EdDsa));
     let rsa = Signer::new(Algorithm::Rs256);
     let nameless = |signer: &Signer| {
         signer.sign(&json!({"alg": signer.algorithm.name()}), &but(claims(), json!({})))
     };
     let [a, b, c] = [one.named_jwk("a"), other.named_jwk("b"), rsa.named_jwk("c")];
     let rows = [
-        ("two fit", set([a.clone(), b.clone(), c.clone()]), nameless(&one), INVALID),
+        ("two fit", set([a.clone(), b.clone(), c.clone()]), nameless(&one), Served("alice")),
+        ("the other", set([a.clone(), b.clone(), c.clone()]), nameless(&other), Served("alice")),
+        ("none of two", set([a.clone(), b.clone(), c.clone()]), nameless(&third), INVALID),
         ("one fits", set([a.clone(), c.clone()]), nameless(&one), Served("alice")),
         ("the one that fits is another", set([b.clone(), c.clone()]), nameless(&one), INVALID),
-        ("two of a name", set([a.clone(), other.named_jwk("a")]), one.token("a"), INVALID),
+        (
+            "two of a name",
+            set([a.clone(), other.named_jwk("a")]),
+            other.token("a"),
+            Served("alice"),
+        ),
+        ("another's name", set([a.clone(), b.clone()]), other.token("a"), INVALID),
         ("a key without a name", set([one.jwk(), c]), one.token("any"), Served("alice")),
-        ("two of them", set([one.jwk(), other.jwk()]), one.token("any"), INVALID),
-        ("the named one goes first", set([a, other.jwk()]), one.token("a"), Served("alice")),
+        ("two of them", set([one.jwk(), other.jwk()]), other.token("any"), Served("alice")),
+        (
+            "the named one goes first",
+            set([a.clone(), other.jwk()]),
+            one.token("a"),
+            Served("alice"),
+        ),
+        ("and is the only one", set([a, other.jwk()]), other.token("a"), INVALID),
+        ("the eighth", nameless_keys(7, &one), nameless(&one), Served("alice")),
+        ("no more than eight are tried", nameless_keys(8, &one), nameless(&one), INVALID),
     ];
     for (name, keys, token, expected) in rows {
         let server = serve_jwt(Keys::jwks(&keys).unwrap(), Settings::default()).await;
         check(name, &ask(&server, &token).await, expected);
     }
+}
+
+/// A set of keys without names, the last of which is this one.
+fn nameless_keys(others: usize, last: &Signer) -> String {
+    let others = (0..others).map(|_| Signer::new(last.algorithm).jwk());
+    set(others.chain([last.jwk()]))
 }
 
 /// The lines of a request, and what comes of them with both kinds of tokens.
@@ -290,6 +329,9 @@ async fn signed_and_listed_tokens_together() {
     let mut http = guarded(jwt);
     http.bearer.allow("one");
     http.bearer.allow_as("backup", "two");
+    http.bearer.allow_as("bearer-4", "four");
+    http.bearer.allow("five");
+    http.bearer.allow("six");
     let server = serve_with(whoami().http_with(http), server::Settings::default()).await;
     let token = signer.token("a");
     let rows = [
@@ -298,6 +340,9 @@ async fn signed_and_listed_tokens_together() {
         ("capitals and blanks", format!("AUTHORIZATION: BEARER   {token} \r\n"), Ok("alice")),
         ("listed", "Authorization: Bearer one\r\n".to_owned(), Ok("bearer-1")),
         ("listed with a name", "Authorization: Bearer two\r\n".to_owned(), Ok("backup")),
+        ("a default name", "Authorization: Bearer four\r\n".to_owned(), Ok("bearer-4")),
+        ("listed after it", "Authorization: Bearer five\r\n".to_owned(), Ok("bearer-5")),
+        ("and the next", "Authorization: Bearer six\r\n".to_owned(), Ok("bearer-6")),
         ("neither", "Authorization: Bearer three\r\n".to_owned(), Err(true)),
         ("none", String::new(), Err(false)),
         ("another scheme", "Authorization: Basic b25lOg==\r\n".to_owned(), Err(false)),
@@ -355,4 +400,15 @@ async fn secrets_are_not_shown() {
     for secret in ["0123456789", "MDEyMzQ1", "s3cret", "exp"] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
+
+    // What handlers see of the request.
+    let headers = |headers: Headers| format!("{headers:?}");
+    let rpc = Router::new().method("headers", headers).build().unwrap();
+    let server = serve_with(rpc.http_with(http), server::Settings::default()).await;
+    let lines = "Authorization: Bearer s3cret\r\nProxy-Authorization: Basic s3cret\r\n\
+                 Cookie: a=s3cret\r\nCookie: b=s3cret\r\nX-Shown: shown\r\n";
+    let mut client = Client::connect(server.local_addr()).await;
+    let shown = client.ask(post_with(lines, call("headers"))).await.json()["result"].to_string();
+    assert!(!shown.contains("s3cret"), "{shown}");
+    assert!(shown.contains("shown"), "{shown}");
 }

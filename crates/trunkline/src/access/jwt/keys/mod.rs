@@ -1,13 +1,12 @@
 //! Where keys come from, and how long they are kept.
 
 mod cache;
+mod reading;
 mod refresh;
 mod source;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 pub use refresh::Refresh;
 pub use source::KeysError;
@@ -18,6 +17,7 @@ use super::key_set::{KeySet, KeySetError};
 use super::token::Token;
 use crate::client::http::Url;
 use cache::Cache;
+use reading::Reading;
 use source::Source;
 
 /// The keys that tokens may be signed with: given, in a file, or at a URL. Cloning is cheap; clones
@@ -31,11 +31,12 @@ enum Inner {
     Read(Arc<Cache>),
 }
 
-/// The key for a token, as far as it can be told.
-pub(super) enum Found {
-    Key(Arc<Key>),
-    /// There may be one when this has ended.
-    Reading(WaitForCancellationFutureOwned),
+/// What is in a token, as far as it can be told.
+pub(super) enum Opened {
+    /// The claims' JSON text.
+    Now(Result<Vec<u8>, TokenError>),
+    /// To be opened with what is there when this has ended.
+    After(Reading),
 }
 
 impl Keys {
@@ -52,9 +53,10 @@ impl Keys {
         Ok(Self(Inner::Fixed(Arc::new(KeySet::parse(json.as_bytes())?))))
     }
 
-    /// The keys of a JSON Web Key Set in a file. It is read again while tokens come, at most once a
-    /// second, so that a changed file is used within five. A file that cannot be read, or is no such
-    /// set, is logged, and the keys at hand stay.
+    /// The keys of a JSON Web Key Set in a file. A token that comes 4 s after the last reading, or
+    /// that no key at hand fits, has it read again before it is checked, at most once a second. So a
+    /// changed file is used within 4 s, however seldom tokens come. A file that cannot be read, or is
+    /// no such set, is logged, and the keys at hand stay.
     ///
     /// Nothing is read before the first token: [`load`](Self::load) tells now whether it can be.
     pub fn file(path: impl Into<PathBuf>) -> Self {
@@ -64,6 +66,9 @@ impl Keys {
 
     /// The keys of a JSON Web Key Set at a URL, with the default [`Refresh`]. Secrets in it, for
     /// HS256 and its like, are left out: whoever can fetch them can sign.
+    ///
+    /// A token that comes after [`Refresh::after`] has them fetched while it is checked with those at
+    /// hand; one that comes after [`Refresh::wait_after`], or that no key at hand fits, waits for it.
     ///
     /// Nothing is fetched before the first token: [`load`](Self::load) tells now whether it can be.
     /// Redirects are not followed. Over plain `http`, whoever is on the way can replace the keys.
@@ -82,10 +87,13 @@ impl Keys {
         Ok(Self(Inner::Read(Cache::new(Source::url(url, &refresh)?, refresh))))
     }
 
-    /// Reads the file, or fetches from the URL, now.
+    /// Reads the file, or fetches from the URL, now. Tokens that need the keys wait for it.
     ///
     /// # Errors
     /// When that fails. The keys at hand stay, and reading is tried again when a token comes.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: keys that are being read are read to the end.
     pub async fn load(&self) -> Result<(), KeysError> {
         match &self.0 {
             Inner::Fixed(_) => Ok(()),
@@ -93,20 +101,18 @@ impl Keys {
         }
     }
 
-    pub(super) fn find(&self, token: &Token<'_>) -> Result<Found, TokenError> {
+    pub(super) fn open(&self, token: &Token<'_>) -> Opened {
         match &self.0 {
-            Inner::Fixed(keys) => {
-                keys.key_for(token).cloned().map(Found::Key).ok_or(TokenError::UnknownKey)
-            }
-            Inner::Read(cache) => cache.find(token),
+            Inner::Fixed(keys) => Opened::Now(keys.open(token).map_err(|unopened| unopened.error)),
+            Inner::Read(cache) => cache.open(token),
         }
     }
 
-    /// The key, among those that are there.
-    pub(super) fn find_now(&self, token: &Token<'_>) -> Result<Arc<Key>, TokenError> {
+    /// The claims' JSON text, by the keys that are there.
+    pub(super) fn open_now(&self, token: &Token<'_>) -> Result<Vec<u8>, TokenError> {
         match &self.0 {
-            Inner::Fixed(keys) => keys.key_for(token).cloned().ok_or(TokenError::UnknownKey),
-            Inner::Read(cache) => cache.find_now(token),
+            Inner::Fixed(keys) => keys.open(token).map_err(|unopened| unopened.error),
+            Inner::Read(cache) => cache.open_now(token),
         }
     }
 }

@@ -6,8 +6,12 @@ pub struct Refresh {
     /// How old keys may be before they are fetched anew, while tokens are still checked with them.
     /// Default 10 min.
     pub after: Duration,
-    /// The least time from one fetch to the next, whatever tokens come: one that names an unknown key
-    /// has the keys fetched, since they may have been rotated. Default 10 s.
+    /// How old keys may be before tokens wait until they have been fetched anew, or that has failed.
+    /// It bounds for how long a key that was taken away opens the door after a pause. At least
+    /// [`after`](Self::after). Default 20 min.
+    pub wait_after: Duration,
+    /// The least time from one fetch to the next, whatever tokens come: one that names an unknown key,
+    /// or names none and is signed with none at hand, has the keys fetched, since they may have been rotated. Default 10 s.
     pub interval: Duration,
     /// How old keys may be before they are not used any more, because they cannot be fetched.
     /// Default 24 h.
@@ -22,6 +26,7 @@ impl Default for Refresh {
     fn default() -> Self {
         Self {
             after: Duration::from_secs(10 * 60),
+            wait_after: Duration::from_secs(20 * 60),
             interval: Duration::from_secs(10),
             max_age: Duration::from_secs(24 * 60 * 60),
             timeout: Duration::from_secs(5),
@@ -35,6 +40,7 @@ impl Refresh {
     pub(super) fn of_files() -> Self {
         Self {
             after: Duration::from_secs(4),
+            wait_after: Duration::ZERO,
             interval: Duration::from_secs(1),
             max_age: Duration::MAX,
             ..Self::default()

@@ -63,6 +63,9 @@ pub enum KeysError {
         /// The time that there was.
         after: Duration,
     },
+    /// The runtime in which keys were being read has ended.
+    #[error("reading the keys was interrupted")]
+    Interrupted,
     /// What was read is no set of keys.
     #[error("the keys of {from} cannot be used")]
     Set {
