@@ -2,8 +2,8 @@
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN,
-    VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
+    ACCESS_CONTROL_REQUEST_METHOD, ORIGIN, VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue};
@@ -11,20 +11,46 @@ use http::{HeaderMap, HeaderValue};
 use super::origin::lists;
 use super::settings::Settings;
 
-/// The Origin that the replies of this request are shared with.
-pub(super) fn shared_with(headers: &HeaderMap, settings: &Settings) -> Option<HeaderValue> {
-    if settings.cors_origins.is_empty() {
-        return None;
-    }
-    let origin = headers.get(ORIGIN)?;
-    lists(&settings.cors_origins, origin).then(|| origin.clone())
+/// Which pages may read the reply to one request.
+pub(super) enum Sharing {
+    /// No page of another origin ever may.
+    Off,
+    /// Pages of this origin.
+    With(HeaderValue),
+    /// None, and pages of another origin might have.
+    Withheld,
 }
 
-/// Adds what lets the browser show a reply to its page.
-pub(super) fn share(headers: &mut HeaderMap, origin: HeaderValue) {
-    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    headers.append(VARY, HeaderValue::from_static("origin"));
+impl Sharing {
+    pub(super) fn of(headers: &HeaderMap, settings: &Settings) -> Self {
+        if settings.cors_origins.is_empty() {
+            return Self::Off;
+        }
+        match headers.get(ORIGIN).filter(|origin| lists(&settings.cors_origins, origin)) {
+            Some(origin) => Self::With(origin.clone()),
+            None => Self::Withheld,
+        }
+    }
+
+    pub(super) fn is_granted(&self) -> bool {
+        matches!(self, Self::With(_))
+    }
+
+    /// Adds what lets the browser show a reply to its page, and keeps caches from showing pages of one
+    /// origin what was meant for another.
+    pub(super) fn mark(self, headers: &mut HeaderMap) {
+        if !matches!(self, Self::Off) {
+            headers.append(VARY, HeaderValue::from_static("origin"));
+        }
+        if let Self::With(origin) = self {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(EXPOSED));
+        }
+    }
 }
+
+/// The headers of replies that pages may read, besides those that they always may.
+const EXPOSED: &str = "retry-after, www-authenticate, x-request-id, etag";
 
 /// Whether a browser asks before it sends the request itself.
 pub(super) fn is_preflight(parts: &Parts) -> bool {

@@ -17,6 +17,7 @@ use http_body::Body;
 use tower::Service;
 
 use super::bearer::Caller;
+use super::cors::Sharing;
 use super::door::{Door, DoorRequest};
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
@@ -100,12 +101,12 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let (parts, body) = request.into_parts();
-        let shared_with = cors::shared_with(&parts.headers, &self.0.settings);
+        let sharing = Sharing::of(&parts.headers, &self.0.settings);
         let route = self.route(parts.uri.path());
         let planned = match self.admit(&parts, route) {
             Ok(Admitted::Call(caller)) => Arrived { parts, peer, route }.of(caller),
             Ok(Admitted::Options) => {
-                Planned::Now(Plan::Answered(options(&parts, route, shared_with.is_some())))
+                Planned::Now(Plan::Answered(options(&parts, route, sharing.is_granted())))
             }
             Err(refusal) => Planned::Now(Plan::Answered(route.refuse(&refusal))),
         };
@@ -126,9 +127,7 @@ impl HttpService {
                 }
                 Plan::Answered(response) => response,
             };
-            if let Some(origin) = shared_with {
-                cors::share(response.headers_mut(), origin);
-            }
+            sharing.mark(response.headers_mut());
             response
         }
     }

@@ -395,7 +395,10 @@ async fn replies_are_shared_with_listed_origins_only() {
     let server = serve_pages().await;
     let origin = "Origin: https://shared.example\r\n";
     let shared = |expected: Expected| {
-        expected.with(ALLOW_ORIGIN, "https://shared.example").with("vary", "origin")
+        expected.with(ALLOW_ORIGIN, "https://shared.example").with("vary", "origin").with(
+            "access-control-expose-headers",
+            "retry-after, www-authenticate, x-request-id, etag",
+        )
     };
     let no_type = post_lines(&format!("Host: localhost\r\n{origin}"));
     check(&server, "a result", post_with(origin, CALL), shared(served())).await;
@@ -404,6 +407,26 @@ async fn replies_are_shared_with_listed_origins_only() {
     check(&server, "a wrong method", bare("GET", "/", origin), shared(refused(405))).await;
     let large = post_with(origin, [b' '; 1_001]);
     check(&server, "too large", large, shared(refused(413)).closing()).await;
+}
+
+/// What a cache keeps of a reply to one origin, it must not show to another.
+#[tokio::test]
+async fn replies_that_could_have_been_shared_vary() {
+    let server = serve_pages().await;
+    let withheld = |expected: Expected| {
+        let expected = expected.with("vary", "origin").without(ALLOW_ORIGIN);
+        expected.without("access-control-expose-headers")
+    };
+    let listed = post_with("Origin: https://listed.example\r\n", CALL);
+    let evil = post_with("Origin: https://evil.example\r\n", CALL);
+    check(&server, "no origin", post(CALL), withheld(served())).await;
+    check(&server, "an origin that may only call", listed, withheld(served())).await;
+    check(&server, "an origin that may not", evil, withheld(refused(403))).await;
+    check(&server, "a wrong path", bare("POST", "/nope", ""), withheld(refused(404))).await;
+    check(&server, "OPTIONS", bare("OPTIONS", "/", ""), withheld(empty(204))).await;
+
+    let server = serve(on_loopback()).await;
+    check(&server, "without CORS", post(CALL), served().without("vary")).await;
 }
 
 #[tokio::test]
