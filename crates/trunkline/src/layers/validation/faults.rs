@@ -2,6 +2,7 @@ use std::fmt::{self, Display};
 
 use serde::Serialize;
 
+use super::named::escaped;
 use crate::error::{ErrorObject, code};
 
 /// What does not fit in some params.
@@ -57,8 +58,7 @@ impl Fault {
     }
 
     pub(super) fn of_param(name: &str) -> Self {
-        let escaped = name.replace('~', "~0").replace('/', "~1");
-        Self::new(&format_args!("/{escaped}"), &NO_FIT)
+        Self::new(&format_args!("/{}", escaped(name)), &NO_FIT)
     }
 }
 
@@ -88,6 +88,12 @@ impl FromIterator<Fault> for Faults {
         let mut faults = faults.into_iter();
         let told = faults.by_ref().take(TOLD).collect();
         Self { faults: told, more: faults.next().is_some() }
+    }
+}
+
+impl From<Fault> for Faults {
+    fn from(fault: Fault) -> Self {
+        Self { faults: vec![fault], more: false }
     }
 }
 

@@ -10,6 +10,9 @@ use crate::router::Endpoint;
 /// 6901) into the params by name and what is wrong there. It is for operations whose handlers take
 /// params [as they are](crate::RawParams); one that takes a Rust type has checked them already.
 ///
+/// Params in which an object has two members of one name, at any depth, are refused: which of the two a
+/// handler would read is not known.
+///
 /// Params by position are looked at under the names that the operation declares; without names they are
 /// refused. An operation without a schema is let alone. A schema that is none answers every call with
 /// -32603: [`Validator::new`](super::Validator::new) tells before.

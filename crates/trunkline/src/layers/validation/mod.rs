@@ -3,6 +3,7 @@
 mod faults;
 mod layer;
 mod named;
+mod repeated;
 mod validator;
 
 use std::sync::{Arc, OnceLock};
@@ -69,5 +70,7 @@ fn checked(
     let text = params.unwrap_or(b"{}");
     let params = serde_json::from_slice(text).map_err(|error| Faults::whole(error.to_string()))?;
     let params = named::params(description, params).map_err(Faults::whole)?;
+    // What was read above has one member of each name, the handler's text may have two.
+    repeated::check(description, text)?;
     validator.check(&params, text.len())
 }

@@ -28,3 +28,20 @@ pub(super) fn params(description: &Description, params: Value) -> Result<Value, 
     }
     Ok(Value::Object(named))
 }
+
+/// Where a param by position stands among those by name: as a JSON Pointer.
+pub(super) fn pointer(description: &Description, index: usize) -> String {
+    let last = description.params.len().saturating_sub(1);
+    let name = description.params.get(index.min(last)).copied().unwrap_or_default();
+    let pointer = format!("/{}", escaped(name));
+    if description.variadic && index >= last {
+        format!("{pointer}/{}", index - last)
+    } else {
+        pointer
+    }
+}
+
+/// A name as a part of a JSON Pointer (RFC 6901, section 3).
+pub(super) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

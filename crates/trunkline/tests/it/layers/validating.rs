@@ -28,10 +28,26 @@ struct Order {
     counts: Option<Vec<i64>>,
 }
 
+#[derive(serde::Deserialize)]
+#[expect(dead_code, reason = "as above")]
+struct Placed {
+    first: Value,
+    second: Value,
+}
+
+#[derive(serde::Deserialize)]
+#[expect(dead_code, reason = "as above")]
+struct Spread {
+    first: Value,
+    rest: Vec<Value>,
+}
+
 fn service() -> Rpc {
     let raw = |name: &str| Operation::new(name, |_: RawParams| "taken");
     let typed = Operation::new("typed", |_: Params<Order>| "taken").input_schema(order());
     let variadic = Operation::new("variadic", |_: VariadicParams<Order>| "taken");
+    let placed = Operation::new("placed", |_: Params<Placed>| "taken");
+    let spread = Operation::new("spread", |_: VariadicParams<Spread>| "taken");
     Router::new()
         .operation(raw("raw").input_schema(order()))
         .operation(raw("free"))
@@ -39,8 +55,9 @@ fn service() -> Rpc {
         .operation(raw("abroad").input_schema(json!({ "$ref": "https://localhost/schema" })))
         .operation(typed)
         .operation(variadic.input_schema(order()))
-        .operation(raw("nested").input_schema(true))
-        .operation(Operation::function("placed", ["first", "second"], |_: Value, _: Value| "taken").input_schema(true))
+        .operation(raw("nested").input_schema(json!(true)))
+        .operation(placed.input_schema(json!(true)))
+        .operation(spread.input_schema(json!(true)))
         .layer(ValidateLayer::new())
         .build()
         .unwrap()
