@@ -14,7 +14,7 @@ use crate::id::Id;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Entry {
-    /// Its number in this history: 1 for the first, and no gaps.
+    /// Its number in this history: 1 for the first, and each has the next one.
     pub sequence: u64,
     /// Whether it is of a call or of a stream.
     pub kind: Kind,
@@ -115,6 +115,11 @@ impl Text {
 impl Entry {
     /// An entry without its texts has no more bytes.
     pub(super) const FIXED_BYTES: usize = 1 << 10;
+
+    /// Whether it is of what was refused before it was read.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.kind == Kind::Call && self.request.is_none()
+    }
 
     /// What it takes of memory.
     pub(super) fn weight(&self) -> usize {

@@ -3,7 +3,7 @@
 //! A [`History`] is given to a service with [`Rpc::recorded`](crate::Rpc::recorded), and from then on
 //! each call makes an [`Entry`] when it ends: through whatever door it came, with a result, an error,
 //! or cancelled. So does what is no call: a body that cannot be read, an invalid member of a batch, a
-//! method that does not exist.
+//! method that does not exist, a request that HTTP refuses (401, 403, 413, …).
 //!
 //! ```
 //! use trunkline::history::{Filter, History, Settings};
@@ -108,7 +108,7 @@ impl History {
     }
 
     /// Records what a door has refused before it was read as a message, with what its sender is told.
-    /// What is read is recorded without the door's help.
+    /// What is read is recorded without the door's help, and so is what HTTP refuses.
     pub fn refused(&self, extensions: &Extensions, error: &ErrorObject) {
         let draft = Draft::new(self, extensions);
         draft.end(&Outcome::error(error.clone()), Some(&Id::NULL), usize::MAX);

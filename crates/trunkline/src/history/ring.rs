@@ -7,12 +7,26 @@ use super::filter::{Filter, Page};
 /// The newest entries, oldest first, within two bounds.
 #[derive(Debug)]
 pub(super) struct Ring {
+    /// By number. Some are missing, of refusals that were forgotten before calls.
     entries: VecDeque<Arc<Entry>>,
     bytes: usize,
     max_entries: usize,
     max_bytes: usize,
     newest: u64,
+    refusals: Refusals,
 }
+
+/// The refusals among the entries. Whoever may not call can still be refused without end, so these
+/// have only a share of the room.
+#[derive(Debug, Default)]
+struct Refusals {
+    /// Their numbers, oldest first.
+    numbers: VecDeque<u64>,
+    bytes: usize,
+}
+
+/// The part of both bounds that refusals may take.
+const SHARE_OF_REFUSALS: usize = 4;
 
 /// What is next for whoever has read up to a number.
 pub(super) enum Next {
@@ -26,7 +40,8 @@ pub(super) enum Next {
 impl Ring {
     pub(super) fn new(max_entries: usize, max_bytes: usize) -> Self {
         let max_entries = max_entries.max(1);
-        Self { entries: VecDeque::new(), bytes: 0, max_entries, max_bytes, newest: 0 }
+        let (entries, refusals) = (VecDeque::new(), Refusals::default());
+        Self { entries, bytes: 0, max_entries, max_bytes, newest: 0, refusals }
     }
 
     /// Takes an entry, gives it its number, and forgets the oldest ones that it leaves no room for.
@@ -34,13 +49,45 @@ impl Ring {
         self.newest += 1;
         entry.sequence = self.newest;
         self.bytes += entry.weight();
+        if entry.is_refusal() {
+            self.refusals.numbers.push_back(entry.sequence);
+            self.refusals.bytes += entry.weight();
+        }
         self.entries.push_back(Arc::new(entry));
+        while self.has_too_many_refusals() {
+            let oldest = self.refusals.numbers.front().copied().unwrap_or_default();
+            self.forget(self.behind(oldest - 1));
+        }
         while self.entries.len() > 1
             && (self.entries.len() > self.max_entries || self.bytes > self.max_bytes)
         {
-            self.bytes -= self.entries.pop_front().map_or(0, |oldest| oldest.weight());
+            self.forget(0);
         }
         self.newest
+    }
+
+    fn has_too_many_refusals(&self) -> bool {
+        let Refusals { numbers, bytes } = &self.refusals;
+        numbers.len() > 1
+            && (numbers.len() > self.max_entries / SHARE_OF_REFUSALS
+                || *bytes > self.max_bytes / SHARE_OF_REFUSALS)
+    }
+
+    fn forget(&mut self, index: usize) {
+        let Some(entry) = self.entries.remove(index) else {
+            return;
+        };
+        self.bytes -= entry.weight();
+        if entry.is_refusal() {
+            // Refusals are forgotten in their order, too.
+            self.refusals.numbers.pop_front();
+            self.refusals.bytes -= entry.weight();
+        }
+    }
+
+    /// The place of the first entry behind a number.
+    fn behind(&self, sequence: u64) -> usize {
+        self.entries.partition_point(|entry| entry.sequence <= sequence)
     }
 
     /// The number of the newest entry; 0 before there is one.
@@ -49,13 +96,11 @@ impl Ring {
     }
 
     pub(super) fn after(&self, sequence: u64) -> Next {
-        let oldest = self.newest + 1 - self.entries.len() as u64;
-        if sequence + 1 < oldest {
-            return Next::Lost(oldest - sequence - 1);
+        match self.entries.get(self.behind(sequence)) {
+            Some(entry) if entry.sequence == sequence + 1 => Next::Entry(Arc::clone(entry)),
+            Some(entry) => Next::Lost(entry.sequence - sequence - 1),
+            None => Next::None,
         }
-        let index = usize::try_from(sequence + 1 - oldest).ok();
-        let entry = index.and_then(|index| self.entries.get(index));
-        entry.map_or(Next::None, |entry| Next::Entry(Arc::clone(entry)))
     }
 
     pub(super) fn page(&self, filter: &Filter) -> Page {

@@ -1,6 +1,10 @@
 use super::Redaction;
 
 /// What a [`History`](super::History) keeps.
+///
+/// What is refused before it is read, as HTTP does with 401 and 413, has a quarter of the entries and
+/// of the bytes at most: beyond that, a refusal takes the place of the oldest refusal, so that a flood
+/// of them pushes out no call.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// How many entries are kept, at least 1. Default 1,000. One more takes the place of the oldest.

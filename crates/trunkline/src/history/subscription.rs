@@ -20,7 +20,7 @@ pub struct Subscription {
 pub enum Update {
     /// The next entry.
     Entry(Arc<Entry>),
-    /// So many entries were forgotten before they were read: the oldest ones.
+    /// So many entries were forgotten before they were read: the next ones.
     Lost(u64),
 }
 

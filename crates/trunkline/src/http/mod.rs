@@ -32,6 +32,7 @@ mod door;
 mod host;
 mod negotiate;
 mod origin;
+mod plan;
 mod refusal;
 mod reply_body;
 mod request;

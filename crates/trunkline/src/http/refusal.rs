@@ -49,11 +49,8 @@ impl Refusal {
         &self,
         body: impl FnOnce(ErrorObject) -> Vec<u8>,
     ) -> Response<ReplyBody> {
-        let status = self.status();
-        let data = json!({ "status": status.as_u16(), "reason": self.reason() });
-        let error = ErrorObject::new(self.code(), self.message()).with_data(&data);
-        let mut response = Response::new(ReplyBody::from(body(error)));
-        *response.status_mut() = status;
+        let mut response = Response::new(ReplyBody::from(body(self.error())));
+        *response.status_mut() = self.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some((name, value)) = self.header() {
@@ -63,6 +60,11 @@ impl Refusal {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
+    }
+
+    pub(super) fn error(&self) -> ErrorObject {
+        let data = json!({ "status": self.status().as_u16(), "reason": self.reason() });
+        ErrorObject::new(self.code(), self.message()).with_data(&data)
     }
 
     fn status(&self) -> StatusCode {

@@ -22,6 +22,14 @@ impl Route<'_> {
         }
     }
 
+    /// What the door is called that answers here.
+    pub(super) fn door(self) -> &'static str {
+        match self {
+            Self::Door(door, _) => door.name(),
+            Self::Calls | Self::Nowhere => "json-rpc",
+        }
+    }
+
     pub(super) fn refuse(self, refusal: &Refusal) -> Response<ReplyBody> {
         let mut response = match self {
             Self::Door(door, _) => refusal.response(|error| door.refusal(error)),

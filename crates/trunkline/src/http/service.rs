@@ -16,16 +16,14 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
 use http_body::Body;
 use tower::Service;
 
-use super::bearer::Caller;
 use super::cors::Sharing;
 use super::door::{Door, DoorRequest};
+use super::plan::{Admitted, Arrived, Plan, Planned};
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
-use super::request::Head;
 use super::route::{self, Route};
 use super::settings::Settings;
 use super::{authority, bearer, body, cors, denial, negotiate, origin};
-use crate::access::Principal;
 use crate::extensions::Extensions;
 use crate::rpc::{Reply, Rpc};
 
@@ -108,7 +106,7 @@ impl HttpService {
             Ok(Admitted::Options) => {
                 Planned::Now(Plan::Answered(options(&parts, route, sharing.is_granted())))
             }
-            Err(refusal) => Planned::Now(Plan::Answered(route.refuse(&refusal))),
+            Err(refusal) => Planned::Now(Plan::Refused(refusal)),
         };
         async move {
             #[cfg(not(feature = "jwt"))]
@@ -119,13 +117,14 @@ impl HttpService {
                 Planned::Later(plan) => plan.await,
             };
             let mut response = match plan {
-                Plan::Calls(extensions) => self.answer(extensions, body).await,
+                Plan::Calls(extensions) => self.answer(extensions, body, route).await,
                 // Boxed, so that calls do not carry the room for other protocols along.
                 Plan::Door(door, method, uri, extensions) => {
                     let request = (method, uri, extensions);
                     Box::pin(self.answer_door(door, request, body, route)).await
                 }
                 Plan::Answered(response) => response,
+                Plan::Refused(refusal) => self.refuse(route, &refusal, None),
             };
             sharing.mark(response.headers_mut());
             response
@@ -177,7 +176,12 @@ impl HttpService {
         Ok(Admitted::Call(caller))
     }
 
-    async fn answer<B>(&self, extensions: Extensions, body: B) -> Response<ReplyBody>
+    async fn answer<B>(
+        &self,
+        extensions: Extensions,
+        body: B,
+        route: Route<'_>,
+    ) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -185,7 +189,7 @@ impl HttpService {
         let Settings { max_body, body_timeout, status_policy, .. } = &self.0.settings;
         let body = match body::read(body, *max_body, *body_timeout).await {
             Ok(body) => body,
-            Err(refusal) => return refusal.json_rpc_response(),
+            Err(refusal) => return self.refuse(route, &refusal, Some(&extensions)),
         };
         let reply = self.0.rpc.handle(body, extensions).await;
         respond(status_policy.status(&reply), reply)
@@ -205,71 +209,24 @@ impl HttpService {
         let Settings { max_body, body_timeout, .. } = &self.0.settings;
         match body::read(body, *max_body, *body_timeout).await {
             Ok(body) => door.answer(DoorRequest { method, uri, extensions, body }).await,
-            Err(refusal) => route.refuse(&refusal),
-        }
-    }
-}
-
-/// What is wanted of a request that may come in.
-enum Admitted {
-    Call(Caller),
-    Options,
-}
-
-/// A request that may come in, without its body.
-struct Arrived<'a> {
-    parts: Parts,
-    peer: Option<SocketAddr>,
-    route: Route<'a>,
-}
-
-impl<'a> Arrived<'a> {
-    fn of(self, caller: Caller) -> Planned<'a> {
-        match caller {
-            Caller::Anyone => Planned::Now(self.plan()),
-            Caller::Known(principal) => Planned::Now(self.plan_for(principal)),
-            #[cfg(feature = "jwt")]
-            Caller::Awaited(checking) => Planned::Later(Box::pin(async move {
-                match checking.await {
-                    Ok(principal) => self.plan_for(principal),
-                    Err(error) => Plan::Answered(self.route.refuse(&bearer::refusal(&error))),
-                }
-            })),
+            Err(refusal) => self.refuse(route, &refusal, Some(&extensions)),
         }
     }
 
-    fn plan_for(mut self, principal: Principal) -> Plan<'a> {
-        self.parts.extensions.insert(principal);
-        self.plan()
-    }
-
-    fn plan(self) -> Plan<'a> {
-        let Self { parts, peer, route } = self;
-        match route {
-            Route::Door(door, _) => {
-                let (method, uri) = (parts.method.clone(), parts.uri.clone());
-                let extensions = Extensions::of(Head::new(parts, peer, door.name()));
-                Plan::Door(door, method, uri, extensions)
-            }
-            Route::Calls | Route::Nowhere => {
-                Plan::Calls(Extensions::of(Head::new(parts, peer, "json-rpc")))
-            }
+    /// Refuses a request, of which `extensions` tell who has sent it, if it was let in.
+    fn refuse(
+        &self,
+        route: Route<'_>,
+        refusal: &Refusal,
+        extensions: Option<&Extensions>,
+    ) -> Response<ReplyBody> {
+        if let Some(history) = self.0.rpc.history() {
+            let unknown = || Extensions::through(route.door());
+            let extensions = extensions.cloned().unwrap_or_else(unknown);
+            history.refused(&extensions, &refusal.error());
         }
+        route.refuse(refusal)
     }
-}
-
-/// What can be told before the body, which may still depend on who calls.
-enum Planned<'a> {
-    Now(Plan<'a>),
-    #[cfg(feature = "jwt")]
-    Later(Pin<Box<dyn Future<Output = Plan<'a>> + Send + 'a>>),
-}
-
-/// How a request is answered, once its body is there.
-enum Plan<'a> {
-    Calls(Extensions),
-    Door(&'a dyn Door, Method, Uri, Extensions),
-    Answered(Response<ReplyBody>),
 }
 
 /// A reply as an HTTP response, for a [`Door`] that answers in JSON as this one does. With 401 and

@@ -6,6 +6,7 @@ mod entries;
 mod live;
 mod paging;
 mod redacting;
+mod refusals;
 
 use serde_json::{Value, json};
 use trunkline::access::Principal;

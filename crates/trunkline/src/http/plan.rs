@@ -1,0 +1,84 @@
+//! What is done with a request, as far as its head tells.
+
+#[cfg(feature = "jwt")]
+use std::future::Future;
+use std::net::SocketAddr;
+#[cfg(feature = "jwt")]
+use std::pin::Pin;
+
+use http::request::Parts;
+use http::{Method, Response, Uri};
+
+#[cfg(feature = "jwt")]
+use super::bearer;
+use super::bearer::Caller;
+use super::door::Door;
+use super::refusal::Refusal;
+use super::reply_body::ReplyBody;
+use super::request::Head;
+use super::route::Route;
+use crate::access::Principal;
+use crate::extensions::Extensions;
+
+/// What is wanted of a request that may come in.
+pub(super) enum Admitted {
+    Call(Caller),
+    Options,
+}
+
+/// A request that may come in, without its body.
+pub(super) struct Arrived<'a> {
+    pub(super) parts: Parts,
+    pub(super) peer: Option<SocketAddr>,
+    pub(super) route: Route<'a>,
+}
+
+impl<'a> Arrived<'a> {
+    pub(super) fn of(self, caller: Caller) -> Planned<'a> {
+        match caller {
+            Caller::Anyone => Planned::Now(self.plan()),
+            Caller::Known(principal) => Planned::Now(self.plan_for(principal)),
+            #[cfg(feature = "jwt")]
+            Caller::Awaited(checking) => Planned::Later(Box::pin(async move {
+                match checking.await {
+                    Ok(principal) => self.plan_for(principal),
+                    Err(error) => Plan::Refused(bearer::refusal(&error)),
+                }
+            })),
+        }
+    }
+
+    fn plan_for(mut self, principal: Principal) -> Plan<'a> {
+        self.parts.extensions.insert(principal);
+        self.plan()
+    }
+
+    fn plan(self) -> Plan<'a> {
+        let Self { parts, peer, route } = self;
+        match route {
+            Route::Door(door, _) => {
+                let (method, uri) = (parts.method.clone(), parts.uri.clone());
+                let extensions = Extensions::of(Head::new(parts, peer, route.door()));
+                Plan::Door(door, method, uri, extensions)
+            }
+            Route::Calls | Route::Nowhere => {
+                Plan::Calls(Extensions::of(Head::new(parts, peer, route.door())))
+            }
+        }
+    }
+}
+
+/// What can be told before the body, which may still depend on who calls.
+pub(super) enum Planned<'a> {
+    Now(Plan<'a>),
+    #[cfg(feature = "jwt")]
+    Later(Pin<Box<dyn Future<Output = Plan<'a>> + Send + 'a>>),
+}
+
+/// How a request is answered, once its body is there.
+pub(super) enum Plan<'a> {
+    Calls(Extensions),
+    Door(&'a dyn Door, Method, Uri, Extensions),
+    Answered(Response<ReplyBody>),
+    Refused(Refusal),
+}
