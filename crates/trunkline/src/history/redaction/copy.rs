@@ -1,9 +1,8 @@
 //! A copy of a JSON text without its secrets.
 
 use super::super::beginning::beginning;
-use super::Passage;
 use super::names::is_plural;
-use super::prose;
+use super::{Passage, REDACTED, prose};
 use crate::envelope::{Kind, ScanError, Scanner, Span, Text};
 
 /// A copy, and whether it is one of the whole text.
@@ -15,8 +14,6 @@ pub(super) struct Copied {
 /// Whether a name stands before a secret.
 pub(super) type IsSecret<'a> = dyn Fn(&str) -> bool + 'a;
 
-/// In place of a secret.
-const REDACTED: &str = "[redacted]";
 /// Deeper than requests may nest by default. Each level takes some of the stack.
 const MAX_DEPTH: usize = 128;
 /// JSON in a string may hold strings that hold JSON.
@@ -131,18 +128,23 @@ impl<'a> Copy<'a> {
         let is_request = self.out.is_empty() && !self.params.is_empty();
         self.put("{")?;
         let mut is_first = true;
+        // Whether the object itself is a member of another kind: `{"name":"password","value":…}`.
+        let mut names_secret = false;
         scanner.object(|scanner, name| {
             self.separate(&mut is_first)?;
             self.put_span(name.span)?;
             self.put(":")?;
             let text = self.text;
             let name = name.value(text.as_bytes());
-            if (self.is_secret)(&name) {
+            if (self.is_secret)(&name) || (names_secret && name == "value") {
                 self.secret(scanner, &name)
             } else if is_request && name == "params" && scanner.peek() == Some(b'[') {
                 self.params(scanner)
             } else {
-                self.value(scanner)
+                let start = self.out.len();
+                self.value(scanner)?;
+                names_secret |= matches!(&*name, "name" | "key") && self.has_put_name(start, "\"");
+                Ok(())
             }
         })?;
         self.put("}")
@@ -166,11 +168,29 @@ impl<'a> Copy<'a> {
     fn array(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
         self.put("[")?;
         let mut is_first = true;
+        // Whether the argument of an option is next: `["--password","…"]`.
+        let mut names_secret = false;
         scanner.array(|scanner| {
             self.separate(&mut is_first)?;
-            self.value(scanner)
+            if names_secret && scanner.peek() == Some(b'"') {
+                names_secret = false;
+                return self.secret(scanner, "");
+            }
+            let start = self.out.len();
+            self.value(scanner)?;
+            names_secret = self.has_put_name(start, "\"-");
+            Ok(())
         })?;
         self.put("]")
+    }
+
+    /// Whether what was put last is a string that begins so, and is a secret's name.
+    fn has_put_name(&self, start: usize, beginning: &str) -> bool {
+        let name = self.out[start..].strip_prefix(beginning);
+        let name = name.and_then(|name| name.strip_suffix('"'));
+        // `--password=…` has its argument, and `- the token` is a line of a list.
+        let is_name = |name: &&str| !name.starts_with(' ') && !name.contains([':', '=']);
+        name.filter(is_name).is_some_and(self.is_secret)
     }
 
     /// Copies what a secret's name stands before, if it cannot be one.
@@ -217,9 +237,9 @@ impl<'a> Copy<'a> {
                 return inner.found.then_some(inner.out);
             }
         }
-        let at = prose::secret(value, self.is_secret)?;
+        let redacted = prose::redacted(value, is_whole, self.is_secret)?;
         self.found = true;
-        Some(format!("{}{REDACTED}", &value[..at]))
+        Some(redacted)
     }
 
     fn separate(&mut self, is_first: &mut bool) -> Result<(), Stop> {

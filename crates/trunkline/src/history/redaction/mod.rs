@@ -18,25 +18,37 @@ use names::looks_secret;
 /// What is taken out of requests and responses before they are kept or shown to subscribers.
 ///
 /// By default, the values of members whose names look secret are replaced by `"[redacted]"`, at any
-/// depth, and those of params that come by position and whose declared names do: names that hold `password`, `passwd`, `passphrase`, `passcode`, `secret`, `credential`,
-/// `authorization`, `api_key`, `access_key`, `private_key` or `cookie`, that end in `token`, or that
-/// are `auth`, `bearer`, `jwt`, `otp` or `pwd`. The case, and what is no letter or digit, makes no
-/// difference (`API-Key`), nor do a plural or escapes in the name. Kept are `null`, `true` and `false`, numbers under a
-/// plural, which count (`max_tokens`), and MCP's `progressToken`.
+/// depth, and those of params that come by position and whose declared names do: names that hold
+/// `password`, `passwd`, `passphrase`, `passcode`, `secret`, `credential`, `authorization`, `api_key`,
+/// `access_key`, `private_key`, `cookie` or `session_id` (`sessid`), that end in `token`, or that are
+/// `auth`, `bearer`, `jwt`, `otp`, `pin`, `pwd` or `sid`. The case, and what is no letter or digit, makes
+/// no difference (`API-Key`), nor do a plural or escapes in the name. Kept are `null`, `true` and
+/// `false`, numbers under a plural, which count (`max_tokens`), and MCP's `progressToken`.
+///
+/// The same names count as the option before an argument, `["--password", "…"]`, and as the `name` or
+/// the `key` before a `value`: `{"name": "password", "value": "…"}`.
 ///
 /// The same is done inside of strings that hold JSON. In any other string in which such a name stands
-/// before a `:` or a `=`, all that follows is replaced: `https://host/?token=[redacted]`.
+/// before a `:` or a `=`, or `sig` or `signature` in the query of a URL, all that follows is replaced:
+/// `https://host/?token=[redacted]`. So are the password of a URL, `postgres://user:[redacted]@host`,
+/// and the word behind `Bearer`, and behind `Basic` if it is not all small letters.
 ///
 /// A text that is not JSON is kept up to where it ceases to be JSON, and so is one that nests deeper
 /// than 128: behind that, nothing tells which text is a secret.
 ///
 /// What this cannot know is a secret under another name: in a column of a table, as a result that is
-/// nothing but a string, in prose. [`name`](Self::name) and [`then`](Self::then) are for those.
+/// nothing but a string, in prose; as the user of a URL (`https://TOKEN@host`), or a password in one
+/// that holds a `/` as it is; behind a short option (`-p`), or one with escapes in it; as a `value`
+/// that stands before its `name`; as a `signature` outside of a query.
+/// [`name`](Self::name) and [`then`](Self::then) are for those.
 #[derive(Clone)]
 pub struct Redaction {
     names: Names,
     hooks: Vec<Arc<Hook>>,
 }
+
+/// In place of a secret.
+const REDACTED: &str = "[redacted]";
 
 /// Which names stand before secrets.
 #[derive(Clone)]

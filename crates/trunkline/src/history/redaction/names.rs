@@ -1,7 +1,7 @@
 //! Names that look as if a secret stood behind them.
 
 /// Of these, any part of a name.
-const PARTS: [&str; 11] = [
+const PARTS: [&str; 13] = [
     "accesskey",
     "apikey",
     "authorization",
@@ -13,9 +13,11 @@ const PARTS: [&str; 11] = [
     "password",
     "privatekey",
     "secret",
+    "sessid",
+    "sessionid",
 ];
 /// Of these, the whole name.
-const WHOLE: [&str; 5] = ["auth", "bearer", "jwt", "otp", "pwd"];
+const WHOLE: [&str; 7] = ["auth", "bearer", "jwt", "otp", "pin", "pwd", "sid"];
 /// MCP's name for a number that a client chooses.
 const PROGRESS: &str = "progresstoken";
 

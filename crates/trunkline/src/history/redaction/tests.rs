@@ -59,6 +59,13 @@ fn names_that_look_secret() {
         "bearer",
         "jwt",
         "otp",
+        "pin",
+        "PIN",
+        "sid",
+        "session_id",
+        "sessionId",
+        "PHPSESSID",
+        "JSESSIONID",
     ];
     for name in names {
         check(&format!("{{\"{name}\":\"s\"}}"), &format!("{{\"{name}\":\"[redacted]\"}}"));
@@ -80,6 +87,11 @@ fn names_that_do_not() {
         "progressToken",
         "secure",
         "compass",
+        "signature",
+        "signatures",
+        "pinned",
+        "side",
+        "session",
         "",
     ];
     for name in names {
@@ -136,6 +148,70 @@ fn secrets_in_prose() {
     check(r#"["[{\"token\":\"x\"} and more"]"#, r#"["[{\"token\":[redacted]"]"#);
     check(r#"["say: the token"]"#, r#"["say: the token"]"#);
     check(r#"["12:30, a=b"]"#, r#"["12:30, a=b"]"#);
+}
+
+#[test]
+fn secrets_in_urls() {
+    check(r#"["postgres://u:hunter2@db/x"]"#, r#"["postgres://u:[redacted]@db/x"]"#);
+    check(
+        r#"["a://u:p@h, b://:p@q@h and c://h:80/@"]"#,
+        r#"["a://u:[redacted]@h, b://:[redacted]@h and c://h:80/@"]"#,
+    );
+    check(
+        r#"["ssh://git@host/x:y@z","http://[::1]:80"]"#,
+        r#"["ssh://git@host/x:y@z","http://[::1]:80"]"#,
+    );
+    check(r#"["a://u:p@h?token=x&b"]"#, r#"["a://u:[redacted]@h?token=[redacted]"]"#);
+    check(r#"["https://h/?se=1&sig=abc"]"#, r#"["https://h/?se=1&sig=[redacted]"]"#);
+    check(r#"["/x?X-Amz-Signature=abc"]"#, r#"["/x?X-Amz-Signature=[redacted]"]"#);
+    check(r#"["h?design=1"]"#, r#"["h?design=1"]"#);
+    check(r#"["signature = f(x)","signature: f(x)"]"#, r#"["signature = f(x)","signature: f(x)"]"#);
+    check_cut(r#"["a://u:hunter2@h"]"#, 13, r#"["a://u:[reda"#);
+}
+
+#[test]
+fn secrets_behind_a_scheme() {
+    check(r#"["sent Bearer abc.d-e~f+/= there"]"#, r#"["sent Bearer [redacted] there"]"#);
+    check(r#"["bearer abc","BASIC dTpw"]"#, r#"["bearer [redacted]","BASIC [redacted]"]"#);
+    check(r#"["Basic dTpw, Bearer xyz"]"#, r#"["Basic [redacted], Bearer [redacted]"]"#);
+    check(r#"["Basic rules. Basic"]"#, r#"["Basic rules. Basic"]"#);
+    check(
+        r#"["the basic idea.","forbearer abc","Bearer"]"#,
+        r#"["the basic idea.","forbearer abc","Bearer"]"#,
+    );
+}
+
+#[test]
+fn secrets_behind_an_option() {
+    check(r#"["--password","hunter2","x"]"#, r#"["--password","[redacted]","x"]"#);
+    check(r#"{"args":["-v","--api-key" , "k"]}"#, r#"{"args":["-v","--api-key","[redacted]"]}"#);
+    check(r#"["--password=hunter2","x"]"#, r#"["--password=[redacted]","x"]"#);
+    check(
+        r#"["- the token","x","--token: y","z"]"#,
+        r#"["- the token","x","--token:[redacted]","z"]"#,
+    );
+    check(r#"["password","x","--token"]"#, r#"["password","x","--token"]"#);
+    check(r#"["--token",["x"],"y"]"#, r#"["--token",["x"],"y"]"#);
+}
+
+#[test]
+fn secrets_behind_their_name_as_a_value() {
+    check(r#"{"name":"password","value":"x"}"#, r#"{"name":"password","value":"[redacted]"}"#);
+    check(
+        r#"[{"key":"DB_PASSWORD","x":1,"value":7}]"#,
+        r#"[{"key":"DB_PASSWORD","x":1,"value":"[redacted]"}]"#,
+    );
+    check(r#"{"name":"user","value":"x"}"#, r#"{"name":"user","value":"x"}"#);
+    check(r#"[{"name":"token"},{"value":"x"}]"#, r#"[{"name":"token"},{"value":"x"}]"#);
+    check(
+        r#"{"name":"token","arguments":{"value":1}}"#,
+        r#"{"name":"token","arguments":{"value":1}}"#,
+    );
+    // The outer name is none of the inner value.
+    check(
+        r#"{"name":"token","a":[{"name":"b","value":1}]}"#,
+        r#"{"name":"token","a":[{"name":"b","value":1}]}"#,
+    );
 }
 
 #[test]

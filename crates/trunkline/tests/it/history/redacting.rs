@@ -31,6 +31,9 @@ async fn secrets_in_params_and_results() {
     check(&echo(&json!({ "a": [{ "B": { "Api-Key": ["hunter2"] } }] })), 1).await;
     check(&echo(&json!({ "text": json!({ "token": "hunter2" }).to_string() })), 1).await;
     check(&echo(&json!({ "header": "Authorization: Bearer hunter2" })), 1).await;
+    check(&echo(&json!({ "url": "postgres://u:hunter2@db/x" })), 1).await;
+    check(&echo(&json!({ "args": ["login", "--password", "hunter2"] })), 1).await;
+    check(&echo(&json!({ "env": [{ "name": "TOKEN", "value": "hunter2" }] })), 1).await;
     let escaped =
         r#"{"jsonrpc":"2.0","method":"echo","params":{"\u0070assword":"hunter2"},"id":1}"#;
     check(escaped, 1).await;
