@@ -61,9 +61,9 @@ impl Pool {
         mut request: Request<Full<Bytes>>,
     ) -> Result<(Response<Incoming>, Lease), TransportError> {
         loop {
-            let mut connection = match self.take() {
-                Some(connection) => connection,
-                None => Box::pin(self.connect(target)).await?,
+            let (mut connection, is_new) = match self.take() {
+                Some(connection) => (connection, false),
+                None => (Box::pin(self.connect(target)).await?, true),
             };
             match connection.send(request).await {
                 Ok(response) => {
@@ -72,10 +72,10 @@ impl Pool {
                 }
                 Err(mut error) => match error.take_message() {
                     // It was closed in the meantime, and nothing was sent.
-                    Some(unsent) if error.error().is_closed() || error.error().is_canceled() => {
-                        request = unsent;
-                    }
-                    _ => return Err(failure::of_request(target, error.into_error())),
+                    Some(unsent) if !is_new => request = unsent,
+                    // The next one would fare no better.
+                    Some(_) => return Err(failure::of_connect(target, error.into_error().into())),
+                    None => return Err(failure::of_request(target, error.into_error())),
                 },
             }
         }
@@ -154,7 +154,8 @@ impl Lease {
             Pin::new(&mut *body).poll_frame(cx)
         })
         .await;
-        if body.is_end_stream() {
+        // A body that comes in chunks does not tell before that it has no more.
+        if frame.is_none() || body.is_end_stream() {
             self.end();
         }
         frame

@@ -4,6 +4,7 @@ mod batches;
 mod bounds;
 mod calls;
 mod cancelling;
+mod connections;
 mod headers;
 mod hostile;
 mod hostile_batch;

@@ -1,5 +1,6 @@
 //! A server that answers what a test tells it to, byte for byte, and keeps what it was asked.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub(super) struct Answer {
 #[derive(Clone)]
 enum Then {
     Close,
+    /// The next request of the same connection.
+    Keep,
     /// Bytes for ever, as fast as they are taken.
     Flood(Vec<u8>),
     /// Bytes for ever, every few milliseconds.
@@ -30,6 +33,7 @@ enum Then {
 pub(super) struct Peer {
     pub(super) url: String,
     asked: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
@@ -37,6 +41,11 @@ impl Answer {
     /// Exactly these bytes; then the connection is closed.
     pub(super) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), then: Then::Close }
+    }
+
+    /// Exactly these bytes; then the connection waits for the next request.
+    pub(super) fn kept(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { bytes: bytes.into(), then: Then::Keep }
     }
 
     /// An HTTP reply. The head is the status, and header lines.
@@ -75,20 +84,23 @@ impl Peer {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let asked = Arc::new(Mutex::new(Vec::new()));
         let (log, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let connections = Arc::new(AtomicUsize::new(0));
+        let accepted = Arc::clone(&connections);
         let accepting = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
+                accepted.fetch_add(1, Ordering::Relaxed);
                 let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
                 tokio::spawn(async move {
                     let mut stream = BufReader::new(stream);
-                    if let Some((head, body)) = read(&mut stream).await {
+                    while let Some((head, body)) = read(&mut stream).await {
                         log.lock().unwrap().push(head + &body);
                         write(stream.get_mut(), answer(&body)).await;
                     }
                 });
             }
         });
-        Self { url, asked, accepting }
+        Self { url, asked, connections, accepting }
     }
 
     /// The same answer to all.
@@ -99,6 +111,11 @@ impl Peer {
     /// The requests so far: heads in lower case, and bodies.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// How many connections there were so far.
+    pub(super) fn connections(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
     }
 
     /// A client that has so much time, and reads so much.
@@ -137,6 +154,7 @@ async fn write(stream: &mut TcpStream, Answer { bytes, then }: Answer) {
         return;
     }
     match then {
+        Then::Keep => {}
         Then::Close => {
             // What is closed with bytes unread is reset, and takes the reply with it.
             let _ = stream.shutdown().await;

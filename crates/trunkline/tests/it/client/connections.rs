@@ -1,0 +1,85 @@
+//! How many connections calls take.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use trunkline::client::{Client, Error, Http, Settings, TransportError};
+
+use super::peer::{Answer, Peer};
+use crate::support::in_time;
+
+/// The reply to a call, cut into chunks of so many bytes.
+fn chunked(body: &str, size: usize) -> String {
+    let chunk =
+        |chunk: &[u8]| format!("{:x}\r\n{}\r\n", chunk.len(), std::str::from_utf8(chunk).unwrap());
+    body.as_bytes().chunks(size).map(chunk).chain(["0\r\n\r\n".to_owned()]).collect()
+}
+
+/// Calls one time after the other; `framed` frames the body of each reply.
+async fn check(name: &str, head: &str, framed: fn(&str) -> String) {
+    let head = format!("HTTP/1.1 {head}\r\n");
+    let peer = Peer::new(move |request| {
+        let request: Value = serde_json::from_str(request).unwrap();
+        let reply = format!(r#"{{"jsonrpc":"2.0","id":{},"result":1}}"#, request["id"]);
+        Answer::kept(head.clone() + &framed(&reply))
+    })
+    .await;
+    let client = peer.client(Duration::from_secs(5), 1 << 20);
+    for _ in 0..10 {
+        // What it ends in is of no account here.
+        let _ = in_time(name, client.call::<i64>("m", ()).into_future()).await;
+    }
+    assert_eq!((peer.asked().len(), peer.connections()), (10, 1), "{name}");
+}
+
+#[tokio::test]
+async fn calls_one_after_the_other_share_a_connection() {
+    let json = "200 OK\r\nContent-Type: application/json";
+    let announced = |reply: &str| format!("Content-Length: {}\r\n\r\n{reply}", reply.len());
+    let in_one = |reply: &str| format!("Transfer-Encoding: chunked\r\n\r\n{}", chunked(reply, 999));
+    let in_many = |reply: &str| format!("Transfer-Encoding: chunked\r\n\r\n{}", chunked(reply, 7));
+    let with_trailers = |reply: &str| {
+        let body = chunked(reply, 20).replace("0\r\n\r\n", "0\r\nX-Sum: 1\r\n\r\n");
+        format!("Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n{body}")
+    };
+    check("an announced length", json, announced).await;
+    check("one chunk", json, in_one).await;
+    check("many chunks", json, in_many).await;
+    check("chunks and trailers", json, with_trailers).await;
+    check("no body", "204 No Content", |_| "\r\n".to_owned()).await;
+    check("a page", "502 Bad Gateway", |_| "Content-Length: 1\r\n\r\nx".to_owned()).await;
+    let page = |_: &str| format!("Transfer-Encoding: chunked\r\n\r\n{}", chunked("page", 2));
+    check("a page in chunks", "502 Bad Gateway", page).await;
+}
+
+/// A server that hangs up on everybody, often before the request is there.
+#[tokio::test]
+async fn a_connection_that_was_new_is_not_opened_again() {
+    const CALLS: usize = 200;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&accepted);
+    // A thread of its own, which is done with it while the client prepares.
+    let hanging_up = std::thread::spawn(move || {
+        while count.fetch_add(1, Ordering::Relaxed) < CALLS {
+            drop(listener.accept().unwrap());
+        }
+    });
+    let http = Http::connect(&format!("http://{address}")).unwrap();
+    let client = Client::with_settings(http, Settings { retry: None, ..Settings::default() });
+    for call in 1..=CALLS {
+        let ended = in_time("a call", client.call::<i64>("m", ()).into_future()).await;
+        let Err(Error::Transport(error)) = ended else { panic!("{ended:?}") };
+        let is_right =
+            matches!(error, TransportError::Connect { .. } | TransportError::Broken { .. });
+        assert!(is_right, "{error:?}");
+        // One more is waited for.
+        let accepted = accepted.load(Ordering::Relaxed);
+        assert!(accepted <= call + 1, "{accepted} connections for {call} calls");
+    }
+    hanging_up.join().unwrap();
+}
