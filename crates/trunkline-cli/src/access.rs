@@ -83,11 +83,22 @@ pub(crate) fn rules(access: &Access) -> anyhow::Result<Rules> {
 
 fn rule(text: &str) -> Option<(&str, Requirement)> {
     let (pattern, claim_value) = text.split_once('=')?;
-    let (name, value) = claim_value.split_once(':')?;
+    let (name, value) = claim_of(claim_value)?;
     let [pattern, name, value] = [pattern, name, value].map(str::trim);
     if [pattern, name, value].contains(&"") {
         return None;
     }
     let requirement = if name == "scope" { scope(value) } else { claim(name, value) };
     Some((pattern, requirement))
+}
+
+/// A claim's name and value. Names that issuers add are mostly URLs, which have a colon in them.
+fn claim_of(text: &str) -> Option<(&str, &str)> {
+    match text.split_once(':')? {
+        (scheme, path) if path.starts_with("//") => {
+            let (path, value) = path.rsplit_once(':')?;
+            Some((&text[..scheme.len() + 1 + path.len()], value))
+        }
+        named => Some(named),
+    }
 }

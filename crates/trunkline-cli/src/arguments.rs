@@ -86,8 +86,9 @@ pub(crate) struct Access {
     #[arg(long, value_name = "ISSUER", env = "TRUNKLINE_ISSUER", value_delimiter = ',')]
     pub(crate) issuer: Vec<String>,
     /// What the token of a call has to say, for methods of a name like `db.*`: a value of a claim
-    /// like `role:admin` or `realm_access.roles:admin`, or a scope like `scope:read`. Repeats, or
-    /// several with commas between them: all that match a method count. Needs --jwks.
+    /// like `role:admin` or `realm_access.roles:admin`, or a scope like `scope:read`. A claim may be
+    /// named by a URL: of `https://example.com/roles:admin` the value is what follows the last colon.
+    /// Repeats, or several with commas between them: all that match a method count. Needs --jwks.
     #[arg(
         long,
         value_name = "METHODS=CLAIM:VALUE",

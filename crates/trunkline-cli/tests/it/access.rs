@@ -97,21 +97,27 @@ fn methods_require_what_they_are_said_to() {
     let (folder, _) = tpch();
     let issuer = Issuer::new();
     issuer.publish(folder.path());
-    let required = "db.execute_*=role:admin, db.list_tables=scope:read";
+    let required = "db.execute_*=role:admin, db.list_tables=scope:read, \
+                    db.describe_table=https://a.example:8080/roles:admin";
     let server = serve(folder.path(), &["--audience", "*", "--require", required]);
     let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
     let list = call("db.list_tables", json!({}));
+    let described = call("db.describe_table", json!({"table": "nation"}));
     let query = call("db.execute_raw_query", json!({"query": "SELECT 1"}));
     let tool = call("tools/call", json!({"name": "list_tables", "arguments": {}}));
-    for (claims, listed, queried) in [
-        (json!({}), 403, 403),
-        (json!({"scope": "read write"}), 200, 403),
-        (json!({"role": ["user", "admin"], "aud": "any"}), 403, 200),
-        (json!({"scope": "reading", "role": "administrator"}), 403, 403),
+    let namespaced = "https://a.example:8080/roles";
+    for (claims, listed, queried, described_to) in [
+        (json!({}), 403, 403, 403),
+        (json!({"scope": "read write"}), 200, 403, 403),
+        (json!({"role": ["user", "admin"], "aud": "any"}), 403, 200, 403),
+        (json!({"scope": "reading", "role": "administrator"}), 403, 403, 403),
+        (json!({namespaced: ["admin"]}), 403, 403, 200),
+        (json!({namespaced: "user", "https": "//a.example:8080/roles:admin"}), 403, 403, 403),
     ] {
         let token = issuer.token(claims.clone());
         assert_eq!(status(&server, "/", &list, &[&token]), listed, "{claims}");
         assert_eq!(status(&server, "/", &query, &[&token]), queried, "{claims}");
+        assert_eq!(status(&server, "/", &described, &[&token]), described_to, "{claims}");
         let reply = server.connect().ask(&post("/mcp", &[&token], &tool));
         assert_eq!(reply.status, listed, "as a tool: {claims}");
         let code = (listed == 403).then_some(-32008);
@@ -128,7 +134,7 @@ fn what_does_not_start() {
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let unused = format!("http://{unused}/jwks");
     let audience = ["--audience", "trunkline"];
-    let rows: [(&str, &[&str], &[&str]); 12] = [
+    let rows: [(&str, &[&str], &[&str]); 13] = [
         ("no audience", &["--jwks", "jwks.json"], &["--jwks needs --audience", "or * for any"]),
         ("an empty audience", &["--jwks", "jwks.json", "--audience", ""], &["needs --audience"]),
         ("no jwks", &audience, &["give --jwks"]),
@@ -155,6 +161,11 @@ fn what_does_not_start() {
             "half a rule",
             &["--jwks", "jwks.json", audience[0], "a", "--require", "db.*=admin"],
             &["--require db.*=admin is not like"],
+        ),
+        (
+            "a rule without a value",
+            &["--jwks", "jwks.json", audience[0], "a", "--require", "db.*=https://a.example/roles"],
+            &["--require db.*=https://a.example/roles is not like"],
         ),
         (
             "a rule for nothing",
