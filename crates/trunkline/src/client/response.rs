@@ -10,6 +10,7 @@ use crate::error::ErrorObject;
 use crate::id::Id;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
+use crate::stream::Key;
 
 /// A response object whose form is right.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ impl Response {
     /// [`ProtocolError::WrongId`].
     pub fn to(self, expected: &Id) -> Result<Outcome, ProtocolError> {
         match &self.id {
-            Some(found) if !same_id(found, expected) => {
+            Some(found) if found != expected && Key::from(found) != Key::from(expected) => {
                 let found = shortened(found);
                 Err(ProtocolError::WrongId { expected: expected.to_string(), found })
             }
@@ -54,12 +55,6 @@ impl Response {
 pub(crate) enum Body {
     Single(Response),
     Batch(Vec<Response>),
-}
-
-/// Whether an id is that which we have given a call: as a number, so that `1.0` is `1`.
-pub(crate) fn same_id(one: &Id, other: &Id) -> bool {
-    let number = |id: &Id| id.as_raw().parse::<f64>().ok();
-    one == other || number(one).is_some_and(|one| number(other) == Some(one))
 }
 
 /// Whether a body answers with an error, be it to one call of a batch.
@@ -265,11 +260,22 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":1,"resu"#, Err("at byte 29"));
     }
 
+    #[track_caller]
+    fn check_id(found: &str, expected: i64, same: bool) {
+        let error = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":7,"message":""}}"#;
+        let body = Bytes::from(error.replace("ID", found));
+        let outcome = Response::parse(&body).unwrap().to(&Id::from(expected));
+        assert_eq!(outcome.is_ok(), same, "{found} and {expected}: {outcome:?}");
+    }
+
     #[test]
     fn ids_are_numbers_whatever_their_text_is() {
-        for (text, same) in [("3", true), ("3.0", true), ("4", false), ("\"3\"", false)] {
-            let found = Id::from_raw(Bytes::copy_from_slice(text.as_bytes()));
-            assert_eq!(same_id(&found, &Id::from(3)), same, "{text}");
-        }
+        check_id("3", 3, true);
+        check_id("3.0", 3, true);
+        check_id("30e-1", 3, true);
+        check_id("4", 3, false);
+        check_id("\"3\"", 3, false);
+        check_id("9007199254740993", 9_007_199_254_740_992, false);
+        check_id("9223372036854775807", i64::MAX, true);
     }
 }

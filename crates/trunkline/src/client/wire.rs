@@ -8,11 +8,12 @@ use http::HeaderMap;
 
 use super::error::{Failure, ProtocolError};
 use super::gathering::Seat;
-use super::response::{self, Body, Response, malformed, same_id, shortened};
+use super::response::{self, Body, Response, malformed, shortened};
 use super::transport::{Message, Transport};
 use crate::call::Call;
 use crate::id::Id;
 use crate::outcome::Outcome;
+use crate::stream::Key;
 
 /// Where calls leave the client: below all layers.
 pub(super) struct Wire {
@@ -95,17 +96,15 @@ struct Matched {
 }
 
 fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolError> {
-    let places: HashMap<&str, usize> =
-        ids.iter().enumerate().map(|(place, id)| (id.as_raw(), place)).collect();
+    let places: HashMap<Key, usize> =
+        ids.iter().enumerate().map(|(place, id)| (Key::from(id), place)).collect();
     let mut found = Matched { outcomes: ids.iter().map(|_| None).collect(), of_unread: None };
     for response in responses {
         let Some(id) = &response.id else {
             found.of_unread.get_or_insert(response.outcome);
             continue;
         };
-        let exactly = places.get(id.as_raw()).copied();
-        let place = exactly.or_else(|| ids.iter().position(|own| same_id(own, id)));
-        let Some(place) = place else {
+        let Some(&place) = places.get(&Key::from(id)) else {
             let expected = ids.iter().map(Id::as_raw).collect::<Vec<_>>().join(", ");
             let expected = expected.chars().take(200).collect();
             return Err(ProtocolError::WrongId { expected, found: shortened(id) });
