@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -27,8 +28,9 @@ use crate::outcome::Outcome;
 #[must_use = "a batch is sent with `send`"]
 #[derive(Debug)]
 pub struct Batch {
+    identity: Identity,
     client: Client,
-    calls: Vec<Made>,
+    calls: Vec<Added>,
     timeout: Duration,
 }
 
@@ -36,18 +38,35 @@ pub struct Batch {
 #[must_use = "the result is taken from the replies"]
 #[derive(Debug)]
 pub struct Slot<R, E = ErrorObject> {
+    batch: Identity,
     index: usize,
     marker: PhantomData<fn() -> (R, E)>,
 }
 
 /// What the calls of a batch have ended in.
 #[derive(Debug)]
-pub struct Replies(Vec<Option<Ended>>);
+pub struct Replies {
+    batch: Identity,
+    ended: Vec<Option<Ended>>,
+}
+
+/// Tells batches apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity(u64);
+
+/// A call, and the client that has made it, whose layers it passes.
+#[derive(Debug)]
+struct Added {
+    client: Client,
+    made: Made,
+    has_slot: bool,
+}
 
 type Ended = Result<Outcome, Unsent>;
 
 #[derive(Debug)]
 enum Unsent {
+    OtherClient,
     Params(ErrorObject),
     Below(BoxError),
 }
@@ -55,18 +74,24 @@ enum Unsent {
 impl Batch {
     pub(super) fn new(client: &Client) -> Self {
         let timeout = client.settings().timeout;
-        Self { client: client.clone(), calls: Vec::new(), timeout }
+        let identity = Identity::next();
+        Self { identity, client: client.clone(), calls: Vec::new(), timeout }
     }
 
-    /// Adds a call, of this client's or of a typed client's.
+    /// Adds a call, of this client's, of a clone's, or of a typed client's that was made from one. It
+    /// passes the layers of the one that has made it.
+    ///
+    /// A call of another client is not sent: its slot holds [`Error::OtherClient`].
     pub fn add<R, E>(&mut self, call: Pending<R, E>) -> Slot<R, E> {
-        self.calls.push(call.into_made());
-        Slot { index: self.calls.len() - 1, marker: PhantomData }
+        let (client, made) = call.into_parts();
+        self.calls.push(Added { client, made, has_slot: true });
+        Slot { batch: self.identity, index: self.calls.len() - 1, marker: PhantomData }
     }
 
-    /// Adds a notification.
+    /// Adds a notification, of the same clients.
     pub fn notify(&mut self, notification: Notification) {
-        self.calls.push(notification.into_made());
+        let (client, made) = notification.into_parts();
+        self.calls.push(Added { client, made, has_slot: false });
     }
 
     /// How long all of it may take, in place of the client's setting.
@@ -91,38 +116,48 @@ impl Batch {
     ///
     /// # Errors
     /// When the message has failed, and no call has an outcome; what failed for one call is told
-    /// when its slot is taken.
+    /// when its slot is taken. When there is a notification that cannot be sent, nothing is: it has no
+    /// slot to tell.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls.
     pub async fn send(self) -> Result<Replies, Error> {
-        let Self { client, calls, timeout } = self;
+        let Self { identity, client, calls, timeout } = self;
         let until = deadline(timeout);
         match timeout_at(until, send(&client, calls, until)).await {
-            Ok(replies) => replies,
+            Ok(ended) => Ok(Replies { batch: identity, ended: ended? }),
             Err(_) => Err(client.shared.timed_out(timeout)),
         }
     }
 }
 
-async fn send(client: &Client, calls: Vec<Made>, until: Instant) -> Result<Replies, Error> {
+async fn send(
+    client: &Client,
+    calls: Vec<Added>,
+    until: Instant,
+) -> Result<Vec<Option<Ended>>, Error> {
     let gathering = Arc::new(Gathering::default());
     let mut replies: Vec<Option<Ended>> = Vec::with_capacity(calls.len());
     let mut ready = Vec::with_capacity(calls.len());
     // All seats are there before the first call sets out: none takes the others for late.
-    for (index, call) in calls.into_iter().enumerate() {
-        match call.prepared(until) {
+    for (index, added) in calls.into_iter().enumerate() {
+        let Added { client: maker, made, has_slot } = added;
+        let prepared = match maker.is_clone_of(client) {
+            true => made.prepared(until).map_err(Unsent::Params),
+            false => Err(Unsent::OtherClient),
+        };
+        match prepared {
             Ok(mut call) => {
                 call.extensions_mut().insert(gathering.seat());
-                ready.push((index, call));
+                ready.push((index, maker.remote, call));
                 replies.push(None);
             }
-            Err(error) => replies.push(Some(Err(Unsent::Params(error)))),
+            Err(unsent) if has_slot => replies.push(Some(Err(unsent))),
+            Err(unsent) => return Err(unsent.into()),
         }
     }
     let mut members = FuturesUnordered::new();
-    for (index, call) in ready {
-        let mut remote = client.remote.clone();
+    for (index, mut remote, call) in ready {
         members.push(async move { (index, remote.call(call).await) });
     }
     let failed = OnceLock::new();
@@ -140,7 +175,7 @@ async fn send(client: &Client, calls: Vec<Made>, until: Instant) -> Result<Repli
     let has_outcome = replies.iter().any(|ended| matches!(ended, Some(Ok(_))));
     match failed.get() {
         Some(failure) if !has_outcome => Err(Failure::clone(failure).into()),
-        _ => Ok(Replies(replies)),
+        _ => Ok(replies),
     }
 }
 
@@ -166,17 +201,34 @@ impl Replies {
     /// What a call has ended in.
     ///
     /// # Errors
-    /// As for the call alone. A slot of another batch has nothing here: -32603.
+    /// As for the call alone. A slot of another batch has nothing here: [`Error::OtherBatch`].
     pub fn take<R, E>(&mut self, slot: Slot<R, E>) -> Result<R, Error<E>>
     where
         R: DeserializeOwned,
         E: RpcError,
     {
-        match self.0.get_mut(slot.index).and_then(Option::take) {
+        let own = self.ended.get_mut(slot.index).filter(|_| slot.batch == self.batch);
+        match own.and_then(Option::take) {
             Some(Ok(outcome)) => read(&outcome),
-            Some(Err(Unsent::Params(error))) => Err(Error::Params(error)),
-            Some(Err(Unsent::Below(error))) => Err(Error::below(error)),
-            None => Err(Error::Rpc(ErrorObject::internal(&"the slot is of another batch"))),
+            Some(Err(unsent)) => Err(unsent.into()),
+            None => Err(Error::OtherBatch),
+        }
+    }
+}
+
+impl Identity {
+    fn next() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl<E> From<Unsent> for Error<E> {
+    fn from(unsent: Unsent) -> Self {
+        match unsent {
+            Unsent::OtherClient => Self::OtherClient,
+            Unsent::Params(error) => Self::Params(error),
+            Unsent::Below(error) => Self::below(error),
         }
     }
 }

@@ -26,6 +26,12 @@ pub enum Error<E = ErrorObject> {
     /// Nothing was sent: the params are none that JSON-RPC knows.
     #[error("the params cannot be sent: {0}")]
     Params(ErrorObject),
+    /// The call was added to a batch of another client: it was not sent. Clones are one client.
+    #[error("the call is of another client than the batch, and was not sent")]
+    OtherClient,
+    /// The slot has nothing among these replies. Those of its own batch may have something.
+    #[error("the slot is of another batch than the replies")]
+    OtherBatch,
     /// A layer of the client has failed by itself.
     #[error("a layer of the client failed")]
     Layer(#[source] BoxError),
@@ -135,6 +141,16 @@ pub enum TransportError {
         /// What the system said.
         source: Cause,
     },
+    /// The message is larger than the server is said to take. Nothing was sent.
+    #[error("the message to {target} has {bytes} bytes, and {limit} bytes are allowed")]
+    RequestTooLarge {
+        /// The server.
+        target: String,
+        /// How many it has.
+        bytes: usize,
+        /// The limit of bytes.
+        limit: usize,
+    },
     /// The connection broke before the whole reply was there. The call may have run.
     #[error("the connection to {target} broke before the reply was there")]
     Broken {
@@ -175,7 +191,11 @@ impl TransportError {
     pub fn is_unsent(&self) -> bool {
         matches!(
             self,
-            Self::Address { .. } | Self::Connect { .. } | Self::NoRoots { .. } | Self::Spawn { .. }
+            Self::Address { .. }
+                | Self::Connect { .. }
+                | Self::NoRoots { .. }
+                | Self::Spawn { .. }
+                | Self::RequestTooLarge { .. }
         )
     }
 }

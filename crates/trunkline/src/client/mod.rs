@@ -155,6 +155,11 @@ impl Client {
         }
     }
 
+    /// Whether both share their transport and their ids.
+    fn is_clone_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     fn next_id(&self) -> Id {
         Id::from(self.shared.last_id.fetch_add(1, Ordering::Relaxed) + 1)
     }

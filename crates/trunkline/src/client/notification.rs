@@ -31,8 +31,9 @@ impl Notification {
         self
     }
 
-    pub(super) fn into_made(self) -> Made {
-        self.made
+    /// The notification, and the client that sends it.
+    pub(super) fn into_parts(self) -> (Client, Made) {
+        (self.client, self.made)
     }
 
     async fn run(self) -> Result<(), Error> {

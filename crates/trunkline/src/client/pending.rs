@@ -52,8 +52,9 @@ impl<R, E> Pending<R, E> {
         Pending { client, made, timeout, marker: PhantomData }
     }
 
-    pub(super) fn into_made(self) -> Made {
-        self.made
+    /// The call, and the client that makes it.
+    pub(super) fn into_parts(self) -> (Client, Made) {
+        (self.client, self.made)
     }
 
     async fn run(self) -> Result<R, Error<E>>

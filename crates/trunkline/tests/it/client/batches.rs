@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use trunkline::client::{Client, Error, ProtocolError, Retry, Settings, TransportError};
+use trunkline::client::{Client, Error, ProtocolError, Remote, Retry, Settings, TransportError};
+use trunkline::{BoxError, Call, Outcome};
 
 use super::scripted::{Said, Scripted, broken, numbers};
 
@@ -68,13 +69,96 @@ async fn params_that_cannot_be_sent_keep_nobody_else() {
     assert_eq!(methods(&script), [["m2"]]);
 }
 
+/// How an error begins in `Debug`, and its text.
+#[track_caller]
+fn compare(error: &Error, variant: &str, text: &str) {
+    assert!(format!("{error:?}").starts_with(variant), "{error:?}");
+    assert_eq!(error.to_string(), text);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_slot_of_another_batch_has_nothing() {
     let (client, _) = client(|_, message| Some(Ok(numbers(message))));
-    let mut one = client.batch();
-    let slot = one.add(client.call::<i64>("m1", ()));
-    let mut replies = client.batch().send().await.unwrap();
-    assert!(matches!(replies.take(slot), Err(Error::Rpc(_))));
+    let (mut one, mut other) = (client.batch(), client.batch());
+    let mut unsent = client.batch();
+    let slots = [&mut one, &mut unsent].map(|batch| batch.add(client.call::<i64>("m1", ())));
+    let own = other.add(client.call::<i64>("m2", ()));
+    let mut replies = other.send().await.unwrap();
+    for slot in slots {
+        let error = replies.take(slot).unwrap_err();
+        compare(&error, "OtherBatch", "the slot is of another batch than the replies");
+    }
+    assert_eq!(replies.take(own).unwrap(), 2, "it is still there");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_of_another_client_is_not_sent() {
+    let ((client, script), (other, other_script)) =
+        (client(|_, message| Some(Ok(numbers(message)))), client(|_, _| panic!("not asked")));
+    let mut batch = client.batch();
+    let [own, foreign, clones, layered] = [
+        client.call::<i64>("m1", ()),
+        other.call("m2", ()),
+        client.clone().call("m3", ()),
+        client.clone().layer(tower::layer::util::Identity::new()).call("m4", ()),
+    ]
+    .map(|call| batch.add(call));
+    let mut replies = batch.send().await.unwrap();
+    assert_eq!([own, clones, layered].map(|slot| replies.take(slot).unwrap()), [1, 3, 4]);
+    let text = "the call is of another client than the batch, and was not sent";
+    compare(&replies.take(foreign).unwrap_err(), "OtherClient", text);
+    assert_eq!(methods(&script), [["m1", "m3", "m4"]]);
+    assert_eq!(other_script.sent().len(), 0);
+}
+
+/// A notification has no slot that would tell.
+#[tokio::test(start_paused = true)]
+async fn a_notification_that_cannot_be_sent_fails_the_batch() {
+    let ((client, script), (other, _)) = (client(|_, _| panic!()), client(|_, _| panic!()));
+    let foreign = "the call is of another client than the batch, and was not sent";
+    let params = "the params cannot be sent: Invalid params (-32602)";
+    for (notification, variant, text) in
+        [(other.notify("n", ()), "OtherClient", foreign), (client.notify("n", 5), "Params", params)]
+    {
+        let mut batch = client.batch();
+        let _ = batch.add(client.call::<i64>("m1", ()));
+        batch.notify(notification);
+        compare(&batch.send().await.unwrap_err(), variant, text);
+    }
+    assert_eq!(script.sent().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_pass_the_layers_of_the_client_that_made_them() {
+    let (client, script) = client(|_, message| Some(Ok(numbers(message))));
+    let answering = client.clone().layer(tower::layer::layer_fn(|_: Remote| {
+        tower::service_fn(async |_: Call| Ok::<_, BoxError>(Outcome::result(&100)))
+    }));
+    let mut batch = client.batch();
+    let slots = [&client, &answering].map(|client| batch.add(client.call::<i64>("m1", ())));
+    let mut replies = batch.send().await.unwrap();
+    assert_eq!(slots.map(|slot| replies.take(slot).unwrap()), [1, 100]);
+    assert_eq!(methods(&script), [["m1"]]);
+}
+
+/// As a server may spell ids that it keeps as floating point numbers.
+#[tokio::test]
+async fn ids_spelt_otherwise_are_matched_as_fast() {
+    const CALLS: usize = 20_000;
+    let (client, _) = client(|_, message| {
+        let mut replies = numbers(message);
+        for reply in replies.as_array_mut().unwrap() {
+            reply["id"] = Value::from(reply["id"].as_f64().unwrap());
+        }
+        Some(Ok(replies))
+    });
+    let mut batch = client.batch();
+    let slots: Vec<_> =
+        (0..CALLS).map(|number| batch.add(client.call::<i64>(&format!("m{number}"), ()))).collect();
+    let mut replies = batch.send().await.unwrap();
+    for (number, slot) in slots.into_iter().enumerate() {
+        assert_eq!(replies.take(slot).unwrap(), number as i64);
+    }
 }
 
 #[tokio::test(start_paused = true)]
