@@ -62,14 +62,22 @@ impl Clients {
     fn channel(&self, session: &str, sender: &Extensions) -> Option<Channel> {
         let clients = self.lock();
         let found = clients.get(session)?;
-        let is_opener = identity(found.opener.as_ref()) == identity(Principal::of(sender));
-        is_opener.then(|| found.channel.clone())
+        is_same(found.opener.as_ref(), Principal::of(sender)).then(|| found.channel.clone())
     }
 }
 
-/// What stays the same of a principal whose token is renewed.
-fn identity(principal: Option<&Principal>) -> Option<&str> {
-    principal.map(Principal::name)
+/// Whether two messages come from the same: with a token that was renewed in between, as long as the
+/// tokens say whose they are.
+fn is_same(one: Option<&Principal>, other: Option<&Principal>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            let is_named = !one.name().is_empty();
+            one == other
+                || (is_named && one.name() == other.name() && one.issuer() == other.issuer())
+        }
+        (None, None) => true,
+        _ => false,
+    }
 }
 
 impl Door for Streams {
