@@ -59,6 +59,10 @@ impl Calls {
 }
 
 impl Registration {
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.running.cancelled.is_cancelled()
+    }
+
     /// Waits until all ids have been cancelled. What has none waits for ever.
     pub(super) async fn cancelled(&self) {
         self.running.cancelled.cancelled().await;

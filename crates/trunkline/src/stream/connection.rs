@@ -14,10 +14,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::StreamError;
 use super::asked::Asked;
-use super::calls::Calls;
+use super::calls::{Calls, Registration};
 use super::key::Key;
+use super::queue::{Queue, Queued, Work};
 use super::reader::{Frame, FrameReader, ReadError};
 use super::replies::Replies;
+use super::request::{Request, Unanswered};
 use super::settings::Settings;
 use super::writer::FrameWriter;
 use crate::call::Call;
@@ -35,13 +37,16 @@ pub(crate) struct Connection {
     pub(crate) extensions: Extensions,
     /// What it counts together with others.
     pub(crate) counts: Arc<Counts>,
+    /// What it has asked for and has not been answered, also when serving has ended.
+    pub(crate) unanswered: Unanswered,
 }
 
 impl Connection {
     /// The only client of a process, or one that counts by itself.
     pub(crate) fn alone(rpc: &Rpc, door: &'static str, settings: Settings) -> Self {
         let (extensions, counts) = (Extensions::through(door), Arc::new(Counts::new()));
-        Self { rpc: rpc.clone(), settings, extensions, counts }
+        let unanswered = Unanswered::default();
+        Self { rpc: rpc.clone(), settings, extensions, counts, unanswered }
     }
 
     /// Serves until the input ends or the stream is closed, and what was asked for is answered.
@@ -50,7 +55,7 @@ impl Connection {
         input: impl AsyncRead + Unpin,
         output: impl AsyncWrite + Unpin,
     ) -> Result<(), StreamError> {
-        let Self { rpc, settings, extensions, counts } = self;
+        let Self { rpc, settings, extensions, counts, unanswered } = self;
         let (replies, writing) = Replies::new(Arc::clone(&counts), settings.reply_bytes);
         let reader = FrameReader::new(input, settings.framing, settings.message_bytes);
         let writer = FrameWriter::new(output, settings.framing, settings.write_timeout);
@@ -64,8 +69,10 @@ impl Connection {
             settings,
             extensions,
             counts,
+            unanswered: unanswered.clone(),
             replies,
-            places: Arc::clone(&places),
+            places,
+            queue: Queue::new(),
             calls: Calls::default(),
             tasks: JoinSet::new(),
         };
@@ -80,9 +87,7 @@ impl Connection {
         tokio::select! {
             biased;
             served = served => served?.0,
-            () = overdue => {
-                Err(StreamError::Unfinished { calls: in_flight - places.available_permits() })
-            }
+            () = overdue => Err(StreamError::Unfinished { calls: unanswered.count() }),
         }
     }
 }
@@ -93,8 +98,10 @@ struct Taker {
     settings: Settings,
     extensions: Extensions,
     counts: Arc<Counts>,
+    unanswered: Unanswered,
     replies: Replies,
     places: Arc<Semaphore>,
+    queue: Queue,
     calls: Calls,
     tasks: JoinSet<()>,
 }
@@ -106,10 +113,24 @@ impl Taker {
         ended: &CancellationToken,
     ) -> Result<(), StreamError> {
         let end = loop {
+            // What waits for a place keeps what is behind it from being read only if it is a lot: a
+            // cancel may be what makes room.
+            let (calls, bytes) = (self.settings.in_flight, self.settings.message_bytes);
+            let has_room = self.queue.has_room(calls, bytes);
             let read = tokio::select! {
                 biased;
                 () = self.settings.closing.cancelled() => break Ok(()),
-                read = next(&mut reader, &self.settings) => read,
+                place = place(&self.places), if !self.queue.is_empty() => {
+                    self.begin_next(place).await;
+                    continue;
+                }
+                () = self.queue.stuck(self.settings.place_timeout), if !self.queue.is_empty() => {
+                    for queued in self.queue.give_up() {
+                        self.refuse_queued(queued, &busy()).await;
+                    }
+                    continue;
+                }
+                read = next(&mut reader, &self.settings), if has_room => read,
             };
             match read {
                 Ok(Some(Frame::Message(body))) => self.take(body).await,
@@ -131,32 +152,42 @@ impl Taker {
             }
         };
         ended.cancel();
+        while !self.queue.is_empty() {
+            let place = place(&self.places).await;
+            self.begin_next(place).await;
+        }
         while self.tasks.join_next().await.is_some() {}
         end
     }
 
     async fn take(&mut self, body: Bytes) {
+        let bytes = body.len();
         match self.rpc.read(body, self.extensions.clone()) {
-            Incoming::Call(call) if is_cancellation(&call) => {
+            Incoming::Call(mut call) if is_cancellation(&call) => {
                 if let Some(key) = cancelled_key(&call) {
-                    self.calls.cancel(&key);
+                    self.cancel(&key).await;
+                }
+                if let Some(recording) = call.take_recording() {
+                    recording.end_as(None, None);
                 }
             }
-            Incoming::Call(call) => {
+            Incoming::Call(mut call) => {
                 let asked = call.id().map_or(Asked::Nothing, Asked::Call);
-                let rpc = self.rpc.clone();
-                self.answer(asked, Box::pin(async move { rpc.answer(call).await })).await;
+                let request = Request::new(asked, call.take_recording(), &self.unanswered);
+                self.answer(request, Work::Call(call), bytes).await;
             }
             Incoming::Batch(batch) => {
                 let asked = Asked::Batch(batch.ids().collect());
-                let rpc = self.rpc.clone();
-                self.answer(asked, Box::pin(async move { rpc.answer_batch(batch).await })).await;
+                let request = Request::new(asked, None, &self.unanswered);
+                self.answer(request, Work::Batch(batch), bytes).await;
             }
             // An answer to it could be taken for that to a request of the client.
             Incoming::Response { .. } => tracing::debug!("a response to nothing is ignored"),
             Incoming::Refused { error, id } => {
                 let asked = Asked::Call(id.unwrap_or(Id::NULL));
-                self.replies.send(asked.refused(&error), &asked).await;
+                let reply = asked.refused(&error);
+                let request = Request::new(asked, None, &self.unanswered);
+                self.replies.send(reply, request).await;
             }
         }
     }
@@ -165,37 +196,106 @@ impl Taker {
     async fn refuse(&self, code: i64, message: &'static str, data: &serde_json::Value) {
         let asked = Asked::Call(Id::NULL);
         let error = ErrorObject::new(code, message).with_data(data);
-        self.replies.send(asked.refused(&error), &asked).await;
+        if let Some(history) = self.rpc.history() {
+            history.refused(&self.extensions, &error);
+        }
+        let reply = asked.refused(&error);
+        self.replies.send(reply, Request::new(asked, None, &self.unanswered)).await;
+    }
+
+    /// Cancels what runs or waits with this id.
+    async fn cancel(&mut self, key: &Key) {
+        self.calls.cancel(key);
+        while let Some(queued) = self.queue.take_cancelled() {
+            self.refuse_queued(queued, &cancelled()).await;
+        }
+    }
+
+    /// Answers what has never begun.
+    async fn refuse_queued(&self, queued: Queued, error: &ErrorObject) {
+        let Queued { request, work, .. } = queued;
+        if let Work::Batch(batch) = work {
+            batch.refuse(error);
+        }
+        let reply = request.asked.refused(error);
+        self.replies.send(reply, request).await;
+    }
+
+    /// Begins a call, or has it wait for a place.
+    async fn answer(&mut self, request: Request, work: Work, bytes: usize) {
+        if self.queue.is_empty()
+            && let Ok(place) = Arc::clone(&self.places).try_acquire_owned()
+        {
+            self.queue.moves();
+            return self.begin(request, work, None, place).await;
+        }
+        let registration = self.calls.begin(&request.asked);
+        let queued = Queued { request, work, bytes, registration };
+        if self.queue.is_stuck() {
+            self.refuse_queued(queued, &busy()).await;
+        } else {
+            self.queue.push(queued);
+        }
+    }
+
+    async fn begin_next(&mut self, place: Option<OwnedSemaphorePermit>) {
+        if let (Some(queued), Some(place)) = (self.queue.pop(), place) {
+            let Queued { request, work, registration, .. } = queued;
+            self.begin(request, work, Some(registration), place).await;
+        }
     }
 
     /// Begins a call. Most end at once, and are answered here; a task follows the others.
-    async fn answer(&mut self, asked: Asked, answering: Answering) {
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
-        let begun = Begun::count(&self.counts, place);
+    async fn begin(
+        &mut self,
+        mut request: Request,
+        work: Work,
+        registration: Option<Registration>,
+        place: OwnedSemaphorePermit,
+    ) {
+        // Until its reply is written, a call counts as one that runs: a client that does not read
+        // cannot have ever more of them computed.
+        request.begin(&self.counts, place);
+        let rpc = self.rpc.clone();
+        let answering: Answering = match work {
+            Work::Call(call) => Box::pin(async move { rpc.answer(call).await }),
+            Work::Batch(batch) => Box::pin(async move { rpc.answer_batch(batch).await }),
+        };
         // Call layers have their own isolation; this is for what is around them.
         let mut answering = AssertUnwindSafe(answering).catch_unwind();
         if let Some(answered) = (&mut answering).now_or_never() {
-            self.replies.send(reply(answered, &asked), &asked).await;
-            return drop(begun);
+            let reply = reply(answered, &request.asked);
+            return self.replies.send(reply, request).await;
         }
-        let (registration, replies) = (self.calls.begin(&asked), self.replies.clone());
+        let registration = registration.unwrap_or_else(|| self.calls.begin(&request.asked));
+        let replies = self.replies.clone();
         self.tasks.spawn(async move {
             let reply = tokio::select! {
                 biased;
-                answered = answering => reply(answered, &asked),
-                () = registration.cancelled() => {
-                    asked.refused(&ErrorObject::new(code::CANCELLED, "Request cancelled"))
-                }
+                answered = answering => reply(answered, &request.asked),
+                () = registration.cancelled() => request.asked.refused(&cancelled()),
             };
             drop(registration);
-            // Until there is room for its reply, a call counts as one that runs: a client that does
-            // not read cannot have ever more of them computed.
-            replies.send(reply, &asked).await;
-            drop(begun);
+            replies.send(reply, request).await;
         });
         while self.tasks.try_join_next().is_some() {}
     }
+}
+
+/// A place among the calls that run, as soon as there is one.
+async fn place(places: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    // The semaphore is never closed.
+    Arc::clone(places).acquire_owned().await.ok()
+}
+
+fn cancelled() -> ErrorObject {
+    ErrorObject::new(code::CANCELLED, "Request cancelled")
+}
+
+fn busy() -> ErrorObject {
+    let reason = "the calls of this connection that run have taken all places for too long";
+    ErrorObject::new(code::BUSY, "Server is busy")
+        .with_data(&serde_json::json!({ "reason": reason }))
 }
 
 type Answering = Pin<Box<dyn Future<Output = Reply> + Send>>;
@@ -225,23 +325,4 @@ fn is_cancellation(call: &Call) -> bool {
 fn cancelled_key(call: &Call) -> Option<Key> {
     let (_, id) = call.members().find(|(name, _)| name == "id")?;
     std::str::from_utf8(call.text(id)).ok().map(Key::of)
-}
-
-/// A call that is counted until it is dropped.
-struct Begun {
-    counts: Arc<Counts>,
-    _place: OwnedSemaphorePermit,
-}
-
-impl Begun {
-    fn count(counts: &Arc<Counts>, place: OwnedSemaphorePermit) -> Self {
-        counts.request_begun();
-        Self { counts: Arc::clone(counts), _place: place }
-    }
-}
-
-impl Drop for Begun {
-    fn drop(&mut self) {
-        self.counts.request_ended();
-    }
 }

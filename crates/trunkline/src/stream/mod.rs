@@ -26,8 +26,10 @@ mod calls;
 mod connection;
 mod framing;
 mod key;
+mod queue;
 mod reader;
 mod replies;
+mod request;
 mod settings;
 mod writer;
 
@@ -43,6 +45,7 @@ pub use settings::Settings;
 pub(crate) use connection::Connection;
 pub(crate) use key::Key;
 pub(crate) use reader::{Frame, FrameReader, ReadError};
+pub(crate) use request::Unanswered;
 pub(crate) use writer::FrameWriter;
 
 /// Why serving a stream ended otherwise than with the stream, and with all calls answered.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
-use super::asked::Asked;
+use super::request::Request;
 use super::writer::FrameWriter;
 use crate::error::{ErrorObject, code};
 use crate::rpc::Reply;
@@ -26,9 +26,14 @@ pub(super) struct Replies {
 /// What takes them to the client.
 pub(super) struct Writing(mpsc::Receiver<Waiting>);
 
-/// A reply that waits. Its bytes count until it is written.
+/// A reply that waits. Its bytes count until it is written, and so does its request.
 struct Waiting {
     json: Vec<u8>,
+    request: Request,
+    held: Held,
+}
+
+struct Held {
     counted: usize,
     counts: Arc<Counts>,
 }
@@ -41,18 +46,31 @@ impl Replies {
     }
 
     /// Puts a reply where it is written from, as soon as there is room for it.
-    pub(super) async fn send(&self, reply: Reply, asked: &Asked) {
-        let Some(mut json) = reply.into_json() else {
-            return;
+    pub(super) async fn send(&self, reply: Reply, mut request: Request) {
+        let recording = request.recording.take();
+        let (mut json, mut code) = match reply {
+            Reply::None => {
+                if let Some(recording) = recording {
+                    recording.end_as(None, None);
+                }
+                return request.finish();
+            }
+            Reply::Single { json, code } => (json, code),
+            Reply::Batch { json } => (json, None),
         };
         let mut counted = json.len();
         if !self.counts.reply_held(counted, self.limit) {
-            json = asked.refused(&no_room()).into_json().unwrap_or_default();
+            let error = no_room();
+            code = Some(error.code());
+            json = request.asked.refused(&error).into_json().unwrap_or_default();
             counted = 0;
         }
-        let waiting = Waiting { json, counted, counts: Arc::clone(&self.counts) };
+        if let Some(recording) = recording {
+            recording.end_as(Some(&json), code);
+        }
+        let held = Held { counted, counts: Arc::clone(&self.counts) };
         // A client that is gone reads no replies.
-        drop(self.out.send(waiting).await);
+        drop(self.out.send(Waiting { json, request, held }).await);
     }
 }
 
@@ -70,17 +88,20 @@ impl Writing {
         mut writer: FrameWriter<impl AsyncWrite + Unpin>,
     ) -> io::Result<()> {
         let mut waiting = Vec::with_capacity(WAITING);
+        let mut written = Vec::with_capacity(WAITING);
         while self.0.recv_many(&mut waiting, WAITING).await > 0 {
-            for reply in waiting.drain(..) {
-                writer.write(&reply.json).await?;
+            for Waiting { json, request, held: _held } in waiting.drain(..) {
+                writer.write(&json).await?;
+                written.push(request);
             }
             writer.flush().await?;
+            written.drain(..).for_each(Request::finish);
         }
         writer.finish().await
     }
 }
 
-impl Drop for Waiting {
+impl Drop for Held {
     fn drop(&mut self) {
         self.counts.reply_released(self.counted);
     }

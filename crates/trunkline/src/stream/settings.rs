@@ -13,10 +13,15 @@ pub struct Settings {
     /// How many bytes a message may have. Default 1 MiB. What a larger one has more is read and
     /// forgotten, and it is answered with -32600.
     pub message_bytes: usize,
-    /// How many calls of one client may run, or wait for it to read their replies. Default 128. More
-    /// are not read, and neither is what comes behind them, be it that calls are cancelled. A batch
-    /// counts as one.
+    /// How many calls of one client may run, or wait for it to read their replies. Default 128. As many
+    /// again are read and wait for a place, as long as they have no more than `message_bytes` together;
+    /// so calls that are behind each other can still be cancelled. What comes behind those is not read
+    /// before one has a place. A batch counts as one.
     pub in_flight: usize,
+    /// How long calls wait when no place becomes free. Default 10 s. Then those that wait are answered
+    /// with -32005, and so are those that come, until there is one: whatever hangs, its cancel is read
+    /// in the end.
+    pub place_timeout: Duration,
     /// How many bytes the replies that wait to be read may have together. Default 256 MiB. A reply
     /// that finds no room is dropped, and its call answered with -32006.
     pub reply_bytes: usize,
@@ -38,6 +43,7 @@ impl Default for Settings {
             framing: Framing::default(),
             message_bytes: 1 << 20,
             in_flight: 128,
+            place_timeout: Duration::from_secs(10),
             reply_bytes: 256 << 20,
             idle_timeout: None,
             write_timeout: Duration::from_secs(30),

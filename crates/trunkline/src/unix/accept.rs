@@ -1,5 +1,6 @@
 //! Taking connections in.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +15,7 @@ use super::socket_file::SocketFile;
 use crate::extensions::Extensions;
 use crate::rpc::Rpc;
 use crate::server::{Counts, Phase, recover};
-use crate::stream::{Connection, StreamError};
+use crate::stream::{Connection, StreamError, Unanswered};
 
 /// What all connections of a server share.
 pub(super) struct Shared {
@@ -65,19 +66,23 @@ async fn accept(
         let open = Open::count(&shared.counts);
         let (shared, cut) = (Arc::clone(shared), Arc::clone(cut));
         connections.spawn(async move {
-            match serve(socket, &shared).await {
-                Ok(()) => {}
-                Err(StreamError::Unfinished { calls }) => {
-                    cut.fetch_add(calls, Ordering::Relaxed);
+            let unanswered = Unanswered::default();
+            if let Err(error) = serve(socket, &shared, unanswered.clone()).await {
+                tracing::debug!(%error, "connection ended");
+                if shared.closing.is_cancelled() && is_of_server(&error) {
+                    cut.fetch_add(unanswered.count(), Ordering::Relaxed);
                 }
-                Err(error) => tracing::debug!(%error, "connection ended"),
             }
             drop((open, permit));
         });
     }
 }
 
-async fn serve(socket: UnixStream, shared: &Shared) -> Result<(), StreamError> {
+async fn serve(
+    socket: UnixStream,
+    shared: &Shared,
+    unanswered: Unanswered,
+) -> Result<(), StreamError> {
     let mut extensions = Extensions::through("unix");
     if let Some(peer) = Peer::of(&socket) {
         extensions.insert(peer);
@@ -86,7 +91,16 @@ async fn serve(socket: UnixStream, shared: &Shared) -> Result<(), StreamError> {
     settings.closing = shared.closing.clone();
     let (rpc, counts) = (shared.rpc.clone(), Arc::clone(&shared.counts));
     let (input, output) = socket.into_split();
-    Connection { rpc, settings, extensions, counts }.run(input, output).await
+    Connection { rpc, settings, extensions, counts, unanswered }.run(input, output).await
+}
+
+/// Whether the client may still wait for replies: its end has not come from itself.
+fn is_of_server(error: &StreamError) -> bool {
+    match error {
+        StreamError::Unfinished { .. } => true,
+        StreamError::Write(error) => error.kind() == ErrorKind::TimedOut,
+        _ => false,
+    }
 }
 
 /// A connection, counted until it is dropped, whatever ends it.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 use tokio::task::JoinHandle;
+use trunkline::Rpc;
+use trunkline::history::{self, Filter, History};
 use trunkline::stream::{self, Framing, Settings, StreamError};
 
 use super::framed::{framed, messages};
@@ -22,8 +24,11 @@ struct Raw {
 impl Raw {
     /// `room` is how many bytes are on their way at most.
     fn open(settings: Settings, room: usize) -> Self {
+        Self::of(Told::new().router().build().unwrap(), settings, room)
+    }
+
+    fn of(rpc: Rpc, settings: Settings, room: usize) -> Self {
         let (ours, theirs) = duplex(room);
-        let rpc = Told::new().router().build().unwrap();
         let framing = settings.framing;
         let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
         let (input, output) = split(ours);
@@ -159,6 +164,101 @@ async fn calls_are_cancelled_by_their_ids() {
     assert_eq!(shape(&raw.reply().await), json!([[-32800, 3], [-32800, 4]]));
     let (rest, ended) = raw.finish().await;
     assert!(rest.is_empty() && ended.is_ok(), "{rest:?}, {ended:?}");
+}
+
+/// A call that waits for a place keeps no cancel from being read, and can be cancelled itself.
+#[tokio::test]
+async fn cancels_pass_a_call_that_waits() {
+    let settings = Settings { in_flight: 1, ..Default::default() };
+    let mut raw = Raw::open(settings, 64 << 10);
+    for message in [
+        request("work", &json!(1)),
+        request("work", &json!(2)),
+        cancel(&json!(2)),
+        cancel(&json!(1)),
+        request("echo", &json!(3)),
+    ] {
+        raw.call(&message).await;
+    }
+    for expected in [json!([-32800, 2]), json!([-32800, 1]), json!([0, 3])] {
+        assert_eq!(shape(&raw.reply().await), expected);
+    }
+}
+
+/// Calls that hang keep others waiting for a while only, and never cancels.
+#[tokio::test(start_paused = true)]
+async fn calls_that_find_no_place_in_time_are_refused() {
+    let settings =
+        Settings { in_flight: 1, place_timeout: Duration::from_secs(1), ..Default::default() };
+    let mut raw = Raw::open(settings, 64 << 10);
+    for id in 1..=5 {
+        raw.call(&request("work", &json!(id))).await;
+    }
+    raw.call(&cancel(&json!(1))).await;
+    for id in 2..=5 {
+        assert_eq!(shape(&raw.reply().await), json!([-32005, id]));
+    }
+    assert_eq!(shape(&raw.reply().await), json!([-32800, 1]));
+    raw.call(&request("echo", &json!(6))).await;
+    assert_eq!(shape(&raw.reply().await), json!([0, 6]));
+    let (rest, ended) = raw.finish().await;
+    assert!(rest.is_empty() && ended.is_ok(), "{rest:?}, {ended:?}");
+}
+
+/// A call has not ended before its reply is written.
+#[tokio::test(start_paused = true)]
+async fn replies_that_are_not_read_are_lost() {
+    let settings = Settings { drain_timeout: Duration::from_millis(50), ..Default::default() };
+    let closing = settings.closing.clone();
+    let mut raw = Raw::open(settings, 256);
+    let repeat = json!({ "jsonrpc": "2.0", "method": "repeat", "params": ["x", 9000], "id": 1 });
+    raw.call(&repeat).await;
+    raw.call(&repeat).await;
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    closing.cancel();
+    let ended = in_time("the end of serving", raw.serving).await.unwrap();
+    assert!(matches!(ended, Err(StreamError::Unfinished { calls: 2 })), "{ended:?}");
+}
+
+/// The record says what the client was told.
+#[tokio::test]
+async fn what_is_cancelled_or_refused_is_recorded() {
+    let history = History::new(history::Settings::default());
+    let rpc = Told::new().router().build().unwrap().recorded(history.clone());
+    let settings = Settings { message_bytes: 200, in_flight: 1, ..Default::default() };
+    let mut raw = Raw::of(rpc, settings, 64 << 10);
+    raw.call(&request("work", &json!(1))).await;
+    raw.call(&request("work", &json!(2))).await;
+    raw.call(&cancel(&json!(2))).await;
+    raw.call(&cancel(&json!(1))).await;
+    raw.send("x".repeat(500).as_bytes()).await;
+    raw.send(b"\n").await;
+    let (replies, _) = raw.finish().await;
+    let code = |reply: &Value| reply["error"]["code"].as_i64();
+    let mut codes: Vec<_> = replies.iter().map(code).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, [Some(-32800), Some(-32800), Some(-32600)]);
+    let mut found: Vec<String> = history
+        .entries(&Filter::default())
+        .entries
+        .iter()
+        .map(|entry| {
+            let response = entry.response.as_ref().map(|text| text.as_str().to_owned());
+            let response: Option<Value> = response.map(|text| serde_json::from_str(&text).unwrap());
+            let told = response.map_or(json!(null), |response| response["error"]["code"].clone());
+            let method = entry.method.as_deref().unwrap_or("none");
+            format!("{method} {:?} {:?} {told}", entry.status, entry.code)
+        })
+        .collect();
+    found.sort();
+    let expected = [
+        "$/cancelRequest Result None null",
+        "$/cancelRequest Result None null",
+        "none Error Some(-32600) -32600",
+        "work Error Some(-32800) -32800",
+        "work Error Some(-32800) -32800",
+    ];
+    assert_eq!(found, expected);
 }
 
 /// A client that reads no replies has no more of them computed than it may have calls running.
