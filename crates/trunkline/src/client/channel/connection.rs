@@ -21,8 +21,8 @@ use crate::stream::{Frame, FrameReader, FrameWriter, Key, ReadError};
 
 /// Messages that may wait to be written.
 const WAITING: usize = 16;
-/// Messages of the connection itself that may: the oldest are forgotten for more.
-const OWN: usize = 1_024;
+/// Refusals that may: the oldest are forgotten for more. Cancels have the bound of the calls.
+const REFUSALS: usize = 1_024;
 /// How long to look for what the server has still said, once it takes nothing any more.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -31,13 +31,22 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 pub(crate) struct Connection {
     out: mpsc::Sender<Outgoing>,
     shared: Arc<Shared>,
+    /// How many bytes a message to the server may have.
+    request_bytes: usize,
 }
 
 #[derive(Debug)]
 struct Outgoing {
     body: Bytes,
-    /// Told when a message that nothing answers has been written.
-    written: Option<oneshot::Sender<()>>,
+    expects: Expects,
+}
+
+#[derive(Debug)]
+enum Expects {
+    /// The reply that is waited for under this number.
+    Reply(u64),
+    /// Nothing answers it. Told when it has been written.
+    Nothing(oneshot::Sender<()>),
 }
 
 #[derive(Debug)]
@@ -52,16 +61,17 @@ struct Shared {
 struct State {
     waiting: Waiting,
     /// What the connection itself has to say.
-    own: VecDeque<Own>,
+    own: Own,
     /// Why it has ended.
     ended: Option<Failure>,
 }
 
-#[derive(Debug)]
-enum Own {
-    Cancel(Key),
-    /// The server asks us: we take no requests.
-    Refuse(Key),
+#[derive(Debug, Default)]
+struct Own {
+    /// The ids of messages that were sent, and that nobody waits for any more.
+    cancels: Vec<Vec<Key>>,
+    /// What the server asks us: we take no requests.
+    refusals: VecDeque<Key>,
 }
 
 /// Why a message has no reply.
@@ -83,7 +93,7 @@ impl Connection {
         farewell: impl Future<Output = Option<Cause>> + Send + 'static,
     ) -> Self {
         let (out, outgoing) = mpsc::channel(WAITING);
-        let state = State { waiting: Waiting::new(), own: VecDeque::new(), ended: None };
+        let state = State { waiting: Waiting::new(), own: Own::default(), ended: None };
         let has_own = Notify::new();
         let shared = Arc::new(Shared { target, state: Mutex::new(state), has_own });
         let reader = FrameReader::new(input, settings.framing, settings.message_bytes);
@@ -92,7 +102,7 @@ impl Connection {
             Driver { shared: Arc::clone(&shared), outgoing, limit: settings.message_bytes };
         // It ends with this connection: there is nobody then who could send anything.
         tokio::spawn(driver.run(reader, writer, farewell));
-        Self { out, shared }
+        Self { out, shared, request_bytes: settings.request_bytes }
     }
 
     /// Why it has ended, if it has.
@@ -102,17 +112,23 @@ impl Connection {
 
     pub(super) async fn send(&self, message: &Message) -> Result<Option<Bytes>, SendError> {
         let body = message.body.clone();
+        let (bytes, limit) = (body.len(), self.request_bytes);
+        if bytes > limit {
+            let target = self.shared.target.clone();
+            let too_large = TransportError::RequestTooLarge { target, bytes, limit };
+            return Err(SendError::Failed(too_large.into()));
+        }
         let Ok(room) = self.out.reserve().await else {
             return Err(SendError::Ended(self.shared.end()));
         };
         if message.ids.is_empty() {
             let (written, later) = oneshot::channel();
-            room.send(Outgoing { body, written: Some(written) });
+            room.send(Outgoing { body, expects: Expects::Nothing(written) });
             let written = later.await;
             return written.map(|()| None).map_err(|_| SendError::Failed(self.shared.end()));
         }
         let (mut ticket, answer) = Ticket::take(&self.shared, message).map_err(SendError::Ended)?;
-        room.send(Outgoing { body, written: None });
+        room.send(Outgoing { body, expects: Expects::Reply(ticket.number) });
         let answer = answer.await;
         ticket.is_answered = true;
         match answer {
@@ -149,8 +165,13 @@ impl Drop for Ticket {
         if self.is_answered {
             return;
         }
-        let keys = self.shared.state().waiting.abandon(self.number);
-        self.shared.say(keys.into_iter().map(Own::Cancel));
+        let mut state = self.shared.state();
+        // What has not been sent by now will not be.
+        if let Some(keys) = state.waiting.abandon(self.number) {
+            state.own.cancels.push(keys);
+            drop(state);
+            self.shared.has_own.notify_one();
+        }
     }
 }
 
@@ -159,14 +180,12 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn say(&self, messages: impl Iterator<Item = Own>) {
+    fn refuse(&self, id: Key) {
         let mut state = self.state();
-        for message in messages {
-            if state.own.len() == OWN {
-                state.own.pop_front();
-            }
-            state.own.push_back(message);
+        if state.own.refusals.len() == REFUSALS {
+            state.own.refusals.pop_front();
         }
+        state.own.refusals.push_back(id);
         drop(state);
         self.has_own.notify_one();
     }
@@ -177,7 +196,7 @@ impl Shared {
             Ok(Addressee::Server(None)) => {
                 return tracing::debug!(target = %self.target, "a notification is ignored");
             }
-            Ok(Addressee::Server(Some(id))) => return self.say([Own::Refuse(id)].into_iter()),
+            Ok(Addressee::Server(Some(id))) => return self.refuse(id),
             Ok(addressee) => self.state().waiting.deliver(&addressee, body),
             Err(error) => Err(error),
         };
@@ -296,17 +315,26 @@ async fn write<W: AsyncWrite + Unpin>(
             count = outgoing.recv_many(&mut waiting, WAITING) => count == 0,
             () = shared.has_own.notified() => false,
         };
-        // A call is sent before it is cancelled, so what is cancelled by now is among the calls that
-        // have come, or come next.
-        let own = std::mem::take(&mut shared.state().own);
         waiting.extend(std::iter::from_fn(|| outgoing.try_recv().ok()).take(WAITING));
-        let mut written = Vec::new();
-        for message in waiting.drain(..) {
-            writer.write(&message.body).await?;
-            written.extend(message.written);
+        // All that these messages were sent after is there by now. A cancel goes before them, for a
+        // server may read no call while it has no place for one.
+        let own = std::mem::take(&mut shared.state().own);
+        for text in own.texts() {
+            writer.write(&text).await?;
         }
-        for message in &own {
-            writer.write(&message.text()).await?;
+        let mut written = Vec::new();
+        for Outgoing { body, expects } in waiting.drain(..) {
+            let begun = match expects {
+                Expects::Reply(number) => shared.state().waiting.begin(number),
+                Expects::Nothing(told) => {
+                    shared.state().waiting.begin_unanswered();
+                    written.push(told);
+                    true
+                }
+            };
+            if begun {
+                writer.write(&body).await?;
+            }
         }
         writer.flush().await?;
         for written in written {
@@ -320,16 +348,16 @@ async fn write<W: AsyncWrite + Unpin>(
 }
 
 impl Own {
-    fn text(&self) -> Vec<u8> {
-        match self {
-            Self::Cancel(id) => {
-                format!(r#"{{"jsonrpc":"2.0","method":"$/cancelRequest","params":{{"id":{id}}}}}"#)
-                    .into_bytes()
-            }
-            Self::Refuse(id) => {
-                let error = ErrorObject::new(code::METHOD_NOT_FOUND, "Method not found");
-                Outcome::error(error).into_response(id.to_string().as_bytes())
-            }
-        }
+    fn texts(&self) -> impl Iterator<Item = Vec<u8>> {
+        let cancel = |id: &Key| {
+            format!(r#"{{"jsonrpc":"2.0","method":"$/cancelRequest","params":{{"id":{id}}}}}"#)
+                .into_bytes()
+        };
+        let refusal = |id: &Key| {
+            let error = ErrorObject::new(code::METHOD_NOT_FOUND, "Method not found");
+            Outcome::error(error).into_response(id.to_string().as_bytes())
+        };
+        let cancels = self.cancels.iter().flatten().map(cancel);
+        cancels.chain(self.refusals.iter().map(refusal))
     }
 }

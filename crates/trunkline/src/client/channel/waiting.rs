@@ -28,6 +28,13 @@ pub(super) struct Waiting {
     by_id: HashMap<Key, u64>,
     messages: HashMap<u64, Waiter>,
     last: u64,
+    /// How many messages have been sent.
+    sent: u64,
+    /// Up to which of them the server has read for sure: it has answered that one.
+    read: u64,
+    /// The last of them that nobody waits for: a notification, or what was cancelled. Up to there, what
+    /// the server has not read yet may be answered without an id.
+    unawaited: u64,
     gone: Recent,
     answered: Recent,
 }
@@ -36,6 +43,8 @@ pub(super) struct Waiting {
 struct Waiter {
     keys: Vec<Key>,
     answer: oneshot::Sender<Answer>,
+    /// The how manieth message it is, once it is sent.
+    sent: Option<u64>,
 }
 
 impl Waiting {
@@ -44,6 +53,9 @@ impl Waiting {
             by_id: HashMap::new(),
             messages: HashMap::new(),
             last: 0,
+            sent: 0,
+            read: 0,
+            unawaited: 0,
             gone: Recent::new(GONE),
             answered: Recent::new(ANSWERED),
         }
@@ -57,17 +69,33 @@ impl Waiting {
             self.by_id.insert(key.clone(), self.last);
         }
         let (answer, later) = oneshot::channel();
-        self.messages.insert(self.last, Waiter { keys, answer });
+        self.messages.insert(self.last, Waiter { keys, answer, sent: None });
         (self.last, later)
     }
 
-    /// Nobody waits for a message any more. Gives back the ids of its calls; none if it was answered.
-    pub(super) fn abandon(&mut self, number: u64) -> Vec<Key> {
-        let Some(waiter) = self.remove(number) else {
-            return Vec::new();
+    /// A message is about to be sent, unless nobody waits for its reply any more.
+    pub(super) fn begin(&mut self, number: u64) -> bool {
+        let Some(waiter) = self.messages.get_mut(&number) else {
+            return false;
         };
+        self.sent += 1;
+        waiter.sent = Some(self.sent);
+        true
+    }
+
+    /// A message that wants no reply is about to be sent.
+    pub(super) fn begin_unanswered(&mut self) {
+        self.sent += 1;
+        self.unawaited = self.sent;
+    }
+
+    /// Nobody waits for a message any more. Gives back the ids of its calls, if it was sent and not
+    /// answered.
+    pub(super) fn abandon(&mut self, number: u64) -> Option<Vec<Key>> {
+        let waiter = self.remove(number)?;
+        self.unawaited = self.unawaited.max(waiter.sent?);
         waiter.keys.iter().for_each(|key| self.gone.add(key.clone()));
-        waiter.keys
+        Some(waiter.keys)
     }
 
     /// Gives a body to whom it is for.
@@ -80,11 +108,16 @@ impl Waiting {
             Addressee::Batch(keys) => keys,
             Addressee::Unknown | Addressee::Server(_) => &[],
         };
-        let found = keys.iter().find_map(|key| self.by_id.get(key).copied());
-        // Without an id, the one that waits is meant.
-        let only = self.messages.keys().next().filter(|_| self.messages.len() == 1).copied();
-        if let Some(number) = found.or(only.filter(|_| keys.is_empty())) {
-            self.answer(number, body);
+        if keys.is_empty() {
+            self.deliver_without_id(body);
+            return Ok(());
+        }
+        if let Some(number) = keys.iter().find_map(|key| self.by_id.get(key).copied()) {
+            if let Some(waiter) = self.remove(number) {
+                self.read = self.read.max(waiter.sent.unwrap_or_default());
+                waiter.keys.iter().for_each(|key| self.answered.add(key.clone()));
+                waiter.tell(Ok(body));
+            }
             return Ok(());
         }
         // All of a batch that is gone is expected no more.
@@ -92,32 +125,40 @@ impl Waiting {
         if gone > 0 {
             return Ok(());
         }
-        match keys.first() {
-            Some(key) if self.answered.has(key) => {
-                Err(ProtocolError::Duplicate { id: key.to_string() })
-            }
-            Some(key) => {
-                let found = key.to_string().chars().take(100).collect();
-                Err(ProtocolError::WrongId { expected: self.expected(), found })
-            }
-            None => Err(without_id(&body)),
+        let Some(key) = keys.first() else {
+            return Ok(());
+        };
+        if self.answered.has(key) {
+            return Err(ProtocolError::Duplicate { id: key.to_string() });
+        }
+        let found = key.to_string().chars().take(100).collect();
+        Err(ProtocolError::WrongId { expected: self.expected(), found })
+    }
+
+    /// The server could not read a message. It is told to whom it is about only if that cannot be
+    /// another one; the reply itself may still come all the same.
+    fn deliver_without_id(&mut self, body: Bytes) {
+        let mut sent = self.messages.iter().filter(|(_, waiter)| waiter.sent.is_some());
+        let only = match (sent.next(), sent.next()) {
+            (Some((number, _)), None) if self.unawaited <= self.read => Some(*number),
+            _ => None,
+        };
+        if let Some(waiter) = only.and_then(|number| self.remove(number)) {
+            waiter.keys.iter().for_each(|key| self.gone.add(key.clone()));
+            waiter.tell(Ok(body));
+        } else {
+            let beginning = beginning(&body);
+            tracing::debug!(%beginning, "a reply has no id, and cannot be told whose it is");
         }
     }
 
     /// All calls that wait fail. Replies to them may still come.
     pub(super) fn fail(&mut self, failure: &Failure) {
         self.by_id.clear();
-        for (_, Waiter { keys, answer }) in self.messages.drain() {
-            keys.into_iter().for_each(|key| self.gone.add(key));
-            // Who does not wait needs not be told.
-            drop(answer.send(Err(failure.clone())));
-        }
-    }
-
-    fn answer(&mut self, number: u64, body: Bytes) {
-        if let Some(Waiter { keys, answer }) = self.remove(number) {
-            keys.into_iter().for_each(|key| self.answered.add(key));
-            drop(answer.send(Ok(body)));
+        for (_, waiter) in self.messages.drain() {
+            self.unawaited = self.unawaited.max(waiter.sent.unwrap_or_default());
+            waiter.keys.iter().for_each(|key| self.gone.add(key.clone()));
+            waiter.tell(Err(failure.clone()));
         }
     }
 
@@ -139,7 +180,9 @@ impl Waiting {
     }
 }
 
-fn without_id(body: &[u8]) -> ProtocolError {
-    let reason = "it has no id, and cannot be told whose it is".to_owned();
-    ProtocolError::Malformed { reason, beginning: beginning(body) }
+impl Waiter {
+    fn tell(self, answer: Answer) {
+        // Who does not wait needs not be told.
+        drop(self.answer.send(answer));
+    }
 }

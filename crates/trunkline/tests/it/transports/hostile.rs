@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, duplex};
+use tokio::io::{
+    AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf,
+    WriteHalf, duplex,
+};
 use tokio::task::JoinHandle;
 use trunkline::client::{Channel, Client, Error, Settings, channel};
 use trunkline::stream::Framing;
@@ -132,6 +135,120 @@ async fn a_second_reply_is_an_error() {
     assert_eq!(first.unwrap(), 1);
     let error = in_time("the second", second).await.unwrap_err();
     assert!(error.to_string().contains("answered twice"), "{error}");
+}
+
+/// Refusals without an id, and what becomes of the calls that wait.
+struct Refusing {
+    client: Client,
+    calls: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    output: WriteHalf<DuplexStream>,
+}
+
+impl Refusing {
+    fn open() -> Self {
+        let (ours, theirs) = duplex(64 << 10);
+        let (input, output) = tokio::io::split(theirs);
+        let client = client_of(ours, Framing::Lines);
+        Self { client, calls: BufReader::new(input).lines(), output }
+    }
+
+    /// The id of the next message.
+    async fn id(&mut self) -> Value {
+        let line = in_time("a message", self.calls.next_line()).await.unwrap().unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()["id"].clone()
+    }
+
+    async fn refuse(&mut self) {
+        let error = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"no"},"id":null}"#;
+        self.output.write_all(format!("{error}\n").as_bytes()).await.unwrap();
+    }
+
+    async fn answer(&mut self, id: &Value) {
+        let reply = format!("{{\"jsonrpc\":\"2.0\",\"result\":{id},\"id\":{id}}}\n");
+        self.output.write_all(reply.as_bytes()).await.unwrap();
+    }
+}
+
+/// It may be the notification that is refused: the call's own reply is its own.
+#[tokio::test]
+async fn a_refused_notification_is_no_call() {
+    let mut server = Refusing::open();
+    server.client.notify("a", ()).await.unwrap();
+    assert_eq!(server.id().await, Value::Null);
+    let mut call = Box::pin(server.client.call::<i64>("b", ()).into_future());
+    assert!((&mut call).now_or_never().is_none());
+    let id = server.id().await;
+    server.refuse().await;
+    server.answer(&id).await;
+    assert_eq!(Value::from(in_time("the call", call).await.unwrap()), id);
+    // What was read before a call that is answered has been refused, if it was.
+    let mut call = Box::pin(server.client.call::<i64>("b", ()).into_future());
+    assert!((&mut call).now_or_never().is_none());
+    server.id().await;
+    server.refuse().await;
+    let error = in_time("the refused call", call).await.unwrap_err();
+    assert!(error.to_string().contains("no"), "{error}");
+}
+
+/// Which of several calls it is cannot be told: each waits for its own reply.
+#[tokio::test]
+async fn a_refused_call_is_not_another_one() {
+    let mut server = Refusing::open();
+    let mut calls: Vec<_> =
+        (0..3).map(|_| Box::pin(server.client.call::<i64>("a", ()).into_future())).collect();
+    assert!(calls.iter_mut().all(|call| call.now_or_never().is_none()));
+    let ids = [server.id().await, server.id().await, server.id().await];
+    server.refuse().await;
+    for id in &ids[..2] {
+        server.answer(id).await;
+    }
+    let mut unanswered = calls.pop().unwrap();
+    for (call, id) in calls.into_iter().zip(ids) {
+        assert_eq!(Value::from(in_time("a call", call).await.unwrap()), id);
+    }
+    assert!((&mut unanswered).now_or_never().is_none());
+}
+
+/// Nor does a call that was refused so keep others from their replies, if it is answered after all.
+#[tokio::test]
+async fn a_refused_call_may_be_answered() {
+    let mut server = Refusing::open();
+    let mut call = Box::pin(server.client.call::<i64>("a", ()).into_future());
+    assert!((&mut call).now_or_never().is_none());
+    let first = server.id().await;
+    server.refuse().await;
+    in_time("the refused call", call).await.unwrap_err();
+    let mut call = Box::pin(server.client.call::<i64>("b", ()).into_future());
+    assert!((&mut call).now_or_never().is_none());
+    let second = server.id().await;
+    server.answer(&first).await;
+    server.answer(&second).await;
+    assert_eq!(Value::from(in_time("the call", call).await.unwrap()), second);
+}
+
+/// What the server would not read is not sent, and concerns no other call.
+#[tokio::test]
+async fn requests_that_are_too_large_are_not_sent() {
+    let (ours, theirs) = duplex(64 << 10);
+    let rpc = super::service::Told::new().router().build().unwrap();
+    let settings = trunkline::stream::Settings { message_bytes: 1_000, ..Default::default() };
+    let serving =
+        tokio::spawn(async move { trunkline::stream::serve(&rpc, theirs, settings).await });
+    let settings = channel::Settings { request_bytes: 1_000, ..Default::default() };
+    let client = Client::new(Channel::with_settings(ours, settings));
+    let mut waiting = Box::pin(client.call::<String>("wait", ()).into_future());
+    assert!((&mut waiting).now_or_never().is_none());
+    let text = "x".repeat(1_000);
+    let called = client.call::<Value>("echo", [&text]).await.unwrap_err();
+    let notified = client.notify("note", [&text]).await.unwrap_err();
+    for error in [called, notified] {
+        let Error::Transport(error) = error else { panic!("{error}") };
+        assert!(error.is_unsent() && error.to_string().contains("1000 bytes"), "{error}");
+    }
+    client.notify("open", ()).await.unwrap();
+    assert_eq!(in_time("the other call", waiting).await.unwrap(), "done");
+    drop(client);
+    in_time("the end", serving).await.unwrap().unwrap();
 }
 
 /// What was cancelled may be answered all the same.

@@ -1,5 +1,6 @@
 //! One suite over every transport, and what only some of them have.
 
+mod cancelling;
 mod child;
 mod framed;
 mod hostile;

@@ -73,6 +73,7 @@ impl Served {
             (stream.framing, channel.framing) = (framing, framing);
         }
         (stream.drain_timeout, stream.message_bytes) = (drain_timeout, 16 << 20);
+        channel.request_bytes = 16 << 20;
         let server = server::Settings { drain_timeout, ..Default::default() };
         let mut door = trunkline::http::Settings { max_body: 16 << 20, ..Default::default() };
         door.paths = vec!["/".to_owned()];

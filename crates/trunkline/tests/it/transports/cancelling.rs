@@ -1,0 +1,115 @@
+//! Cancels are never stuck behind calls.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex};
+use trunkline::client::{Channel, Client, channel};
+use trunkline::stream;
+
+use super::service::Told;
+use crate::support::in_time;
+
+type Heard = Lines<BufReader<ReadHalf<DuplexStream>>>;
+
+/// A client, and what it says.
+fn client(in_flight: usize, room: usize) -> (Client, Heard, WriteHalf<DuplexStream>) {
+    let (ours, theirs) = duplex(room);
+    let settings = channel::Settings { in_flight, ..Default::default() };
+    let (input, output) = tokio::io::split(theirs);
+    (Client::new(Channel::with_settings(ours, settings)), BufReader::new(input).lines(), output)
+}
+
+async fn heard(lines: &mut Heard) -> Value {
+    let line = in_time("a message", lines.next_line()).await.unwrap().unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+/// Calls that take the places of others are sent behind the cancels of those.
+#[tokio::test]
+async fn a_client_cancels_before_it_calls_again() {
+    let (client, mut lines, _output) = client(2, 64 << 10);
+    let call = |method: &str| Box::pin(client.call::<()>(method, ()).into_future());
+    let (mut first, mut second, mut third) = (call("a"), call("b"), call("c"));
+    for calling in [&mut first, &mut second, &mut third] {
+        assert!(calling.now_or_never().is_none());
+    }
+    for method in ["a", "b"] {
+        assert_eq!(heard(&mut lines).await["method"], method);
+    }
+    drop(first);
+    assert!((&mut third).now_or_never().is_none());
+    for method in ["$/cancelRequest", "c"] {
+        assert_eq!(heard(&mut lines).await["method"], method);
+    }
+}
+
+/// A server that takes as many calls as its client makes is never full of calls that nobody waits
+/// for.
+#[tokio::test]
+async fn calls_that_hang_give_their_places_up() {
+    let (ours, theirs) = duplex(64 << 10);
+    let rpc = Told::new().router().build().unwrap();
+    let settings = stream::Settings { in_flight: 4, ..Default::default() };
+    let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
+    let settings = channel::Settings { in_flight: 4, ..Default::default() };
+    let client = Client::new(Channel::with_settings(ours, settings));
+    let rounds = async {
+        for round in 0..50 {
+            let mut hanging: Vec<_> =
+                (0..4).map(|_| Box::pin(client.call::<()>("work", ()).into_future())).collect();
+            assert!(hanging.iter_mut().all(|call| call.now_or_never().is_none()));
+            let mut waiting: Vec<_> = (0..4)
+                .map(|_| Box::pin(client.call::<Value>("echo", [round]).into_future()))
+                .collect();
+            assert!(waiting.iter_mut().all(|call| call.now_or_never().is_none()));
+            tokio::task::yield_now().await;
+            drop(hanging);
+            for echoed in join_all(waiting).await {
+                assert_eq!(echoed.unwrap(), json!([round]));
+            }
+        }
+    };
+    in_time("all rounds", rounds).await;
+    drop(client);
+    in_time("the end", serving).await.unwrap().unwrap();
+}
+
+/// All of a batch is cancelled, however many calls it has.
+#[tokio::test]
+async fn a_large_batch_is_cancelled() {
+    const CALLS: usize = 1_500;
+    let (client, mut lines, _output) = client(2, 1 << 20);
+    let mut batch = client.batch();
+    let _slots: Vec<_> = (0..CALLS).map(|_| batch.add(client.call::<()>("work", ()))).collect();
+    let mut sending = Box::pin(batch.send());
+    assert!((&mut sending).now_or_never().is_none());
+    let sent = heard(&mut lines).await;
+    drop(sending);
+    for call in sent.as_array().unwrap() {
+        let cancel = heard(&mut lines).await;
+        assert_eq!(cancel["method"], "$/cancelRequest");
+        assert_eq!(cancel["params"]["id"], call["id"]);
+    }
+}
+
+/// What is dropped before it is sent is not sent.
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_unsent_is_not_sent() {
+    // There is room for the beginning of the first call only.
+    let (client, mut lines, _output) = client(8, 64);
+    let long = "x".repeat(1_000);
+    let mut first = Box::pin(client.call::<()>("first", [&long]).into_future());
+    assert!((&mut first).now_or_never().is_none());
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let mut dropped = Box::pin(client.call::<()>("dropped", ()).into_future());
+    assert!((&mut dropped).now_or_never().is_none());
+    drop(dropped);
+    let mut last = Box::pin(client.call::<()>("last", ()).into_future());
+    assert!((&mut last).now_or_never().is_none());
+    for method in ["first", "last"] {
+        assert_eq!(heard(&mut lines).await["method"], method);
+    }
+}
