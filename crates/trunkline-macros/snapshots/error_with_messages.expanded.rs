@@ -17,7 +17,7 @@ impl ::trunkline::RpcError for MathError {
                     .with_data(field0)
             }
             Self::Pair(field0, field1) => {
-                ::trunkline::ErrorObject::new(-32001, ::std::format!("{self}"))
+                ::trunkline::ErrorObject::new(-1, ::std::format!("{self}"))
                     .with_data(&(field0, field1))
             }
             Self::Store(..) => ::trunkline::ErrorObject::internal_error(&self),
@@ -49,7 +49,7 @@ impl ::trunkline::RpcError for MathError {
                     ),
                 )
             }
-            -32001 => {
+            -1 => {
                 let (field0, field1) = ::trunkline::__private::serde_json::from_str(
                         error.data()?.get(),
                     )
@@ -82,7 +82,7 @@ impl ::trunkline::RpcError for MathError {
                 .with_data(
                     ::trunkline::__private::Probe::<String>::new().schema_of_output(),
                 ),
-            ::trunkline::ErrorDescription::new(-32001, "{1} of {{0}}")
+            ::trunkline::ErrorDescription::new(-1, "{1} of {{0}}")
                 .with_data(
                     ::trunkline::__private::Probe::<(u8, u8)>::new().schema_of_output(),
                 ),

@@ -6,7 +6,7 @@ pub enum MathError {
     OutOfRange { value: i64, limit: i64 },
     #[rpc(code = 3, message = "cannot parse {0:?}")]
     Parse(String),
-    #[rpc(code = -32001, message = "{1} of {{0}}")]
+    #[rpc(code = -1, message = "{1} of {{0}}")]
     Pair(u8, u8),
     #[rpc(internal, message = "the store failed: {0}")]
     Store(io::Error),

@@ -10,9 +10,9 @@ use super::{
 };
 use crate::diagnostics::{Diagnostics, join};
 
-/// The codes that JSON-RPC 2.0 keeps for itself (section 5.1), without those that it leaves to
-/// servers, -32099 to -32000.
-const RESERVED: RangeInclusive<i64> = -32768..=-32100;
+/// The codes that JSON-RPC 2.0 reserves (section 5.1): the protocol's, and those of servers, which
+/// this one uses. A caller who is sent -32005 takes the server for busy, and tries again.
+const RESERVED: RangeInclusive<i64> = -32768..=-32000;
 
 /// An enum or a struct to be sent as an error object.
 pub(super) struct ErrorType {
@@ -184,8 +184,8 @@ impl Reply {
         match (code, internal) {
             (Some(code), false) if RESERVED.contains(&code.value) => Err(syn::Error::new_spanned(
                 code.literal,
-                "JSON-RPC 2.0 reserves -32768 to -32000 (section 5.1), and leaves only -32099 to \
-                 -32000 of it to servers",
+                "JSON-RPC 2.0 reserves -32768 to -32000 (section 5.1) for the protocol and for \
+                 servers: `trunkline::code` says what they mean",
             )),
             (Some(code), false) => Ok(Self::Code(code)),
             (None, true) => Ok(Self::Internal),

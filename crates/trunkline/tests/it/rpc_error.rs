@@ -13,7 +13,7 @@ enum MathError {
     OutOfRange { value: i64, limit: Option<i64> },
     #[rpc(code = 3, message = "cannot parse {0:?}")]
     Parse(String),
-    #[rpc(code = -32050, message = "{1:>3} of {{{0}}}")]
+    #[rpc(code = -50, message = "{1:>3} of {{{0}}}")]
     Pair(u8, u8),
     #[rpc(code = 0x10, message = "nothing inside")]
     Empty {},
@@ -51,7 +51,7 @@ fn fields_are_data() {
     let error = MathError::OutOfRange { value: 12, limit: Some(9) };
     check(&error, 2, "12 is out of range", json!({"value": 12, "limit": 9}));
     check(&MathError::Parse("x".to_owned()), 3, "cannot parse \"x\"", json!("x"));
-    check(&MathError::Pair(1, 2), -32050, "  2 of {1}", json!([1, 2]));
+    check(&MathError::Pair(1, 2), -50, "  2 of {1}", json!([1, 2]));
     check(&MathError::Empty {}, 16, "nothing inside", Value::Null);
     check(&MathError::Braces(), 17, "{}", Value::Null);
     check(&MathError::Raw { r#type: 5 }, 18, "5", json!({"type": 5}));
@@ -77,7 +77,7 @@ fn only_what_fits_is_decoded() {
     check_decoding(2, Some(json!({"value": "12"})), None);
     check_decoding(2, None, None);
     check_decoding(3, Some(json!(3)), None);
-    check_decoding(-32050, Some(json!([1])), None);
+    check_decoding(-50, Some(json!([1])), None);
     check_decoding(4, None, None);
     check_decoding(code::INTERNAL_ERROR, None, None);
 }

@@ -18,6 +18,10 @@ enum Reserved {
     Protocol,
     #[rpc(code = -32768, message = "the lowest of them")]
     Lowest,
+    #[rpc(code = -32005, message = "a code of ours, which clients take for a full server")]
+    Busy,
+    #[rpc(code = -32000, message = "the highest of them")]
+    Highest,
     #[rpc(code = 9223372036854775808, message = "too large")]
     Large,
     #[rpc(code = "1", message = "not a number")]

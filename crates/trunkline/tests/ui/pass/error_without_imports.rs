@@ -4,7 +4,7 @@
 enum Shapes<T> {
     #[rpc(code = 1, message = "unit")]
     Unit,
-    #[rpc(code = -32000, message = "{0:?} {1}")]
+    #[rpc(code = -31999, message = "{0:?} {1}")]
     Tuple(Vec<T>, u8),
     #[rpc(code = -32769, message = "{{{field}}}")]
     Named { field: T },
