@@ -13,17 +13,17 @@ use crate::serve::entries;
 /// that could let nobody in does not start.
 pub(crate) async fn guard(access: &Access, http: &mut http::Settings) -> anyhow::Result<bool> {
     check_tokens(&access.bearer)?;
+    check_lists(access)?;
     access.bearer.iter().for_each(|token| http.bearer.allow(token.as_str()));
     let Some(jwks) = &access.jwks else {
-        let is_set = |list: &[String]| entries(list).next().is_some();
-        if is_set(&access.audience) || is_set(&access.issuer) || is_set(&access.require) {
+        if lists(access).iter().any(|(_, list)| !list.is_empty()) {
             bail!("--audience, --issuer and --require are about signed tokens: give --jwks, too");
         }
         return Ok(!access.bearer.is_empty());
     };
-    let settings = jwt_settings(access)?;
     let failed = || format!("--jwks {jwks}: there are no keys to check tokens with");
     let keys = keys(jwks).with_context(failed)?;
+    let settings = jwt_settings(access)?;
     keys.load().await.with_context(failed)?;
     http.jwt = Some(Jwt::new(keys, settings));
     Ok(true)
@@ -40,6 +40,23 @@ fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// A list that is given and holds nothing is a check that somebody wanted, and mostly a variable that
+/// is not set which should be: without it, more would be let in.
+fn check_lists(access: &Access) -> anyhow::Result<()> {
+    for (flag, list) in lists(access) {
+        ensure!(
+            list.is_empty() || entries(list).next().is_some(),
+            "{flag} is empty: give a value, or leave out the flag and its variable"
+        );
+    }
+    Ok(())
+}
+
+/// What signed tokens are asked for.
+fn lists(access: &Access) -> [(&'static str, &[String]); 3] {
+    [("--audience", &access.audience), ("--issuer", &access.issuer), ("--require", &access.require)]
 }
 
 fn jwt_settings(access: &Access) -> anyhow::Result<Settings> {

@@ -42,7 +42,9 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) access: Access,
     /// How many calls a second each caller may make, by its token or its address; more are refused
-    /// (HTTP 429). Twice as many may come at once. Without it, nobody is refused.
+    /// (HTTP 429). Twice as many may come at once. Without it, nobody is refused. Calls of the
+    /// methods that are served count, as tools and as members of batches, too, one by one; unknown
+    /// methods, lists of tools and wrong tokens do not.
     #[arg(long, value_name = "CALLS", env = "TRUNKLINE_RATE_LIMIT")]
     pub(crate) rate_limit: Option<NonZeroU32>,
     /// Serve https: the server's certificate and those that lead to a root, as PEM. A file that is

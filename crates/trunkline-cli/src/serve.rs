@@ -98,7 +98,7 @@ fn refuse_open_doors(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result<(
     if addresses.iter().any(|address| !address.ip().is_loopback()) {
         bail!(
             "refused to listen on {listen}: other machines could reach it, and no token is needed to call; \
-             set TRUNKLINE_BEARER, or listen on 127.0.0.1"
+             set TRUNKLINE_BEARER or --jwks, or listen on 127.0.0.1"
         );
     }
     Ok(())

@@ -136,7 +136,7 @@ fn what_does_not_start() {
     let audience = ["--audience", "trunkline"];
     let rows: [(&str, &[&str], &[&str]); 13] = [
         ("no audience", &["--jwks", "jwks.json"], &["--jwks needs --audience", "or * for any"]),
-        ("an empty audience", &["--jwks", "jwks.json", "--audience", ""], &["needs --audience"]),
+        ("an empty audience", &["--jwks", "jwks.json", "--audience", ""], &["--audience is empty"]),
         ("no jwks", &audience, &["give --jwks"]),
         ("an issuer only", &["--issuer", "a"], &["give --jwks"]),
         ("a rule only", &["--require", "db.*=a:b"], &["give --jwks"]),

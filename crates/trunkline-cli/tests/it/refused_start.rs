@@ -76,7 +76,7 @@ fn databases() {
 #[test]
 fn addresses() {
     let why = "other machines could reach it, and no token is needed to call";
-    let remedy = "set TRUNKLINE_BEARER, or listen on 127.0.0.1";
+    let remedy = "set TRUNKLINE_BEARER or --jwks, or listen on 127.0.0.1";
     let rows: &[(&str, &[&str])] = &[
         ("0.0.0.0:0", &["refused to listen on 0.0.0.0:0", why, remedy]),
         ("[::]:0", &["refused to listen on [::]:0", why, remedy]),
@@ -129,6 +129,31 @@ fn tokens_that_no_request_can_carry() {
             check(&Case { arguments: &arguments, ..case });
             let arguments = [&arguments[..], &["--bearer", "s3cret"]].concat();
             check(&Case { name: "one of two", arguments: &arguments, ..case });
+        }
+    }
+}
+
+/// A check that is asked for is not left out because what it needs is not set.
+#[test]
+fn access_that_is_set_to_nothing() {
+    let listen = ["--listen", "127.0.0.1:0"];
+    let rows: [(&str, &str, &str, &[&str]); 4] = [
+        ("--require", "TRUNKLINE_REQUIRE", "--require is empty", &["", " ", ","]),
+        ("--issuer", "TRUNKLINE_ISSUER", "--issuer is empty", &["", " ", ","]),
+        ("--audience", "TRUNKLINE_AUDIENCE", "--audience is empty", &["", " ", ","]),
+        ("--jwks", "TRUNKLINE_JWKS", "it is empty", &["", " "]),
+    ];
+    for (flag, variable, expected, empties) in rows {
+        for name in empties {
+            let stderr = [flag, expected];
+            let arguments = [&listen[..], &[flag, *name]].concat();
+            check(&Case { name, arguments: &arguments, stderr: &stderr, ..REFUSED });
+            let environment = [(variable, *name)];
+            let case = Case { name, arguments: &listen, stderr: &stderr, ..REFUSED };
+            check(&Case { environment: &environment, ..case });
+            // What is right beside it does not make up for it.
+            let arguments = [&listen[..], &["--bearer", "s3cret"]].concat();
+            check(&Case { arguments: &arguments, environment: &environment, ..case });
         }
     }
 }
