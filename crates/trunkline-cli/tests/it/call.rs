@@ -230,6 +230,7 @@ fn wrong_commands() {
     let rows: &[(&str, &[&str], &str)] = &[
         ("no method", &["call", url], "<METHOD>"),
         ("no scheme", &["call", "127.0.0.1:8080", "m"], "write http://127.0.0.1:8080"),
+        ("no scheme, IPv6", &["call", "::1:8080", "m"], "write http://[::1]:8080"),
         ("another scheme", &["call", "ftp://127.0.0.1", "m"], "ftp:// is not spoken"),
         ("no host", &["call", "http://", "m"], "not a URL"),
         ("a port that is none", &["call", "http://localhost:99999", "m"], "not a URL"),

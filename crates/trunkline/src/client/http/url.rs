@@ -1,4 +1,5 @@
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use http::Uri;
@@ -65,7 +66,7 @@ impl FromStr for Url {
 
     fn from_str(text: &str) -> Result<Self, UrlError> {
         let Some((scheme, rest)) = text.split_once("://") else {
-            return Err(UrlError::NoScheme(text.to_owned()));
+            return Err(UrlError::NoScheme(in_brackets(text)));
         };
         if !["http", "https"].iter().any(|known| known.eq_ignore_ascii_case(scheme)) {
             return Err(UrlError::Scheme(scheme.to_owned()));
@@ -90,6 +91,21 @@ impl fmt::Display for Url {
     }
 }
 
+/// The text, with brackets around what begins it if that is an IPv6 address. (`::1:80` is one, too,
+/// and nearly always means a port.)
+fn in_brackets(text: &str) -> String {
+    let end = text.find(['/', '?', '#']).unwrap_or(text.len());
+    let (authority, rest) = text.split_at(end);
+    let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
+    match authority.rsplit_once(':') {
+        Some((host, port)) if is_address(host) && port.parse::<u16>().is_ok() => {
+            format!("[{host}]:{port}{rest}")
+        }
+        _ if is_address(authority) => format!("[{authority}]{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +126,15 @@ mod tests {
 
         check("localhost:80", Err(UrlError::NoScheme("localhost:80".to_owned())));
         check("", Err(UrlError::NoScheme(String::new())));
+        for (text, remedy) in [
+            ("::1:8080", "[::1]:8080"),
+            ("::1:8080/rpc", "[::1]:8080/rpc"),
+            ("fe80::1", "[fe80::1]"),
+            ("2001:db8:0:0:0:0:0:1", "[2001:db8:0:0:0:0:0:1]"),
+            ("[::1]:8080", "[::1]:8080"),
+        ] {
+            check(text, Err(UrlError::NoScheme(remedy.to_owned())));
+        }
         check("ftp://h", Err(UrlError::Scheme("ftp".to_owned())));
         check("http://a:b@h", Err(UrlError::UserInfo));
         for text in
