@@ -10,7 +10,7 @@
 //! | 400 | malformed: Host missing or twice, Content-Type or Content-Length twice, broken chunks |
 //! | 401 | a token is needed, or this one is not accepted (`WWW-Authenticate`) |
 //! | 403 | a Host or an Origin that is not listed |
-//! | 404 | another path |
+//! | 404 | another path than those of [`Settings::paths`]: none by default, which serves every path |
 //! | 405 | another method than those of `Allow`: POST and OPTIONS, except at a [`Door`] |
 //! | 408 | the body took too long; the connection is closed |
 //! | 413 | the body is too large; the connection is closed |
