@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
@@ -22,6 +23,28 @@ pub trait Transport: Send + Sync + 'static {
 
     /// The server, as errors name it: `http://127.0.0.1:8080`.
     fn target(&self) -> Cow<'_, str>;
+}
+
+/// One of several, chosen at run time.
+impl<T: Transport + ?Sized> Transport for Box<T> {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        (**self).send(message)
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        (**self).target()
+    }
+}
+
+/// One that several clients share.
+impl<T: Transport + ?Sized> Transport for Arc<T> {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        (**self).send(message)
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        (**self).target()
+    }
 }
 
 /// The reply of a [`Transport`], later.

@@ -1,10 +1,11 @@
 //! Calls over HTTP, to servers that answer.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline::client::{Client, Error, Http, TransportError};
+use trunkline::client::{Client, Error, Http, Transport, TransportError};
 use trunkline::{Router, code};
 
 use super::peer::{Answer, Peer};
@@ -137,5 +138,21 @@ async fn a_server_that_comes_back() {
         server.stop().await;
         let down = client.call::<String>("ping", ()).await.unwrap_err();
         assert!(matches!(down, Error::Transport(TransportError::Connect { .. })), "{down:?}");
+    }
+}
+
+/// As when the settings of a program choose one.
+#[tokio::test]
+async fn a_transport_may_be_chosen_at_run_time_and_shared() {
+    let server = serve(on_loopback()).await;
+    let http = Http::connect(&format!("http://{}", server.local_addr())).unwrap();
+    let difference = |minuend: i64, subtrahend: i64| minuend - subtrahend;
+    let here = Router::new().function("subtract", ["minuend", "subtrahend"], difference);
+    let boxed: [Box<dyn Transport>; 2] = [Box::new(http.clone()), Box::new(here.build().unwrap())];
+    let shared: Arc<dyn Transport> = Arc::new(http);
+    assert_eq!(shared.target(), boxed[0].target());
+    let shared = [Client::new(Arc::clone(&shared)), Client::from(shared)];
+    for client in boxed.map(Client::new).into_iter().chain(shared) {
+        assert_eq!(client.call::<i64>("subtract", [42, 23]).await.unwrap(), 19);
     }
 }
