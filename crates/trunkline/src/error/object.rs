@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::code;
@@ -86,6 +86,16 @@ impl ErrorObject {
     #[must_use]
     pub fn data(&self) -> Option<&RawValue> {
         self.data.as_deref()
+    }
+
+    /// What `data.reason` says, if it is there and a string.
+    fn reason(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        struct Data {
+            reason: String,
+        }
+        let data: Data = serde_json::from_str(self.data()?.get()).ok()?;
+        Some(data.reason)
     }
 
     /// Appends the object as JSON.
@@ -177,9 +187,11 @@ impl PartialEq for ErrorObject {
     }
 }
 
+/// The message, the code, and the reason that `data.reason` gives.
 impl fmt::Display for ErrorObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        write!(f, "{} ({})", self.message, self.code)?;
+        self.reason().map_or(Ok(()), |reason| write!(f, ": {reason}"))
     }
 }
 

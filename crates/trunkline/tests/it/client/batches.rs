@@ -116,7 +116,8 @@ async fn a_call_of_another_client_is_not_sent() {
 async fn a_notification_that_cannot_be_sent_fails_the_batch() {
     let ((client, script), (other, _)) = (client(|_, _| panic!()), client(|_, _| panic!()));
     let foreign = "the call is of another client than the batch, and was not sent";
-    let params = "the params cannot be sent: Invalid params (-32602)";
+    let params = "the params cannot be sent: Invalid params (-32602): params \
+                  serialise to an array or an object";
     for (notification, variant, text) in
         [(other.notify("n", ()), "OtherClient", foreign), (client.notify("n", 5), "Params", params)]
     {
