@@ -1,5 +1,4 @@
 use std::any::Any;
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,9 +31,9 @@ impl<F> CatchPanicFuture<F> {
     }
 }
 
-impl<F> Future for CatchPanicFuture<F>
+impl<F, E> Future for CatchPanicFuture<F>
 where
-    F: Future<Output = Result<Outcome, Infallible>> + Unpin,
+    F: Future<Output = Result<Outcome, E>> + Unpin,
 {
     type Output = F::Output;
 

@@ -3,7 +3,6 @@
 mod future;
 mod layer;
 
-use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
@@ -24,16 +23,16 @@ pub struct CatchPanic<S> {
     on: bool,
 }
 
-impl<S> Service<Call> for CatchPanic<S>
+impl<S, E> Service<Call> for CatchPanic<S>
 where
-    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S: Service<Call, Response = Outcome, Error = E>,
     S::Future: Unpin,
 {
     type Response = Outcome;
-    type Error = Infallible;
+    type Error = E;
     type Future = CatchPanicFuture<S::Future>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         self.inner.poll_ready(cx)
     }
 

@@ -1,4 +1,3 @@
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -32,12 +31,12 @@ impl<S: Service<Call>> ConcurrencyLimitFuture<S> {
     }
 }
 
-impl<S> Future for ConcurrencyLimitFuture<S>
+impl<S, E> Future for ConcurrencyLimitFuture<S>
 where
-    S: Service<Call, Response = Outcome, Error = Infallible> + Unpin,
+    S: Service<Call, Response = Outcome, Error = E> + Unpin,
     S::Future: Unpin,
 {
-    type Output = Result<Outcome, Infallible>;
+    type Output = Result<Outcome, E>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         loop {

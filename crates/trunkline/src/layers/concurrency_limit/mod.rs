@@ -3,7 +3,6 @@
 mod future;
 mod layer;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -29,16 +28,16 @@ pub struct ConcurrencyLimit<S> {
     permits: Option<Arc<Semaphore>>,
 }
 
-impl<S> Service<Call> for ConcurrencyLimit<S>
+impl<S, E> Service<Call> for ConcurrencyLimit<S>
 where
-    S: Service<Call, Response = Outcome, Error = Infallible> + Clone + Unpin,
+    S: Service<Call, Response = Outcome, Error = E> + Clone + Unpin,
     S::Future: Unpin,
 {
     type Response = Outcome;
-    type Error = Infallible;
+    type Error = E;
     type Future = ConcurrencyLimitFuture<S>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         self.inner.poll_ready(cx)
     }
 

@@ -1,4 +1,3 @@
-use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -25,9 +24,9 @@ impl<F> TimeoutFuture<F> {
     }
 }
 
-impl<F> Future for TimeoutFuture<F>
+impl<F, E> Future for TimeoutFuture<F>
 where
-    F: Future<Output = Result<Outcome, Infallible>> + Unpin,
+    F: Future<Output = Result<Outcome, E>> + Unpin,
 {
     type Output = F::Output;
 

@@ -4,7 +4,6 @@ mod future;
 mod layer;
 mod pulse;
 
-use std::convert::Infallible;
 use std::task::{Context, Poll};
 
 use tower::Service;
@@ -27,16 +26,16 @@ pub struct Timeout<S> {
     limit: Option<Pulse>,
 }
 
-impl<S> Service<Call> for Timeout<S>
+impl<S, E> Service<Call> for Timeout<S>
 where
-    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S: Service<Call, Response = Outcome, Error = E>,
     S::Future: Unpin,
 {
     type Response = Outcome;
-    type Error = Infallible;
+    type Error = E;
     type Future = TimeoutFuture<S::Future>;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         self.inner.poll_ready(cx)
     }
 
