@@ -104,8 +104,12 @@ impl Call {
         Ok(Self { is_whole: true, ..call })
     }
 
-    /// The same call again, cancelled apart from this one.
-    pub(crate) fn again(&self) -> Self {
+    /// The same call again, for layers that make a call more than once. It has the same id and the
+    /// same extensions, copies no text, and is cancelled apart from this one.
+    ///
+    /// A server's [history](crate::history) hears of the call that it was made of, and not of this one.
+    #[must_use]
+    pub fn again(&self) -> Self {
         Self {
             body: self.body.clone(),
             operation: self.operation.clone(),

@@ -114,6 +114,10 @@ impl Batch {
 
     /// Sends all calls in one message. An empty batch sends nothing.
     ///
+    /// It waits for calls that [layers](Client::layer) hold back, up to 20 ms after the one that came
+    /// last; what comes later leaves in a further message. Behind a layer that lets few calls through
+    /// at a time, a batch is many messages: bound the calls, not the members of batches, on the server.
+    ///
     /// # Errors
     /// When the message has failed, and no call has an outcome; what failed for one call is told
     /// when its slot is taken. When there is a notification that cannot be sent, nothing is: it has no

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::error::{Failure, TransportError};
@@ -27,6 +28,8 @@ struct State {
     /// Members on their way: neither here, nor in a message, nor at their end.
     expected: usize,
     come: Vec<Member>,
+    /// How many the layers let through at a time, once more were waited for in vain.
+    let_through: Option<usize>,
 }
 
 /// A call that has come through its layers and waits for its outcome.
@@ -58,20 +61,29 @@ impl Gathering {
     }
 
     /// The calls that have come, when no other is expected, or keeps them waiting for long: a layer
-    /// may let one call through only when another has ended. None at the end.
+    /// may let one call through only when another has ended. That is waited for once; when as many
+    /// have come again, there are no more. None at the end.
     pub(super) async fn next(&self) -> Option<Vec<Member>> {
         loop {
-            let (waiting, expected) = {
+            let (waiting, expected, let_through) = {
                 let state = self.state();
-                (state.come.len(), state.expected)
+                (state.come.len(), state.expected, state.let_through)
             };
             match (waiting, expected) {
                 (0, 0) => return None,
                 (_, 0) => break,
                 (0, _) => self.moved.notified().await,
+                _ if let_through.is_some_and(|number| waiting >= number) => {
+                    yield_now().await;
+                    if self.state().come.len() == waiting {
+                        break;
+                    }
+                }
                 _ => {
                     let moved = timeout(LATE, self.moved.notified()).await;
-                    if moved.is_err() && self.state().come.len() == waiting {
+                    let mut state = self.state();
+                    if moved.is_err() && state.come.len() == waiting {
+                        state.let_through = Some(waiting);
                         break;
                     }
                 }
@@ -93,15 +105,16 @@ impl Gathering {
 }
 
 impl Seat {
-    pub(super) fn is_free(&self) -> bool {
-        !self.0.is_taken.load(Ordering::Relaxed)
+    /// Takes the seat, unless another attempt at the same call has it.
+    pub(super) fn claim(&self) -> bool {
+        !self.0.is_taken.swap(true, Ordering::Relaxed)
     }
 
-    /// Joins the message, and waits for this call's part of what comes of it.
+    /// Joins the message with a seat that was [claimed](Self::claim), and waits for this call's part
+    /// of what comes of it.
     pub(super) async fn take(&self, call: Call) -> Result<Outcome, Failure> {
         let (outcome, later) = oneshot::channel();
         if let Some(gathering) = self.0.gathering.upgrade() {
-            self.0.is_taken.store(true, Ordering::Relaxed);
             gathering.settle(Some(Member { call, outcome, seat: self.clone() }));
         }
         match later.await {

@@ -108,7 +108,8 @@ impl Client {
     /// Wraps all calls of this client and of clones made of it from now on: the members of batches
     /// pass the layer one by one, as they do in a server. The last layer added is the outermost.
     ///
-    /// Any tower layer over `Service<Call, Response = Outcome>` will do.
+    /// Any tower layer over `Service<Call, Response = Outcome>` will do. One that holds calls back, such
+    /// as a limit of those at a time, splits [batches](Batch::send) into messages.
     #[must_use]
     pub fn layer<L>(mut self, layer: L) -> Self
     where

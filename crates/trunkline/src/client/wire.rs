@@ -33,7 +33,7 @@ impl Wire {
     /// Sends a call, or hands it to the batch that it is a member of.
     pub(super) async fn call(&self, call: Call) -> Result<Outcome, Failure> {
         match call.extensions().get::<Seat>().cloned() {
-            Some(seat) if seat.is_free() => seat.take(call).await,
+            Some(seat) if seat.claim() => seat.take(call).await,
             // A layer makes the call while an earlier attempt is under way: it goes alone.
             _ => self.send(call).await,
         }

@@ -3,13 +3,16 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
 use serde_json::json;
+use tokio::time::Instant;
 use tower::layer::layer_fn;
 use tower::limit::ConcurrencyLimitLayer;
 use tower::util::{MapRequestLayer, MapResultLayer};
 use tower::{Service, service_fn};
 use trunkline::client::{Client, Error, Remote, Retry, Settings};
-use trunkline::{BoxError, Call, ErrorObject, Outcome};
+use trunkline::{BoxError, Call, ErrorObject, Outcome, layers};
 
 use super::scripted::{Scripted, broken, numbers};
 
@@ -59,6 +62,95 @@ async fn a_layer_that_lets_few_through_delays_a_batch_and_never_holds_it() {
         let mut replies = batch.send().await.unwrap();
         assert_eq!(slots.map(|slot| replies.take(slot).unwrap()), [1, 2, 3]);
         assert_eq!(script.sent().len(), messages, "{limit} at a time");
+    }
+}
+
+/// What a layer lets through at a time is waited for once, not each time.
+#[tokio::test(start_paused = true)]
+async fn a_layer_that_lets_one_through_at_a_time_is_waited_for_once() {
+    let script = Scripted::numbering();
+    let client = Client::new(script.clone()).layer(ConcurrencyLimitLayer::new(1));
+    let mut batch = client.batch();
+    let slots: Vec<_> = (0..50).map(|_| batch.add(client.call::<i64>("m1", ()))).collect();
+    let started = Instant::now();
+    let mut replies = batch.send().await.unwrap();
+    let elapsed = started.elapsed();
+    assert!(elapsed < Duration::from_millis(40), "{elapsed:?}");
+    for slot in slots {
+        assert_eq!(replies.take(slot).unwrap(), 1);
+    }
+    assert_eq!(script.sent().len(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_of_this_crate_fit_clients() {
+    let client = meddling(Client::new(Scripted::numbering()))
+        .layer(layers::ConcurrencyLimitLayer::new(1))
+        .layer(layers::TimeoutLayer::new(Duration::from_secs(1)))
+        .layer(MapRequestLayer::new(|call: Call| {
+            assert!(call.method() != "m7", "no sevens");
+            call
+        }))
+        .layer(layers::CatchPanicLayer::new());
+    assert_eq!(client.call::<i64>("m5", ()).await.unwrap(), 5);
+    let failed = client.call::<i64>("m2", ()).await.unwrap_err();
+    assert!(matches!(failed, Error::Layer(_)), "what fails inside comes out: {failed:?}");
+    for (method, code) in [("m3", -32004), ("m7", -32603), ("m5", 0)] {
+        let ended = client.call::<i64>(method, ()).await;
+        let found = ended.as_ref().err().map_or(0, |error| error.error_object().unwrap().code());
+        assert_eq!(found, code, "{method}: {ended:?}");
+    }
+}
+
+/// Makes each call so often at the same time, and takes the first of the outcomes.
+fn hedging(client: Client, times: usize) -> Client {
+    client.layer(layer_fn(move |remote: Remote| {
+        service_fn(move |call: Call| {
+            let attempts = (0..times).map(|_| remote.clone().call(call.again()));
+            join_all(attempts).map(|mut ended| ended.remove(0))
+        })
+    }))
+}
+
+/// Makes each call until it ends well.
+fn stubborn(client: Client) -> Client {
+    client.layer(layer_fn(|remote: Remote| {
+        service_fn(move |call: Call| {
+            let mut remote = remote.clone();
+            async move {
+                loop {
+                    if let Ok(outcome) = remote.call(call.again()).await {
+                        return Ok::<_, BoxError>(outcome);
+                    }
+                }
+            }
+        })
+    }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_may_make_a_call_more_than_once() {
+    let fails = |times| {
+        Scripted::new(move |before, message| match before < times {
+            true => Some(Err(broken())),
+            false => Some(Ok(numbers(message))),
+        })
+    };
+    type Made = fn(Client) -> Client;
+    // How many messages a single call is, and a batch of two.
+    let rows: [(&str, Scripted, Made, usize, usize); 2] = [
+        ("one after the other", fails(2), stubborn, 3, 1),
+        ("at the same time", fails(0), |client| hedging(client, 3), 3, 5),
+    ];
+    for (name, script, layered, alone, batched) in rows {
+        let client = layered(Client::new(script.clone()));
+        assert_eq!(client.call::<i64>("m1", ()).await.unwrap(), 1, "{name}");
+        assert_eq!(script.sent().len(), alone, "{name}");
+        let mut batch = client.batch();
+        let slots = ["m1", "m2"].map(|method| batch.add(client.call::<i64>(method, ())));
+        let mut replies = batch.send().await.unwrap();
+        assert_eq!(slots.map(|slot| replies.take(slot).unwrap()), [1, 2], "{name}");
+        assert!(script.sent().len() - alone <= batched, "{name}: {:?}", script.sent());
     }
 }
 
