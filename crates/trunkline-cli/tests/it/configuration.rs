@@ -192,3 +192,29 @@ fn empty_names_allow_nobody() {
         }
     }
 }
+
+/// Two calls may come at once. What does not count goes first, and would leave none of them.
+#[test]
+fn a_rate_covers_calls_of_what_is_served() {
+    let (folder, _) = tpch();
+    let arguments = ["--db", "tpch.db", "--listen", "127.0.0.1:0", "--rate-limit", "1"];
+    let server = server(folder.path(), (&arguments, &[("TRUNKLINE_BEARER", "one")]));
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "db.list_tables"});
+    let ask = |token: &str, body: &serde_json::Value| {
+        let header = format!("Authorization: Bearer {token}");
+        server.connect().ask(&post("/", &[&header], body))
+    };
+    for _ in 0..4 {
+        assert_eq!(ask("two", &call).status, 401);
+        for (method, code) in [("db.none", Some(-32601)), ("tools/list", None)] {
+            let body = json!({"jsonrpc": "2.0", "id": 1, "method": method});
+            assert_eq!(ask("one", &body).json()["error"]["code"].as_i64(), code, "{method}");
+        }
+    }
+    let replies = ask("one", &json!([call, call, call, call, call, call])).json();
+    let codes = replies.as_array().unwrap().iter().map(|reply| reply["error"]["code"].as_i64());
+    let (served, refused): (Vec<_>, Vec<_>) = codes.partition(Option::is_none);
+    // One more may have become due on a slow machine.
+    assert!((2..=3).contains(&served.len()), "{replies}");
+    assert!(refused.iter().all(|code| *code == Some(-32010)), "{replies}");
+}
