@@ -38,7 +38,8 @@ pub(super) async fn run(
     let _ =
         shared.closing.run_until_cancelled(accept(&listener, &shared, &connections, &cut)).await;
     shared.counts.advance(Phase::Draining);
-    drop((listener, file));
+    drop(listener);
+    file.remove().await;
     connections.close();
     connections.wait().await;
     tasks.close();

@@ -45,7 +45,8 @@ pub struct Server {
 
 impl Server {
     /// A server on the socket `path`. A socket that a server has left behind is replaced; one that is
-    /// served is not.
+    /// served is not. Systems take paths of about 100 bytes; of a name with fewer than four bytes, a few
+    /// less.
     pub fn bind(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), settings: Settings::default() }
     }
@@ -59,7 +60,8 @@ impl Server {
     /// Binds the socket and answers calls. They carry a [`Peer`] in their extensions.
     ///
     /// # Errors
-    /// When the socket cannot be bound: it is served, or something else has its name.
+    /// When the socket cannot be bound: it is served, something else has its name, or its path is
+    /// too long.
     pub async fn serve(self, rpc: Rpc) -> Result<ServerHandle, ServeError> {
         let Self { path, settings } = self;
         settings.check()?;

@@ -3,6 +3,7 @@
 use std::fs::{self, DirBuilder, File, Metadata, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -27,20 +28,25 @@ impl SocketFile {
     /// It is bound under another name, and renamed when all is right with it: nobody can connect before
     /// that, and a name that is left behind is replaced at once.
     pub(super) async fn claim(path: &Path, mode: u32) -> io::Result<(UnixListener, Self)> {
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        fits(path)?;
+        let directory = directory(path);
         let _lock = timeout(PATIENCE, lock(directory)).await.map_err(|_| taken())??;
         probe(path).await?;
         // Nobody else can look into a directory that is new and ours.
         let hidden = Hidden::create(directory)?;
         let socket = hidden.0.join("s");
+        fits(&socket)?;
         let listener = UnixListener::bind(&socket)?;
         fs::set_permissions(&socket, Permissions::from_mode(mode))?;
         let identity = identity(&fs::symlink_metadata(&socket)?);
         fs::rename(&socket, path)?;
         Ok((listener, Self { path: path.to_owned(), identity }))
+    }
+
+    /// Removes it, while no other server takes its name.
+    pub(super) async fn remove(self) {
+        let _lock = timeout(PATIENCE, lock(directory(&self.path))).await;
+        drop(self);
     }
 }
 
@@ -52,6 +58,22 @@ impl Drop for SocketFile {
             tracing::debug!(path = %self.path.display(), %error, "the socket stays behind");
         }
     }
+}
+
+fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Fails if the system knows no sockets with names as long.
+fn fits(path: &Path) -> io::Result<()> {
+    SocketAddr::from_pathname(path).map(drop).map_err(|error| {
+        let bytes = path.as_os_str().len();
+        let reason = format!("a socket's path of {bytes} bytes, {}: {error}", path.display());
+        io::Error::new(ErrorKind::InvalidInput, reason)
+    })
 }
 
 fn identity(file: &Metadata) -> (u64, u64) {
@@ -105,14 +127,16 @@ struct Hidden(PathBuf);
 
 impl Hidden {
     fn create(parent: &Path) -> io::Result<Self> {
-        let mut number = std::process::id();
+        // Who has the lock is alone: only what was left behind is in the way.
+        let mut number = 0_u32;
         loop {
-            // Short: the whole path of a socket has about 100 bytes.
+            // Short: the whole path of a socket has about 100 bytes. With a name of four, a socket that
+            // fits does so here.
             let path = parent.join(format!(".{number:x}"));
             match DirBuilder::new().mode(0o700).create(&path) {
                 Ok(()) => return Ok(Self(path)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    number = number.wrapping_add(1);
+                    number += 1;
                 }
                 Err(error) => return Err(error),
             }

@@ -58,6 +58,33 @@ async fn the_socket_is_there_while_the_server_is() {
     }
 }
 
+/// A path is served if the system takes it, and refused with the reason if not.
+#[tokio::test]
+async fn paths_are_as_long_as_the_system_takes() {
+    let fits = |path: &Path| std::os::unix::net::SocketAddr::from_pathname(path).is_ok();
+    let directory = TempDir::new().unwrap();
+    let named = |length| directory.path().join("d".repeat(length)).join("sock");
+    let longest = (1..200).rev().find(|length| fits(&named(*length))).unwrap();
+    for (length, is_served) in [(longest - 4, true), (longest, true), (longest + 1, false)] {
+        let path = named(length);
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        let served = serve(&path).await;
+        if is_served {
+            let server = served.unwrap();
+            assert_eq!(ping(&Client::new(Unix::connect(&path))).await, "pong");
+            server.stop().await;
+        } else {
+            let error = served.as_ref().unwrap_err().source().unwrap().to_string();
+            assert!(error.contains("bytes") && error.contains("SUN_LEN"), "{error}");
+            assert_eq!(refused(served), ErrorKind::InvalidInput);
+        }
+        assert_eq!(path.parent().unwrap().read_dir().unwrap().count(), 0);
+    }
+    // A long name in a short directory.
+    let name = "n".repeat(longest + 6);
+    assert_eq!(refused(serve(&directory.path().join(name)).await), ErrorKind::InvalidInput);
+}
+
 #[tokio::test]
 async fn a_socket_that_was_left_behind_is_replaced() {
     let directory = TempDir::new().unwrap();
