@@ -1,6 +1,7 @@
 //! A certificate and its key on disk.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -51,6 +52,15 @@ impl Files {
     }
 }
 
+/// More than any chain of certificates has.
+const MAX: u64 = 1 << 20;
+
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    fs::read(path).map_err(|source| TlsError::Read { path: path.to_owned(), source })
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX + 1).read_to_end(&mut text));
+    let read = read.and_then(|count| match count as u64 {
+        0..=MAX => Ok(text),
+        _ => Err(io::Error::new(ErrorKind::FileTooLarge, "it has more than 1 MiB")),
+    });
+    read.map_err(|source| TlsError::Read { path: path.to_owned(), source })
 }

@@ -22,6 +22,8 @@ use crate::server::watch::Watch;
 
 /// The first byte of a client that speaks TLS: a record of the handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
+/// How long a client that connects to a server that stops may take to have its connection.
+const LATE: Duration = Duration::from_secs(1);
 /// How long a client that does not speak TLS may take to be told so.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -34,10 +36,14 @@ pub(in crate::server) async fn serve<A: Answer>(
     shared: Arc<Shared>,
 ) {
     let shaken = timeout(shared.settings.head_timeout, shake(socket, &tls));
+    // A server that stops says so to whom it can; it does not wait for those who are silent.
+    let stopped = async {
+        shared.drain.cancelled().await;
+        let _ = timeout(LATE, shared.cut.cancelled()).await;
+    };
     let shaken = tokio::select! {
         shaken = shaken => shaken,
-        // It has asked for nothing yet.
-        () = shared.drain.cancelled() => return,
+        () = stopped => return,
     };
     match shaken {
         Ok(Ok(Some(stream))) => connection::serve(stream, peer, service, shared).await,

@@ -7,10 +7,11 @@ use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
-use trunkline::Router;
 use trunkline::client::{Client, Http};
 use trunkline::server::{self, Server, ServerHandle, Tls, TlsError};
+use trunkline::{ErrorObject, Router};
 
+use super::service::Told;
 use super::serving::https;
 use crate::support::{self, in_time, post};
 
@@ -113,6 +114,11 @@ async fn files_that_cannot_be_used_change_nothing() {
         files.put("key.pem", &good);
         files.put("certificate.pem", &old);
     }
+    // Who names another file than meant is told so, however large that is.
+    files.put("certificate.pem", &format!("{old}{}", "\n".repeat(1 << 20)));
+    let large = files.certificate.clone();
+    assert!(matches!(tls.reload(), Err(TlsError::Read { path, .. }) if path == large));
+    files.put("certificate.pem", &old);
     std::fs::remove_file(&files.key).unwrap();
     assert!(matches!(tls.reload(), Err(TlsError::Read { path, .. }) if path == files.key));
     assert!(matches!(files.open(), Err(TlsError::Read { .. })));
@@ -170,6 +176,27 @@ async fn plain_http_is_told_what_the_port_speaks() {
     garbage.send([22, 255, 255, 255, 255, 0, 0]).await;
     garbage.rest().await;
     server.stop().await;
+}
+
+/// Who connects while calls still run is told that the server stops.
+#[tokio::test]
+async fn late_clients_are_told_that_the_server_stops() {
+    let (files, trusted) = Files::new();
+    let told = Told::new();
+    let server = Server::bind("127.0.0.1:0").tls(files.open().unwrap());
+    let server = server.serve(told.router().build().unwrap()).await.unwrap();
+    let running = client(&server, &trusted);
+    let waiting = tokio::spawn(running.call::<String>("wait", ()).into_future());
+    support::until("the call", || server.status().in_flight == 1).await;
+    let stopping = server.clone();
+    let stopped = tokio::spawn(async move { stopping.stop().await });
+    support::until("draining", || server.status().phase == server::Phase::Draining).await;
+    let late = client(&server, &trusted).call::<()>("open", ()).into_future();
+    let error = in_time("a late call", late).await.unwrap_err();
+    let code = error.error_object().map(ErrorObject::code);
+    assert_eq!(code, Some(trunkline::code::BUSY), "{error:?}");
+    waiting.abort();
+    in_time("the server's end", stopped).await.unwrap();
 }
 
 /// A handshake that is under way keeps a server from stopping for no longer than a silent one.
