@@ -46,8 +46,8 @@ impl Draft {
         Self { history: history.clone(), entry, started: Instant::now(), room }
     }
 
-    /// Keeps what was sent. `params` are the names of the operation's params.
-    pub(super) fn request(&mut self, text: &[u8], params: &[&'static str]) {
+    /// Keeps what was sent. `params` are the names of the operation's params; none if it is none.
+    pub(super) fn request(&mut self, text: &[u8], params: Option<&[&'static str]>) {
         let about = About { method: self.method(), params };
         let kept = self.history.0.redact.keep(about, Passage::whole(text), self.room / 2);
         self.room = self.room.saturating_sub(kept.as_str().len());
@@ -71,7 +71,7 @@ impl Draft {
 
     /// Adds the entry with its response, and with the code of an error.
     pub(super) fn end_as(mut self, response: Option<Passage<'_>>, code: Option<i64>) {
-        let about = About { method: self.method(), params: &[] };
+        let about = About { method: self.method(), params: Some(&[]) };
         let keep = |passage| self.history.0.redact.keep(about, passage, self.room);
         self.entry.response = response.map(keep);
         if code.is_some() {

@@ -136,7 +136,7 @@ impl History {
         let mut draft = Draft::new(self, extensions);
         draft.entry.id = id.map(short_id);
         draft.entry.batch_index = arrival.batch_index;
-        draft.request(arrival.text, &[]);
+        draft.request(arrival.text, None);
         let id = id.cloned().unwrap_or(Id::NULL);
         draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
     }

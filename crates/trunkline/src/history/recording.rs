@@ -54,7 +54,7 @@ impl Recording {
         draft.entry.notification = id.is_none();
         draft.entry.batch_index = arrival.batch_index;
         let params = call.operation().map(|operation| &*operation.description().params);
-        draft.request(arrival.text, params.unwrap_or_default());
+        draft.request(arrival.text, params);
         let (notes, reply_bytes) = (Arc::default(), arrival.reply_bytes);
         Self(Some(Box::new(Begun { draft, id, notes, reply_bytes })))
     }

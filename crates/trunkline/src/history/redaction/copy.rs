@@ -21,10 +21,11 @@ const MAX_LAYERS: usize = 3;
 
 /// Copies as much of a passage as fits, without the secrets of its body.
 ///
-/// `params` is what the elements of the body's member `params` are called, where that is an array.
+/// `params` is what the elements of the body's member `params` are called, where that is an array;
+/// none where nobody knows.
 pub(super) fn copy(
     passage: Passage<'_>,
-    params: &[&'static str],
+    params: Option<&[&'static str]>,
     limit: usize,
     is_secret: &IsSecret<'_>,
 ) -> Copied {
@@ -79,8 +80,8 @@ struct Copy<'a> {
     out: String,
     limit: usize,
     is_secret: &'a IsSecret<'a>,
-    /// What the elements of `params` are called, where those are an array.
-    params: &'a [&'static str],
+    /// What the elements of `params` are called, where those are an array; none where nobody knows.
+    params: Option<&'a [&'static str]>,
     /// How many strings this text stands in.
     layers: usize,
     /// Whether a secret was found.
@@ -104,7 +105,7 @@ impl From<ScanError> for Stop {
 impl<'a> Copy<'a> {
     fn new(is_secret: &'a IsSecret<'a>) -> Self {
         let (text, out, limit, layers, found) = ("", String::new(), usize::MAX, 0, false);
-        Self { text, out, limit, is_secret, params: &[], layers, found }
+        Self { text, out, limit, is_secret, params: Some(&[]), layers, found }
     }
 
     fn document(&mut self) -> Result<(), Stop> {
@@ -125,7 +126,11 @@ impl<'a> Copy<'a> {
     }
 
     fn object(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
-        let is_request = self.out.is_empty() && !self.params.is_empty();
+        let is_request = match self.params {
+            Some(names) => self.out.is_empty() && !names.is_empty(),
+            // Any object of a text that is no request may have been meant for one.
+            None => true,
+        };
         self.put("{")?;
         let mut is_first = true;
         // Whether the object itself is a member of another kind: `{"name":"password","value":…}`.
@@ -152,7 +157,10 @@ impl<'a> Copy<'a> {
 
     /// Copies params that came by position.
     fn params(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
-        let mut names = self.params.iter();
+        let Some(names) = self.params else {
+            return self.unknown_params(scanner);
+        };
+        let mut names = names.iter();
         self.put("[")?;
         let mut is_first = true;
         scanner.array(|scanner| {
@@ -160,6 +168,21 @@ impl<'a> Copy<'a> {
             match names.next().filter(|name| (self.is_secret)(name)) {
                 Some(name) => self.secret(scanner, name),
                 None => self.value(scanner),
+            }
+        })?;
+        self.put("]")
+    }
+
+    /// Copies params that came by position, and of which nobody knows what they are.
+    fn unknown_params(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
+        self.put("[")?;
+        let mut is_first = true;
+        scanner.array(|scanner| {
+            self.separate(&mut is_first)?;
+            match scanner.peek() {
+                Some(b'"') => self.secret(scanner, ""),
+                Some(b'[') => self.unknown_params(scanner),
+                _ => self.value(scanner),
             }
         })?;
         self.put("]")

@@ -28,6 +28,9 @@ use names::looks_secret;
 /// The same names count as the option before an argument, `["--password", "…"]`, and as the `name` or
 /// the `key` before a `value`: `{"name": "password", "value": "…"}`.
 ///
+/// Of a call of no method, and of what is refused as no call, nobody knows what params by position are:
+/// texts among them are replaced.
+///
 /// The same is done inside of strings that hold JSON. In any other string in which such a name stands
 /// before a `:` or a `=`, or `sig` or `signature` in the query of a URL, all that follows is replaced:
 /// `https://host/?token=[redacted]`. So are the password of a URL, `postgres://user:[redacted]@host`,
@@ -65,8 +68,8 @@ type Hook = dyn Fn(&str, &mut String) + Send + Sync;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About<'a> {
     pub(super) method: &'a str,
-    /// The names of the params, in their order.
-    pub(super) params: &'a [&'static str],
+    /// The names of the params, in their order; none where nobody knows.
+    pub(super) params: Option<&'a [&'static str]>,
 }
 
 /// A text that is kept: JSON, in what is known to hold no secret.

@@ -14,7 +14,7 @@ fn check_cut(text: &str, limit: usize, expected: &str) {
 
 #[track_caller]
 fn check_with(redaction: &Redaction, text: &str, limit: usize, expected: &str, is_cut: bool) {
-    let about = About { method: "auth.login", params: &["user", "password", "tokens"] };
+    let about = About { method: "auth.login", params: Some(&["user", "password", "tokens"]) };
     let kept = redaction.keep(about, Passage::whole(text.as_bytes()), limit);
     assert_eq!(kept.as_str(), expected, "{text}");
     assert_eq!((kept.bytes, kept.is_cut), (text.len(), is_cut), "{text}");
@@ -247,7 +247,7 @@ fn texts_that_are_not_json() {
 
 #[test]
 fn bytes_that_are_not_text() {
-    let about = About { method: "", params: &[] };
+    let about = About { method: "", params: Some(&[]) };
     let kept =
         Redaction::default().keep(about, Passage::whole(b"{\"a\":1,\"token\":\"\xff\"}"), 100);
     assert_eq!((kept.as_str(), kept.is_cut), (r#"{"a":1,"token":"[redacted]""#, true));

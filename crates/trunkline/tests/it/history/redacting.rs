@@ -48,6 +48,11 @@ async fn secrets_in_what_cannot_be_read() {
     check(r#"{"jsonrpc":"2.0",,"params":{"password":"hunter2"}}"#, 1).await;
     check(r#"[{"jsonrpc":"2.0","params":{"token":"hunter2"}},{]"#, 1).await;
     check("password=hunter2", 1).await;
+    // Nobody knows what these params are.
+    check(r#"{"method":"login","params":["bob","hunter2"],"id":1}"#, 1).await;
+    check(r#"{"jsonrpc":"2.0","method":"login","params":["bob","hunter2"],"id":1} x"#, 1).await;
+    check(r#"{"jsonrpc":"2.0","method":"logn","params":["bob",["hunter2"]],"id":1}"#, 1).await;
+    check(r#"[{"method":"login","params":["bob","hunter2"],"id":1}]"#, 1).await;
     check(&format!("{}{{\"password\":\"hunter2\"}}", "[".repeat(500)), 1).await;
     // Behind the bound of bytes, there is no secret either.
     check(&echo(&json!({ "a": "x".repeat(20_000), "password": "hunter2" })), 1).await;
