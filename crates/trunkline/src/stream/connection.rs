@@ -130,7 +130,7 @@ impl Taker {
                     }
                     continue;
                 }
-                read = next(&mut reader, &self.settings), if has_room => read,
+                read = next(&mut reader, &self.settings, &self.unanswered), if has_room => read,
             };
             match read {
                 Ok(Some(Frame::Message(body))) => self.take(body).await,
@@ -310,10 +310,18 @@ fn reply(answered: Answered, asked: &Asked) -> Reply {
 async fn next<R: AsyncRead + Unpin>(
     reader: &mut FrameReader<R>,
     settings: &Settings,
+    unanswered: &Unanswered,
 ) -> Result<Option<Frame>, ReadError> {
-    match settings.idle_timeout {
-        None => reader.next().await,
-        Some(idle) => timeout(idle, reader.next()).await.unwrap_or(Ok(None)),
+    let Some(idle) = settings.idle_timeout else {
+        return reader.next_within(settings.message_timeout).await;
+    };
+    loop {
+        match timeout(idle, reader.next_within(settings.message_timeout)).await {
+            Ok(read) => return read,
+            // Who waits for a reply is not idle.
+            Err(_) if unanswered.count() > 0 => {}
+            Err(_) => return Ok(None),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
 //! Messages out of the bytes of a stream.
 
 use std::io;
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use memchr::{memchr, memmem};
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::{Instant, timeout};
 
 use super::framing::Framing;
 
@@ -20,6 +22,8 @@ pub(crate) struct FrameReader<R> {
     limit: usize,
     buffer: BytesMut,
     next: Next,
+    /// When the message that has begun and is not complete was first waited for.
+    begun: Option<Instant>,
 }
 
 /// What the buffer begins with.
@@ -53,7 +57,14 @@ pub(crate) enum ReadError {
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(crate) fn new(input: R, framing: Framing, limit: usize) -> Self {
-        Self { input, framing, limit, buffer: BytesMut::new(), next: Next::Unknown { seen: 0 } }
+        Self {
+            input,
+            framing,
+            limit,
+            buffer: BytesMut::new(),
+            begun: None,
+            next: Next::Unknown { seen: 0 },
+        }
     }
 
     /// The next message; none at the end.
@@ -70,6 +81,40 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 return self.take_last();
             }
         }
+    }
+
+    /// The same; a message that has begun has so long to be complete.
+    ///
+    /// # Cancel safety
+    /// What has been read stays for the next call, and its time goes on.
+    pub(crate) async fn next_within(
+        &mut self,
+        patience: Duration,
+    ) -> Result<Option<Frame>, ReadError> {
+        loop {
+            if let Some(frame) = self.take()? {
+                self.begun = None;
+                return Ok(Some(frame));
+            }
+            self.buffer.reserve(CHUNK);
+            let count = if self.is_between() {
+                self.begun = None;
+                self.input.read_buf(&mut self.buffer).await?
+            } else {
+                let begun = *self.begun.get_or_insert_with(Instant::now);
+                let left = patience.saturating_sub(begun.elapsed());
+                let read = timeout(left, self.input.read_buf(&mut self.buffer)).await;
+                read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??
+            };
+            if count == 0 {
+                return self.take_last();
+            }
+        }
+    }
+
+    /// Whether no message has begun.
+    fn is_between(&self) -> bool {
+        self.buffer.is_empty() && matches!(self.next, Next::Unknown { .. })
     }
 
     /// A message that is there already.

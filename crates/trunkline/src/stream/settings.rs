@@ -25,7 +25,11 @@ pub struct Settings {
     /// How many bytes the replies that wait to be read may have together. Default 256 MiB. A reply
     /// that finds no room is dropped, and its call answered with -32006.
     pub reply_bytes: usize,
-    /// How long a client may take to send its next message. Default: for ever.
+    /// How long a message may take to come, once it has begun. Default 30 s. Then the stream is at its
+    /// end, for where the next message begins cannot be told.
+    pub message_timeout: Duration,
+    /// How long a client that waits for no reply may take to send its next message. Default: for ever;
+    /// on unix sockets, 10 minutes.
     pub idle_timeout: Option<Duration>,
     /// How long a client may take no byte of a reply. Default 30 s.
     pub write_timeout: Duration,
@@ -45,6 +49,7 @@ impl Default for Settings {
             in_flight: 128,
             place_timeout: Duration::from_secs(10),
             reply_bytes: 256 << 20,
+            message_timeout: Duration::from_secs(30),
             idle_timeout: None,
             write_timeout: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(30),

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use crate::server::ServeError;
 use crate::stream;
 
@@ -8,14 +10,17 @@ pub struct Settings {
     pub mode: u32,
     /// How many connections may be open. Default 1,024. More wait to be accepted.
     pub connections: usize,
-    /// Settings of each connection. The replies of all connections together have the bytes that are
+    /// Settings of each connection. Their default is that of streams, but for clients that are silent:
+    /// they have 10 minutes, so that nobody keeps others from connecting for ever. The replies of all connections together have the bytes that are
     /// set for replies; when `closing` is cancelled, the server stops.
     pub stream: stream::Settings,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { mode: 0o600, connections: 1_024, stream: stream::Settings::default() }
+        let idle_timeout = Some(Duration::from_secs(600));
+        let stream = stream::Settings { idle_timeout, ..Default::default() };
+        Self { mode: 0o600, connections: 1_024, stream }
     }
 }
 

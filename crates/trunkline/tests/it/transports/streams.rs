@@ -309,6 +309,39 @@ async fn a_client_that_says_nothing_is_given_up() {
     assert!(in_time("the end of serving", raw.serving).await.unwrap().is_ok());
 }
 
+/// A message that has begun has to end, however slowly its client goes on with it.
+#[tokio::test(start_paused = true)]
+async fn a_message_that_does_not_end_is_given_up() {
+    let settings = Settings { message_timeout: Duration::from_secs(5), ..Default::default() };
+    let mut raw = Raw::open(settings, 256);
+    raw.call(&request("work", &json!(1))).await;
+    // Between messages, there is all the time.
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    raw.call(&request("echo", &json!(2))).await;
+    assert_eq!(shape(&raw.reply().await), json!([0, 2]));
+    raw.call(&cancel(&json!(1))).await;
+    assert_eq!(shape(&raw.reply().await), json!([-32800, 1]));
+    for _ in 0..10 {
+        let _ = raw.output.write_all(b" {").await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let ended = in_time("the end of serving", raw.serving).await.unwrap();
+    let Err(StreamError::Read(error)) = ended else { panic!("{ended:?}") };
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+}
+
+/// Who waits for a reply is not idle.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_waits_is_not_given_up() {
+    let settings = Settings { idle_timeout: Some(Duration::from_secs(1)), ..Default::default() };
+    let mut raw = Raw::open(settings, 256);
+    raw.call(&request("work", &json!(1))).await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    raw.call(&cancel(&json!(1))).await;
+    assert_eq!(shape(&raw.reply().await), json!([-32800, 1]));
+    assert!(in_time("the end of serving", raw.serving).await.unwrap().is_ok());
+}
+
 /// What was asked for is answered when the client has ended its half of the stream.
 #[tokio::test]
 async fn the_end_of_the_stream_is_not_that_of_its_calls() {
