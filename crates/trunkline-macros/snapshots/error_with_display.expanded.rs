@@ -8,14 +8,18 @@ impl ::trunkline::RpcError for FindError {
                     table: T0,
                 }
                 ::trunkline::ErrorObject::new(10, ::std::format!("{self}"))
-                    .with_data(&Data { table })
+                    .with_data(
+                        &Data {
+                            table: ::trunkline::__private::error_data(table),
+                        },
+                    )
             }
             Self::Interrupted => {
                 ::trunkline::ErrorObject::new(11, ::std::format!("{self}"))
             }
             Self::BadQuery(field0) => {
                 ::trunkline::ErrorObject::new(12, ::std::format!("{self}"))
-                    .with_data(field0)
+                    .with_data(&::trunkline::__private::error_data(field0))
             }
             Self::Busy => ::trunkline::ErrorObject::new(13, ::std::format!("{self}")),
             Self::Database(..) => ::trunkline::ErrorObject::internal_error(&self),
@@ -31,7 +35,7 @@ impl ::trunkline::RpcError for FindError {
                 struct Data<T0> {
                     table: T0,
                 }
-                let Data { table } = ::trunkline::__private::serde_json::from_str(
+                let Data { table: ::trunkline::__private::Received(table) } = ::trunkline::__private::serde_json::from_str(
                         error.data()?.get(),
                     )
                     .ok()?;
@@ -39,12 +43,11 @@ impl ::trunkline::RpcError for FindError {
             }
             11 => ::core::option::Option::Some(Self::Interrupted),
             12 => {
-                ::core::option::Option::Some(
-                    Self::BadQuery(
-                        ::trunkline::__private::serde_json::from_str(error.data()?.get())
-                            .ok()?,
-                    ),
-                )
+                let ::trunkline::__private::Received(field0) = ::trunkline::__private::serde_json::from_str(
+                        error.data()?.get(),
+                    )
+                    .ok()?;
+                ::core::option::Option::Some(Self::BadQuery(field0))
             }
             13 => ::core::option::Option::Some(Self::Busy),
             _ => ::core::option::Option::None,

@@ -10,15 +10,25 @@ impl ::trunkline::RpcError for MathError {
                     limit: T1,
                 }
                 ::trunkline::ErrorObject::new(2, ::std::format!("{self}"))
-                    .with_data(&Data { value, limit })
+                    .with_data(
+                        &Data {
+                            value: ::trunkline::__private::error_data(value),
+                            limit: ::trunkline::__private::error_data(limit),
+                        },
+                    )
             }
             Self::Parse(field0) => {
                 ::trunkline::ErrorObject::new(3, ::std::format!("{self}"))
-                    .with_data(field0)
+                    .with_data(&::trunkline::__private::error_data(field0))
             }
             Self::Pair(field0, field1) => {
                 ::trunkline::ErrorObject::new(-1, ::std::format!("{self}"))
-                    .with_data(&(field0, field1))
+                    .with_data(
+                        &(
+                            ::trunkline::__private::error_data(field0),
+                            ::trunkline::__private::error_data(field1),
+                        ),
+                    )
             }
             Self::Store(..) => ::trunkline::ErrorObject::internal_error(&self),
         }
@@ -35,24 +45,25 @@ impl ::trunkline::RpcError for MathError {
                     value: T0,
                     limit: T1,
                 }
-                let Data { value, limit } = ::trunkline::__private::serde_json::from_str(
-                        error.data()?.get(),
-                    )
+                let Data {
+                    value: ::trunkline::__private::Received(value),
+                    limit: ::trunkline::__private::Received(limit),
+                } = ::trunkline::__private::serde_json::from_str(error.data()?.get())
                     .ok()?;
                 ::core::option::Option::Some(Self::OutOfRange { value, limit })
             }
             3 => {
-                ::core::option::Option::Some(
-                    Self::Parse(
-                        ::trunkline::__private::serde_json::from_str(error.data()?.get())
-                            .ok()?,
-                    ),
-                )
-            }
-            -1 => {
-                let (field0, field1) = ::trunkline::__private::serde_json::from_str(
+                let ::trunkline::__private::Received(field0) = ::trunkline::__private::serde_json::from_str(
                         error.data()?.get(),
                     )
+                    .ok()?;
+                ::core::option::Option::Some(Self::Parse(field0))
+            }
+            -1 => {
+                let (
+                    ::trunkline::__private::Received(field0),
+                    ::trunkline::__private::Received(field1),
+                ) = ::trunkline::__private::serde_json::from_str(error.data()?.get())
                     .ok()?;
                 ::core::option::Option::Some(Self::Pair(field0, field1))
             }

@@ -19,7 +19,13 @@ where
                     place: T2,
                 }
                 ::trunkline::ErrorObject::new(7, ::std::format!("{self}"))
-                    .with_data(&Data { key, other, place })
+                    .with_data(
+                        &Data {
+                            key: ::trunkline::__private::error_data(key),
+                            other: ::trunkline::__private::error_data(other),
+                            place: ::trunkline::__private::error_data(place),
+                        },
+                    )
             }
         }
     }
@@ -35,9 +41,11 @@ where
                     other: T1,
                     place: T2,
                 }
-                let Data { key, other, place } = ::trunkline::__private::serde_json::from_str(
-                        error.data()?.get(),
-                    )
+                let Data {
+                    key: ::trunkline::__private::Received(key),
+                    other: ::trunkline::__private::Received(other),
+                    place: ::trunkline::__private::Received(place),
+                } = ::trunkline::__private::serde_json::from_str(error.data()?.get())
                     .ok()?;
                 ::core::option::Option::Some(Self { key, other, place })
             }

@@ -25,7 +25,7 @@ where
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct FindParams {
-                query: String,
+                query: ::trunkline::__private::Param<String>,
             }
             let service = ::std::sync::Arc::clone(&service);
             let operation = ::trunkline::Operation::new(
@@ -34,7 +34,7 @@ where
                         let service = ::std::sync::Arc::clone(&service);
                         async move {
                             ::trunkline::IntoOutcome::into_outcome(
-                                Self::find(&service, params.query).await,
+                                Self::find(&service, params.query.0).await,
                             )
                         }
                     },

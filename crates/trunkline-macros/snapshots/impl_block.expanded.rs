@@ -37,8 +37,8 @@ impl Calculator {
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct AddParams {
-                a: i64,
-                b: i64,
+                a: ::trunkline::__private::Param<i64>,
+                b: ::trunkline::__private::Param<i64>,
             }
             let service = ::std::sync::Arc::clone(&service);
             let operation = ::trunkline::Operation::new(
@@ -48,7 +48,7 @@ impl Calculator {
                         async move {
                             ::trunkline::IntoOutcome::into_outcome(
                                 ::trunkline::Json(
-                                    Self::add(&service, params.a, params.b).await,
+                                    Self::add(&service, params.a.0, params.b.0).await,
                                 ),
                             )
                         }
@@ -81,13 +81,13 @@ impl Calculator {
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct DivideParams {
-                dividend: f64,
+                dividend: ::trunkline::__private::Param<f64>,
                 #[serde(default = "DivideParams::default_divisor")]
-                divisor: f64,
+                divisor: ::trunkline::__private::Param<f64>,
             }
             impl DivideParams {
-                fn default_divisor() -> f64 {
-                    1.0
+                fn default_divisor() -> ::trunkline::__private::Param<f64> {
+                    ::trunkline::__private::Param(1.0)
                 }
             }
             let service = ::std::sync::Arc::clone(&service);
@@ -97,7 +97,7 @@ impl Calculator {
                         ::trunkline::Params(params): ::trunkline::Params<DivideParams>|
                     {
                         ::trunkline::IntoOutcome::into_outcome(
-                            Self::divide(&service, params.dividend, params.divisor),
+                            Self::divide(&service, params.dividend.0, params.divisor.0),
                         )
                     },
                 )
@@ -131,7 +131,7 @@ impl Calculator {
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct FactorParams {
-                number: u64,
+                number: ::trunkline::__private::Param<u64>,
             }
             let service = ::std::sync::Arc::clone(&service);
             let operation = ::trunkline::Operation::new(
@@ -140,7 +140,7 @@ impl Calculator {
                         ::trunkline::Params(params): ::trunkline::Params<FactorParams>|
                     {
                         ::trunkline::IntoOutcome::into_outcome(
-                            ::trunkline::Json(Self::factor(&service, params.number)),
+                            ::trunkline::Json(Self::factor(&service, params.number.0)),
                         )
                     }),
                 )

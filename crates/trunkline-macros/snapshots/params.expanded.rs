@@ -29,17 +29,17 @@ impl Mail {
             #[serde(crate = "::trunkline::__private::serde")]
             struct SendParams_ {
                 #[serde(rename = "from")]
-                sender: Address,
-                r#type: Option<SendParams>,
-                priority: u8,
+                sender: ::trunkline::__private::Param<Address>,
+                r#type: ::trunkline::__private::Param<Option<SendParams>>,
+                priority: ::trunkline::__private::Param<u8>,
                 #[serde(default = "SendParams_::default_urgency")]
-                urgency: Priority,
+                urgency: ::trunkline::__private::Param<Priority>,
                 #[serde(rename = "to")]
-                recipients: Vec<Address>,
+                recipients: ::trunkline::__private::Param<Vec<Address>>,
             }
             impl SendParams_ {
-                fn default_urgency() -> Priority {
-                    Priority::normal()
+                fn default_urgency() -> ::trunkline::__private::Param<Priority> {
+                    ::trunkline::__private::Param(Priority::normal())
                 }
             }
             let service = ::std::sync::Arc::clone(&service);
@@ -55,12 +55,12 @@ impl Mail {
                         Self::send(
                             &service,
                             extracted0,
-                            params.sender,
-                            params.r#type,
-                            params.priority,
-                            params.urgency,
+                            params.sender.0,
+                            params.r#type.0,
+                            params.priority.0,
+                            params.urgency.0,
                             peer,
-                            params.recipients,
+                            params.recipients.0,
                         );
                         ::trunkline::Json(())
                     },

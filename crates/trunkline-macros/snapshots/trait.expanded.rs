@@ -42,13 +42,13 @@ pub trait Math: Display {
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct DivideParams {
-                dividend: f64,
+                dividend: ::trunkline::__private::Param<f64>,
                 #[serde(default = "DivideParams::default_divisor")]
-                divisor: f64,
+                divisor: ::trunkline::__private::Param<f64>,
             }
             impl DivideParams {
-                fn default_divisor() -> f64 {
-                    1.0
+                fn default_divisor() -> ::trunkline::__private::Param<f64> {
+                    ::trunkline::__private::Param(1.0)
                 }
             }
             let service = ::std::sync::Arc::clone(&service);
@@ -60,7 +60,7 @@ pub trait Math: Display {
                         let service = ::std::sync::Arc::clone(&service);
                         async move {
                             ::trunkline::IntoOutcome::into_outcome(
-                                Self::divide(&service, params.dividend, params.divisor)
+                                Self::divide(&service, params.dividend.0, params.divisor.0)
                                     .await,
                             )
                         }
@@ -119,7 +119,7 @@ pub trait Math: Display {
             #[serde(crate = "::trunkline::__private::serde")]
             struct SumParams {
                 #[serde(rename = "of")]
-                numbers: Vec<i64>,
+                numbers: ::trunkline::__private::Param<Vec<i64>>,
             }
             let service = ::std::sync::Arc::clone(&service);
             let operation = ::trunkline::Operation::new(
@@ -134,7 +134,7 @@ pub trait Math: Display {
                         async move {
                             ::trunkline::IntoOutcome::into_outcome(
                                 ::trunkline::Json(
-                                    Self::sum(&service, peer, params.numbers).await,
+                                    Self::sum(&service, peer, params.numbers.0).await,
                                 ),
                             )
                         }
@@ -159,7 +159,7 @@ pub trait Math: Display {
             #[derive(::trunkline::__private::serde::Deserialize)]
             #[serde(crate = "::trunkline::__private::serde")]
             struct LogParams {
-                line: String,
+                line: ::trunkline::__private::Param<String>,
             }
             let service = ::std::sync::Arc::clone(&service);
             let operation = ::trunkline::Operation::new(
@@ -167,7 +167,7 @@ pub trait Math: Display {
                     move |::trunkline::Params(params): ::trunkline::Params<LogParams>| {
                         let service = ::std::sync::Arc::clone(&service);
                         async move {
-                            Self::log(&service, params.line).await;
+                            Self::log(&service, params.line.0).await;
                             ::trunkline::Json(())
                         }
                     },

@@ -95,7 +95,8 @@ pub mod __private {
     pub use {serde, serde_json};
 
     pub use crate::expansion::{
-        ClientParam, ClientResult, Fallible, Generate, ObjectSchema, Probe, Unprobed, param, typed,
+        ClientParam, ClientResult, ErrorData, Fallible, Generate, ObjectSchema, Param, Probe,
+        Received, ServerParam, Unprobed, error_data, param, typed,
     };
 }
 

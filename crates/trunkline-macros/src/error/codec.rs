@@ -1,7 +1,8 @@
 //! `RpcError`: an error as an error object, and back.
 
 use proc_macro2::{Ident, Literal, TokenStream};
-use quote::{format_ident, quote};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{WherePredicate, parse_quote};
 
 use super::descriptions::descriptions;
@@ -87,6 +88,14 @@ fn encoding(variant: &Variant) -> TokenStream {
     };
     let object = quote!(::trunkline::ErrorObject::new(#code, #message));
     let bindings: Vec<_> = bindings(variant).collect();
+    // The span is where the compiler says what is wrong with the type.
+    let sent: Vec<_> = variant
+        .fields
+        .iter()
+        .map(|Field { binding, ty }| {
+            quote_spanned!(ty.span()=> ::trunkline::__private::error_data(#binding))
+        })
+        .collect();
     match (variant.style, &*bindings) {
         (_, []) => {
             let pattern = variant.with_any_fields();
@@ -97,13 +106,13 @@ fn encoding(variant: &Variant) -> TokenStream {
             quote! {
                 #path { #(#bindings),* } => {
                     #data
-                    #object.with_data(&Data { #(#bindings),* })
+                    #object.with_data(&Data { #(#bindings: #sent),* })
                 }
             }
         }
-        (_, [value]) => quote!(#path(#value) => #object.with_data(#value),),
+        (_, [value]) => quote!(#path(#value) => #object.with_data(&#(#sent)*),),
         (_, values) => quote! {
-            #path(#(#values),*) => #object.with_data(&(#(#values),*)),
+            #path(#(#values),*) => #object.with_data(&(#(#sent),*)),
         },
     }
 }
@@ -118,6 +127,13 @@ fn decoding(variant: &Variant) -> Option<TokenStream> {
         ::trunkline::__private::serde_json::from_str(error.data()?.get()).ok()?
     };
     let some = quote!(::core::option::Option::Some);
+    let received: Vec<_> = variant
+        .fields
+        .iter()
+        .map(|Field { binding, ty }| {
+            quote_spanned!(ty.span()=> ::trunkline::__private::Received(#binding))
+        })
+        .collect();
     let bindings: Vec<_> = bindings(variant).collect();
     Some(match (variant.style, &*bindings) {
         (Style::Unit, _) => quote!(#code => #some(#path),),
@@ -127,16 +143,21 @@ fn decoding(variant: &Variant) -> Option<TokenStream> {
             quote! {
                 #code => {
                     #definition
-                    let Data { #(#bindings),* } = #data;
+                    let Data { #(#bindings: #received),* } = #data;
                     #some(#path { #(#bindings),* })
                 }
             }
         }
-        (Style::Tuple, [_]) => quote!(#code => #some(#path(#data)),),
+        (Style::Tuple, [value]) => quote! {
+            #code => {
+                let #(#received)* = #data;
+                #some(#path(#value))
+            }
+        },
         (Style::Tuple, []) => quote!(#code => #some(#path()),),
         (Style::Tuple, values) => quote! {
             #code => {
-                let (#(#values),*) = #data;
+                let (#(#received),*) = #data;
                 #some(#path(#(#values),*))
             }
         },

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::decoded::Param;
 use crate::error::RpcError;
 use crate::params::may_be_absent;
 use crate::router::Operation;
@@ -38,7 +39,7 @@ pub trait Unprobed<T> {
     }
 
     /// A value's JSON is not known.
-    fn json(&self, _value: fn() -> T) -> Option<Value> {
+    fn json(&self, _value: fn() -> Param<T>) -> Option<Value> {
         None
     }
 
@@ -84,8 +85,8 @@ impl<T: JsonSchema> Probe<T> {
 
 impl<T: Serialize> Probe<T> {
     /// The JSON of a value, if it has any.
-    pub fn json(&self, value: fn() -> T) -> Option<Value> {
-        serde_json::to_value(value()).ok()
+    pub fn json(&self, value: fn() -> Param<T>) -> Option<Value> {
+        serde_json::to_value(value().0).ok()
     }
 }
 

@@ -192,7 +192,7 @@ fn outcome(method: &Method) -> TokenStream {
     let arguments = method.arguments.iter().map(|argument| match argument {
         Argument::Param(param) => {
             let field = &param.ident;
-            quote!(#params.#field)
+            quote!(#params.#field.0)
         }
         Argument::Extractor { ident, .. } => quote!(#ident),
     });

@@ -1,6 +1,6 @@
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
-use syn::{Expr, ext::IdentExt};
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Expr, ext::IdentExt, spanned::Spanned};
 
 use crate::rpc::model::{Argument, Method, Param};
 use crate::tokens::{camel_case, find_ident};
@@ -57,6 +57,8 @@ impl<'a> ParamsStruct<'a> {
             let path = self.default_path(param).to_string().replace(' ', "");
             quote!(#[serde(default = #path)])
         });
+        // The span is where the compiler says what is wrong with the type.
+        let ty = quote_spanned!(ty.span()=> ::trunkline::__private::Param<#ty>);
         quote!(#rename #default #ident: #ty)
     }
 
@@ -105,8 +107,8 @@ fn default_function(param: &Param, default: &Expr) -> TokenStream {
     let ident = default_ident(&param.ident);
     let ty = &param.ty;
     quote! {
-        fn #ident() -> #ty {
-            #default
+        fn #ident() -> ::trunkline::__private::Param<#ty> {
+            ::trunkline::__private::Param(#default)
         }
     }
 }
