@@ -30,7 +30,9 @@
 //! Those that are on by default stand around all methods of a built router, outermost first in the
 //! order of the table; [`Defaults`] and [`Limits`](crate::Limits) switch them off. All other call layers
 //! come inside of them, with [`Router::layer`](crate::Router::layer) and
-//! [`Router::route_layer`](crate::Router::route_layer), or around a [client](crate::client::Client::layer).
+//! [`Router::route_layer`](crate::Router::route_layer); [`Rules`](authorize::Rules) with
+//! [`Router::authorize`](crate::Router::authorize). Around a [client](crate::client::Client::layer) fit all
+//! call layers but `handle_error`.
 //! HTTP layers wrap a [`HttpService`](crate::http::HttpService), an axum router, or any other service of
 //! HTTP requests.
 
