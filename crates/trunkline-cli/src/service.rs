@@ -1,9 +1,9 @@
 //! What every door of the binary serves: the operations of a database.
 
 use anyhow::anyhow;
-use trunkline::layers::rate_limit::Rate;
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
+use trunkline::layers::rate_limit::Rate;
 use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_mcp::{Mcp, Settings};
 use trunkline_sql::Database;
@@ -19,11 +19,7 @@ pub(crate) fn of(database: Database) -> anyhow::Result<Mcp> {
 }
 
 /// The same, for callers who meet the rules, and call no more often than they may.
-pub(crate) fn guarded(
-    database: Database,
-    rules: Rules,
-    rate: Option<Rate>,
-) -> anyhow::Result<Mcp> {
+pub(crate) fn guarded(database: Database, rules: Rules, rate: Option<Rate>) -> anyhow::Result<Mcp> {
     let mut router = router(database).authorize(rules);
     if let Some(rate) = rate {
         router = router.layer(RateLimitLayer::new(rate));
