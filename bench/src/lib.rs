@@ -1,14 +1,19 @@
 //! What every contender has in common, so that nothing but the contender differs: the runtime, the
 //! command line, the methods and the bodies.
 
+pub mod clock;
+pub mod cost;
+
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail, ensure};
+use bytes::Bytes;
 use jsonrpsee::RpcModule;
 use jsonrpsee::types::ErrorObjectOwned;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use trunkline::{Router, Rpc, param};
+use serde_json::Value;
+use trunkline::{Extensions, Reply, Router, Rpc, param};
 
 /// Bodies and the right replies to them. The load generator posts the same files.
 pub mod body {
@@ -71,13 +76,33 @@ pub fn jsonrpsee_module() -> Result<RpcModule<()>> {
 
 /// Our methods, for the same two uses.
 pub fn trunkline_rpc() -> Result<Rpc> {
-    let rpc = Router::new()
-        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
-        .function("sum", [param("numbers").variadic()], |numbers: Vec<i64>| {
-            numbers.iter().sum::<i64>()
-        })
-        .build()?;
-    Ok(rpc)
+    Ok(trunkline_router().build()?)
+}
+
+/// Our methods, for those who set something else.
+pub fn trunkline_router() -> Router {
+    Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).function(
+        "sum",
+        [param("numbers").variadic()],
+        |numbers: Vec<i64>| numbers.iter().sum::<i64>(),
+    )
+}
+
+/// Our reply to the single call.
+pub async fn call_trunkline(rpc: &Rpc, extensions: Extensions) -> Result<Vec<u8>> {
+    let body = Bytes::from_static(body::SINGLE.as_bytes());
+    match rpc.handle(body, extensions).await {
+        Reply::Single { json, .. } => Ok(json),
+        other => bail!("not one reply: {other:?}"),
+    }
+}
+
+/// Fails unless this is the reply to the single call.
+pub fn check_single(reply: &[u8]) -> Result<()> {
+    let expected: Value = serde_json::from_str(body::SINGLE_REPLY)?;
+    let reply: Value = serde_json::from_slice(reply)?;
+    ensure!(reply == expected, "{reply} is not {expected}");
+    Ok(())
 }
 
 /// `[--json] [--rounds N]`, of a program that takes turns by itself: whether to print JSON, and how

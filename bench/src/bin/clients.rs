@@ -16,6 +16,7 @@ use jsonrpsee::server::{ServerBuilder, ServerConfig, ServerHandle};
 use serde::Serialize;
 use trunkline::Server;
 use trunkline::client::{Client, Http};
+use trunkline_bench::clock::process_cpu_time;
 use trunkline_bench::{jsonrpsee_module, median, trunkline_rpc, turns};
 
 /// How many calls, or calls in batches, make one measurement.
@@ -177,15 +178,6 @@ impl Cost {
     }
 }
 
-/// What all threads ran for, in the system's name too.
-fn process_cpu_time() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a timespec that is ours, and the call only writes there.
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
-    assert_eq!(failed, 0, "Linux has a CPU clock for each process");
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
 fn print(rounds: &[Round]) {
     println!("medians of {} rounds of {CALLS} calls; CPU us (wall us) a call", rounds.len());
     for (what, cost) in [
@@ -193,12 +185,12 @@ fn print(rounds: &[Round]) {
         ("16 at a time", |side| &side.together),
         ("in batches of 100", |side| &side.batch),
     ] {
-        let cpu = |side: fn(&Round) -> &Side| median(rounds.iter().map(|r| cost(side(r)).cpu_micros));
+        let cpu =
+            |side: fn(&Round) -> &Side| median(rounds.iter().map(|r| cost(side(r)).cpu_micros));
         let wall =
             |side: fn(&Round) -> &Side| median(rounds.iter().map(|r| cost(side(r)).wall_micros));
-        let ratio = median(
-            rounds.iter().map(|r| cost(&r.ours).cpu_micros / cost(&r.jsonrpsee).cpu_micros),
-        );
+        let ratio =
+            median(rounds.iter().map(|r| cost(&r.ours).cpu_micros / cost(&r.jsonrpsee).cpu_micros));
         println!(
             "{what:<22} ours {:>7.2} ({:>7.2})  jsonrpsee {:>7.2} ({:>7.2})  ratio {ratio:.2}",
             cpu(|r| &r.ours),

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde::Deserialize;
 
-use super::process::SERVER_CORE;
-use crate::workspace::{self, Workspace};
+use super::process::{SERVER_CORE, pinned};
+use super::turns;
 
 /// What one call costs.
 #[derive(Deserialize)]
@@ -21,14 +21,6 @@ pub(super) struct Round {
     pub(super) jsonrpsee: Cost,
 }
 
-/// Runs the `dispatch` binary, which interleaves its rounds itself.
-pub(super) fn measure(workspace: &Workspace, binaries: &Path, rounds: usize) -> Result<Vec<Round>> {
-    let printed = workspace::output(
-        workspace
-            .command("taskset")
-            .args(["-c", SERVER_CORE])
-            .arg(binaries.join("dispatch"))
-            .args(["--json", "--rounds", &rounds.to_string()]),
-    )?;
-    serde_json::from_str(&printed).with_context(|| format!("dispatch printed {printed:?}"))
+pub(super) fn measure(binaries: &Path, rounds: usize) -> Result<Vec<Round>> {
+    turns::rounds(&mut pinned(SERVER_CORE, binaries.join("dispatch")), rounds)
 }

@@ -1,12 +1,14 @@
 //! Measures the server against its peers, each in turn, over rounds: JSON-RPC over HTTP and in process,
-//! `tools/call` of MCP, and a database.
+//! `tools/call` of MCP, a database, and clients. And measures what its own layers cost.
 //!
 //! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
 //! best is the ratio of two of them from the same round.
 
+mod client;
 mod contender;
 mod dispatch;
 mod goals;
+mod layers;
 mod load;
 mod options;
 mod probe;
@@ -15,6 +17,7 @@ mod report;
 mod server;
 mod spread;
 mod sql;
+mod turns;
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     if options.wants(Part::Rpc) {
         let rounds = bench.rounds("JSON-RPC", |bench| bench.field(&contender::JSON_RPC))?;
         eprintln!("in process");
-        let in_process = dispatch::measure(workspace, bench.binaries, options.rounds)?;
+        let in_process = dispatch::measure(bench.binaries, options.rounds)?;
         report.add_rpc(&rounds, &in_process);
     }
     if options.wants(Part::Mcp) {
@@ -62,6 +65,14 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         let setup = Setup::provide(workspace, bench.binaries)?;
         let rounds = bench.rounds("SQL", |_| setup.round(options.seconds))?;
         report.add_sql(&rounds, &setup.sizes(workspace)?);
+    }
+    if options.wants(Part::Client) {
+        eprintln!("clients");
+        report.add_client(&client::measure(bench.binaries, options.rounds)?);
+    }
+    if options.wants(Part::Layers) {
+        eprintln!("layers");
+        report.add_layers(&layers::measure(bench.binaries, options.rounds)?);
     }
     if options.json {
         println!("{}", serde_json::to_string_pretty(&report)?);

@@ -10,9 +10,11 @@ usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
   --only PART   rpc: JSON-RPC beside jsonrpsee and others, over HTTP and in process
                 mcp: tools/call beside rmcp
                 sql: a database beside Google's MCP Toolbox
+                client: a client and a server in one process, beside jsonrpsee's
+                layers: what each optional layer costs a call, in process
   --json        print the report as JSON
-  --rounds N    how often each server is measured (default 5)
-  --seconds S   how long each measurement takes (default 3)";
+  --rounds N    how often each of them is measured (default 5)
+  --seconds S   how long each measurement of a server takes (default 3)";
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Options {
@@ -28,6 +30,8 @@ pub(super) enum Part {
     Rpc,
     Mcp,
     Sql,
+    Client,
+    Layers,
 }
 
 impl Options {
@@ -61,7 +65,9 @@ fn part(value: Option<&String>) -> Result<Part> {
         Some("rpc") => Ok(Part::Rpc),
         Some("mcp") => Ok(Part::Mcp),
         Some("sql") => Ok(Part::Sql),
-        _ => bail!("--only needs one of rpc, mcp, sql\n\n{USAGE}"),
+        Some("client") => Ok(Part::Client),
+        Some("layers") => Ok(Part::Layers),
+        _ => bail!("--only needs one of rpc, mcp, sql, client, layers\n\n{USAGE}"),
     }
 }
 
@@ -88,8 +94,11 @@ mod tests {
         check("", Some((None, false, 5, 3)));
         check("--json --rounds 9", Some((None, true, 9, 3)));
         check("--seconds 1 --only sql", Some((Some(Part::Sql), false, 5, 1)));
+        check("--only client --rounds 1", Some((Some(Part::Client), false, 1, 3)));
+        check("--json --only layers", Some((Some(Part::Layers), true, 5, 3)));
         check("--only", None);
         check("--only http", None);
+        check("--only clients", None);
         check("--rounds", None);
         check("--rounds many", None);
         check("--rounds 0", None);

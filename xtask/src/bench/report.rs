@@ -5,9 +5,11 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Sample;
+use super::client;
 use super::contender::{Case, Contender, Field, JSON_RPC, MCP};
 use super::dispatch::{Cost, Round};
 use super::goals::{self, Verdict};
+use super::layers;
 use super::spread::Spread;
 use super::sql::{self, Measured, Sizes};
 
@@ -18,6 +20,8 @@ pub(super) struct Report {
     http: Vec<Http>,
     in_process: Vec<InProcess>,
     sql: Option<sql::Report>,
+    client: Option<client::Report>,
+    layers: Option<layers::Report>,
     goals: Vec<Verdict>,
 }
 
@@ -44,6 +48,8 @@ impl Report {
             http: Vec::new(),
             in_process: Vec::new(),
             sql: None,
+            client: None,
+            layers: None,
             goals: Vec::new(),
         }
     }
@@ -62,6 +68,15 @@ impl Report {
     pub(super) fn add_sql(&mut self, rounds: &[Vec<Measured>], sizes: &Sizes) {
         self.sql = Some(sql::Report::of(rounds, sizes));
         self.goals.extend(sql::verdicts(rounds, sizes));
+    }
+
+    pub(super) fn add_client(&mut self, rounds: &[client::Round]) {
+        self.client = Some(client::Report::of(rounds));
+        self.goals.extend(client::verdicts(rounds));
+    }
+
+    pub(super) fn add_layers(&mut self, rounds: &[Vec<layers::Row>]) {
+        self.layers = Some(layers::Report::of(rounds));
     }
 }
 
@@ -104,7 +119,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} rounds of {} s; server CPU per request in us, min / median / max",
+            "{} rounds, of {} s each server; CPU time of one call, min / median / max",
             self.rounds, self.seconds
         )?;
         let mut shown = None;
@@ -137,8 +152,16 @@ impl fmt::Display for Report {
         if let Some(sql) = &self.sql {
             write!(f, "{sql}")?;
         }
+        if let Some(client) = &self.client {
+            write!(f, "{client}")?;
+        }
+        if let Some(layers) = &self.layers {
+            write!(f, "{layers}")?;
+        }
 
-        writeln!(f, "\n{:<44} {:>26} {:>12}", "goals", "measured", "goal")?;
+        if !self.goals.is_empty() {
+            writeln!(f, "\n{:<44} {:>26} {:>12}", "goals", "measured", "goal")?;
+        }
         for verdict in &self.goals {
             let goal = verdict.goal.map_or("-".to_owned(), |goal| goal.to_string());
             let reached = match verdict.reached {
