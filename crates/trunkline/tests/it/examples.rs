@@ -49,7 +49,7 @@ fn examples_print_what_they_show() {
             "alice: whoami: alice of blue",
             "alice: admin.stop: stopped",
             "bob: whoami: bob of blue",
-            "bob: admin.stop: Forbidden (-32008)",
+            "bob: admin.stop: Forbidden (-32008): the caller may not call this method",
         ],
     );
 }
