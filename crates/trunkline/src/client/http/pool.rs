@@ -38,9 +38,11 @@ struct Idle {
 
 struct Connection {
     requests: SendRequest<Full<Bytes>>,
-    /// It is large, and futures that hold it move.
-    driver: Box<http1::Connection<Stream, Full<Bytes>>>,
+    driver: Driver,
 }
+
+/// Moves the bytes of a connection, until that has ended. It is large, and futures that hold it move.
+struct Driver(Option<Box<http1::Connection<Stream, Full<Bytes>>>>);
 
 /// A connection that carries a reply. It is kept for others once that has come whole.
 pub(super) struct Lease {
@@ -87,7 +89,7 @@ impl Pool {
         let handshake = http1::handshake(stream).await;
         let (requests, driver) =
             handshake.map_err(|source| failure::of_connect(target, source.into()))?;
-        Ok(Connection { requests, driver: Box::new(driver) })
+        Ok(Connection { requests, driver: Driver(Some(Box::new(driver))) })
     }
 
     fn take(&self) -> Option<Connection> {
@@ -124,8 +126,7 @@ impl Connection {
         let Self { requests, driver } = self;
         let mut response = pin!(requests.try_send_request(request));
         poll_fn(|cx| {
-            // Whether it has ended, the response tells.
-            let _ = Pin::new(&mut *driver).poll(cx);
+            driver.drive(cx);
             response.as_mut().poll(cx)
         })
         .await
@@ -134,7 +135,20 @@ impl Connection {
     /// Whether another request can be sent, as far as is known by now.
     fn is_open(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
-        Pin::new(&mut self.driver).poll(&mut cx).is_pending() && self.requests.is_ready()
+        self.driver.drive(&mut cx);
+        self.driver.0.is_some() && self.requests.is_ready()
+    }
+}
+
+impl Driver {
+    /// Moves what can be moved now. An end is told to who waits for a response or a body by dropping
+    /// what has ended: as long as it is there, a request that it has not taken up waits for it.
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        if let Some(connection) = &mut self.0
+            && Pin::new(connection).poll(cx).is_ready()
+        {
+            self.0 = None;
+        }
     }
 }
 
@@ -149,7 +163,7 @@ impl Lease {
                 return Poll::Ready(frame);
             }
             if let Some(connection) = &mut self.connection {
-                let _ = Pin::new(&mut connection.driver).poll(cx);
+                connection.driver.drive(cx);
             }
             Pin::new(&mut *body).poll_frame(cx)
         })
@@ -174,5 +188,58 @@ impl Lease {
 impl std::fmt::Debug for Lease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Lease")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::client::http::{Settings, Url};
+
+    /// How much the runtime lets a task do before another one has its turn: what is there is then told
+    /// to be not there yet.
+    const BUDGET: usize = 128;
+
+    /// A server may close a connection after it was looked at, and before the request is written, and
+    /// a task's turn may end at any point of finding that out.
+    #[tokio::test]
+    async fn a_request_to_what_has_just_ended_comes_back() {
+        for spent in BUDGET - 8..=BUDGET {
+            let mut connection = ended().await;
+            let (spend, mut spending) = mpsc::unbounded_channel();
+            (0..spent).for_each(|_| spend.send(()).unwrap());
+            tokio::task::yield_now().await;
+            let mut sending = pin!(connection.send(Request::new(Full::default())));
+            let sent = poll_fn(|cx| {
+                while let Poll::Ready(Some(())) = spending.poll_recv(cx) {
+                    if spending.is_empty() {
+                        break;
+                    }
+                }
+                sending.as_mut().poll(cx)
+            });
+            let sent = tokio::time::timeout(Duration::from_secs(2), sent).await;
+            let mut error = sent.unwrap_or_else(|_| panic!("no end, {spent} spent")).unwrap_err();
+            assert!(error.take_message().is_some(), "it was not sent, {spent} spent");
+        }
+    }
+
+    /// A connection that was open when it was looked at, and has ended since.
+    async fn ended() -> Connection {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url: Url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
+        let settings = Settings::default();
+        let connector = Connector::new(&url, &settings).unwrap();
+        let pool = Pool::new(connector, url.uri().clone(), &settings);
+        let mut connection = pool.connect("the server").await.unwrap();
+        assert!(connection.is_open());
+        let (socket, _) = listener.accept().await.unwrap();
+        drop(socket);
+        // The end is there to be read, and nobody has read it.
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        connection
     }
 }
