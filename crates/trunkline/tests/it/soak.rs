@@ -1,11 +1,12 @@
 //! Many calls through many clients, while calls are dropped and servers come and go.
 #![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
@@ -19,6 +20,8 @@ use crate::support::in_time;
 
 const CALLS: usize = 100_000;
 const CLIENTS: usize = 64;
+/// So many calls of one client are under way at a time, over one connection if it is a socket.
+const LANES: usize = 4;
 /// Both servers are restarted after each so many calls.
 const RESTART: usize = 8_000;
 /// The memory by then is that at the end.
@@ -61,9 +64,15 @@ struct Ends {
     dropped: AtomicUsize,
     /// Handlers that run.
     running: AtomicUsize,
+    /// What has begun and has not ended: each call, and what it does.
+    under_way: Mutex<BTreeMap<usize, String>>,
 }
 
 impl Ends {
+    fn note(&self, call: usize, does: String) {
+        self.under_way.lock().unwrap().insert(call, does);
+    }
+
     fn ended(&self) -> usize {
         [&self.results, &self.errors, &self.dropped]
             .map(|ends| ends.load(Ordering::SeqCst))
@@ -103,8 +112,10 @@ async fn soak(seed: u64) {
         } else {
             of(Unix::connect(&path))
         };
-        let random = Random(seed ^ (number as u64) << 32);
-        clients.spawn(run(client, number, random, Arc::clone(&ends), is_up.clone()));
+        for lane in 0..LANES {
+            let random = Random(seed ^ ((number * LANES + lane) as u64) << 32);
+            clients.spawn(run(client.clone(), number, random, Arc::clone(&ends), is_up.clone()));
+        }
     }
     let mut warm = None;
     let mut restarts = 0;
@@ -231,6 +242,8 @@ async fn run(
             15..50 => ("later", usize::MAX),
             _ => ("echo", usize::MAX),
         };
+        let over = if number.is_multiple_of(2) { "http" } else { "unix" };
+        ends.note(call, format!("client {number} over {over}: {method}"));
         let mut calling = match method {
             "never" => client.call::<String>(method, ()),
             _ => client.call::<String>(method, [&text]),
@@ -250,11 +263,13 @@ async fn run(
             }
             Some(Err(error)) => {
                 check(&error);
+                ends.note(call, format!("client {number} over {over}: waits for the servers"));
                 let begun = ends.errors.fetch_add(1, Ordering::SeqCst);
                 in_time("the servers", is_up.wait_for(|is_up| *is_up)).await.unwrap();
                 begun
             }
         };
+        ends.under_way.lock().unwrap().remove(&call);
     }
 }
 
@@ -279,16 +294,21 @@ fn check(error: &Error) {
     }
 }
 
+/// A call that has not ended by then waits for what does not come.
+const STALL: Duration = Duration::from_secs(15);
+
 /// Waits as long as calls go on ending: a busy machine takes its time for all of them.
 async fn until(ends: &Ends, ended: usize) {
     let mut before = ends.ended();
     while before < ended {
-        in_time("a call to end", async {
+        let moved = async {
             while ends.ended() == before {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
-        })
-        .await;
+        };
+        if tokio::time::timeout(STALL, moved).await.is_err() {
+            panic!("nothing ends any more: {:?}", ends.under_way.lock().unwrap());
+        }
         before = ends.ended();
     }
 }
