@@ -222,7 +222,7 @@ mod tests {
                 sending.as_mut().poll(cx)
             });
             let sent = tokio::time::timeout(Duration::from_secs(2), sent).await;
-            let mut error = sent.unwrap_or_else(|_| panic!("no end, {spent} spent")).unwrap_err();
+            let Ok(Err(mut error)) = sent else { panic!("no end, or a reply, {spent} spent") };
             assert!(error.take_message().is_some(), "it was not sent, {spent} spent");
         }
     }
