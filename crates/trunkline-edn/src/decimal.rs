@@ -1,0 +1,139 @@
+use std::fmt::{self, Write as _};
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
+
+use crate::error::{Error, Reason};
+
+/// A decimal number, exact, with the digits that it was written with: `1.50M`.
+///
+/// Two are equal if their numbers are: `1.5M` and `1.50M`.
+#[derive(Clone)]
+pub struct Decimal {
+    negative: bool,
+    /// Without leading zeros; of zero, one zero.
+    digits: Box<str>,
+    /// How many of the digits stand behind the point; negative: how many zeros follow them.
+    scale: i32,
+}
+
+impl Decimal {
+    /// The nearest floating-point number, which may be infinite.
+    #[must_use]
+    pub fn to_f64(&self) -> f64 {
+        let sign = if self.negative { "-" } else { "" };
+        // Digits with an exponent always parse.
+        format!("{sign}{}e{}", self.digits, -i64::from(self.scale)).parse().unwrap_or(f64::NAN)
+    }
+
+    /// The number as JSON and EDN write it, without the `M`: with an exponent only where one would
+    /// else write more than five zeros before the digits, or any behind them, as Java does.
+    pub(crate) fn write_to(&self, out: &mut String) {
+        if self.negative {
+            out.push('-');
+        }
+        let (digits, scale) = (&*self.digits, i64::from(self.scale));
+        let length = digits.len() as i64;
+        let exponent = length - 1 - scale;
+        if scale == 0 {
+            out.push_str(digits);
+        } else if scale > 0 && exponent >= -6 {
+            match usize::try_from(length - scale) {
+                Ok(whole) if whole > 0 => {
+                    out.push_str(&digits[..whole]);
+                    out.push('.');
+                    out.push_str(&digits[whole..]);
+                }
+                _ => {
+                    out.push_str("0.");
+                    (length..scale).for_each(|_| out.push('0'));
+                    out.push_str(digits);
+                }
+            }
+        } else {
+            out.push_str(&digits[..1]);
+            if length > 1 {
+                out.push('.');
+                out.push_str(&digits[1..]);
+            }
+            let sign = if exponent < 0 { '-' } else { '+' };
+            // Writing into text cannot fail.
+            let _ = write!(out, "E{sign}{}", exponent.unsigned_abs());
+        }
+    }
+
+    /// Sign, digits without trailing zeros, and their scale: equal for equal numbers.
+    fn normal(&self) -> (bool, &str, i64) {
+        let digits = self.digits.trim_end_matches('0');
+        if digits.is_empty() {
+            return (false, "", 0);
+        }
+        let dropped = (self.digits.len() - digits.len()) as i64;
+        (self.negative, digits, i64::from(self.scale) - dropped)
+    }
+}
+
+/// As EDN writes it, with or without the `M`.
+impl FromStr for Decimal {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let invalid = || Error::from(Reason::number(text));
+        let number = text.strip_suffix('M').unwrap_or(text);
+        let (mantissa, exponent) = match number.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => {
+                let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+                if !is_digits(digits) || digits.is_empty() {
+                    return Err(invalid());
+                }
+                (mantissa, exponent.parse::<i64>().map_err(|_| invalid())?)
+            }
+            None => (number, 0),
+        };
+        let unsigned = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
+        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+        if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) {
+            return Err(invalid());
+        }
+        let scale =
+            i64::try_from(fraction.len()).ok().and_then(|scale| scale.checked_sub(exponent));
+        let scale = scale.and_then(|scale| i32::try_from(scale).ok()).ok_or_else(invalid)?;
+        let digits = [whole, fraction].concat();
+        let significant = digits.trim_start_matches('0');
+        let digits = if significant.is_empty() { "0" } else { significant };
+        let negative = mantissa.starts_with('-') && !significant.is_empty();
+        Ok(Self { negative, digits: digits.into(), scale })
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl PartialEq for Decimal {
+    fn eq(&self, other: &Self) -> bool {
+        self.normal() == other.normal()
+    }
+}
+
+impl Eq for Decimal {}
+
+impl Hash for Decimal {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.normal().hash(state);
+    }
+}
+
+/// Without the `M` that EDN has behind it.
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        self.write_to(&mut text);
+        f.write_str(&text)
+    }
+}
+
+impl fmt::Debug for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}M")
+    }
+}

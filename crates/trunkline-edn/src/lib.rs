@@ -1,0 +1,61 @@
+//! EDN, the data notation of Clojure: exact values, a strict reader, writers, serde, and JSON both
+//! ways.
+//!
+//! ```
+//! use trunkline_edn::{Value, json};
+//!
+//! let config: Value = "{:enabled? true, :features [:a :b], :since #inst \"2024\"}".parse()?;
+//! assert_eq!(config.get("enabled?"), Some(&Value::Bool(true)));
+//! assert_eq!(
+//!     json::to_string(&config)?,
+//!     r#"{"enabled?":true,"features":["a","b"],"since":"2024-01-01T00:00:00Z"}"#,
+//! );
+//! # Ok::<(), trunkline_edn::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod character;
+mod decimal;
+mod error;
+mod index;
+mod inst;
+mod integer;
+pub mod json;
+mod keyword;
+mod limits;
+mod list;
+mod map;
+mod name;
+mod path;
+mod position;
+mod ratio;
+mod reader;
+mod sameness;
+mod sequence;
+mod set;
+mod symbol;
+mod tagged;
+mod unnesting;
+mod uuid;
+mod value;
+mod vector;
+mod writer;
+
+pub use decimal::Decimal;
+pub use error::{Error, Reason};
+pub use inst::Inst;
+pub use integer::Integer;
+pub use keyword::Keyword;
+pub use limits::Limits;
+pub use list::List;
+pub use map::Map;
+pub use path::{Path, Step};
+pub use position::Position;
+pub use ratio::Ratio;
+pub use reader::{Reader, read, read_with};
+pub use set::Set;
+pub use symbol::Symbol;
+pub use tagged::Tagged;
+pub use uuid::Uuid;
+pub use value::Value;
+pub use vector::Vector;

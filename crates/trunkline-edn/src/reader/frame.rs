@@ -1,0 +1,139 @@
+//! Forms that have begun.
+
+use crate::error::{Reason, shown};
+use crate::keyword::Keyword;
+use crate::path::Step;
+use crate::symbol::Symbol;
+use crate::tagged::Tagged;
+use crate::value::Value;
+use crate::{json, name};
+
+/// A form that has begun and not ended.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) kind: Kind,
+    /// Where its parts begin, among the parts of all frames.
+    pub(super) start: usize,
+    /// Where it begins in the text.
+    pub(super) offset: usize,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    List,
+    Vector,
+    Set,
+    Map,
+    /// `#:namespace{…}`
+    NamespacedMap(Box<str>),
+    /// `#tag …`
+    Tag(Symbol),
+    /// `#_ …`
+    Discard,
+    /// `^…`, before the metadata.
+    Metadata,
+    /// The same before what has the metadata.
+    WithMetadata,
+    /// `## …`
+    Symbolic,
+}
+
+impl Kind {
+    /// The bracket that ends it.
+    pub(super) fn close(&self) -> Option<u8> {
+        match self {
+            Self::List => Some(b')'),
+            Self::Vector => Some(b']'),
+            Self::Set | Self::Map | Self::NamespacedMap(_) => Some(b'}'),
+            _ => None,
+        }
+    }
+
+    /// What the text ends within.
+    pub(super) fn what(&self) -> &'static str {
+        match self {
+            Self::List => "a list",
+            Self::Vector => "a vector",
+            Self::Set => "a set",
+            Self::Map | Self::NamespacedMap(_) => "a map",
+            Self::Tag(_) => "a tagged value",
+            Self::Discard => "a discarded form",
+            Self::Metadata | Self::WithMetadata => "metadata",
+            Self::Symbolic => "a symbolic value",
+        }
+    }
+}
+
+impl Frame {
+    /// The step to the part that is being read, behind those that were.
+    pub(super) fn step(&self, parts: &[Value]) -> Option<Step> {
+        match self.kind {
+            Kind::List | Kind::Vector | Kind::Set => Some(Step::Index(parts.len())),
+            Kind::Map | Kind::NamespacedMap(_) if parts.len() % 2 == 1 => {
+                let key = parts.last()?;
+                Some(Step::key(&json::key_text(key).unwrap_or_else(|_| key.to_string())))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is a key without a namespace gets that of its map, one with `_` none.
+pub(super) fn qualify(key: &mut Value, namespace: &str) {
+    let qualified = |text: &str| match name::split(text) {
+        (None, name) => Some(format!("{namespace}/{name}")),
+        (Some("_"), name) => Some(name.to_owned()),
+        (Some(_), _) => None,
+    };
+    match key {
+        Value::Keyword(keyword) => {
+            if let Some(text) = qualified(keyword.as_str()) {
+                *keyword = Keyword::from_checked(text);
+            }
+        }
+        Value::Symbol(symbol) => {
+            if let Some(text) = qualified(symbol.as_str()) {
+                *symbol = Symbol::from_checked(text);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a value can be metadata.
+pub(super) fn is_metadata(value: &Value) -> bool {
+    matches!(value, Value::Map(_) | Value::Keyword(_) | Value::Symbol(_) | Value::String(_))
+}
+
+/// Whether there can be metadata before a value. What a tag stands for is not known.
+pub(super) fn has_metadata(value: &Value) -> bool {
+    value.is_collection() || matches!(value, Value::Symbol(_))
+}
+
+/// What stands for a number that no digits write.
+pub(super) fn symbolic(value: &Value) -> Result<Value, Reason> {
+    let Value::Symbol(symbol) = value else {
+        return Err(Reason::Symbolic { text: shown(&value.to_string()) });
+    };
+    match symbol.as_str() {
+        "Inf" => Ok(Value::Float(f64::INFINITY)),
+        "-Inf" => Ok(Value::Float(f64::NEG_INFINITY)),
+        "NaN" => Ok(Value::Float(f64::NAN)),
+        other => Err(Reason::Symbolic { text: shown(other) }),
+    }
+}
+
+/// A value with its tag; what that means, if it is to be understood.
+pub(super) fn tagged(tag: &Symbol, value: Value, understood: bool) -> Result<Value, Reason> {
+    let known = match tag.as_str() {
+        "inst" if understood => "inst",
+        "uuid" if understood => "uuid",
+        _ => return Ok(Value::Tagged(Tagged::new(tag.clone(), value))),
+    };
+    let Value::String(text) = &value else { return Err(Reason::NoString { tag: known }) };
+    let made = match known {
+        "inst" => text.parse().map(Value::Inst),
+        _ => text.parse().map(Value::Uuid),
+    };
+    made.map_err(|error| error.reason().clone())
+}

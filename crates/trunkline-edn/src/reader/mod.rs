@@ -1,0 +1,320 @@
+//! From text to values, without a stack that the text could overflow.
+//!
+//! It takes what Clojure's `clojure.edn` takes, and refuses what that refuses, but for: a second form
+//! behind the only one, UUIDs that are not canonical, characters that are half of a surrogate pair
+//! (all refused), and tags, which it reads without knowing them.
+
+mod frame;
+mod number;
+mod text;
+mod token;
+
+use crate::error::{Error, Reason};
+use crate::limits::Limits;
+use crate::map::Map;
+use crate::path::Path;
+use crate::position::Position;
+use crate::set::Set;
+use crate::value::Value;
+use frame::{Frame, Kind};
+
+/// Reads exactly one form, within the default limits.
+///
+/// # Errors
+/// When the text is not one form.
+pub fn read(text: &str) -> Result<Value, Error> {
+    read_with(text, &Limits::default())
+}
+
+/// Reads exactly one form.
+///
+/// # Errors
+/// When the text is not one form, or over a limit.
+pub fn read_with(text: &str, limits: &Limits) -> Result<Value, Error> {
+    let mut reader = Reader::with_limits(text, limits.clone());
+    let Some(value) = reader.form().map_err(|fault| reader.error(fault))? else {
+        return Err(reader.error(Fault { reason: Reason::NoForm, offset: text.len() }));
+    };
+    let fault = match reader.skip_space() {
+        Ok(()) if reader.at == text.len() => return Ok(value),
+        Ok(()) => Fault { reason: Reason::TrailingForm, offset: reader.at },
+        Err(fault) => fault,
+    };
+    Err(reader.error(fault))
+}
+
+/// Reads the forms of a text, one after the other. It ends behind the first error.
+///
+/// ```
+/// use trunkline_edn::Reader;
+///
+/// let mut reader = Reader::new(":a #_:b [1 2] ; :c");
+/// let forms: Vec<String> = reader.by_ref().map(|form| form.unwrap().to_string()).collect();
+/// assert_eq!(forms, [":a", "[1 2]"]);
+/// assert_eq!(reader.span(), 8..13);
+/// ```
+#[derive(Debug)]
+pub struct Reader<'a> {
+    text: &'a str,
+    limits: Limits,
+    /// Where the next byte is read.
+    at: usize,
+    /// Where the last form begins and ends.
+    span: std::ops::Range<usize>,
+    /// The forms that have begun and not ended, from the outermost.
+    frames: Vec<Frame>,
+    /// The parts of those, one after the other.
+    values: Vec<Value>,
+    /// How many of the frames are discarded.
+    discarding: usize,
+}
+
+/// What is wrong, and at which byte.
+struct Fault {
+    reason: Reason,
+    offset: usize,
+}
+
+/// What was read.
+enum Read {
+    /// A form without parts, or all of one.
+    Value(Value),
+    /// The beginning of a form.
+    Open,
+    End,
+}
+
+impl<'a> Reader<'a> {
+    /// Of the forms of `text`.
+    #[must_use]
+    pub fn new(text: &'a str) -> Self {
+        Self::with_limits(text, Limits::default())
+    }
+
+    /// The same within other limits.
+    #[must_use]
+    pub fn with_limits(text: &'a str, limits: Limits) -> Self {
+        let (frames, values) = (Vec::new(), Vec::new());
+        Self { text, limits, at: 0, span: 0..0, frames, values, discarding: 0 }
+    }
+
+    /// The bytes that the last form takes, without white space and comments around it.
+    #[must_use]
+    pub fn span(&self) -> std::ops::Range<usize> {
+        self.span.clone()
+    }
+
+    /// The next form; none at the end.
+    fn form(&mut self) -> Result<Option<Value>, Fault> {
+        loop {
+            self.skip_space()?;
+            let start = self.at;
+            if self.frames.is_empty() {
+                self.span.start = start;
+            }
+            let value = match self.read_one()? {
+                Read::Value(value) => value,
+                Read::Open if self.frames.len() > self.limits.depth => {
+                    let reason = Reason::TooDeep { limit: self.limits.depth };
+                    return Err(Fault { reason, offset: start });
+                }
+                Read::Open => continue,
+                Read::End => {
+                    let Some(frame) = self.frames.last() else { return Ok(None) };
+                    let reason = Reason::UnexpectedEnd { within: frame.kind.what() };
+                    return Err(Fault { reason, offset: self.text.len() });
+                }
+            };
+            if let Some(value) = self.place(value, start)? {
+                self.span.end = self.at;
+                return Ok(Some(value));
+            }
+        }
+    }
+
+    /// Reads what begins at this place, where there is no white space.
+    fn read_one(&mut self) -> Result<Read, Fault> {
+        let Some(first) = self.peek() else { return Ok(Read::End) };
+        match first {
+            b'"' => self.string().map(Read::Value),
+            b':' => self.keyword().map(Read::Value),
+            b'0'..=b'9' => self.number().map(Read::Value),
+            b'(' => Ok(self.open(Kind::List, 1)),
+            b'[' => Ok(self.open(Kind::Vector, 1)),
+            b'{' => Ok(self.open(Kind::Map, 1)),
+            b')' | b']' | b'}' => self.close(first).map(Read::Value),
+            b'\\' => self.character().map(Read::Value),
+            b'#' => self.dispatch(),
+            b'^' => Ok(self.open(Kind::Metadata, 1)),
+            _ => self.symbol_or_number().map(Read::Value),
+        }
+    }
+
+    fn open(&mut self, kind: Kind, length: usize) -> Read {
+        self.frames.push(Frame { kind, start: self.values.len(), offset: self.at });
+        self.at += length;
+        Read::Open
+    }
+
+    /// Ends a collection: what it is.
+    fn close(&mut self, bracket: u8) -> Result<Value, Fault> {
+        let offset = self.at;
+        let fail = |reason| Err(Fault { reason, offset });
+        let Some(frame) = self.frames.pop_if(|frame| frame.kind.close() == Some(bracket)) else {
+            return fail(Reason::UnmatchedDelimiter { found: char::from(bracket) });
+        };
+        self.at += 1;
+        let parts = self.values.drain(frame.start..);
+        let made = match frame.kind {
+            Kind::List => Ok(Value::List(parts.collect())),
+            Kind::Set => Set::of_values(parts.collect()).map(Value::Set),
+            Kind::Map | Kind::NamespacedMap(_) if parts.len() % 2 != 0 => {
+                drop(parts);
+                return fail(Reason::OddMap);
+            }
+            Kind::Map => Map::of_entries(entries(parts)).map(Value::Map),
+            Kind::NamespacedMap(namespace) => {
+                let mut entries = entries(parts);
+                entries.iter_mut().for_each(|(key, _)| frame::qualify(key, &namespace));
+                Map::of_entries(entries).map(Value::Map)
+            }
+            // What has another bracket, or none, was not popped.
+            _ => Ok(Value::Vector(parts.collect())),
+        };
+        made.map_err(|error| Fault { reason: error.reason().clone(), offset: frame.offset })
+    }
+
+    /// Puts a form that is complete where it belongs: none if that form has not ended yet.
+    fn place(&mut self, mut value: Value, start: usize) -> Result<Option<Value>, Fault> {
+        let fail = |reason| Err(Fault { reason, offset: start });
+        loop {
+            let Some(frame) = self.frames.last_mut() else { return Ok(Some(value)) };
+            match &mut frame.kind {
+                Kind::List | Kind::Vector | Kind::Set | Kind::Map | Kind::NamespacedMap(_) => {
+                    self.values.push(value);
+                    return Ok(None);
+                }
+                Kind::Discard => {
+                    self.frames.pop();
+                    self.discarding -= 1;
+                    return Ok(None);
+                }
+                Kind::Metadata => {
+                    if !frame::is_metadata(&value) {
+                        return fail(Reason::Metadata);
+                    }
+                    frame.kind = Kind::WithMetadata;
+                    return Ok(None);
+                }
+                Kind::WithMetadata => {
+                    if !frame::has_metadata(&value) {
+                        return fail(Reason::Metadata);
+                    }
+                }
+                Kind::Symbolic => match frame::symbolic(&value) {
+                    Ok(symbolic) => value = symbolic,
+                    Err(reason) => return fail(reason),
+                },
+                Kind::Tag(tag) => {
+                    // No tag is understood in what is discarded.
+                    match frame::tagged(tag, value, self.discarding == 0) {
+                        Ok(tagged) => value = tagged,
+                        Err(reason) => return fail(reason),
+                    }
+                }
+            }
+            self.frames.pop();
+        }
+    }
+
+    /// What begins with `#`.
+    fn dispatch(&mut self) -> Result<Read, Fault> {
+        let offset = self.at;
+        match self.text.as_bytes().get(offset + 1) {
+            Some(b'{') => Ok(self.open(Kind::Set, 2)),
+            Some(b'_') => {
+                self.discarding += 1;
+                Ok(self.open(Kind::Discard, 2))
+            }
+            Some(b'^') => Ok(self.open(Kind::Metadata, 2)),
+            Some(b'#') => Ok(self.open(Kind::Symbolic, 2)),
+            Some(b':') => self.namespaced_map(),
+            _ => match self.text[offset + 1..].chars().next() {
+                // Clojure looks dispatching characters up in a table of so many.
+                Some(first) if first.is_alphabetic() && u32::from(first) < 256 => self.tag(),
+                Some(found) => Err(Fault { reason: Reason::Dispatch { found }, offset }),
+                None => Err(Fault { reason: Reason::UnexpectedEnd { within: "a tag" }, offset }),
+            },
+        }
+    }
+
+    fn tag(&mut self) -> Result<Read, Fault> {
+        let offset = self.at;
+        self.at += 1;
+        let Value::Symbol(tag) = self.symbol_or_number()? else {
+            return Err(Fault { reason: Reason::Tag, offset });
+        };
+        self.frames.push(Frame { kind: Kind::Tag(tag), start: self.values.len(), offset });
+        Ok(Read::Open)
+    }
+
+    fn namespaced_map(&mut self) -> Result<Read, Fault> {
+        let offset = self.at;
+        let fault = || Fault { reason: Reason::NamespacedMap, offset };
+        self.at += 2;
+        self.skip_white();
+        let symbol = match self.peek() {
+            Some(_) => self.symbol_or_number().map_err(|_| fault())?,
+            None => return Err(fault()),
+        };
+        let Value::Symbol(namespace) = symbol else { return Err(fault()) };
+        self.skip_white();
+        if namespace.namespace().is_some() || self.peek() != Some(b'{') {
+            return Err(fault());
+        }
+        let kind = Kind::NamespacedMap(namespace.as_str().into());
+        self.frames.push(Frame { kind, start: self.values.len(), offset });
+        self.at += 1;
+        Ok(Read::Open)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn error(&self, fault: Fault) -> Error {
+        let Fault { reason, offset } = fault;
+        let path = Path::from_iter(self.frames.iter().enumerate().filter_map(|(at, frame)| {
+            let end = self.frames.get(at + 1).map_or(self.values.len(), |inner| inner.start);
+            frame.step(&self.values[frame.start..end])
+        }));
+        Error::from(reason).at(path, Position::of(self.text, offset))
+    }
+}
+
+/// Keys with the values behind them.
+fn entries(parts: std::vec::Drain<'_, Value>) -> Vec<(Value, Value)> {
+    let mut entries = Vec::with_capacity(parts.len() / 2);
+    let mut parts = parts;
+    while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
+        entries.push((key, value));
+    }
+    entries
+}
+
+impl Iterator for Reader<'_> {
+    type Item = Result<Value, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self.form() {
+            Ok(form) => form.map(Ok),
+            Err(fault) => {
+                let error = self.error(fault);
+                self.at = self.text.len();
+                self.frames.clear();
+                self.values.clear();
+                Some(Err(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::decimal::Decimal;
+use crate::error::Error;
+use crate::inst::Inst;
+use crate::integer::Integer;
+use crate::keyword::Keyword;
+use crate::list::List;
+use crate::map::Map;
+use crate::ratio::Ratio;
+use crate::reader;
+use crate::set::Set;
+use crate::symbol::Symbol;
+use crate::tagged::Tagged;
+use crate::uuid::Uuid;
+use crate::vector::Vector;
+use crate::writer;
+
+/// A form of EDN.
+///
+/// Two are equal if Clojure says so: `(1)` and `[1]` are, maps and sets are in whatever order, `1` and
+/// `1.0` are not. `##NaN` equals itself.
+#[derive(Clone, Default)]
+pub enum Value {
+    /// `nil`
+    #[default]
+    Nil,
+    /// `true`, `false`
+    Bool(bool),
+    /// `42`, `7N`, `0x1F`
+    Integer(Integer),
+    /// `1.0`, `##Inf`
+    Float(f64),
+    /// `1.50M`
+    Decimal(Decimal),
+    /// `1/3`
+    Ratio(Ratio),
+    /// `\a`, `\newline`. Those over 16 bits, of which EDN has none, are written as strings.
+    Char(char),
+    /// `"text"`
+    String(String),
+    /// `name`, `namespace/name`
+    Symbol(Symbol),
+    /// `:name`, `:namespace/name`
+    Keyword(Keyword),
+    /// `#inst "2024-02-29T23:59:00Z"`
+    Inst(Inst),
+    /// `#uuid "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"`
+    Uuid(Uuid),
+    /// `(1 2)`
+    List(List),
+    /// `[1 2]`
+    Vector(Vector),
+    /// `{:a 1}`
+    Map(Map),
+    /// `#{1 2}`
+    Set(Set),
+    /// `#my/tag 1`
+    Tagged(Tagged),
+}
+
+impl Value {
+    /// The value that a map has for a name: for the keyword, else for the string.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        let Self::Map(map) = self else { return None };
+        let keyword = Keyword::new(name).ok().map(Self::Keyword);
+        let found = keyword.and_then(|keyword| map.get(&keyword));
+        found.or_else(|| map.get(&Self::from(name)))
+    }
+
+    /// The text of a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The integer, if 64 bits hold it.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Integer(integer) => integer.as_i64(),
+            _ => None,
+        }
+    }
+
+    /// The values of a list or a vector.
+    #[must_use]
+    pub fn as_sequence(&self) -> Option<&[Self]> {
+        match self {
+            Self::List(list) => Some(list),
+            Self::Vector(vector) => Some(vector),
+            _ => None,
+        }
+    }
+
+    /// Whether it is `nil`.
+    #[must_use]
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Self::Nil)
+    }
+
+    /// What sort of value it is, for errors: `keyword`.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Nil => "nil",
+            Self::Bool(_) => "boolean",
+            Self::Integer(_) => "integer",
+            Self::Float(_) => "float",
+            Self::Decimal(_) => "decimal",
+            Self::Ratio(_) => "ratio",
+            Self::Char(_) => "character",
+            Self::String(_) => "string",
+            Self::Symbol(_) => "symbol",
+            Self::Keyword(_) => "keyword",
+            Self::Inst(_) => "inst",
+            Self::Uuid(_) => "uuid",
+            Self::List(_) => "list",
+            Self::Vector(_) => "vector",
+            Self::Map(_) => "map",
+            Self::Set(_) => "set",
+            Self::Tagged(_) => "tagged value",
+        }
+    }
+
+    /// Whether it has parts.
+    pub(crate) fn is_collection(&self) -> bool {
+        matches!(
+            self,
+            Self::List(_) | Self::Vector(_) | Self::Map(_) | Self::Set(_) | Self::Tagged(_)
+        )
+    }
+}
+
+/// Reads exactly one form.
+impl FromStr for Value {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        reader::read(text)
+    }
+}
+
+/// As EDN, on one line; with `{:#}`, indented.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        if f.alternate() {
+            writer::write_pretty(self, &mut text);
+        } else {
+            writer::write(self, &mut text);
+        }
+        f.write_str(&text)
+    }
+}
+
+/// As EDN.
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl From<()> for Value {
+    fn from((): ()) -> Self {
+        Self::Nil
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Nil, Into::into)
+    }
+}
+
+impl<T: Into<Self>> From<Vec<T>> for Value {
+    fn from(values: Vec<T>) -> Self {
+        Self::Vector(values.into())
+    }
+}
+
+macro_rules! from {
+    ($($type:ty => $variant:ident),* $(,)?) => {$(
+        impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value.into())
+            }
+        }
+    )*};
+}
+
+from! {
+    bool => Bool, char => Char, String => String, f32 => Float, f64 => Float,
+    i8 => Integer, i16 => Integer, i32 => Integer, i64 => Integer, i128 => Integer, isize => Integer,
+    u8 => Integer, u16 => Integer, u32 => Integer, u64 => Integer, u128 => Integer, usize => Integer,
+    Integer => Integer, Decimal => Decimal, Ratio => Ratio, Symbol => Symbol, Keyword => Keyword,
+    Inst => Inst, Uuid => Uuid, List => List, Vector => Vector, Map => Map, Set => Set,
+    Tagged => Tagged,
+}

@@ -1,0 +1,3 @@
+//! What the crate does, through what a user of it calls.
+
+mod reading;
