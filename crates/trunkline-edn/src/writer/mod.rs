@@ -1,6 +1,7 @@
 //! From values to text, without a stack that a value could overflow.
 
 mod compact;
+mod parts;
 mod pretty;
 mod scalar;
 
