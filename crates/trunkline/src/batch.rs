@@ -13,37 +13,50 @@ use futures_util::stream::FuturesUnordered;
 use tower::Service;
 
 use crate::call::Call;
+#[cfg(feature = "edn")]
+use crate::edn::{self, EdnReply};
 use crate::envelope::{Entry, InvalidRequest, Request};
 use crate::error::code;
+#[cfg(feature = "edn")]
+use crate::format::Format;
+use crate::format::{Aside, Asides};
 use crate::history::Recording;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
+use crate::rpc::Reply;
 
 /// How long a batch may keep its thread while all of its calls end at once.
 const TURN: Duration = Duration::from_millis(1);
 /// How many calls run between two looks at the clock, each of which costs as much as a small call.
 const CALLS_PER_LOOK: usize = 8;
 
+/// A batch that was read.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) body: &'a Bytes,
+    pub(crate) entries: &'a [Entry],
+    pub(crate) asides: &'a Asides,
+}
+
 /// Runs the entries of a batch, at most a number of them at a time, and joins their responses in
-/// the order of the requests. None when there is nothing to answer.
+/// the order of the requests.
 pub(crate) async fn run<S>(
     service: &mut S,
-    body: &Bytes,
-    entries: &[Entry],
+    asked: Asked<'_>,
     limits: &Limits,
     mut call: impl FnMut(usize, Request) -> Call,
-) -> Option<Vec<u8>>
+) -> Reply
 where
     S: Service<Call, Response = Outcome, Error = Infallible>,
     S::Future: Unpin,
 {
-    let mut responses = Responses::new(body, entries, limits.reply_bytes);
+    let mut responses = Responses::new(asked, limits.reply_bytes);
     let mut running = FuturesUnordered::new();
     let started = Instant::now();
     let mut turn = started;
     let mut late = None;
     let mut calls: usize = 0;
-    for (index, entry) in entries.iter().enumerate() {
+    for (index, entry) in asked.entries.iter().enumerate() {
         let request = match entry {
             Ok(request) => *request,
             Err(invalid) => {
@@ -112,13 +125,12 @@ where
 
 /// The responses of a batch, joined in the order of the requests.
 struct Responses<'a> {
-    body: &'a Bytes,
-    entries: &'a [Entry],
-    joined: Vec<u8>,
+    asked: Asked<'a>,
+    joined: Joined,
     /// The entry whose response is joined next.
     next: usize,
     /// What later entries are answered with. Empty as long as calls end in their order.
-    waiting: BTreeMap<usize, Option<Vec<u8>>>,
+    waiting: BTreeMap<usize, Option<Response>>,
     bytes: usize,
     budget: usize,
     /// Whether a response was over the budget: then nothing further is run.
@@ -128,39 +140,39 @@ struct Responses<'a> {
 }
 
 impl<'a> Responses<'a> {
-    fn new(body: &'a Bytes, entries: &'a [Entry], budget: usize) -> Self {
-        let joined = Vec::with_capacity(entries.len() * USUAL);
+    fn new(asked: Asked<'a>, budget: usize) -> Self {
+        let joined = Joined::of(asked.entries.len());
         let (waiting, recordings) = Default::default();
         let (next, bytes, spent) = (0, 0, false);
-        Self { body, entries, joined, next, waiting, bytes, budget, spent, recordings }
+        Self { asked, joined, next, waiting, bytes, budget, spent, recordings }
     }
 
     /// Refusals are small, and -32006 in their place would be no smaller: they always fit.
     fn refuse(&mut self, index: usize, invalid: &InvalidRequest) {
-        let response = self.id(index).map(|id| Outcome::error(invalid.into()).into_response(id));
+        let response = self.response(index, Outcome::error(invalid.into()));
         self.put(index, response);
     }
 
     fn set(&mut self, index: usize, outcome: Outcome) {
         let recording = self.recordings.remove(&index);
         let mut code = outcome.code();
-        let response = self.id(index).map(|id| {
-            let response = outcome.into_response(id);
-            if self.bytes + response.len() <= self.budget {
-                return response;
+        let mut response = self.response(index, outcome);
+        if let Some(found) = &response {
+            code = found.code;
+            if self.bytes + found.len() > self.budget {
+                self.spent = true;
+                code = Some(code::REPLY_TOO_LARGE);
+                response = self.response(index, Outcome::reply_too_large(self.budget));
             }
-            self.spent = true;
-            code = Some(code::REPLY_TOO_LARGE);
-            Outcome::reply_too_large(self.budget).into_response(id)
-        });
+        }
         if let Some(recording) = recording {
-            recording.end_as(response.as_deref(), code);
+            recording.end_as(response.as_ref().map(|response| &*response.json), code);
         }
         self.put(index, response);
     }
 
-    fn put(&mut self, index: usize, response: Option<Vec<u8>>) {
-        self.bytes += response.as_ref().map_or(0, Vec::len);
+    fn put(&mut self, index: usize, response: Option<Response>) {
+        self.bytes += response.as_ref().map_or(0, Response::len);
         if index != self.next {
             self.waiting.insert(index, response);
             return;
@@ -171,28 +183,108 @@ impl<'a> Responses<'a> {
         }
     }
 
-    fn append(&mut self, response: Option<Vec<u8>>) {
+    fn append(&mut self, response: Option<Response>) {
         self.next += 1;
         if let Some(response) = response {
-            self.joined.push(if self.joined.is_empty() { b'[' } else { b',' });
-            self.joined.extend_from_slice(&response);
+            self.joined.push(&response);
         }
+    }
+
+    /// The response that an outcome is; none to a notification.
+    fn response(&self, index: usize, outcome: Outcome) -> Option<Response> {
+        let id = self.id(index)?;
+        let aside = self.asked.asides.of(index);
+        Some(Response::of(outcome, id, aside))
     }
 
     /// The id to answer with; a notification has none.
     fn id(&self, index: usize) -> Option<&'a [u8]> {
-        match &self.entries[index] {
-            Ok(request) => request.id.map(|id| id.of(self.body)),
-            Err(invalid) => Some(invalid.id.map_or(b"null", |id| id.of(self.body))),
+        let Asked { body, entries, .. } = self.asked;
+        match &entries[index] {
+            Ok(request) => request.id.map(|id| id.of(body)),
+            Err(invalid) => Some(invalid.id.map_or(b"null", |id| id.of(body))),
         }
     }
 
-    fn join(mut self) -> Option<Vec<u8>> {
-        if self.joined.is_empty() {
-            return None;
+    fn join(self) -> Reply {
+        self.joined.end()
+    }
+}
+
+/// What one entry is answered with.
+struct Response {
+    json: Vec<u8>,
+    code: Option<i64>,
+    /// The same in EDN, if that is wanted.
+    #[cfg(feature = "edn")]
+    edn: Option<Vec<u8>>,
+}
+
+impl Response {
+    #[cfg(feature = "edn")]
+    fn of(outcome: Outcome, id: &[u8], aside: Option<&Aside>) -> Self {
+        let (outcome, edn) = match aside.filter(|aside| aside.reply() == Format::Edn) {
+            Some(aside) => {
+                let (outcome, edn) = edn::response(outcome, id, aside);
+                (outcome, Some(edn))
+            }
+            None => (outcome, None),
+        };
+        let code = outcome.code();
+        Self { json: outcome.into_response(id), code, edn }
+    }
+
+    #[cfg(not(feature = "edn"))]
+    fn of(outcome: Outcome, id: &[u8], _aside: Option<&Aside>) -> Self {
+        let code = outcome.code();
+        Self { json: outcome.into_response(id), code }
+    }
+
+    /// How many bytes are sent.
+    fn len(&self) -> usize {
+        #[cfg(feature = "edn")]
+        if let Some(edn) = &self.edn {
+            return edn.len();
         }
-        self.joined.push(b']');
-        Some(self.joined)
+        self.json.len()
+    }
+}
+
+/// Responses as one array.
+#[derive(Default)]
+struct Joined {
+    json: Vec<u8>,
+    #[cfg(feature = "edn")]
+    edn: Vec<u8>,
+}
+
+impl Joined {
+    fn of(entries: usize) -> Self {
+        Self { json: Vec::with_capacity(entries * USUAL), ..Self::default() }
+    }
+
+    fn push(&mut self, response: &Response) {
+        self.json.push(if self.json.is_empty() { b'[' } else { b',' });
+        self.json.extend_from_slice(&response.json);
+        #[cfg(feature = "edn")]
+        if let Some(edn) = &response.edn {
+            self.edn.push(if self.edn.is_empty() { b'[' } else { b' ' });
+            self.edn.extend_from_slice(edn);
+        }
+    }
+
+    fn end(mut self) -> Reply {
+        if self.json.is_empty() {
+            return Reply::None;
+        }
+        self.json.push(b']');
+        let json = Reply::Batch { json: self.json };
+        #[cfg(feature = "edn")]
+        if !self.edn.is_empty() {
+            self.edn.push(b']');
+            return Reply::Edn(Box::new(EdnReply { json, text: self.edn }));
+        }
+        json
     }
 }
 

@@ -12,6 +12,7 @@ use crate::envelope::Request;
 use crate::envelope::{Kind, Scanner, Span, Text};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
+use crate::format::Aside;
 use crate::history::{Notes, Recording};
 use crate::id::Id;
 use crate::limits::Limits;
@@ -37,6 +38,8 @@ pub struct Call {
     recording: Option<Recording>,
     /// What the layers tell history.
     notes: Option<Arc<Notes>>,
+    /// What was not said in JSON.
+    aside: Option<Aside>,
 }
 
 impl Call {
@@ -54,6 +57,7 @@ impl Call {
             is_whole: false,
             recording: None,
             notes: None,
+            aside: None,
         }
     }
 
@@ -114,6 +118,7 @@ impl Call {
             body: self.body.clone(),
             operation: self.operation.clone(),
             extensions: self.extensions.clone(),
+            aside: self.aside.clone(),
             cancellation: None,
             recording: None,
             notes: None,
@@ -184,6 +189,7 @@ impl Call {
         self.params = params.map(|part| part.0);
         self.operation = Some(operation);
         self.is_whole = false;
+        self.aside = self.aside.map(|aside| aside.without_params());
         self
     }
 
@@ -235,6 +241,16 @@ impl Call {
     /// The text that the call came in, of which it may be a part.
     pub(crate) fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// What was not said in JSON, if anything.
+    pub(crate) fn aside(&self) -> Option<&Aside> {
+        self.aside.as_ref()
+    }
+
+    pub(crate) fn with_aside(mut self, aside: Option<Aside>) -> Self {
+        self.aside = aside;
+        self
     }
 
     pub(crate) fn resolve(&mut self, operation: Option<Arc<Registered>>) {

@@ -29,6 +29,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `edn` | [`edn`]: EDN at every JSON-RPC door, and handlers that speak it |
 //! | `tls` | https for [`client::Http`], and `Server::tls` |
 //! | `jwt` | `access::jwt`: bearer tokens that are signed |
 //! | `validation` | `layers::validation`: params against JSON Schemas |
@@ -40,11 +41,14 @@ mod batch;
 mod blocking;
 mod call;
 pub mod client;
+#[cfg(feature = "edn")]
+pub mod edn;
 mod envelope;
 mod error;
 mod expansion;
 mod extensions;
 mod extract;
+mod format;
 pub mod guide;
 pub mod history;
 pub mod http;
@@ -70,6 +74,7 @@ pub use call::{Call, Part};
 pub use error::{BoxError, ErrorObject, RpcError, code};
 pub use extensions::Extensions;
 pub use extract::{CallId, Extension, FromCall, State};
+pub use format::{Format, Formats};
 pub use id::Id;
 pub use limits::{LimitError, Limits};
 pub use openrpc::OpenRpc;

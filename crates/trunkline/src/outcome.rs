@@ -15,7 +15,12 @@ use crate::error::{ErrorObject, code};
 pub struct Outcome(Result<Reply, Box<ErrorObject>>);
 
 /// `{"jsonrpc":"2.0","result":` and the result's JSON.
-struct Reply(Vec<u8>);
+enum Reply {
+    Json(Vec<u8>),
+    /// What is also known as EDN.
+    #[cfg(feature = "edn")]
+    Edn(Box<(Vec<u8>, trunkline_edn::Value)>),
+}
 
 pub(crate) const RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 pub(crate) const ERROR: &[u8] = b"{\"jsonrpc\":\"2.0\",\"error\":";
@@ -28,7 +33,7 @@ impl Outcome {
         let mut json = Vec::with_capacity(CAPACITY);
         json.extend_from_slice(RESULT);
         match serde_json::to_writer(&mut json, value) {
-            Ok(()) => Self(Ok(Reply(json))),
+            Ok(()) => Self(Ok(Reply::Json(json))),
             Err(error) => Self::error(ErrorObject::internal(&error)),
         }
     }
@@ -40,7 +45,22 @@ impl Outcome {
         let mut json = Vec::with_capacity(CAPACITY);
         json.extend_from_slice(RESULT);
         write(&mut json);
-        Self(Ok(Reply(json)))
+        Self(Ok(Reply::Json(json)))
+    }
+
+    /// A result that is EDN, with its JSON.
+    #[cfg(feature = "edn")]
+    pub(crate) fn written_in_edn(value: trunkline_edn::Value, json: &str) -> Self {
+        Self(Ok(Reply::Edn(Box::new(([RESULT, json.as_bytes()].concat(), value)))))
+    }
+
+    /// The result, if it is EDN.
+    #[cfg(feature = "edn")]
+    pub(crate) fn as_edn(&self) -> Option<&trunkline_edn::Value> {
+        match &self.0 {
+            Ok(Reply::Edn(reply)) => Some(&reply.1),
+            _ => None,
+        }
     }
 
     /// An error.
@@ -55,7 +75,7 @@ impl Outcome {
     /// The error object of a call that failed.
     pub fn as_result(&self) -> Result<&[u8], &ErrorObject> {
         match &self.0 {
-            Ok(reply) => Ok(&reply.0[RESULT.len()..]),
+            Ok(reply) => Ok(&reply.json()[RESULT.len()..]),
             Err(error) => Err(error),
         }
     }
@@ -63,7 +83,7 @@ impl Outcome {
     /// A copy, for a second call that ends in the same.
     pub(crate) fn again(&self) -> Self {
         match &self.0 {
-            Ok(Reply(json)) => Self(Ok(Reply(json.clone()))),
+            Ok(reply) => Self(Ok(Reply::Json(reply.json().to_vec()))),
             Err(error) => Self(Err(error.clone())),
         }
     }
@@ -93,7 +113,9 @@ impl Outcome {
     /// The response object up to its last member.
     fn into_open_response(self) -> Vec<u8> {
         match self.0 {
-            Ok(Reply(json)) => json,
+            Ok(Reply::Json(json)) => json,
+            #[cfg(feature = "edn")]
+            Ok(Reply::Edn(reply)) => reply.0,
             Err(error) => {
                 let mut json = Vec::with_capacity(CAPACITY);
                 json.extend_from_slice(ERROR);
@@ -116,6 +138,16 @@ impl Outcome {
             "the replies to this body are over the limit: ask for less, or in smaller batches";
         let error = ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large");
         Self::error(error.with_data(&serde_json::json!({ "reason": reason, "limit_bytes": limit })))
+    }
+}
+
+impl Reply {
+    fn json(&self) -> &[u8] {
+        match self {
+            Self::Json(json) => json,
+            #[cfg(feature = "edn")]
+            Self::Edn(reply) => &reply.0,
+        }
     }
 }
 

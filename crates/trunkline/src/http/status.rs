@@ -24,11 +24,10 @@ pub enum StatusPolicy {
 
 impl StatusPolicy {
     pub(super) fn status(self, reply: &Reply) -> StatusCode {
-        let code = match reply {
-            Reply::None => return StatusCode::NO_CONTENT,
-            Reply::Single { code: Some(code), .. } => *code,
-            _ => return StatusCode::OK,
-        };
+        if matches!(reply, Reply::None) {
+            return StatusCode::NO_CONTENT;
+        }
+        let Some(code) = reply.code() else { return StatusCode::OK };
         match (self, code) {
             (Self::AlwaysOk, _) => StatusCode::OK,
             (_, code::UNAUTHENTICATED) => StatusCode::UNAUTHORIZED,

@@ -16,6 +16,8 @@ use crate::call::Call;
 use crate::error::ErrorObject;
 use crate::extract::FromCall;
 use binder::Binder;
+#[cfg(feature = "edn")]
+pub(crate) use declared::fields as declared_fields;
 use deserializer::ParamsDeserializer;
 pub use error::ParamsError;
 pub(crate) use function::may_be_absent;

@@ -72,6 +72,9 @@ impl Engine {
     /// Runs a call through the layers; a method that is no operation is unknown.
     pub(super) fn call_operation(&mut self, mut call: Call) -> RpcFuture {
         let ending = Ending::of(&mut call);
+        if let Some(refusal) = refusal(&call) {
+            return RpcFuture { inner: Inner::Projected(refusal), ending };
+        }
         RpcFuture { inner: Inner::Operation(self.stack.call(call)), ending }
     }
 }
@@ -90,6 +93,9 @@ impl Service<Call> for Engine {
         else {
             return self.call_operation(call);
         };
+        if refusal(&call).is_some() {
+            return self.call_operation(call);
+        }
         let ending = Ending::of(&mut call);
         let inner = match projection.project(call) {
             Projected::Answered(future) => Inner::Projected(future),
@@ -97,6 +103,12 @@ impl Service<Call> for Engine {
         };
         RpcFuture { inner, ending }
     }
+}
+
+/// The outcome of a call that cannot be run as it was written.
+fn refusal(call: &Call) -> Option<CallFuture> {
+    let refusal = call.aside()?.refusal()?;
+    Some(CallFuture::ready(Outcome::error(refusal.clone())))
 }
 
 impl Future for RpcFuture {

@@ -4,6 +4,7 @@ use crate::call::Call;
 use crate::envelope::{Entry, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
+use crate::format::Asides;
 use crate::history::History;
 use crate::id::Id;
 
@@ -37,6 +38,7 @@ pub struct Batch {
     pub(super) entries: Vec<Entry>,
     pub(super) extensions: Extensions,
     pub(super) history: Option<History>,
+    pub(super) asides: Asides,
 }
 
 impl Batch {

@@ -18,9 +18,12 @@ use tower::Service;
 
 use crate::batch;
 use crate::call::Call;
+#[cfg(feature = "edn")]
+use crate::edn::{self, EdnReply};
 use crate::envelope::{self, InvalidReason, Message, Request};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
+use crate::format::{Aside, Asides, Format, Formats};
 use crate::history::History;
 use crate::id::Id;
 use crate::layers::metrics::MethodMetrics;
@@ -75,12 +78,20 @@ impl Rpc {
     /// # Cancel safety
     /// Dropping the future cancels the calls that have not ended.
     pub async fn handle(&self, body: Bytes, extensions: Extensions) -> Reply {
-        match self.read(body, extensions) {
+        self.handle_in(Formats::default(), body, extensions).await
+    }
+
+    /// Answers one body, written and answered in these formats.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the calls that have not ended.
+    pub async fn handle_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Reply {
+        match self.read_in(formats, body, extensions) {
             Incoming::Call(call) => self.answer(call).await,
             // Boxed, so that a single call does not carry the room for a batch along.
             Incoming::Batch(batch) => Box::pin(self.answer_batch(batch)).await,
             Incoming::Response { error, id } | Incoming::Refused { error, id } => {
-                Reply::error(error, Some(&id.unwrap_or(Id::NULL)))
+                Reply::error(error, Some(&id.unwrap_or(Id::NULL))).written_in(formats.reply)
             }
         }
     }
@@ -88,6 +99,33 @@ impl Rpc {
     /// Reads a body and runs nothing yet, for doors that have a word in what is run.
     #[must_use]
     pub fn read(&self, body: Bytes, extensions: Extensions) -> Incoming {
+        self.read_json(body, extensions, Asides::None)
+    }
+
+    /// The same of a body in these formats. What is [refused](Incoming::Refused) has none yet: see
+    /// [`Reply::written_in`].
+    #[must_use]
+    pub fn read_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Incoming {
+        match formats {
+            Formats { request: Format::Json, reply: Format::Json } => self.read(body, extensions),
+            #[cfg(feature = "edn")]
+            Formats { request: Format::Json, reply } => {
+                self.read_json(body, extensions, Asides::Same(Aside::of_json(reply)))
+            }
+            #[cfg(feature = "edn")]
+            Formats { request: Format::Edn, reply } => {
+                match edn::transcribe(&body, &self.limits, reply) {
+                    Ok((json, asides)) => self.read_json(json, extensions, Asides::Each(asides)),
+                    Err(error) => {
+                        self.record_invalid(&body, &extensions, &error, None);
+                        Incoming::Refused { error, id: None }
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_json(&self, body: Bytes, extensions: Extensions, asides: Asides) -> Incoming {
         let message = match envelope::parse(&body, self.limits.depth, self.limits.batch_requests) {
             Ok(message) => message,
             Err(unreadable) => {
@@ -98,7 +136,8 @@ impl Rpc {
         };
         match message {
             Message::Single(Ok(request)) => {
-                let mut call = self.call_of(body, request, extensions);
+                let aside = asides.of(0).cloned();
+                let mut call = self.call_of(body, request, extensions).with_aside(aside);
                 self.record_single(&mut call);
                 Incoming::Call(call)
             }
@@ -114,7 +153,7 @@ impl Rpc {
             }
             Message::Batch(entries) => {
                 let history = self.history.clone();
-                Incoming::Batch(Batch { body, entries, extensions, history })
+                Incoming::Batch(Batch { body, entries, extensions, history, asides })
             }
         }
     }
@@ -125,8 +164,9 @@ impl Rpc {
     /// Dropping the future cancels the call.
     pub async fn answer(&self, call: Call) -> Reply {
         let id = call.id();
+        let aside = call.aside().cloned();
         let Ok(outcome) = self.engine.clone().call(call).await;
-        self.reply(outcome, id.as_ref())
+        self.reply_beside(aside.as_ref(), outcome, id.as_ref())
     }
 
     /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirected),
@@ -141,18 +181,38 @@ impl Rpc {
     /// Dropping the future cancels the calls that have not ended.
     pub async fn answer_batch(&self, batch: Batch) -> Reply {
         let members = self.members(&batch);
-        let Batch { body, entries, extensions, .. } = &batch;
+        let Batch { body, entries, extensions, asides, .. } = &batch;
         let call = |index, request| {
-            let mut call = self.call_of(body.clone(), request, extensions.clone());
+            let call = self.call_of(body.clone(), request, extensions.clone());
+            let mut call = call.with_aside(asides.of(index).cloned());
             if let Some(members) = &members {
                 members.record(index, &mut call);
             }
             call
         };
-        match batch::run(&mut self.engine.clone(), body, entries, &self.limits, call).await {
-            Some(json) => Reply::Batch { json },
-            None => Reply::None,
+        let asked = batch::Asked { body, entries, asides };
+        batch::run(&mut self.engine.clone(), asked, &self.limits, call).await
+    }
+
+    #[cfg(feature = "edn")]
+    fn reply_beside(&self, aside: Option<&Aside>, outcome: Outcome, id: Option<&Id>) -> Reply {
+        let (Some(id), Some(aside)) = (id, aside.filter(|aside| aside.reply() == Format::Edn))
+        else {
+            return self.reply(outcome, id);
+        };
+        let raw = id.as_raw().as_bytes();
+        let (mut outcome, mut text) = edn::response(outcome, raw, aside);
+        if text.len() > self.limits.reply_bytes {
+            let too_large = Outcome::reply_too_large(self.limits.reply_bytes);
+            (outcome, text) = edn::response(too_large, raw, aside);
         }
+        let json = Reply::of(outcome, id);
+        Reply::Edn(Box::new(EdnReply { json, text }))
+    }
+
+    #[cfg(not(feature = "edn"))]
+    fn reply_beside(&self, _aside: Option<&Aside>, outcome: Outcome, id: Option<&Id>) -> Reply {
+        self.reply(outcome, id)
     }
 
     /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a

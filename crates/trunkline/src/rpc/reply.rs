@@ -1,4 +1,7 @@
+#[cfg(feature = "edn")]
+use crate::edn::{self, EdnReply};
 use crate::error::ErrorObject;
+use crate::format::Format;
 use crate::id::Id;
 use crate::outcome::Outcome;
 
@@ -20,6 +23,9 @@ pub enum Reply {
         /// The array's JSON text.
         json: Vec<u8>,
     },
+    /// Either, in EDN.
+    #[cfg(feature = "edn")]
+    Edn(Box<EdnReply>),
 }
 
 impl Reply {
@@ -43,12 +49,61 @@ impl Reply {
         Self::Single { json, code }
     }
 
-    /// The reply's JSON text, if there is a reply.
+    /// The code, if the reply is a single error.
+    #[must_use]
+    pub fn code(&self) -> Option<i64> {
+        match self {
+            Self::Single { code, .. } => *code,
+            Self::None | Self::Batch { .. } => None,
+            #[cfg(feature = "edn")]
+            Self::Edn(edn) => edn.json.code(),
+        }
+    }
+
+    /// What the reply is written in.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        match self {
+            Self::None | Self::Single { .. } | Self::Batch { .. } => Format::Json,
+            #[cfg(feature = "edn")]
+            Self::Edn(_) => Format::Edn,
+        }
+    }
+
+    /// The reply's text, if there is a reply, in its [format](Self::format).
+    #[must_use]
+    pub fn into_text(self) -> Option<Vec<u8>> {
+        match self {
+            #[cfg(feature = "edn")]
+            Self::Edn(edn) => Some(edn.text),
+            reply => reply.into_json(),
+        }
+    }
+
+    /// The reply in JSON, if there is a reply, whatever its format.
     #[must_use]
     pub fn into_json(self) -> Option<Vec<u8>> {
         match self {
             Self::None => None,
             Self::Single { json, .. } | Self::Batch { json } => Some(json),
+            #[cfg(feature = "edn")]
+            Self::Edn(edn) => edn.json.into_json(),
+        }
+    }
+
+    /// The reply in this format. What already is stays as it is; what is not keeps what JSON tells.
+    #[must_use]
+    pub fn written_in(self, format: Format) -> Self {
+        match (self, format) {
+            #[cfg(feature = "edn")]
+            (Self::Edn(edn), Format::Json) => edn.json,
+            #[cfg(feature = "edn")]
+            (reply @ (Self::Single { .. } | Self::Batch { .. }), Format::Edn) => {
+                let json = reply.clone().into_json().unwrap_or_default();
+                let text = edn::translated(&json);
+                Self::Edn(Box::new(EdnReply { json: reply, text }))
+            }
+            (reply, _) => reply,
         }
     }
 }

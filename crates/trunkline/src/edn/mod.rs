@@ -1,0 +1,36 @@
+//! EDN, the data notation of Clojure, at every JSON-RPC door; and the crate `trunkline-edn`, whose items
+//! are here.
+//!
+//! A message is read as EDN when it says to be `application/edn`, and answered in EDN unless its
+//! sender prefers JSON: `{:jsonrpc "2.0", :method "math.add", :params [1 2], :id 1}`. Keys may be
+//! keywords or strings. Any method can be called so: what has to become JSON does so as
+//! [`json`] says.
+//!
+//! Handlers take [`Edn<T>`](Edn) to see EDN as it is, and return [`Edn<T>`](Edn) or a [`Value`] to
+//! answer with it. They are methods like all others: a client that speaks JSON calls them, too.
+//!
+//! ```
+//! use trunkline::Router;
+//! use trunkline::edn::{Edn, Value};
+//!
+//! let router = Router::new().method("echo", |Edn(params): Edn<Value>| params);
+//! ```
+//!
+//! What cannot be read is answered with -32700, what reads but has no JSON (an unknown tag, `##Inf`,
+//! two keys with one text) with -32603, "JSON conversion error", and `data.path`, `data.reason`:
+//! whether it stands in a message or comes from a handler, and whatever its client speaks.
+
+mod aside;
+mod fault;
+mod params;
+mod reply;
+mod request;
+mod result;
+
+pub use params::Edn;
+pub use reply::EdnReply;
+pub use trunkline_edn::*;
+
+pub(crate) use aside::Aside;
+pub(crate) use reply::{response, translated};
+pub(crate) use request::transcribe;

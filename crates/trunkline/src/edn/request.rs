@@ -1,0 +1,104 @@
+//! Messages in EDN, transcribed to JSON member by member: what they ask for is told there once.
+
+use bytes::Bytes;
+use trunkline_edn::{Limits as Depth, Value, json, read_with};
+
+use super::aside::Aside;
+use super::fault;
+use crate::error::{ErrorObject, code};
+use crate::format::Format;
+use crate::limits::Limits;
+
+/// A message as JSON, and what that does not tell of its request, or of each of its requests.
+///
+/// A request that has no JSON becomes one without params, which is refused in its turn: the others of
+/// its batch are not.
+pub(crate) fn transcribe(
+    body: &[u8],
+    limits: &Limits,
+    reply: Format,
+) -> Result<(Bytes, Vec<Aside>), ErrorObject> {
+    let text = std::str::from_utf8(body).map_err(|error| not_utf8(error.valid_up_to()))?;
+    let depth = Depth { depth: limits.depth, ..Depth::default() };
+    let message = read_with(text, &depth).map_err(|error| fault::unreadable(&error))?;
+    let mut json = Vec::with_capacity(body.len());
+    let members = match message {
+        Value::Vector(members) => members.into_vec(),
+        Value::List(members) => members.into_vec(),
+        Value::Set(members) => members.into_vec(),
+        request => {
+            let aside = transcribe_request(request, reply, &mut json);
+            return Ok((json.into(), vec![aside]));
+        }
+    };
+    json.push(b'[');
+    let mut asides = Vec::with_capacity(members.len());
+    // One more than there may be is enough to be told that.
+    for member in members.into_iter().take(limits.batch_requests.saturating_add(1)) {
+        if !asides.is_empty() {
+            json.push(b',');
+        }
+        asides.push(transcribe_request(member, reply, &mut json));
+    }
+    json.push(b']');
+    Ok((json.into(), asides))
+}
+
+fn transcribe_request(request: Value, reply: Format, out: &mut Vec<u8>) -> Aside {
+    let text = json::to_string(&request);
+    let members = Members::of(request);
+    let error = match text {
+        Ok(text) => {
+            out.extend_from_slice(text.as_bytes());
+            return Aside::of_edn(members.id, members.params, reply);
+        }
+        Err(error) => error,
+    };
+    let member = |value: &Option<Value>| json::to_string(value.as_ref()?).ok();
+    let method = member(&members.method).filter(|method| method.starts_with('"'));
+    let id = member(&members.id).filter(|id| !id.starts_with(['[', '{', 't', 'f']));
+    // Whether it wants an answer is known unless it is no request at all.
+    let is_notification = members.id.is_none() && method.is_some();
+    let method = method.unwrap_or_else(|| "\"\"".to_owned());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    out.extend_from_slice(method.as_bytes());
+    if !is_notification {
+        out.extend_from_slice(b",\"id\":");
+        out.extend_from_slice(id.as_deref().unwrap_or("null").as_bytes());
+    }
+    out.push(b'}');
+    let id = members.id.filter(|_| id.is_some());
+    Aside::refused(id, fault::unconvertible(error, None), reply)
+}
+
+/// The members that tell what is asked. Of two with one name, the request has no JSON, and neither
+/// counts.
+#[derive(Default)]
+struct Members {
+    method: Option<Value>,
+    params: Option<Value>,
+    id: Option<Value>,
+}
+
+impl Members {
+    fn of(request: Value) -> Self {
+        let mut members = Self::default();
+        let Value::Map(map) = request else { return members };
+        let mut twice = false;
+        for (key, value) in map {
+            let slot = match json::key_text(&key).as_deref() {
+                Ok("method") => &mut members.method,
+                Ok("params") => &mut members.params,
+                Ok("id") => &mut members.id,
+                _ => continue,
+            };
+            twice |= slot.replace(value).is_some();
+        }
+        if twice { Self { id: Some(Value::Nil), ..Self::default() } } else { members }
+    }
+}
+
+fn not_utf8(offset: usize) -> ErrorObject {
+    let data = serde_json::json!({ "reason": "the body is not UTF-8", "offset": offset });
+    ErrorObject::new(code::PARSE_ERROR, "Parse error").with_data(&data)
+}
