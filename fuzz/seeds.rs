@@ -1,4 +1,4 @@
-//! Writes the bodies of the protocol's cases into the corpus that the fuzzer starts from:
+//! Writes the tested cases into the corpora that the fuzzer starts from:
 //! `cargo run --manifest-path fuzz/Cargo.toml --example seeds`.
 
 use std::path::Path;
@@ -6,28 +6,42 @@ use std::{fs, io};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use serde::de::DeserializeOwned;
 
+/// A body of JSON-RPC.
 #[derive(serde::Deserialize)]
-struct Case {
+struct Body {
     body: Option<String>,
     body_b64: Option<String>,
 }
 
-fn main() -> io::Result<()> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let cases = fs::read_to_string(here.join("../crates/trunkline/tests/data/jsonrpc.jsonl"))?;
-    let corpus = here.join("corpus/envelope");
-    fs::create_dir_all(&corpus)?;
-    for (number, line) in cases.lines().enumerate() {
-        fs::write(corpus.join(format!("case-{number:03}")), body(line)?)?;
-    }
-    Ok(())
+/// A document of EDN.
+#[derive(serde::Deserialize)]
+struct Document {
+    edn: String,
 }
 
-fn body(case: &str) -> io::Result<Vec<u8>> {
-    let case: Case = serde_json::from_str(case)?;
-    match case.body_b64 {
+fn main() -> io::Result<()> {
+    write("envelope", "trunkline/tests/data/jsonrpc.jsonl", |case: Body| match case.body_b64 {
         Some(body) => BASE64_STANDARD.decode(body).map_err(io::Error::other),
         None => Ok(case.body.unwrap_or_default().into_bytes()),
+    })?;
+    let text = |case: Document| Ok(case.edn.into_bytes());
+    write("edn", "trunkline-edn/tests/data/edn_to_json.jsonl", text)
+}
+
+/// Writes what each line of a file among the crates' has, for one target.
+fn write<T: DeserializeOwned>(
+    target: &str,
+    cases: &str,
+    input: impl Fn(T) -> io::Result<Vec<u8>>,
+) -> io::Result<()> {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let corpus = here.join("corpus").join(target);
+    fs::create_dir_all(&corpus)?;
+    for (number, line) in fs::read_to_string(here.join("../crates").join(cases))?.lines().enumerate()
+    {
+        fs::write(corpus.join(format!("case-{number:03}")), input(serde_json::from_str(line)?)?)?;
     }
+    Ok(())
 }
