@@ -264,8 +264,9 @@ impl<'a> Reader<'a> {
         self.at += 2;
         self.skip_white();
         let symbol = match self.peek() {
+            // A keyword.
+            Some(b':') | None => return Err(fault()),
             Some(_) => self.symbol_or_number().map_err(|_| fault())?,
-            None => return Err(fault()),
         };
         let Value::Symbol(namespace) = symbol else { return Err(fault()) };
         self.skip_white();

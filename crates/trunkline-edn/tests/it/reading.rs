@@ -62,6 +62,7 @@ fn errors() {
     check("{:a 1 :a 2}", Err("line 1, column 1: duplicate key: :a"));
     check("#{[1 1N] (1 1)}", Err("line 1, column 1: duplicate key: (1 1)"));
     check("{:a \"b", Err("line 1, column 7, in /a: the text ends within a string"));
+    check("#::a{:b 1}", Err("line 1, column 1: `#:` is followed by a namespace and a map"));
     check("[1)", Err("line 1, column 3, in /1: unmatched `)`"));
     check("[\"\\ud83d\"]", Err("line 1, column 3, in /0: a \\u escape is half of a surrogate pair"));
 }
