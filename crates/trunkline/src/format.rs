@@ -72,16 +72,19 @@ pub(crate) enum Asides {
 
 impl Asides {
     /// Of the call in this place; that of a single request is the first.
+    #[cfg(feature = "edn")]
     pub(crate) fn of(&self, index: usize) -> Option<&Aside> {
         match self {
-            Self::None => {
-                let _ = index;
-                None
-            }
-            #[cfg(feature = "edn")]
+            Self::None => None,
             Self::Each(asides) => asides.get(index),
-            #[cfg(feature = "edn")]
             Self::Same(aside) => Some(aside),
+        }
+    }
+
+    #[cfg(not(feature = "edn"))]
+    pub(crate) fn of(&self, _index: usize) -> Option<&Aside> {
+        match self {
+            Self::None => None,
         }
     }
 }

@@ -22,11 +22,13 @@
 
 mod aside;
 mod fault;
+mod handlers;
 mod params;
 mod reply;
 mod request;
 mod result;
 
+pub use handlers::Handlers;
 pub use params::Edn;
 pub use reply::EdnReply;
 pub use trunkline_edn::*;

@@ -1,0 +1,139 @@
+//! Batches (JSON-RPC 2.0, section 6): the same calls through the same service.
+
+mod response;
+mod responses;
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tower::Service;
+
+use crate::call::Call;
+use crate::envelope::{Entry, Request};
+use crate::format::Asides;
+use crate::limits::Limits;
+use crate::outcome::Outcome;
+use crate::rpc::Reply;
+use responses::Responses;
+
+/// How long a batch may keep its thread while all of its calls end at once.
+const TURN: Duration = Duration::from_millis(1);
+/// How many calls run between two looks at the clock, each of which costs as much as a small call.
+const CALLS_PER_LOOK: usize = 8;
+
+/// A batch that was read.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) body: &'a Bytes,
+    pub(crate) entries: &'a [Entry],
+    pub(crate) asides: &'a Asides,
+}
+
+/// Runs the entries of a batch, at most a number of them at a time, and joins their responses in
+/// the order of the requests.
+pub(crate) async fn run<S>(
+    service: &mut S,
+    asked: Asked<'_>,
+    limits: &Limits,
+    mut call: impl FnMut(usize, Request) -> Call,
+) -> Reply
+where
+    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S::Future: Unpin,
+{
+    let mut responses = Responses::new(asked, limits.reply_bytes);
+    let mut running = FuturesUnordered::new();
+    let started = Instant::now();
+    let mut turn = started;
+    let mut late = None;
+    let mut calls: usize = 0;
+    for (index, entry) in asked.entries.iter().enumerate() {
+        let request = match entry {
+            Ok(request) => *request,
+            Err(invalid) => {
+                responses.refuse(index, invalid);
+                continue;
+            }
+        };
+        let mut call = call(index, request);
+        if let Some(recording) = call.take_recording() {
+            responses.recordings.insert(index, recording);
+        }
+        if responses.spent {
+            responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
+            continue;
+        }
+        if let Some(limit) = late {
+            responses.set(index, Outcome::not_started(limit));
+            continue;
+        }
+        let mut member = Member { index, future: service.call(call) };
+        // Most handlers answer at once; only the others join the set of the running ones.
+        match poll_once(&mut member).await {
+            Poll::Ready((index, outcome)) => responses.set(index, outcome),
+            Poll::Pending => running.push(member),
+        }
+        while running.len() >= limits.batch_parallelism {
+            if let Some((index, outcome)) = running.next().await {
+                responses.set(index, outcome);
+            }
+            late = limits.call_timeout.filter(|limit| started.elapsed() > *limit);
+        }
+        calls += 1;
+        if calls.is_multiple_of(CALLS_PER_LOOK) && turn.elapsed() > TURN {
+            yield_now().await;
+            // The deadlines of the waiting calls do not wait for the rest to be started.
+            while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
+                responses.set(index, outcome);
+            }
+            turn = Instant::now();
+            late = limits.call_timeout.filter(|limit| started.elapsed() > *limit);
+        }
+    }
+    while let Some((index, outcome)) = running.next().await {
+        responses.set(index, outcome);
+    }
+    responses.join()
+}
+
+/// A call of a batch, and its place in it.
+struct Member<F> {
+    index: usize,
+    future: F,
+}
+
+impl<F> Future for Member<F>
+where
+    F: Future<Output = Result<Outcome, Infallible>> + Unpin,
+{
+    type Output = (usize, Outcome);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let index = self.index;
+        Pin::new(&mut self.future).poll(cx).map(|Ok(outcome)| (index, outcome))
+    }
+}
+
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await
+}
+
+/// Lets the other tasks of this thread have their turn.
+async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if yielded {
+            return Poll::Ready(());
+        }
+        yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,89 @@
+//! What entries are answered with, and all of it as one array.
+
+#[cfg(feature = "edn")]
+use crate::edn::{self, EdnReply};
+use crate::format::Aside;
+#[cfg(feature = "edn")]
+use crate::format::Format;
+use crate::outcome::Outcome;
+use crate::rpc::Reply;
+
+/// What one entry is answered with.
+pub(super) struct Response {
+    pub(super) json: Vec<u8>,
+    pub(super) code: Option<i64>,
+    /// The same in EDN, if that is wanted.
+    #[cfg(feature = "edn")]
+    edn: Option<Vec<u8>>,
+}
+
+impl Response {
+    #[cfg(feature = "edn")]
+    pub(super) fn of(outcome: Outcome, id: &[u8], aside: Option<&Aside>) -> Self {
+        let (outcome, edn) = match aside.filter(|aside| aside.reply() == Format::Edn) {
+            Some(aside) => {
+                let (outcome, edn) = edn::response(outcome, id, aside);
+                (outcome, Some(edn))
+            }
+            None => (outcome, None),
+        };
+        let code = outcome.code();
+        Self { json: outcome.into_response(id), code, edn }
+    }
+
+    #[cfg(not(feature = "edn"))]
+    pub(super) fn of(outcome: Outcome, id: &[u8], _aside: Option<&Aside>) -> Self {
+        let code = outcome.code();
+        Self { json: outcome.into_response(id), code }
+    }
+
+    /// How many bytes are sent.
+    pub(super) fn len(&self) -> usize {
+        #[cfg(feature = "edn")]
+        if let Some(edn) = &self.edn {
+            return edn.len();
+        }
+        self.json.len()
+    }
+}
+
+/// Responses as one array.
+#[derive(Default)]
+pub(super) struct Joined {
+    json: Vec<u8>,
+    #[cfg(feature = "edn")]
+    edn: Vec<u8>,
+}
+
+impl Joined {
+    pub(super) fn of(entries: usize) -> Self {
+        Self { json: Vec::with_capacity(entries * USUAL), ..Self::default() }
+    }
+
+    pub(super) fn push(&mut self, response: &Response) {
+        self.json.push(if self.json.is_empty() { b'[' } else { b',' });
+        self.json.extend_from_slice(&response.json);
+        #[cfg(feature = "edn")]
+        if let Some(edn) = &response.edn {
+            self.edn.push(if self.edn.is_empty() { b'[' } else { b' ' });
+            self.edn.extend_from_slice(edn);
+        }
+    }
+
+    pub(super) fn end(mut self) -> Reply {
+        if self.json.is_empty() {
+            return Reply::None;
+        }
+        self.json.push(b']');
+        let json = Reply::Batch { json: self.json };
+        #[cfg(feature = "edn")]
+        if !self.edn.is_empty() {
+            self.edn.push(b']');
+            return Reply::Edn(Box::new(EdnReply { json, text: self.edn }));
+        }
+        json
+    }
+}
+
+/// The bytes of a usual response.
+const USUAL: usize = 64;

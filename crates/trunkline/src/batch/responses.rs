@@ -1,0 +1,97 @@
+use std::collections::BTreeMap;
+
+use super::Asked;
+use super::response::{Joined, Response};
+use crate::envelope::InvalidRequest;
+use crate::error::code;
+use crate::history::Recording;
+use crate::outcome::Outcome;
+use crate::rpc::Reply;
+
+/// The responses of a batch, joined in the order of the requests.
+pub(super) struct Responses<'a> {
+    asked: Asked<'a>,
+    joined: Joined,
+    /// The entry whose response is joined next.
+    next: usize,
+    /// What later entries are answered with. Empty as long as calls end in their order.
+    waiting: BTreeMap<usize, Option<Response>>,
+    bytes: usize,
+    budget: usize,
+    /// Whether a response was over the budget: then nothing further is run.
+    pub(super) spent: bool,
+    /// Of the calls that have not ended.
+    pub(super) recordings: BTreeMap<usize, Recording>,
+}
+
+impl<'a> Responses<'a> {
+    pub(super) fn new(asked: Asked<'a>, budget: usize) -> Self {
+        let joined = Joined::of(asked.entries.len());
+        let (waiting, recordings) = Default::default();
+        let (next, bytes, spent) = (0, 0, false);
+        Self { asked, joined, next, waiting, bytes, budget, spent, recordings }
+    }
+
+    /// Refusals are small, and -32006 in their place would be no smaller: they always fit.
+    pub(super) fn refuse(&mut self, index: usize, invalid: &InvalidRequest) {
+        let response = self.response(index, Outcome::error(invalid.into()));
+        self.put(index, response);
+    }
+
+    pub(super) fn set(&mut self, index: usize, outcome: Outcome) {
+        let recording = self.recordings.remove(&index);
+        let mut code = outcome.code();
+        let mut response = self.response(index, outcome);
+        if let Some(found) = &response {
+            code = found.code;
+            if self.bytes + found.len() > self.budget {
+                self.spent = true;
+                code = Some(code::REPLY_TOO_LARGE);
+                response = self.response(index, Outcome::reply_too_large(self.budget));
+            }
+        }
+        if let Some(recording) = recording {
+            recording.end_as(response.as_ref().map(|response| &*response.json), code);
+        }
+        self.put(index, response);
+    }
+
+    fn put(&mut self, index: usize, response: Option<Response>) {
+        self.bytes += response.as_ref().map_or(0, Response::len);
+        if index != self.next {
+            self.waiting.insert(index, response);
+            return;
+        }
+        self.append(response);
+        while let Some(response) = self.waiting.remove(&self.next) {
+            self.append(response);
+        }
+    }
+
+    fn append(&mut self, response: Option<Response>) {
+        self.next += 1;
+        if let Some(response) = response {
+            self.joined.push(&response);
+        }
+    }
+
+    /// The response that an outcome is; none to a notification.
+    fn response(&self, index: usize, outcome: Outcome) -> Option<Response> {
+        let id = self.id(index)?;
+        let aside = self.asked.asides.of(index);
+        Some(Response::of(outcome, id, aside))
+    }
+
+    /// The id to answer with; a notification has none.
+    fn id(&self, index: usize) -> Option<&'a [u8]> {
+        let Asked { body, entries, .. } = self.asked;
+        match &entries[index] {
+            Ok(request) => request.id.map(|id| id.of(body)),
+            Err(invalid) => Some(invalid.id.map_or(b"null", |id| id.of(body))),
+        }
+    }
+
+    pub(super) fn join(self) -> Reply {
+        self.joined.end()
+    }
+}

@@ -1,0 +1,122 @@
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use trunkline_edn::{Map, Value, from_value, json};
+
+use super::fault;
+use super::params::Edn;
+use super::result::outcome;
+use crate::error::ErrorObject;
+use crate::outcome::Outcome;
+use crate::router::Router;
+
+/// Method names with functions from EDN to EDN, for [`create_server`](crate::server::create_server).
+///
+/// A function gets the params, nil if there are none, and answers with a map: `{:result …}`, or
+/// `{:error {:code 1, :message "…", :data …}}`. What it answers besides is -32603, and logged.
+///
+/// ```
+/// use trunkline::edn::{Handlers, edn};
+/// use trunkline::server::{Config, create_server};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let handlers = Handlers::new()
+///     .on("echo", |params| edn!({:result (params)}))
+///     .on("get-config", |_| edn!({:result {:features [:a :b :c], :updated-at #inst "2024"}}));
+/// let server = create_server(Config { port: 0, handlers: handlers.into() }).await?;
+/// server.stop().await;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+pub struct Handlers(BTreeMap<String, Function>);
+
+type Function = Box<dyn Fn(Value) -> Value + Send + Sync>;
+
+impl Handlers {
+    /// No methods.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Answers a method, in place of an earlier function for it.
+    #[must_use]
+    pub fn on(
+        mut self,
+        method: impl Into<String>,
+        function: impl Fn(Value) -> Value + Send + Sync + 'static,
+    ) -> Self {
+        self.0.insert(method.into(), Box::new(function));
+        self
+    }
+}
+
+impl<N: Into<String>> FromIterator<(N, Function)> for Handlers {
+    fn from_iter<T: IntoIterator<Item = (N, Function)>>(functions: T) -> Self {
+        Self(functions.into_iter().map(|(name, function)| (name.into(), function)).collect())
+    }
+}
+
+impl From<Handlers> for Router {
+    fn from(handlers: Handlers) -> Self {
+        handlers.0.into_iter().fold(Self::new(), |router, (name, function)| {
+            router.method(name, move |Edn(params): Edn<Value>| answer(function(params)))
+        })
+    }
+}
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// What a function's answer says.
+fn answer(answer: Value) -> Outcome {
+    let Value::Map(map) = answer else { return Outcome::error(no_answer()) };
+    match single(map) {
+        Some((name, value)) if name == "result" => outcome(value),
+        Some((name, value)) if name == "error" => {
+            Outcome::error(from_value(value).map_or_else(|_| no_answer(), error))
+        }
+        _ => Outcome::error(no_answer()),
+    }
+}
+
+/// The only entry of a map.
+fn single(map: Map) -> Option<(String, Value)> {
+    let mut entries = map.into_entries();
+    let (key, value) = entries.pop().filter(|_| entries.is_empty())?;
+    Some((json::key_text(&key).ok()?, value))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Failure {
+    code: i64,
+    message: String,
+    data: Option<Value>,
+}
+
+fn error(failure: Failure) -> ErrorObject {
+    let error = ErrorObject::new(failure.code, failure.message);
+    let Some(data) = failure.data else { return error };
+    match json::to_string(&data) {
+        // What is written here is JSON.
+        Ok(json) => match RawValue::from_string(json) {
+            Ok(data) => error.with_data(&data),
+            Err(fault) => ErrorObject::internal(&fault),
+        },
+        Err(fault) => fault::unconvertible(fault, Some("data")),
+    }
+}
+
+fn no_answer() -> ErrorObject {
+    ErrorObject::internal(
+        &"a handler answers with a map of :result, or of :error with :code and :message",
+    )
+}
