@@ -78,8 +78,9 @@ impl Frame {
     }
 }
 
-/// What is a key without a namespace gets that of its map, one with `_` none.
-pub(super) fn qualify(key: &mut Value, namespace: &str) {
+/// What is a key without a namespace gets that of its map, one with `_` none. Not every name that reads
+/// alone reads behind a namespace, and the other way round: `:1a`, `_/nil`.
+pub(super) fn qualify(key: &mut Value, namespace: &str) -> Result<(), Reason> {
     let qualified = |text: &str| match name::split(text) {
         (None, name) => Some(format!("{namespace}/{name}")),
         (Some("_"), name) => Some(name.to_owned()),
@@ -88,16 +89,18 @@ pub(super) fn qualify(key: &mut Value, namespace: &str) {
     match key {
         Value::Keyword(keyword) => {
             if let Some(text) = qualified(keyword.as_str()) {
-                *keyword = Keyword::from_checked(text);
+                *keyword =
+                    Keyword::new(&text).map_err(|_| Reason::Keyword { text: shown(&text) })?;
             }
         }
         Value::Symbol(symbol) => {
             if let Some(text) = qualified(symbol.as_str()) {
-                *symbol = Symbol::from_checked(text);
+                *symbol = Symbol::new(&text).map_err(|_| Reason::Symbol { text: shown(&text) })?;
             }
         }
         _ => {}
     }
+    Ok(())
 }
 
 /// Whether a value can be metadata.

@@ -1,8 +1,9 @@
 //! From text to values, without a stack that the text could overflow.
 //!
 //! It takes what Clojure's `clojure.edn` takes, and refuses what that refuses, but for: a second form
-//! behind the only one, UUIDs that are not canonical, characters that are half of a surrogate pair
-//! (all refused), and tags, which it reads without knowing them.
+//! behind the only one, UUIDs that are not canonical, characters that are half of a surrogate pair,
+//! keys of namespaced maps that could not be read back (`#:a{:1b 2}`; all refused), and tags, which it
+//! reads without knowing them.
 
 mod frame;
 mod number;
@@ -175,8 +176,11 @@ impl<'a> Reader<'a> {
             Kind::Map => Map::of_entries(entries(parts)).map(Value::Map),
             Kind::NamespacedMap(namespace) => {
                 let mut entries = entries(parts);
-                entries.iter_mut().for_each(|(key, _)| frame::qualify(key, &namespace));
-                Map::of_entries(entries).map(Value::Map)
+                let mut keys = entries.iter_mut().map(|(key, _)| key);
+                match keys.try_for_each(|key| frame::qualify(key, &namespace)) {
+                    Ok(()) => Map::of_entries(entries).map(Value::Map),
+                    Err(reason) => Err(reason.into()),
+                }
             }
             // What has another bracket, or none, was not popped.
             _ => Ok(Value::Vector(parts.collect())),

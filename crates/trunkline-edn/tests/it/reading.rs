@@ -63,6 +63,8 @@ fn errors() {
     check("#{[1 1N] (1 1)}", Err("line 1, column 1: duplicate key: (1 1)"));
     check("{:a \"b", Err("line 1, column 7, in /a: the text ends within a string"));
     check("#::a{:b 1}", Err("line 1, column 1: `#:` is followed by a namespace and a map"));
+    check("#:a{:1b 2}", Err("line 1, column 1: `:a/1b` is not a keyword"));
+    check("[#:a{_/nil 2}]", Err("line 1, column 2, in /0: `nil` is not a symbol"));
     check("[1)", Err("line 1, column 3, in /1: unmatched `)`"));
     check("[\"\\ud83d\"]", Err("line 1, column 3, in /0: a \\u escape is half of a surrogate pair"));
 }
