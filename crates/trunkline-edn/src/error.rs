@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::path::{Path, Step};
 use crate::position::Position;
+use crate::tagged::Tagged;
 use crate::value::Value;
 
 /// Why a text is no EDN, a value is no JSON, or neither is what a type wants; with the place, as far as
@@ -178,6 +179,14 @@ pub enum Reason {
         /// The type.
         range: &'static str,
     },
+    /// A value is not what a type is made of.
+    #[error("expected {expected}, found {found}")]
+    Mismatch {
+        /// What the type wants: `u8`, `a keyword`.
+        expected: String,
+        /// What there is: ``keyword `:a` ``.
+        found: String,
+    },
     /// What a type said of the value that it was to be made of.
     #[error("{0}")]
     Other(String),
@@ -189,6 +198,10 @@ const SHOWN: usize = 64;
 impl Reason {
     pub(crate) fn number(text: &str) -> Self {
         Self::Number { text: shown(text) }
+    }
+
+    pub(crate) fn unknown_tag(tagged: &Tagged) -> Self {
+        Self::UnknownTag { tag: shown(tagged.tag().as_str()) }
     }
 
     pub(crate) fn duplicate_key(key: &Value) -> Self {
@@ -227,6 +240,12 @@ impl Error {
     #[must_use]
     pub fn within(mut self, step: Step) -> Self {
         self.0.path = self.0.path.within(step);
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn in_path(mut self, path: Path) -> Self {
+        self.0.path = path;
         self
     }
 

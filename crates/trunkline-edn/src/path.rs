@@ -1,5 +1,8 @@
 use std::fmt;
 
+use crate::json;
+use crate::value::Value;
+
 /// The way from a value to a part of it, written as a JSON Pointer (RFC 6901): `/features/0`. Empty
 /// for the value itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,6 +44,11 @@ impl Step {
             Some((end, _)) => Self::Key(format!("{}…", &text[..end])),
             None => Self::Key(text.to_owned()),
         }
+    }
+
+    /// The same by the key itself.
+    pub(crate) fn of_key(key: &Value) -> Self {
+        Self::key(&json::key_text(key).unwrap_or_else(|_| key.to_string()))
     }
 }
 

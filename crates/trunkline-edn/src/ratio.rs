@@ -78,9 +78,9 @@ fn nearest(upper: &BigInt, lower: &BigInt) -> f64 {
     let shift = BITS - (upper.bits() as i64 - lower.bits() as i64);
     let (mut upper, mut lower) = (upper.magnitude().clone(), lower.magnitude().clone());
     if shift >= 0 {
-        upper <<= shift
+        upper <<= shift;
     } else {
-        lower <<= -shift
+        lower <<= -shift;
     }
     let (quotient, rest) = upper.div_rem(&lower);
     let quotient = quotient.to_u128().unwrap_or(u128::MAX) | u128::from(!rest.is_zero());

@@ -1,12 +1,14 @@
 //! Forms that have begun.
 
+use std::borrow::Cow;
+
 use crate::error::{Reason, shown};
 use crate::keyword::Keyword;
+use crate::name;
 use crate::path::Step;
 use crate::symbol::Symbol;
 use crate::tagged::Tagged;
 use crate::value::Value;
-use crate::{json, name};
 
 /// A form that has begun and not ended.
 #[derive(Debug)]
@@ -70,11 +72,20 @@ impl Frame {
         match self.kind {
             Kind::List | Kind::Vector | Kind::Set => Some(Step::Index(parts.len())),
             Kind::Map | Kind::NamespacedMap(_) if parts.len() % 2 == 1 => {
-                let key = parts.last()?;
-                Some(Step::key(&json::key_text(key).unwrap_or_else(|_| key.to_string())))
+                Some(Step::of_key(&self.key(parts.last()?)))
             }
             _ => None,
         }
+    }
+
+    /// The key that a form is in this map.
+    pub(super) fn key<'a>(&self, form: &'a Value) -> Cow<'a, Value> {
+        let mut key = Cow::Borrowed(form);
+        if let Kind::NamespacedMap(namespace) = &self.kind {
+            // What cannot be qualified is told when the map ends.
+            let _ = qualify(key.to_mut(), namespace);
+        }
+        key
     }
 }
 

@@ -6,6 +6,7 @@
 //! reads without knowing them.
 
 mod frame;
+mod locate;
 mod number;
 mod text;
 mod token;

@@ -1,0 +1,80 @@
+//! Keys of maps as keys of objects.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::mem::discriminant;
+
+use super::write::ToJson;
+use crate::error::{Error, Reason, shown};
+use crate::map::Map;
+use crate::value::Value;
+
+/// The text that a key of a map has in JSON.
+pub(crate) fn key_text(key: &Value) -> Result<String, Error> {
+    text_of(key, &ToJson::default()).map(Cow::into_owned).map_err(Error::from)
+}
+
+/// The same under other options.
+pub(crate) fn text_of<'a>(key: &'a Value, options: &ToJson) -> Result<Cow<'a, str>, Reason> {
+    let mut key = key;
+    while let Value::Tagged(tagged) = key {
+        if !options.unwrap_tags {
+            return Err(Reason::unknown_tag(tagged));
+        }
+        key = tagged.value();
+    }
+    Ok(match key {
+        Value::String(text) => text.into(),
+        Value::Keyword(keyword) => match options.names {
+            true => keyword.name().into(),
+            false => keyword.as_str().into(),
+        },
+        Value::Symbol(symbol) => match options.names {
+            true => symbol.name().into(),
+            false => symbol.as_str().into(),
+        },
+        Value::Integer(integer) => integer.to_string().into(),
+        Value::Bool(bool) => bool.to_string().into(),
+        Value::Char(c) => c.to_string().into(),
+        Value::Inst(inst) => inst.to_string().into(),
+        Value::Uuid(uuid) => uuid.to_string().into(),
+        key => return Err(Reason::NoJsonKey { key: key.type_name() }),
+    })
+}
+
+/// Whether all keys have texts, of which no two are the same.
+pub(super) fn check(map: &Map, options: &ToJson) -> Result<(), Reason> {
+    if are_distinct(map, options) {
+        return Ok(());
+    }
+    let mut texts = HashSet::with_capacity(map.len());
+    for key in map.keys() {
+        let text = text_of(key, options)?;
+        if texts.contains(&text) {
+            return Err(Reason::SameJsonKey { key: shown(&text) });
+        }
+        texts.insert(text);
+    }
+    Ok(())
+}
+
+/// Whether the texts are known to be distinct, as the keys are. Of most maps they are: all keys are of
+/// one sort.
+fn are_distinct(map: &Map, options: &ToJson) -> bool {
+    let Some(first) = map.keys().next() else { return true };
+    let is_alike = |key: &Value| {
+        discriminant(key) == discriminant(first)
+            && match key {
+                Value::Keyword(keyword) => !options.names || keyword.namespace().is_none(),
+                Value::Symbol(symbol) => !options.names || symbol.namespace().is_none(),
+                Value::String(_)
+                | Value::Integer(_)
+                | Value::Bool(_)
+                | Value::Char(_)
+                | Value::Inst(_)
+                | Value::Uuid(_) => true,
+                _ => false,
+            }
+    };
+    map.keys().all(is_alike)
+}

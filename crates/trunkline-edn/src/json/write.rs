@@ -1,0 +1,154 @@
+//! From values to JSON.
+
+use super::{key, number, text};
+use crate::error::{Error, Reason, shown};
+use crate::path::{Path, Step};
+use crate::value::Value;
+
+/// How values become JSON.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ToJson {
+    /// Write keywords and symbols by their names alone, as values and as keys: `:a/b` is `"b"`. Two
+    /// keys that then have the same text are an error. Default false.
+    pub names: bool,
+    /// Write what is tagged without its tag. Otherwise tags are errors, but for those that the reader
+    /// understands. Default false.
+    pub unwrap_tags: bool,
+}
+
+/// A value as JSON, on one line.
+///
+/// # Errors
+/// [`Reason::NoJson`], [`Reason::UnknownTag`], [`Reason::NoJsonKey`] or [`Reason::SameJsonKey`], with
+/// the path to what has no JSON; of keys, to their map.
+pub fn to_string(value: &Value) -> Result<String, Error> {
+    to_string_with(value, &ToJson::default())
+}
+
+/// The same with options.
+///
+/// # Errors
+/// Those of [`to_string`].
+pub fn to_string_with(value: &Value, options: &ToJson) -> Result<String, Error> {
+    let mut out = String::new();
+    write(value, options, &mut out)?;
+    Ok(out)
+}
+
+/// Appends a value as JSON; nothing, if there is an error.
+///
+/// # Errors
+/// Those of [`to_string`].
+pub fn write(value: &Value, options: &ToJson, out: &mut String) -> Result<(), Error> {
+    let before = out.len();
+    let mut writer = Writer { options, open: Vec::new() };
+    writer.write(value, out).map_err(|reason| {
+        out.truncate(before);
+        writer.error(reason)
+    })
+}
+
+struct Writer<'a> {
+    options: &'a ToJson,
+    /// The collections that have begun, from the outermost.
+    open: Vec<Parts<'a>>,
+}
+
+/// The parts of a collection, and how many of them have begun.
+enum Parts<'a> {
+    Array { values: &'a [Value], begun: usize },
+    Object { entries: &'a [(Value, Value)], begun: usize },
+}
+
+impl<'a> Writer<'a> {
+    fn write(&mut self, value: &'a Value, out: &mut String) -> Result<(), Reason> {
+        self.begin(value, out)?;
+        while let Some(parts) = self.open.last_mut() {
+            let value = match parts {
+                Parts::Array { values, begun } => {
+                    let Some(value) = values.get(*begun) else {
+                        out.push(']');
+                        self.open.pop();
+                        continue;
+                    };
+                    if *begun > 0 {
+                        out.push(',');
+                    }
+                    *begun += 1;
+                    value
+                }
+                Parts::Object { entries, begun } => {
+                    let Some((key, value)) = entries.get(*begun) else {
+                        out.push('}');
+                        self.open.pop();
+                        continue;
+                    };
+                    out.push(if *begun > 0 { ',' } else { '{' });
+                    text::write(&key::text_of(key, self.options)?, out);
+                    out.push(':');
+                    *begun += 1;
+                    value
+                }
+            };
+            self.begin(value, out)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a value without parts, or begins one with parts.
+    fn begin(&mut self, value: &'a Value, out: &mut String) -> Result<(), Reason> {
+        let mut value = value;
+        while let Value::Tagged(tagged) = value {
+            if !self.options.unwrap_tags {
+                return Err(Reason::unknown_tag(tagged));
+            }
+            value = tagged.value();
+        }
+        let values = match value {
+            Value::List(list) => &**list,
+            Value::Vector(vector) => &**vector,
+            Value::Set(set) => set.iter().as_slice(),
+            Value::Map(map) => {
+                // Before its entries, whose errors have longer paths.
+                key::check(map, self.options)?;
+                if map.is_empty() {
+                    out.push_str("{}");
+                } else {
+                    self.open.push(Parts::Object { entries: map.entries(), begun: 0 });
+                }
+                return Ok(());
+            }
+            value => return self.scalar(value, out),
+        };
+        out.push('[');
+        self.open.push(Parts::Array { values, begun: 0 });
+        Ok(())
+    }
+
+    fn scalar(&self, value: &Value, out: &mut String) -> Result<(), Reason> {
+        match value {
+            Value::Nil => out.push_str("null"),
+            Value::Bool(bool) => out.push_str(if *bool { "true" } else { "false" }),
+            Value::Integer(integer) => integer.write_to(out),
+            Value::Float(float) => number::write_float(*float, out)?,
+            Value::Decimal(decimal) => decimal.write_to(out),
+            Value::Ratio(ratio) => number::write_float(ratio.to_f64(), out)
+                .map_err(|_| Reason::NoJson { what: shown(&ratio.to_string()) })?,
+            Value::String(string) => text::write(string, out),
+            // The rest is written as the text that it has as a key.
+            value => text::write(&key::text_of(value, self.options)?, out),
+        }
+        Ok(())
+    }
+
+    /// With the path to what was begun last.
+    fn error(&self, reason: Reason) -> Error {
+        let step = |parts: &Parts<'_>| match parts {
+            Parts::Array { begun, .. } => Some(Step::Index(begun.checked_sub(1)?)),
+            Parts::Object { entries, begun } => {
+                Some(Step::of_key(&entries[begun.checked_sub(1)?].0))
+            }
+        };
+        Error::from(reason).in_path(self.open.iter().filter_map(step).collect::<Path>())
+    }
+}
