@@ -47,6 +47,12 @@ pub enum Reason {
         /// [`Limits::depth`](crate::Limits::depth).
         limit: usize,
     },
+    /// The namespaces of maps make keys longer than the limit.
+    #[error("the namespaces of maps add more than {limit} bytes to their keys")]
+    LongNamespaces {
+        /// [`Limits::namespaces`](crate::Limits::namespaces).
+        limit: usize,
+    },
     /// A number has more digits than the limit.
     #[error("a ratio, or an integer that is not decimal, has at most {limit} digits")]
     TooManyDigits {

@@ -8,10 +8,13 @@ pub struct Limits {
     /// part of a ratio. Default 1,024. Other numbers are kept as they are written, and cost nothing
     /// more than their text.
     pub digits: usize,
+    /// How many bytes the namespaces of namespaced maps (`#:name{…}`) may add to their keys, in all.
+    /// Default 16 MiB. So a text of which the namespace is half makes no values out of all proportion.
+    pub namespaces: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 1_024, digits: 1_024 }
+        Self { depth: 1_024, digits: 1_024, namespaces: 16 << 20 }
     }
 }

@@ -10,7 +10,10 @@ use crate::map::Map;
 use crate::value::Value;
 
 /// The text that a key of a map has in JSON.
-pub(crate) fn key_text(key: &Value) -> Result<String, Error> {
+///
+/// # Errors
+/// [`Reason::NoJsonKey`], [`Reason::UnknownTag`].
+pub fn key_text(key: &Value) -> Result<String, Error> {
     text_of(key, &ToJson::default()).map(Cow::into_owned).map_err(Error::from)
 }
 

@@ -38,6 +38,7 @@ mod read;
 mod text;
 mod write;
 
-pub(crate) use key::{key_text, text_of};
+pub use key::key_text;
+pub(crate) use key::text_of;
 pub use read::{FromJson, Keys, Reader, from_str, from_str_with};
 pub use write::{ToJson, to_string, to_string_with, write};

@@ -103,7 +103,7 @@ fn first_key(text: &str, map: usize, mut is_wanted: impl FnMut(&Value) -> bool) 
 impl<'a> Reader<'a> {
     /// Of a text that was read before, within whatever limits.
     fn again(text: &'a str, at: usize) -> Self {
-        let limits = Limits { depth: usize::MAX, digits: usize::MAX };
+        let limits = Limits { depth: usize::MAX, digits: usize::MAX, namespaces: usize::MAX };
         Self { at, ..Self::with_limits(text, limits) }
     }
 

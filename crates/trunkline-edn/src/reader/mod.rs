@@ -69,6 +69,8 @@ pub struct Reader<'a> {
     values: Vec<Value>,
     /// How many of the frames are discarded.
     discarding: usize,
+    /// How many bytes namespaces have added to keys.
+    added: usize,
 }
 
 /// What is wrong, and at which byte.
@@ -97,7 +99,7 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn with_limits(text: &'a str, limits: Limits) -> Self {
         let (frames, values) = (Vec::new(), Vec::new());
-        Self { text, limits, at: 0, span: 0..0, frames, values, discarding: 0 }
+        Self { text, limits, at: 0, span: 0..0, frames, values, discarding: 0, added: 0 }
     }
 
     /// The bytes that the last form takes, without white space and comments around it.
@@ -177,6 +179,10 @@ impl<'a> Reader<'a> {
             Kind::Map => Map::of_entries(entries(parts)).map(Value::Map),
             Kind::NamespacedMap(namespace) => {
                 let mut entries = entries(parts);
+                self.added += entries.len().saturating_mul(namespace.len());
+                if self.added > self.limits.namespaces {
+                    return fail(Reason::LongNamespaces { limit: self.limits.namespaces });
+                }
                 let mut keys = entries.iter_mut().map(|(key, _)| key);
                 match keys.try_for_each(|key| frame::qualify(key, &namespace)) {
                     Ok(()) => Map::of_entries(entries).map(Value::Map),
