@@ -181,7 +181,8 @@ impl<'a> Reader<'a> {
                 let mut entries = entries(parts);
                 self.added += entries.len().saturating_mul(namespace.len());
                 if self.added > self.limits.namespaces {
-                    return fail(Reason::LongNamespaces { limit: self.limits.namespaces });
+                    let reason = Reason::LongNamespaces { limit: self.limits.namespaces };
+                    return Err(Fault { reason, offset: frame.offset });
                 }
                 let mut keys = entries.iter_mut().map(|(key, _)| key);
                 match keys.try_for_each(|key| frame::qualify(key, &namespace)) {
