@@ -4,8 +4,10 @@ use http::header::{HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde::Deserialize;
 
-/// The header that goes with a status of this kind; `json` is the reply.
-pub(super) fn header(status: StatusCode, json: &[u8]) -> Option<(HeaderName, HeaderValue)> {
+use crate::rpc::Reply;
+
+/// The header that goes with a reply of such a status.
+pub(super) fn header(status: StatusCode, reply: &Reply) -> Option<(HeaderName, HeaderValue)> {
     match status {
         // RFC 9110, section 15.5.2.
         StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
@@ -15,10 +17,19 @@ pub(super) fn header(status: StatusCode, json: &[u8]) -> Option<(HeaderName, Hea
             Some((WWW_AUTHENTICATE, challenge))
         }
         StatusCode::TOO_MANY_REQUESTS => {
-            let seconds = retry_after_ms(json)?.div_ceil(1_000);
+            let seconds = retry_after_ms(json(reply)?)?.div_ceil(1_000);
             Some((RETRY_AFTER, HeaderValue::from(seconds)))
         }
         _ => None,
+    }
+}
+
+fn json(reply: &Reply) -> Option<&[u8]> {
+    match reply {
+        Reply::Single { json, .. } => Some(json),
+        #[cfg(feature = "edn")]
+        Reply::Edn(reply) => json(reply.json()),
+        Reply::None | Reply::Batch { .. } => None,
     }
 }
 

@@ -14,15 +14,20 @@
 //! | 405 | another method than those of `Allow`: POST and OPTIONS, except at a [`Door`] |
 //! | 408 | the body took too long; the connection is closed |
 //! | 413 | the body is too large; the connection is closed |
-//! | 415 | not JSON in UTF-8, or compressed |
+//! | 415 | not JSON in UTF-8 (nor EDN, with the feature `edn`), or compressed |
 //! | 417 | an `Expect` other than `100-continue` |
 //! | 501 | a `Transfer-Encoding` other than `chunked`; the connection is closed |
 //! | 503 | there are no keys to check tokens with, because they cannot be had (`jwt`) |
+//!
+//! With the feature `edn`, calls are read as EDN if that is their `Content-Type`, and answered, and
+//! refused, in the format that `Accept` prefers, or else in their own. A [`Door`] speaks JSON.
 //!
 //! [`Server`](crate::Server) adds 503 (it is stopping; nothing was run), with such a body, and what
 //! hyper refuses before the door sees it, with an *empty* body: 400 (a head or a length that cannot
 //! be read), 414 (a target over 64 KiB) and 431 (a head over 128 KiB or 100 fields).
 
+#[cfg(feature = "edn")]
+mod accept;
 mod authority;
 mod bearer;
 mod body;
@@ -30,6 +35,7 @@ mod cors;
 mod denial;
 mod door;
 mod host;
+mod media_type;
 mod negotiate;
 mod origin;
 mod plan;

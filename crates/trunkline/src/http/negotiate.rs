@@ -1,18 +1,20 @@
-//! What a body is: its media type and its coding (RFC 9110, section 8).
+//! What a body is, its media type and its coding (RFC 9110, section 8), and what its reply shall be.
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
 
+#[cfg(feature = "edn")]
+use super::accept;
+use super::media_type;
 use super::refusal::Refusal;
+use super::route::Route;
+use crate::format::{Format, Formats};
 
-const JSON_TYPES: [&str; 3] =
-    ["application/json", "application/json-rpc", "application/jsonrequest"];
-
-/// Passes what says to be JSON in UTF-8, not compressed.
+/// Passes what says to be in a format of its path, in UTF-8, not compressed.
 ///
 /// The type is required, and exact: a browser sends other types to other sites without asking
-/// them first. `Accept` is not looked at: there is one answer.
-pub(super) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
+/// them first.
+pub(super) fn check(headers: &HeaderMap, route: Route<'_>) -> Result<Formats, Refusal> {
     for expectation in headers.get_all(EXPECT) {
         if !expectation.as_bytes().eq_ignore_ascii_case(b"100-continue") {
             return Err(Refusal::Expectation);
@@ -28,65 +30,34 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), Refusal> {
     if second.is_some() {
         return Err(Refusal::Malformed("the Content-Type header stands twice"));
     }
-    match first {
-        Some(value) if value == JSON_TYPES[0] => Ok(()),
-        Some(value) if value.to_str().is_ok_and(is_json) => Ok(()),
-        _ => Err(Refusal::MediaType),
-    }
-}
-
-fn is_json(value: &str) -> bool {
-    let (media, parameters) = value.split_at(value.find(';').unwrap_or(value.len()));
-    let media = media.trim_matches(SPACE);
-    JSON_TYPES.iter().any(|json| media.eq_ignore_ascii_case(json)) && are_utf8(parameters)
-}
-
-/// Optional white space (RFC 9110, section 5.6.3).
-const SPACE: [char; 2] = [' ', '\t'];
-
-/// Whether the parameters are well formed (section 5.6.6) and name no charset but UTF-8.
-fn are_utf8(mut parameters: &str) -> bool {
-    while let Some(rest) = parameters.strip_prefix(';') {
-        parameters = rest.trim_start_matches(SPACE);
-        // There may be nothing between semicolons.
-        if parameters.is_empty() || parameters.starts_with(';') {
-            continue;
-        }
-        let Some((name, value, rest)) = parameter(parameters) else {
-            return false;
-        };
-        if name.eq_ignore_ascii_case("charset") && !value.eq_ignore_ascii_case("utf-8") {
-            return false;
-        }
-        parameters = rest.trim_start_matches(SPACE);
-    }
-    parameters.is_empty()
-}
-
-/// The name and the value of the first parameter, and what follows it.
-fn parameter(text: &str) -> Option<(&str, &str, &str)> {
-    let (name, rest) = token(text)?;
-    let rest = rest.strip_prefix('=')?;
-    let (value, rest) = match rest.strip_prefix('"') {
-        Some(rest) => quoted(rest)?,
-        None => token(rest)?,
+    let request = match first {
+        Some(value) if value == media_type::JSON_TYPES[0] => Some(Format::Json),
+        Some(value) => value.to_str().ok().and_then(media_type::format),
+        None => None,
     };
-    Some((name, value, rest))
+    let request = request.filter(|format| route.formats().contains(format));
+    let request = request.ok_or(Refusal::MediaType(route.formats()))?;
+    Ok(Formats { request, reply: reply(headers, request, route) })
 }
 
-fn token(text: &str) -> Option<(&str, &str)> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
-    let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
-    (end > 0).then(|| text.split_at(end))
+/// What a request is answered in that may not come in.
+pub(super) fn refused(headers: &HeaderMap, route: Route<'_>) -> Format {
+    let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let request = named.and_then(media_type::format).unwrap_or_default();
+    reply(headers, request, route)
 }
 
-/// What stands before the closing quote, escapes as they are, and what follows it.
-fn quoted(text: &str) -> Option<(&str, &str)> {
-    let mut escaped = false;
-    let end = text.find(|c| {
-        let closes = c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        closes
-    })?;
-    Some((&text[..end], &text[end + 1..]))
+/// What a request in this format is answered in.
+#[cfg(feature = "edn")]
+fn reply(headers: &HeaderMap, request: Format, route: Route<'_>) -> Format {
+    match route.formats() {
+        [only] => *only,
+        _ => accept::preferred(headers, request),
+    }
+}
+
+/// There is one answer, whatever `Accept` says.
+#[cfg(not(feature = "edn"))]
+fn reply(_headers: &HeaderMap, request: Format, _route: Route<'_>) -> Format {
+    request
 }

@@ -19,10 +19,11 @@ use super::request::Head;
 use super::route::Route;
 use crate::access::Principal;
 use crate::extensions::Extensions;
+use crate::format::{Format, Formats};
 
 /// What is wanted of a request that may come in.
 pub(super) enum Admitted {
-    Call(Caller),
+    Call(Caller, Formats),
     Options,
 }
 
@@ -31,6 +32,7 @@ pub(super) struct Arrived<'a> {
     pub(super) parts: Parts,
     pub(super) peer: Option<SocketAddr>,
     pub(super) route: Route<'a>,
+    pub(super) formats: Formats,
 }
 
 impl<'a> Arrived<'a> {
@@ -42,7 +44,7 @@ impl<'a> Arrived<'a> {
             Caller::Awaited(checking) => Planned::Later(Box::pin(async move {
                 match checking.await {
                     Ok(principal) => self.plan_for(principal),
-                    Err(error) => Plan::Refused(bearer::refusal(&error)),
+                    Err(error) => Plan::Refused(bearer::refusal(&error), self.formats.reply),
                 }
             })),
         }
@@ -54,7 +56,7 @@ impl<'a> Arrived<'a> {
     }
 
     fn plan(self) -> Plan<'a> {
-        let Self { parts, peer, route } = self;
+        let Self { parts, peer, route, formats } = self;
         match route {
             Route::Door(door, _) => {
                 let (method, uri) = (parts.method.clone(), parts.uri.clone());
@@ -62,7 +64,7 @@ impl<'a> Arrived<'a> {
                 Plan::Door(door, method, uri, extensions)
             }
             Route::Calls | Route::Nowhere => {
-                Plan::Calls(Extensions::of(Head::new(parts, peer, route.door())))
+                Plan::Calls(Extensions::of(Head::new(parts, peer, route.door())), formats)
             }
         }
     }
@@ -77,8 +79,8 @@ pub(super) enum Planned<'a> {
 
 /// How a request is answered, once its body is there.
 pub(super) enum Plan<'a> {
-    Calls(Extensions),
+    Calls(Extensions, Formats),
     Door(&'a dyn Door, Method, Uri, Extensions),
     Answered(Response<ReplyBody>),
-    Refused(Refusal),
+    Refused(Refusal, Format),
 }

@@ -6,9 +6,12 @@ use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
+use super::media_type;
 use super::reply_body::ReplyBody;
 use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
+use crate::format::Format;
+use crate::id::Id;
+use crate::rpc::Reply;
 
 /// Why a request is refused. Its reply has the HTTP status *and* a JSON-RPC error object, so that
 /// both an HTTP client and a JSON-RPC client understand it.
@@ -30,7 +33,8 @@ pub(super) enum Refusal {
     NoKeys,
     Expectation,
     Coding,
-    MediaType,
+    /// The formats that the path has.
+    MediaType(&'static [Format]),
     TooLarge {
         limit: usize,
     },
@@ -41,18 +45,24 @@ pub(super) enum Refusal {
 
 impl Refusal {
     /// For JSON-RPC, which wants the id `null` where no id is known.
-    pub(super) fn json_rpc_response(&self) -> Response<ReplyBody> {
-        self.response(|error| Outcome::error(error).into_response(b"null"))
+    pub(super) fn json_rpc_response(&self, format: Format) -> Response<ReplyBody> {
+        let reply = Reply::error(self.error(), Some(&Id::NULL)).written_in(format);
+        self.with_body(reply.into_text().unwrap_or_default(), format)
     }
 
+    /// For a protocol that has JSON bodies of its own.
     pub(super) fn response(
         &self,
         body: impl FnOnce(ErrorObject) -> Vec<u8>,
     ) -> Response<ReplyBody> {
-        let mut response = Response::new(ReplyBody::from(body(self.error())));
+        self.with_body(body(self.error()), Format::Json)
+    }
+
+    fn with_body(&self, body: Vec<u8>, format: Format) -> Response<ReplyBody> {
+        let mut response = Response::new(ReplyBody::from(body));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CONTENT_TYPE, media_type::content_type(format));
         if let Some((name, value)) = self.header() {
             headers.insert(name, value);
         }
@@ -75,7 +85,7 @@ impl Refusal {
             Self::Host(_) | Self::Origin(_) => StatusCode::FORBIDDEN,
             Self::NoCredentials | Self::WrongCredentials(_) => StatusCode::UNAUTHORIZED,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
-            Self::Coding | Self::MediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Coding | Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::TransferCoding => StatusCode::NOT_IMPLEMENTED,
@@ -123,7 +133,13 @@ impl Refusal {
             Self::NoKeys => "tokens cannot be checked at the moment: try again later".into(),
             Self::Expectation => "the only expectation understood is 100-continue".into(),
             Self::Coding => "send the body without a Content-Encoding".into(),
-            Self::MediaType => "send JSON in UTF-8 with Content-Type: application/json".into(),
+            Self::MediaType([Format::Json]) => {
+                "send JSON in UTF-8 with Content-Type: application/json".into()
+            }
+            Self::MediaType(formats) => {
+                let types: Vec<&str> = formats.iter().map(|format| format.media_type()).collect();
+                format!("send text in UTF-8 with Content-Type: {}", types.join(" or ")).into()
+            }
             Self::TooLarge { limit } => format!("a body has at most {limit} bytes").into(),
             Self::BodyTimeout => "the body did not arrive in time".into(),
             Self::BrokenBody => "the body's framing is broken".into(),

@@ -4,6 +4,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use super::door::Door;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
+use crate::format::Format;
 
 /// Who answers at a path.
 #[derive(Clone, Copy)]
@@ -22,6 +23,18 @@ impl Route<'_> {
         }
     }
 
+    /// What messages are written in here.
+    pub(super) fn formats(self) -> &'static [Format] {
+        match self {
+            Self::Door(..) => &[Format::Json],
+            Self::Calls | Self::Nowhere => &[
+                Format::Json,
+                #[cfg(feature = "edn")]
+                Format::Edn,
+            ],
+        }
+    }
+
     /// What the door is called that answers here.
     pub(super) fn door(self) -> &'static str {
         match self {
@@ -30,10 +43,10 @@ impl Route<'_> {
         }
     }
 
-    pub(super) fn refuse(self, refusal: &Refusal) -> Response<ReplyBody> {
+    pub(super) fn refuse(self, refusal: &Refusal, format: Format) -> Response<ReplyBody> {
         let mut response = match self {
             Self::Door(door, _) => refusal.response(|error| door.refusal(error)),
-            Self::Calls | Self::Nowhere => refusal.json_rpc_response(),
+            Self::Calls | Self::Nowhere => refusal.json_rpc_response(format),
         };
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             response.headers_mut().insert(ALLOW, allow(self.methods()));

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode, Uri};
+use http::{Method, Request, Response, StatusCode, Uri};
 use http_body::Body;
 use tower::Service;
 
@@ -23,8 +23,9 @@ use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::route::{self, Route};
 use super::settings::Settings;
-use super::{authority, bearer, body, cors, denial, negotiate, origin};
+use super::{authority, bearer, body, cors, denial, media_type, negotiate, origin};
 use crate::extensions::Extensions;
+use crate::format::{Format, Formats};
 use crate::rpc::{Reply, Rpc};
 
 /// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
@@ -102,11 +103,16 @@ impl HttpService {
         let sharing = Sharing::of(&parts.headers, &self.0.settings);
         let route = self.route(parts.uri.path());
         let planned = match self.admit(&parts, route) {
-            Ok(Admitted::Call(caller)) => Arrived { parts, peer, route }.of(caller),
+            Ok(Admitted::Call(caller, formats)) => {
+                Arrived { parts, peer, route, formats }.of(caller)
+            }
             Ok(Admitted::Options) => {
                 Planned::Now(Plan::Answered(options(&parts, route, sharing.is_granted())))
             }
-            Err(refusal) => Planned::Now(Plan::Refused(refusal)),
+            Err(refusal) => {
+                let format = negotiate::refused(&parts.headers, route);
+                Planned::Now(Plan::Refused(refusal, format))
+            }
         };
         async move {
             #[cfg(not(feature = "jwt"))]
@@ -117,14 +123,16 @@ impl HttpService {
                 Planned::Later(plan) => plan.await,
             };
             let mut response = match plan {
-                Plan::Calls(extensions) => self.answer(extensions, body, route).await,
+                Plan::Calls(extensions, formats) => {
+                    self.answer(formats, extensions, body, route).await
+                }
                 // Boxed, so that calls do not carry the room for other protocols along.
                 Plan::Door(door, method, uri, extensions) => {
                     let request = (method, uri, extensions);
                     Box::pin(self.answer_door(door, request, body, route)).await
                 }
                 Plan::Answered(response) => response,
-                Plan::Refused(refusal) => self.refuse(route, &refusal, None),
+                Plan::Refused(refusal, format) => self.refuse(route, &refusal, None, format),
             };
             sharing.mark(response.headers_mut());
             response
@@ -170,14 +178,16 @@ impl HttpService {
         }
         let caller = bearer::check(&parts.headers, settings)?;
         body::check_framing(&parts.headers)?;
-        if parts.method == Method::POST {
-            negotiate::check(&parts.headers)?;
-        }
-        Ok(Admitted::Call(caller))
+        let formats = match parts.method {
+            Method::POST => negotiate::check(&parts.headers, route)?,
+            _ => Formats::default(),
+        };
+        Ok(Admitted::Call(caller, formats))
     }
 
     async fn answer<B>(
         &self,
+        formats: Formats,
         extensions: Extensions,
         body: B,
         route: Route<'_>,
@@ -189,9 +199,11 @@ impl HttpService {
         let Settings { max_body, body_timeout, status_policy, .. } = &self.0.settings;
         let body = match body::read(body, *max_body, *body_timeout).await {
             Ok(body) => body,
-            Err(refusal) => return self.refuse(route, &refusal, Some(&extensions)),
+            Err(refusal) => {
+                return self.refuse(route, &refusal, Some(&extensions), formats.reply);
+            }
         };
-        let reply = self.0.rpc.handle(body, extensions).await;
+        let reply = self.0.rpc.handle_in(formats, body, extensions).await;
         respond(status_policy.status(&reply), reply)
     }
 
@@ -209,7 +221,7 @@ impl HttpService {
         let Settings { max_body, body_timeout, .. } = &self.0.settings;
         match body::read(body, *max_body, *body_timeout).await {
             Ok(body) => door.answer(DoorRequest { method, uri, extensions, body }).await,
-            Err(refusal) => self.refuse(route, &refusal, Some(&extensions)),
+            Err(refusal) => self.refuse(route, &refusal, Some(&extensions), Format::Json),
         }
     }
 
@@ -219,29 +231,30 @@ impl HttpService {
         route: Route<'_>,
         refusal: &Refusal,
         extensions: Option<&Extensions>,
+        format: Format,
     ) -> Response<ReplyBody> {
         if let Some(history) = self.0.rpc.history() {
             let unknown = || Extensions::through(route.door());
             let extensions = extensions.cloned().unwrap_or_else(unknown);
             history.refused(&extensions, &refusal.error());
         }
-        route.refuse(refusal)
+        route.refuse(refusal, format)
     }
 }
 
-/// A reply as an HTTP response, for a [`Door`] that answers in JSON as this one does. With 401 and
+/// A reply as an HTTP response, for a [`Door`] that answers as this one does. With 401 and
 /// 403 goes `WWW-Authenticate`, with 429 `Retry-After` if the error's data has `retry_after_ms`.
 #[must_use]
 pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
-    let json = reply.into_json();
+    let (format, header) = (reply.format(), denial::header(status, &reply));
     let mut response = Response::new(ReplyBody::default());
     *response.status_mut() = status;
-    if let Some(json) = json {
-        if let Some((name, value)) = denial::header(status, &json) {
+    if let Some(text) = reply.into_text() {
+        if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        *response.body_mut() = ReplyBody::from(json);
+        response.headers_mut().insert(CONTENT_TYPE, media_type::content_type(format));
+        *response.body_mut() = ReplyBody::from(text);
     }
     response
 }
