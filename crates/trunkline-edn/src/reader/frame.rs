@@ -81,7 +81,9 @@ impl Frame {
     /// The key that a form is in this map.
     pub(super) fn key<'a>(&self, form: &'a Value) -> Cow<'a, Value> {
         let mut key = Cow::Borrowed(form);
-        if let Kind::NamespacedMap(namespace) = &self.kind {
+        if let Kind::NamespacedMap(namespace) = &self.kind
+            && !form.is_collection()
+        {
             // What cannot be qualified is told when the map ends.
             let _ = qualify(key.to_mut(), namespace);
         }

@@ -111,10 +111,7 @@ impl<'a> Reader<'a> {
     fn pass(&mut self) -> Option<()> {
         let start = self.at;
         match self.read_one().ok()? {
-            Read::Value(value) => match self.place(value, start).ok()? {
-                Some(_) => None,
-                None => Some(()),
-            },
+            Read::Value => (!self.place(start).ok()?).then_some(()),
             Read::Open => Some(()),
             Read::End => None,
         }
@@ -127,8 +124,8 @@ impl<'a> Reader<'a> {
     /// Whether the next form is a part of the outermost map itself.
     fn is_in_outer_map(&self) -> bool {
         let Some((last, outer)) = self.frames.split_last() else { return false };
-        let is_map = |frame: &Frame| matches!(frame.kind, Kind::Map | Kind::NamespacedMap(_));
-        is_map(last) && !outer.iter().any(is_map)
+        let is_prefix = |frame: &Frame| matches!(frame.kind, Kind::Tag(_) | Kind::WithMetadata);
+        matches!(last.kind, Kind::Map | Kind::NamespacedMap(_)) && outer.iter().all(is_prefix)
     }
 
     /// Whether the next form is a key of the outermost map.
@@ -149,7 +146,9 @@ struct Way<'a> {
 impl Way<'_> {
     /// Whether it leads to what begins where the reader is. To be asked at the beginning of each form.
     fn leads_to(&mut self, reader: &Reader<'_>) -> bool {
-        let Some((frame, outer)) = reader.frames.split_last() else { return self.steps.is_empty() };
+        let Some((frame, outer)) = reader.frames.split_last() else {
+            return self.steps.is_empty();
+        };
         self.taken.truncate(outer.len());
         if self.taken.len() < outer.len() {
             return false;

@@ -1,3 +1,5 @@
 //! What the crate does, through what a user of it calls.
 
+mod cases;
+mod json;
 mod reading;
