@@ -32,6 +32,7 @@ mod ratio;
 mod reader;
 mod sameness;
 mod sequence;
+mod serde;
 mod set;
 mod symbol;
 mod tagged;
@@ -41,6 +42,7 @@ mod value;
 mod vector;
 mod writer;
 
+pub use self::serde::{from_ref, from_str, from_value, to_string, to_string_pretty, to_value};
 pub use decimal::Decimal;
 pub use error::{Error, Reason};
 pub use inst::Inst;
