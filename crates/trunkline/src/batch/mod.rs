@@ -22,6 +22,8 @@ use crate::outcome::Outcome;
 use crate::rpc::Reply;
 use responses::Responses;
 
+pub(crate) use response::{Joined, Response};
+
 /// How long a batch may keep its thread while all of its calls end at once.
 const TURN: Duration = Duration::from_millis(1);
 /// How many calls run between two looks at the clock, each of which costs as much as a small call.

@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::rpc::Reply;
 
 /// What one entry is answered with.
-pub(super) struct Response {
+pub(crate) struct Response {
     pub(super) json: Vec<u8>,
     pub(super) code: Option<i64>,
     /// The same in EDN, if that is wanted.
@@ -19,7 +19,7 @@ pub(super) struct Response {
 
 impl Response {
     #[cfg(feature = "edn")]
-    pub(super) fn of(outcome: Outcome, id: &[u8], aside: Option<&Aside>) -> Self {
+    pub(crate) fn of(outcome: Outcome, id: &[u8], aside: Option<&Aside>) -> Self {
         let (outcome, edn) = match aside.filter(|aside| aside.reply() == Format::Edn) {
             Some(aside) => {
                 let (outcome, edn) = edn::response(outcome, id, aside);
@@ -32,7 +32,7 @@ impl Response {
     }
 
     #[cfg(not(feature = "edn"))]
-    pub(super) fn of(outcome: Outcome, id: &[u8], _aside: Option<&Aside>) -> Self {
+    pub(crate) fn of(outcome: Outcome, id: &[u8], _aside: Option<&Aside>) -> Self {
         let code = outcome.code();
         Self { json: outcome.into_response(id), code }
     }
@@ -45,22 +45,32 @@ impl Response {
         }
         self.json.len()
     }
+
+    /// In answer to a request that is no batch.
+    pub(crate) fn into_reply(self) -> Reply {
+        let json = Reply::Single { json: self.json, code: self.code };
+        #[cfg(feature = "edn")]
+        if let Some(text) = self.edn {
+            return Reply::Edn(Box::new(EdnReply { json, text }));
+        }
+        json
+    }
 }
 
 /// Responses as one array.
 #[derive(Default)]
-pub(super) struct Joined {
+pub(crate) struct Joined {
     json: Vec<u8>,
     #[cfg(feature = "edn")]
     edn: Vec<u8>,
 }
 
 impl Joined {
-    pub(super) fn of(entries: usize) -> Self {
+    pub(crate) fn of(entries: usize) -> Self {
         Self { json: Vec::with_capacity(entries * USUAL), ..Self::default() }
     }
 
-    pub(super) fn push(&mut self, response: &Response) {
+    pub(crate) fn push(&mut self, response: &Response) {
         self.json.push(if self.json.is_empty() { b'[' } else { b',' });
         self.json.extend_from_slice(&response.json);
         #[cfg(feature = "edn")]
@@ -70,7 +80,7 @@ impl Joined {
         }
     }
 
-    pub(super) fn end(mut self) -> Reply {
+    pub(crate) fn end(mut self) -> Reply {
         if self.json.is_empty() {
             return Reply::None;
         }

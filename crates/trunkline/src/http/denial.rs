@@ -17,19 +17,10 @@ pub(super) fn header(status: StatusCode, reply: &Reply) -> Option<(HeaderName, H
             Some((WWW_AUTHENTICATE, challenge))
         }
         StatusCode::TOO_MANY_REQUESTS => {
-            let seconds = retry_after_ms(json(reply)?)?.div_ceil(1_000);
+            let seconds = retry_after_ms(reply.json()?)?.div_ceil(1_000);
             Some((RETRY_AFTER, HeaderValue::from(seconds)))
         }
         _ => None,
-    }
-}
-
-fn json(reply: &Reply) -> Option<&[u8]> {
-    match reply {
-        Reply::Single { json, .. } => Some(json),
-        #[cfg(feature = "edn")]
-        Reply::Edn(reply) => json(reply.json()),
-        Reply::None | Reply::Batch { .. } => None,
     }
 }
 

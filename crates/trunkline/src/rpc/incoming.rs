@@ -4,7 +4,7 @@ use crate::call::Call;
 use crate::envelope::{Entry, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
-use crate::format::Asides;
+use crate::format::{Aside, Asides};
 use crate::history::History;
 use crate::id::Id;
 
@@ -45,10 +45,18 @@ impl Batch {
     /// The ids that it is answered with, in its order: `null` where an entry is no request and has no
     /// id. Notifications have none.
     pub fn ids(&self) -> impl Iterator<Item = Id> {
+        self.dues().map(|(id, _)| id)
+    }
+
+    /// The same, with what goes along with them.
+    pub(crate) fn dues(&self) -> impl Iterator<Item = (Id, Option<Aside>)> {
         let id = |span: Span| Id::from_raw(self.body.slice(span.range()));
-        self.entries.iter().filter_map(move |entry| match entry {
-            Ok(request) => request.id.map(id),
-            Err(invalid) => Some(invalid.id.map_or(Id::NULL, id)),
+        self.entries.iter().enumerate().filter_map(move |(index, entry)| {
+            let id = match entry {
+                Ok(request) => request.id.map(id)?,
+                Err(invalid) => invalid.id.map_or(Id::NULL, id),
+            };
+            Some((id, self.asides.of(index).cloned()))
         })
     }
 }

@@ -70,6 +70,25 @@ impl Reply {
         }
     }
 
+    /// The reply's JSON, whatever its format.
+    pub(crate) fn json(&self) -> Option<&[u8]> {
+        match self {
+            Self::None => None,
+            Self::Single { json, .. } | Self::Batch { json } => Some(json),
+            #[cfg(feature = "edn")]
+            Self::Edn(edn) => edn.json.json(),
+        }
+    }
+
+    /// How many bytes its text has.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            #[cfg(feature = "edn")]
+            Self::Edn(edn) => edn.text.len(),
+            reply => reply.json().map_or(0, <[u8]>::len),
+        }
+    }
+
     /// The reply's text, if there is a reply, in its [format](Self::format).
     #[must_use]
     pub fn into_text(self) -> Option<Vec<u8>> {

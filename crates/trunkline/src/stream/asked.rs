@@ -1,43 +1,72 @@
+use crate::batch::{Joined, Response};
+use crate::call::Call;
 use crate::error::ErrorObject;
+use crate::format::Aside;
 use crate::id::Id;
 use crate::outcome::Outcome;
-use crate::rpc::Reply;
+use crate::rpc::{Batch, Reply};
 
 /// What a message wants to be answered with.
 #[derive(Debug)]
 pub(super) enum Asked {
     /// Nothing: it is a notification.
     Nothing,
-    /// A response with this id.
-    Call(Id),
-    /// An array of responses with these ids.
-    Batch(Vec<Id>),
+    /// A response.
+    Call(Due),
+    /// An array of responses.
+    Batch(Vec<Due>),
+}
+
+/// A response with this id, in the format that goes along with it.
+#[derive(Debug)]
+pub(super) struct Due {
+    id: Id,
+    aside: Option<Aside>,
 }
 
 impl Asked {
+    pub(super) fn by_call(call: &Call) -> Self {
+        let due = |id| Due { id, aside: call.aside().cloned() };
+        call.id().map_or(Self::Nothing, |id| Self::Call(due(id)))
+    }
+
+    pub(super) fn by_batch(batch: &Batch) -> Self {
+        Self::Batch(batch.dues().map(|(id, aside)| Due { id, aside }).collect())
+    }
+
+    /// By what is no call. It is answered in JSON.
+    pub(super) fn by_unread(id: Option<Id>) -> Self {
+        Self::Call(Due { id: id.unwrap_or(Id::NULL), aside: None })
+    }
+
     /// The ids, of a batch those that can be told.
     pub(super) fn ids(&self) -> impl Iterator<Item = &Id> {
         let (call, batch) = match self {
             Self::Nothing => (None, [].as_slice()),
-            Self::Call(id) => (Some(id), [].as_slice()),
-            Self::Batch(ids) => (None, ids.as_slice()),
+            Self::Call(due) => (Some(due), [].as_slice()),
+            Self::Batch(dues) => (None, dues.as_slice()),
         };
-        call.into_iter().chain(batch.iter().filter(|id| **id != Id::NULL))
+        let told = batch.iter().filter(|due| due.id != Id::NULL);
+        call.into_iter().chain(told).map(|due| &due.id)
     }
 
     /// The same error in answer to all that was asked.
     pub(super) fn refused(&self, error: &ErrorObject) -> Reply {
         match self {
             Self::Nothing => Reply::None,
-            Self::Call(id) => Reply::of(Outcome::error(error.clone()), id),
-            Self::Batch(ids) if ids.is_empty() => Reply::None,
-            Self::Batch(ids) => {
-                let response =
-                    |id: &Id| Outcome::error(error.clone()).into_response(id.as_raw().as_bytes());
-                let responses: Vec<Vec<u8>> = ids.iter().map(response).collect();
-                let json = [b"[".as_slice(), &responses.join(&b','), b"]"].concat();
-                Reply::Batch { json }
+            Self::Call(due) => due.refused(error).into_reply(),
+            Self::Batch(dues) => {
+                let mut joined = Joined::of(dues.len());
+                dues.iter().for_each(|due| joined.push(&due.refused(error)));
+                joined.end()
             }
         }
+    }
+}
+
+impl Due {
+    fn refused(&self, error: &ErrorObject) -> Response {
+        let outcome = Outcome::error(error.clone());
+        Response::of(outcome, self.id.as_raw().as_bytes(), self.aside.as_ref())
     }
 }

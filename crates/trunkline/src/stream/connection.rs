@@ -25,7 +25,7 @@ use super::writer::FrameWriter;
 use crate::call::Call;
 use crate::error::{ErrorObject, code};
 use crate::extensions::Extensions;
-use crate::id::Id;
+use crate::format::{Format, Formats};
 use crate::rpc::{Incoming, Reply, Rpc};
 use crate::server::Counts;
 
@@ -56,7 +56,8 @@ impl Connection {
         output: impl AsyncWrite + Unpin,
     ) -> Result<(), StreamError> {
         let Self { rpc, settings, extensions, counts, unanswered } = self;
-        let (replies, writing) = Replies::new(Arc::clone(&counts), settings.reply_bytes);
+        let (replies, writing) = 
+            Replies::new(Arc::clone(&counts), settings.reply_bytes, settings.format);
         let reader = FrameReader::new(input, settings.framing, settings.message_bytes);
         let writer = FrameWriter::new(output, settings.framing, settings.write_timeout);
         let draining = settings.closing.child_token();
@@ -133,20 +134,22 @@ impl Taker {
                 read = next(&mut reader, &self.settings, &self.unanswered), if has_room => read,
             };
             match read {
-                Ok(Some(Frame::Message(body))) => self.take(body).await,
-                Ok(Some(Frame::TooLarge)) => {
+                Ok(Some(Frame::Message(body, named))) => self.take(body, self.format(named)).await,
+                Ok(Some(Frame::TooLarge(named))) => {
                     let data = serde_json::json!({
                         "reason": "the message is too large",
                         "limit_bytes": self.settings.message_bytes,
                     });
-                    self.refuse(code::INVALID_REQUEST, "Invalid Request", &data).await;
+                    let error = ErrorObject::new(code::INVALID_REQUEST, "Invalid Request");
+                    self.refuse(&error.with_data(&data), self.format(named)).await;
                 }
                 Ok(None) => break Ok(()),
                 Err(ReadError::Io(error)) => break Err(StreamError::Read(error)),
                 Err(error @ ReadError::Head(_)) => {
                     let reason = error.to_string();
                     let data = serde_json::json!({ "reason": reason });
-                    self.refuse(code::PARSE_ERROR, "Parse error", &data).await;
+                    let error = ErrorObject::new(code::PARSE_ERROR, "Parse error");
+                    self.refuse(&error.with_data(&data), self.settings.format).await;
                     break Err(StreamError::Framing { reason });
                 }
             }
@@ -160,9 +163,14 @@ impl Taker {
         end
     }
 
-    async fn take(&mut self, body: Bytes) {
+    /// What a message is in whose head names this, or nothing.
+    fn format(&self, named: Option<Format>) -> Format {
+        named.unwrap_or(self.settings.format)
+    }
+
+    async fn take(&mut self, body: Bytes, format: Format) {
         let bytes = body.len();
-        match self.rpc.read(body, self.extensions.clone()) {
+        match self.rpc.read_in(Formats::both(format), body, self.extensions.clone()) {
             Incoming::Call(mut call) if is_cancellation(&call) => {
                 if let Some(key) = cancelled_key(&call) {
                     self.cancel(&key).await;
@@ -172,20 +180,20 @@ impl Taker {
                 }
             }
             Incoming::Call(mut call) => {
-                let asked = call.id().map_or(Asked::Nothing, Asked::Call);
+                let asked = Asked::by_call(&call);
                 let request = Request::new(asked, call.take_recording(), &self.unanswered);
                 self.answer(request, Work::Call(call), bytes).await;
             }
             Incoming::Batch(batch) => {
-                let asked = Asked::Batch(batch.ids().collect());
+                let asked = Asked::by_batch(&batch);
                 let request = Request::new(asked, None, &self.unanswered);
                 self.answer(request, Work::Batch(batch), bytes).await;
             }
             // An answer to it could be taken for that to a request of the client.
             Incoming::Response { .. } => tracing::debug!("a response to nothing is ignored"),
             Incoming::Refused { error, id } => {
-                let asked = Asked::Call(id.unwrap_or(Id::NULL));
-                let reply = asked.refused(&error);
+                let asked = Asked::by_unread(id);
+                let reply = asked.refused(&error).written_in(format);
                 let request = Request::new(asked, None, &self.unanswered);
                 self.replies.send(reply, request).await;
             }
@@ -193,13 +201,12 @@ impl Taker {
     }
 
     /// Answers what could not even be taken as a message.
-    async fn refuse(&self, code: i64, message: &'static str, data: &serde_json::Value) {
-        let asked = Asked::Call(Id::NULL);
-        let error = ErrorObject::new(code, message).with_data(data);
+    async fn refuse(&self, error: &ErrorObject, format: Format) {
+        let asked = Asked::by_unread(None);
         if let Some(history) = self.rpc.history() {
-            history.refused(&self.extensions, &error);
+            history.refused(&self.extensions, error);
         }
-        let reply = asked.refused(&error);
+        let reply = asked.refused(error).written_in(format);
         self.replies.send(reply, Request::new(asked, None, &self.unanswered)).await;
     }
 

@@ -25,6 +25,7 @@ mod asked;
 mod calls;
 mod connection;
 mod framing;
+mod head;
 mod key;
 mod queue;
 mod reader;

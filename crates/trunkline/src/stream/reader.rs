@@ -9,6 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout};
 
 use super::framing::Framing;
+use super::head::Head;
+use crate::format::Format;
 
 /// How much is read at once.
 const CHUNK: usize = 16 << 10;
@@ -30,19 +32,19 @@ pub(crate) struct FrameReader<R> {
 enum Next {
     /// A line or a head, of which so many bytes were looked at in vain.
     Unknown { seen: usize },
-    /// A message of that length.
-    Body { length: usize },
+    /// A message of that length, in the format that its head names.
+    Body { length: usize, format: Option<Format> },
     /// The rest of a line over the limit.
     SkippedLine,
     /// So many bytes of a message over the limit.
     Skipped { left: u64 },
 }
 
-/// What was read.
+/// What was read, and the format that its head names, if it has a head that does.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
-    Message(Bytes),
-    TooLarge,
+    Message(Bytes, Option<Format>),
+    TooLarge(Option<Format>),
 }
 
 /// Why nothing further can be read.
@@ -128,22 +130,24 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                         Found::Incomplete => return Ok(None),
                     },
                     Framing::Headers => {
-                        let Some(length) = self.head(seen)? else { return Ok(None) };
+                        let Some(Head { length, format }) = self.head(seen)? else {
+                            return Ok(None);
+                        };
                         self.next = match usize::try_from(length) {
-                            Ok(length) if length <= self.limit => Next::Body { length },
+                            Ok(length) if length <= self.limit => Next::Body { length, format },
                             _ => Next::Skipped { left: length },
                         };
                         match self.next {
-                            Next::Skipped { .. } => return Ok(Some(Frame::TooLarge)),
+                            Next::Skipped { .. } => return Ok(Some(Frame::TooLarge(format))),
                             _ if length == 0 => self.next = Next::Unknown { seen: 0 },
                             _ => {}
                         }
                     }
                 },
-                Next::Body { length } if self.buffer.len() < length => return Ok(None),
-                Next::Body { length } => {
+                Next::Body { length, .. } if self.buffer.len() < length => return Ok(None),
+                Next::Body { length, format } => {
                     self.next = Next::Unknown { seen: 0 };
-                    return Ok(Some(Frame::Message(self.split(length))));
+                    return Ok(Some(Frame::Message(self.split(length), format)));
                 }
                 Next::SkippedLine => match memchr(b'\n', &self.buffer) {
                     Some(end) => self.skip(end + 1),
@@ -169,26 +173,26 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             }
             self.buffer = BytesMut::new();
             self.next = Next::SkippedLine;
-            return Found::Frame(Frame::TooLarge);
+            return Found::Frame(Frame::TooLarge(None));
         };
         self.next = Next::Unknown { seen: 0 };
         let line = self.split(end + 1);
         let line = line.slice_ref(line.trim_ascii());
         match line.len() {
             0 => Found::Nothing,
-            length if length > self.limit => Found::Frame(Frame::TooLarge),
-            _ => Found::Frame(Frame::Message(line)),
+            length if length > self.limit => Found::Frame(Frame::TooLarge(None)),
+            _ => Found::Frame(Frame::Message(line, None)),
         }
     }
 
-    /// The length that a head announces, once all of the head is there.
-    fn head(&mut self, seen: usize) -> Result<Option<u64>, ReadError> {
+    /// What a head announces, once all of it is there.
+    fn head(&mut self, seen: usize) -> Result<Option<Head>, ReadError> {
         // The end may have begun in what was looked at.
         let from = seen.saturating_sub(END.len() - 1);
         match memmem::find(&self.buffer[from..], END) {
             Some(at) if from + at <= MAX_HEAD => {
                 let head = self.buffer.split_to(from + at + END.len());
-                announced(&head[..from + at]).map(Some).map_err(ReadError::Head)
+                Head::parse(&head[..from + at]).map(Some).map_err(ReadError::Head)
             }
             None if self.buffer.len() <= MAX_HEAD => {
                 self.next = Next::Unknown { seen: self.buffer.len() };
@@ -205,7 +209,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             (Next::SkippedLine, _) => Ok(None),
             (Next::Unknown { .. }, Framing::Lines) => {
                 let line = rest.slice_ref(rest.trim_ascii());
-                Ok((!line.is_empty()).then_some(Frame::Message(line)))
+                Ok((!line.is_empty()).then_some(Frame::Message(line, None)))
             }
             (Next::Unknown { .. }, Framing::Headers) if rest.is_empty() => Ok(None),
             _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
@@ -236,37 +240,6 @@ enum Found {
 }
 
 const END: &[u8] = b"\r\n\r\n";
-
-/// What a head says of the message behind it.
-fn announced(head: &[u8]) -> Result<u64, &'static str> {
-    let head = std::str::from_utf8(head).map_err(|_| "it is not ASCII")?;
-    let mut length = None;
-    for line in head.split("\r\n") {
-        let (name, value) = line.split_once(':').ok_or("a line has no colon")?;
-        let value = value.trim();
-        if name.eq_ignore_ascii_case("content-length") {
-            let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-            let value = is_number.then(|| value.parse().ok()).flatten();
-            let value = value.ok_or("Content-Length is no number of bytes")?;
-            if length.replace(value).is_some() {
-                return Err("Content-Length stands twice");
-            }
-        } else if name.eq_ignore_ascii_case("content-type") && !is_utf8(value) {
-            return Err("the charset is not UTF-8");
-        }
-    }
-    length.ok_or("Content-Length is missing")
-}
-
-/// Whether a media type has no charset, or the one that JSON has.
-fn is_utf8(media_type: &str) -> bool {
-    let mut params = media_type.split(';').skip(1).filter_map(|param| param.split_once('='));
-    params.all(|(name, value)| {
-        let value = value.trim().trim_matches('"');
-        let is_utf8 = ["utf-8", "utf8"].iter().any(|known| value.eq_ignore_ascii_case(known));
-        is_utf8 || !name.trim().eq_ignore_ascii_case("charset")
-    })
-}
 
 #[cfg(test)]
 #[path = "reader/tests.rs"]

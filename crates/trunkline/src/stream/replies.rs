@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::request::Request;
 use super::writer::FrameWriter;
 use crate::error::{ErrorObject, code};
+use crate::format::Format;
 use crate::rpc::Reply;
 use crate::server::Counts;
 
@@ -24,11 +25,16 @@ pub(super) struct Replies {
 }
 
 /// What takes them to the client.
-pub(super) struct Writing(mpsc::Receiver<Waiting>);
+pub(super) struct Writing {
+    waiting: mpsc::Receiver<Waiting>,
+    /// What replies are in without being said to be.
+    format: Format,
+}
 
 /// A reply that waits. Its bytes count until it is written, and so does its request.
 struct Waiting {
-    json: Vec<u8>,
+    text: Vec<u8>,
+    format: Format,
     request: Request,
     held: Held,
 }
@@ -40,37 +46,26 @@ struct Held {
 
 impl Replies {
     /// The replies of all clients that count together have so many bytes.
-    pub(super) fn new(counts: Arc<Counts>, limit: usize) -> (Self, Writing) {
+    pub(super) fn new(counts: Arc<Counts>, limit: usize, format: Format) -> (Self, Writing) {
         let (out, waiting) = mpsc::channel(WAITING);
-        (Self { out, counts, limit }, Writing(waiting))
+        (Self { out, counts, limit }, Writing { waiting, format })
     }
 
     /// Puts a reply where it is written from, as soon as there is room for it.
-    pub(super) async fn send(&self, reply: Reply, mut request: Request) {
-        let recording = request.recording.take();
-        let (mut json, mut code) = match reply {
-            Reply::None => {
-                if let Some(recording) = recording {
-                    recording.end_as(None, None);
-                }
-                return request.finish();
-            }
-            Reply::Single { json, code } => (json, code),
-            Reply::Batch { json } => (json, None),
-        };
-        let mut counted = json.len();
+    pub(super) async fn send(&self, mut reply: Reply, mut request: Request) {
+        let mut counted = reply.len();
         if !self.counts.reply_held(counted, self.limit) {
-            let error = no_room();
-            code = Some(error.code());
-            json = request.asked.refused(&error).into_json().unwrap_or_default();
+            reply = request.asked.refused(&no_room());
             counted = 0;
         }
-        if let Some(recording) = recording {
-            recording.end_as(Some(&json), code);
+        if let Some(recording) = request.recording.take() {
+            recording.end_as(reply.json(), reply.code());
         }
         let held = Held { counted, counts: Arc::clone(&self.counts) };
+        let format = reply.format();
+        let Some(text) = reply.into_text() else { return request.finish() };
         // A client that is gone reads no replies.
-        drop(self.out.send(Waiting { json, request, held }).await);
+        drop(self.out.send(Waiting { text, format, request, held }).await);
     }
 }
 
@@ -89,9 +84,10 @@ impl Writing {
     ) -> io::Result<()> {
         let mut waiting = Vec::with_capacity(WAITING);
         let mut written = Vec::with_capacity(WAITING);
-        while self.0.recv_many(&mut waiting, WAITING).await > 0 {
-            for Waiting { json, request, held: _held } in waiting.drain(..) {
-                writer.write(&json).await?;
+        while self.waiting.recv_many(&mut waiting, WAITING).await > 0 {
+            for Waiting { text, format, request, held: _held } in waiting.drain(..) {
+                let is_json = (format, self.format) == (Format::Json, Format::Json);
+                writer.write_named(&text, (!is_json).then_some(format)).await?;
                 written.push(request);
             }
             writer.flush().await?;

@@ -3,6 +3,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::framing::Framing;
+use crate::format::Format;
 
 /// Settings of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
 /// [`unix`](crate::unix).
@@ -10,6 +11,11 @@ use super::framing::Framing;
 pub struct Settings {
     /// How messages are told apart. Default: each is a line.
     pub framing: Framing,
+    /// What messages and their replies are written in. Default: JSON. With [`Framing::Headers`], a
+    /// message whose `Content-Type` names another format is read, and answered, in that one; replies
+    /// that are not in JSON, or to a stream that is not, have a `Content-Type`, too. With
+    /// [`Framing::Lines`], strings of EDN are sent with `\n` in place of line breaks.
+    pub format: Format,
     /// How many bytes a message may have. Default 1 MiB. What a larger one has more is read and
     /// forgotten, and it is answered with -32600.
     pub message_bytes: usize,
@@ -45,6 +51,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             framing: Framing::default(),
+            format: Format::default(),
             message_bytes: 1 << 20,
             in_flight: 128,
             place_timeout: Duration::from_secs(10),

@@ -7,6 +7,8 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
 use super::framing::Framing;
+use super::head::Head;
+use crate::format::Format;
 
 /// Up to so many bytes are written together.
 const TOGETHER: usize = 16 << 10;
@@ -25,25 +27,35 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         Self { output, framing, patience, buffer: Vec::new() }
     }
 
-    /// Adds a message, which is JSON text.
+    /// Adds a message in JSON.
     pub(crate) async fn write(&mut self, json: &[u8]) -> io::Result<()> {
+        self.write_named(json, None).await
+    }
+
+    /// Adds a message, whose head tells its format if that is named.
+    pub(crate) async fn write_named(
+        &mut self,
+        text: &[u8],
+        named: Option<Format>,
+    ) -> io::Result<()> {
         if self.framing == Framing::Headers {
-            let head = format!("Content-Length: {}\r\n\r\n", json.len());
+            let head = Head::text(text.len(), named);
             self.buffer.extend_from_slice(head.as_bytes());
         }
-        if self.buffer.len() + json.len() > TOGETHER {
+        if self.buffer.len() + text.len() > TOGETHER {
             self.flush_buffer().await?;
         }
         let is_of_lines =
-            self.framing == Framing::Lines && memchr::memchr2(b'\n', b'\r', json).is_some();
+            self.framing == Framing::Lines && memchr::memchr2(b'\n', b'\r', text).is_some();
         if is_of_lines {
-            // JSON has line breaks between its tokens only, where any space will do.
+            // Line breaks stand between tokens only, where any space will do: in strings they are
+            // written as escapes.
             let space = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
-            self.buffer.extend(json.iter().map(space));
-        } else if json.len() > TOGETHER {
-            write_all(&mut self.output, json, self.patience).await?;
+            self.buffer.extend(text.iter().map(space));
+        } else if text.len() > TOGETHER {
+            write_all(&mut self.output, text, self.patience).await?;
         } else {
-            self.buffer.extend_from_slice(json);
+            self.buffer.extend_from_slice(text);
         }
         if self.framing == Framing::Lines {
             self.buffer.push(b'\n');

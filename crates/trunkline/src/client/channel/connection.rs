@@ -288,8 +288,8 @@ async fn read<R: AsyncRead + Unpin>(
 ) -> Ended {
     loop {
         match reader.next().await {
-            Ok(Some(Frame::Message(body))) => shared.take(body),
-            Ok(Some(Frame::TooLarge)) => {
+            Ok(Some(Frame::Message(body, _))) => shared.take(body),
+            Ok(Some(Frame::TooLarge(_))) => {
                 let target = shared.target.clone();
                 return Ended::Wrong(TransportError::TooLarge { target, limit }.into());
             }

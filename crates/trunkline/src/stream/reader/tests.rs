@@ -33,10 +33,10 @@ fn check(framing: Framing, input: &str, expected: &[&str]) {
             let mut found = Vec::new();
             loop {
                 match reader.next().await {
-                    Ok(Some(Frame::Message(text))) => {
+                    Ok(Some(Frame::Message(text, _))) => {
                         found.push(String::from_utf8_lossy(&text).into_owned());
                     }
-                    Ok(Some(Frame::TooLarge)) => found.push("!".to_owned()),
+                    Ok(Some(Frame::TooLarge(_))) => found.push("!".to_owned()),
                     Ok(None) => return found,
                     Err(error) => {
                         found.push(error.to_string());
