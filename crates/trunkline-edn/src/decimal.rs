@@ -100,6 +100,11 @@ impl FromStr for Decimal {
         let digits = [whole, fraction].concat();
         let significant = digits.trim_start_matches('0');
         let digits = if significant.is_empty() { "0" } else { significant };
+        // Neither the exponent that is read may have more than 32 bits, nor the one that is written.
+        let written = digits.len() as i64 - 1 - i64::from(scale);
+        if i32::try_from(exponent).is_err() || i32::try_from(written).is_err() {
+            return Err(invalid());
+        }
         let negative = mantissa.starts_with('-') && !significant.is_empty();
         Ok(Self { negative, digits: digits.into(), scale })
     }

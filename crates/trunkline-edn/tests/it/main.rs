@@ -3,3 +3,4 @@
 mod cases;
 mod json;
 mod reading;
+mod reading_errors;
