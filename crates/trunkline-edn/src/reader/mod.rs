@@ -37,9 +37,10 @@ pub fn read_with(text: &str, limits: &Limits) -> Result<Value, Error> {
     let Some(value) = reader.form().map_err(|fault| reader.error(fault))? else {
         return Err(reader.error(Fault { reason: Reason::NoForm, offset: text.len() }));
     };
-    let fault = match reader.skip_space() {
-        Ok(()) if reader.at == text.len() => return Ok(value),
-        Ok(()) => Fault { reason: Reason::TrailingForm, offset: reader.at },
+    // What is discarded is no form.
+    let fault = match reader.form() {
+        Ok(None) => return Ok(value),
+        Ok(Some(_)) => Fault { reason: Reason::TrailingForm, offset: reader.span.start },
         Err(fault) => fault,
     };
     Err(reader.error(fault))
@@ -282,7 +283,9 @@ impl<'a> Reader<'a> {
         };
         let Value::Symbol(namespace) = symbol else { return Err(fault()) };
         self.skip_white();
-        if namespace.namespace().is_some() || self.peek() != Some(b'{') {
+        // Behind a slash alone, keys would have another namespace when they are read back.
+        let is_namespace = namespace.namespace().is_none() && namespace.as_str() != "/";
+        if !is_namespace || self.peek() != Some(b'{') {
             return Err(fault());
         }
         let kind = Kind::NamespacedMap(namespace.as_str().into());
