@@ -5,7 +5,7 @@ use crate::character::{CLASSES, END, FORBIDDEN, PLAIN, is_digit, is_space};
 /// Where the name begins: behind the first slash, unless that is all of it.
 pub(crate) fn split(text: &str) -> (Option<&str>, &str) {
     match text.split_once('/') {
-        Some((namespace, name)) if !namespace.is_empty() => (Some(namespace), name),
+        Some((namespace, name)) if text != "/" => (Some(namespace), name),
         _ => (None, text),
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn is_keyword(text: &str) -> bool {
 /// The same of text that a token holds, so that its characters are known to be right.
 pub(crate) fn are_keyword_parts(text: &str) -> bool {
     // The colon counts as the beginning of the namespace or of the name where that helps.
-    has_parts(text) || (!text.starts_with('/') && has_parts(&format!(":{text}")))
+    has_parts(text) || has_parts(&format!(":{text}"))
 }
 
 /// Whether the parts before and behind slashes are right, of text that a token holds.
