@@ -1,76 +1,173 @@
-//! Finding a key among others: by comparison among few, by hash among many.
+//! Parts with distinct keys: found by comparison among few, by hash among many.
 
 use hashbrown::HashTable;
 
+use crate::error::{Error, Reason};
 use crate::sameness;
 use crate::value::Value;
 
 /// So many keys are compared one by one.
-const FEW: usize = 8;
+const FEW: usize = 16;
 
-/// The places of keys, if there are many of them. It knows no keys: they are told each time.
-#[derive(Clone, Default)]
-pub(crate) struct Index(Option<Box<HashTable<u32>>>);
+/// What can be found by a key.
+pub(crate) trait Keyed {
+    fn key(&self) -> &Value;
+}
 
-impl Index {
-    /// Of keys that are not many yet.
-    pub(crate) const fn new() -> Self {
-        Self(None)
-    }
-
-    /// Indexes keys, or tells the place of the first that stands there for the second time.
-    pub(crate) fn of<'a>(
-        count: usize,
-        key: impl Fn(usize) -> &'a Value + Copy,
-    ) -> Result<Self, usize> {
-        // Few are compared one by one, unless comparing two of them may cost more than that.
-        if count <= FEW && (0..count).all(|at| !key(at).is_collection()) {
-            let is_new = |at: usize| (0..at).all(|before| key(before) != key(at));
-            return (0..count).find(|at| !is_new(*at)).map_or(Ok(Self(None)), Err);
-        }
-        let mut table = HashTable::with_capacity(count);
-        for at in 0..count {
-            if !add(&mut table, at, key) {
-                return Err(at);
-            }
-        }
-        Ok(Self((count > FEW).then(|| Box::new(table))))
-    }
-
-    /// The place of a key.
-    pub(crate) fn find<'a>(
-        &self,
-        wanted: &Value,
-        count: usize,
-        key: impl Fn(usize) -> &'a Value,
-    ) -> Option<usize> {
-        match &self.0 {
-            None => (0..count).find(|at| key(*at) == wanted),
-            Some(table) => {
-                let is_wanted = |at: &u32| key(*at as usize) == wanted;
-                table.find(sameness::digest(wanted), is_wanted).map(|at| *at as usize)
-            }
-        }
-    }
-
-    /// Adds the key at the last place, which was not there yet.
-    pub(crate) fn push<'a>(&mut self, count: usize, key: impl Fn(usize) -> &'a Value + Copy) {
-        match &mut self.0 {
-            Some(table) => {
-                add(table, count - 1, key);
-            }
-            None if count > FEW => *self = Self::of(count, key).unwrap_or_default(),
-            None => {}
-        }
+/// Of a set.
+impl Keyed for Value {
+    fn key(&self) -> &Value {
+        self
     }
 }
 
-fn add<'a>(table: &mut HashTable<u32>, at: usize, key: impl Fn(usize) -> &'a Value) -> bool {
-    let digest = |at: usize| sameness::digest(key(at));
+/// Of a map.
+impl Keyed for (Value, Value) {
+    fn key(&self) -> &Value {
+        &self.0
+    }
+}
+
+/// Parts with distinct keys, in their order.
+#[derive(Clone)]
+pub(crate) enum Indexed<T> {
+    Few(Vec<T>),
+    /// Boxed: values shall not be larger because some are.
+    Many(Box<Many<T>>),
+}
+
+#[derive(Clone)]
+pub(crate) struct Many<T> {
+    parts: Vec<T>,
+    /// Where the parts are, by their keys.
+    places: HashTable<u32>,
+}
+
+impl<T: Keyed> Indexed<T> {
+    /// Of parts that should have distinct keys.
+    ///
+    /// # Errors
+    /// [`Reason::DuplicateKey`].
+    pub(crate) fn of(parts: Vec<T>) -> Result<Self, Error> {
+        let duplicate = |at: usize| Error::from(Reason::duplicate_key(parts[at].key()));
+        if parts.len() > FEW {
+            let places = places(&parts).map_err(duplicate)?;
+            return Ok(Self::Many(Box::new(Many { parts, places })));
+        }
+        // Few are compared one by one, unless comparing two of them may cost more than that.
+        if parts.iter().all(|part| !part.key().is_collection()) {
+            match first_duplicate(&parts) {
+                Some(at) => return Err(duplicate(at)),
+                None => return Ok(Self::Few(parts)),
+            }
+        }
+        places(&parts).map_err(duplicate)?;
+        Ok(Self::Few(parts))
+    }
+
+    pub(crate) fn parts(&self) -> &[T] {
+        match self {
+            Self::Few(parts) => parts,
+            Self::Many(many) => &many.parts,
+        }
+    }
+
+    /// A part, of which the key must not be changed.
+    pub(crate) fn part_mut(&mut self, at: usize) -> &mut T {
+        match self {
+            Self::Few(parts) => &mut parts[at],
+            Self::Many(many) => &mut many.parts[at],
+        }
+    }
+
+    /// All of them, which leaves none.
+    pub(crate) fn take(&mut self) -> Vec<T> {
+        match self {
+            Self::Few(parts) => std::mem::take(parts),
+            Self::Many(many) => {
+                many.places.clear();
+                std::mem::take(&mut many.parts)
+            }
+        }
+    }
+
+    /// The place of the part with this key.
+    pub(crate) fn find(&self, key: &Value) -> Option<usize> {
+        match self {
+            Self::Few(parts) => parts.iter().position(|part| part.key() == key),
+            Self::Many(many) => {
+                let is_wanted = |at: &u32| many.parts[*at as usize].key() == key;
+                many.places.find(sameness::digest(key), is_wanted).map(|at| *at as usize)
+            }
+        }
+    }
+
+    /// Adds a part at the end, with a key that is not there yet.
+    pub(crate) fn push(&mut self, part: T) {
+        match self {
+            Self::Few(parts) => {
+                parts.push(part);
+                if parts.len() > FEW
+                    && let Ok(places) = places(parts)
+                {
+                    let parts = std::mem::take(parts);
+                    *self = Self::Many(Box::new(Many { parts, places }));
+                }
+            }
+            Self::Many(many) => {
+                many.parts.push(part);
+                add(&mut many.places, &many.parts, many.parts.len() - 1);
+            }
+        }
+    }
+
+    /// Takes a part out. The others keep their order, and those behind it move up.
+    pub(crate) fn remove(&mut self, at: usize) -> T {
+        let mut parts = self.take();
+        let part = parts.remove(at);
+        // The keys were distinct, and still are.
+        *self = Self::of(parts).unwrap_or_default();
+        part
+    }
+}
+
+impl<T> Indexed<T> {
+    pub(crate) const fn new() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl<T> Default for Indexed<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The first key that stands there for the second time.
+fn first_duplicate(parts: &[impl Keyed]) -> Option<usize> {
+    let is_duplicate = |at: &usize| {
+        let key = parts[*at].key();
+        parts[..*at].iter().any(|before| before.key() == key)
+    };
+    (0..parts.len()).find(is_duplicate)
+}
+
+/// The places of all, or that of the first key that stands there for the second time.
+fn places(parts: &[impl Keyed]) -> Result<HashTable<u32>, usize> {
+    let mut places = HashTable::with_capacity(parts.len());
+    match (0..parts.len()).find(|at| !add(&mut places, parts, *at)) {
+        Some(at) => Err(at),
+        None => Ok(places),
+    }
+}
+
+/// Adds a place, and tells whether no other has its key.
+fn add(places: &mut HashTable<u32>, parts: &[impl Keyed], at: usize) -> bool {
+    let digest = |at: usize| sameness::digest(parts[at].key());
     let new = digest(at);
-    if table.find(new, |before| key(*before as usize) == key(at)).is_some() {
+    if places.find(new, |before| parts[*before as usize].key() == parts[at].key()).is_some() {
         return false;
     }
-    table.insert_unique(new, at as u32, |before| digest(*before as usize));
+    places.insert_unique(new, at as u32, |before| digest(*before as usize));
     true
 }

@@ -1,12 +1,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use smol_str::SmolStr;
+
 use crate::error::{Error, Reason};
 use crate::name;
 
 /// A keyword, `:name` or `:namespace/name`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Keyword(Box<str>);
+pub struct Keyword(SmolStr);
 
 impl Keyword {
     /// The keyword of this text, which has no colon.
@@ -30,8 +32,8 @@ impl Keyword {
     }
 
     /// `text` was checked.
-    pub(crate) fn from_checked(text: impl Into<Box<str>>) -> Self {
-        Self(text.into())
+    pub(crate) fn from_checked(text: impl AsRef<str>) -> Self {
+        Self(SmolStr::new(text))
     }
 
     /// All of it without the colon: `namespace/name`.

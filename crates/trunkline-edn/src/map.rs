@@ -1,8 +1,8 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::error::{Error, Reason};
-use crate::index::Index;
+use crate::error::Error;
+use crate::index::Indexed;
 use crate::sameness;
 use crate::unnesting;
 use crate::value::Value;
@@ -10,56 +10,50 @@ use crate::value::Value;
 /// Keys with values, in the order in which they were written or added. Two maps are equal if they have
 /// the same entries, in whatever order.
 #[derive(Clone, Default)]
-pub struct Map {
-    entries: Vec<(Value, Value)>,
-    index: Index,
-}
+pub struct Map(Indexed<(Value, Value)>);
 
 impl Map {
     /// An empty one.
     #[must_use]
     pub const fn new() -> Self {
-        Self { entries: Vec::new(), index: Index::new() }
+        Self(Indexed::new())
     }
 
     /// The map of entries that have distinct keys.
     ///
     /// # Errors
-    /// [`Reason::DuplicateKey`].
+    /// [`Reason::DuplicateKey`](crate::Reason::DuplicateKey).
     pub fn of_entries(entries: Vec<(Value, Value)>) -> Result<Self, Error> {
-        match Index::of(entries.len(), |at| &entries[at].0) {
-            Ok(index) => Ok(Self { entries, index }),
-            Err(at) => Err(Error::from(Reason::duplicate_key(&entries[at].0))),
-        }
+        Indexed::of(entries).map(Self)
     }
 
     /// How many entries there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.entries().len()
     }
 
     /// Whether there is no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.entries().is_empty()
     }
 
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &Value) -> Option<&Value> {
-        self.place(key).map(|at| &self.entries[at].1)
+        self.0.find(key).map(|at| &self.entries()[at].1)
     }
 
     /// The value of a key, to be changed.
     pub fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
-        self.place(key).map(|at| &mut self.entries[at].1)
+        self.0.find(key).map(|at| &mut self.0.part_mut(at).1)
     }
 
     /// Whether there is such a key.
     #[must_use]
     pub fn contains_key(&self, key: &Value) -> bool {
-        self.place(key).is_some()
+        self.0.find(key).is_some()
     }
 
     /// Gives a key a value: in place of an earlier one, which is returned, or at the end.
@@ -68,16 +62,13 @@ impl Map {
         if let Some(earlier) = self.get_mut(&key) {
             return Some(std::mem::replace(earlier, value));
         }
-        self.entries.push((key, value));
-        self.index.push(self.entries.len(), |at| &self.entries[at].0);
+        self.0.push((key, value));
         None
     }
 
     /// Takes an entry out. The others keep their order, and those behind it move up.
     pub fn remove(&mut self, key: &Value) -> Option<Value> {
-        let (_, value) = self.entries.remove(self.place(key)?);
-        // The keys were distinct, and still are.
-        self.index = Index::of(self.entries.len(), |at| &self.entries[at].0).unwrap_or_default();
+        let (_, value) = self.0.remove(self.0.find(key)?);
         Some(value)
     }
 
@@ -85,52 +76,47 @@ impl Map {
     pub fn iter(
         &self,
     ) -> impl ExactSizeIterator<Item = (&Value, &Value)> + DoubleEndedIterator + Clone {
-        self.entries.iter().map(|(key, value)| (key, value))
+        self.entries().iter().map(|(key, value)| (key, value))
     }
 
     /// The keys, in their order.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &Value> {
-        self.entries.iter().map(|(key, _)| key)
+        self.entries().iter().map(|(key, _)| key)
     }
 
     /// The values, in the order of their keys.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &Value> {
-        self.entries.iter().map(|(_, value)| value)
+        self.entries().iter().map(|(_, value)| value)
     }
 
     /// The entries.
     #[must_use]
     pub fn into_entries(mut self) -> Vec<(Value, Value)> {
-        std::mem::take(&mut self.entries)
+        self.0.take()
     }
 
     pub(crate) fn entries(&self) -> &[(Value, Value)] {
-        &self.entries
+        self.0.parts()
     }
 
-    /// For dropping, which may leave it as nothing that could be used.
-    pub(crate) fn contents(&mut self) -> &mut Vec<(Value, Value)> {
-        &mut self.entries
-    }
-
-    fn place(&self, key: &Value) -> Option<usize> {
-        self.index.find(key, self.entries.len(), |at| &self.entries[at].0)
+    /// For dropping.
+    pub(crate) fn take(&mut self) -> Vec<(Value, Value)> {
+        self.0.take()
     }
 }
 
 impl Drop for Map {
     fn drop(&mut self) {
-        unnesting::take_apart_entries(&mut self.entries);
+        unnesting::drop_all(self.0.take());
     }
 }
 
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()
-            && sameness::pairs(self.len(), |at| &self.entries[at].0, |at| &other.entries[at].0)
-                .is_some_and(|mut pairs| {
-                    pairs.all(|(here, there)| self.entries[here].1 == other.entries[there].1)
-                })
+            && sameness::pairs(self.entries(), other.entries()).is_some_and(|mut pairs| {
+                pairs.all(|(here, there)| self.entries()[here].1 == other.entries()[there].1)
+            })
     }
 }
 
@@ -138,7 +124,7 @@ impl Eq for Map {}
 
 impl Hash for Map {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        sameness::hash_unordered(&self.entries, state);
+        sameness::hash_unordered(self.entries(), state);
     }
 }
 

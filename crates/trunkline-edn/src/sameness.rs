@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::index::Keyed;
 use crate::value::Value;
 
 impl PartialEq for Value {
@@ -91,28 +92,26 @@ pub(crate) fn hash_unordered<H: Hasher>(parts: &[impl Hash], state: &mut H) {
     parts.iter().map(digest).fold(0, u64::wrapping_add).hash(state);
 }
 
-/// The places of equal keys in two collections of so many distinct ones; none if one lacks another.
-pub(crate) fn pairs<'a>(
-    count: usize,
-    here: impl Fn(usize) -> &'a Value,
-    there: impl Fn(usize) -> &'a Value,
-) -> Option<impl Iterator<Item = (usize, usize)>> {
+/// The places of equal keys in two collections of as many distinct ones; none if one lacks another.
+pub(crate) fn pairs<T: Keyed>(
+    here: &[T],
+    there: &[T],
+) -> Option<impl Iterator<Item = (usize, usize)> + use<T>> {
+    let is_same = |(a, b): (&T, &T)| is_quick(a.key(), b.key()) && a.key() == b.key();
     // Most often they have the same order.
-    let places: Vec<usize> =
-        if (0..count).all(|at| is_quick(here(at), there(at)) && here(at) == there(at)) {
-            (0..count).collect()
-        } else {
-            // Comparing each with each could take for ever where they are nested, and nearly equal.
-            let mut table = HashTable::with_capacity(count);
-            for at in 0..count {
-                table.insert_unique(digest(there(at)), at, |at| digest(there(*at)));
-            }
-            let find = |at: usize| {
-                let wanted = here(at);
-                table.find(digest(wanted), |at| there(*at) == wanted).copied()
-            };
-            (0..count).map(find).collect::<Option<_>>()?
+    let places: Vec<usize> = if here.iter().zip(there).all(is_same) {
+        (0..here.len()).collect()
+    } else {
+        // Comparing each with each could take for ever where they are nested, and nearly equal.
+        let mut table = HashTable::with_capacity(there.len());
+        for (at, part) in there.iter().enumerate() {
+            table.insert_unique(digest(part.key()), at, |at| digest(there[*at].key()));
+        }
+        let find = |wanted: &T| {
+            table.find(digest(wanted.key()), |at| there[*at].key() == wanted.key()).copied()
         };
+        here.iter().map(find).collect::<Option<_>>()?
+    };
     Some(places.into_iter().enumerate())
 }
 

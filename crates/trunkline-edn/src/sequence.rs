@@ -26,14 +26,14 @@ macro_rules! sequence {
             }
 
             /// For dropping.
-            pub(crate) fn contents(&mut self) -> &mut Vec<Value> {
-                &mut self.0
+            pub(crate) fn take(&mut self) -> Vec<Value> {
+                std::mem::take(&mut self.0)
             }
         }
 
         impl Drop for $name {
             fn drop(&mut self) {
-                unnesting::take_apart(&mut self.0);
+                unnesting::drop_all(self.take());
             }
         }
 

@@ -1,8 +1,8 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::error::{Error, Reason};
-use crate::index::Index;
+use crate::error::Error;
+use crate::index::Indexed;
 use crate::sameness;
 use crate::unnesting;
 use crate::value::Value;
@@ -10,45 +10,39 @@ use crate::value::Value;
 /// Distinct values, in the order in which they were written or added. Two sets are equal if they have
 /// the same values, in whatever order.
 #[derive(Clone, Default)]
-pub struct Set {
-    values: Vec<Value>,
-    index: Index,
-}
+pub struct Set(Indexed<Value>);
 
 impl Set {
     /// An empty one.
     #[must_use]
     pub const fn new() -> Self {
-        Self { values: Vec::new(), index: Index::new() }
+        Self(Indexed::new())
     }
 
     /// The set of distinct values.
     ///
     /// # Errors
-    /// [`Reason::DuplicateKey`].
+    /// [`Reason::DuplicateKey`](crate::Reason::DuplicateKey).
     pub fn of_values(values: Vec<Value>) -> Result<Self, Error> {
-        match Index::of(values.len(), |at| &values[at]) {
-            Ok(index) => Ok(Self { values, index }),
-            Err(at) => Err(Error::from(Reason::duplicate_key(&values[at]))),
-        }
+        Indexed::of(values).map(Self)
     }
 
     /// How many values there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.values.len()
+        self.0.parts().len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.0.parts().is_empty()
     }
 
     /// Whether the value is there.
     #[must_use]
     pub fn contains(&self, value: &Value) -> bool {
-        self.place(value).is_some()
+        self.0.find(value).is_some()
     }
 
     /// Adds a value at the end, if it is not there yet. Tells whether it was not.
@@ -57,52 +51,44 @@ impl Set {
         if self.contains(&value) {
             return false;
         }
-        self.values.push(value);
-        self.index.push(self.values.len(), |at| &self.values[at]);
+        self.0.push(value);
         true
     }
 
     /// Takes a value out, and tells whether it was there. The others keep their order, and those
     /// behind it move up.
     pub fn remove(&mut self, value: &Value) -> bool {
-        let Some(at) = self.place(value) else { return false };
-        self.values.remove(at);
-        // The values were distinct, and still are.
-        self.index = Index::of(self.values.len(), |at| &self.values[at]).unwrap_or_default();
+        let Some(at) = self.0.find(value) else { return false };
+        self.0.remove(at);
         true
     }
 
     /// The values, in their order.
     pub fn iter(&self) -> std::slice::Iter<'_, Value> {
-        self.values.iter()
+        self.0.parts().iter()
     }
 
     /// The values.
     #[must_use]
     pub fn into_vec(mut self) -> Vec<Value> {
-        std::mem::take(&mut self.values)
+        self.0.take()
     }
 
-    /// For dropping, which may leave it as nothing that could be used.
-    pub(crate) fn contents(&mut self) -> &mut Vec<Value> {
-        &mut self.values
-    }
-
-    fn place(&self, value: &Value) -> Option<usize> {
-        self.index.find(value, self.values.len(), |at| &self.values[at])
+    /// For dropping.
+    pub(crate) fn take(&mut self) -> Vec<Value> {
+        self.0.take()
     }
 }
 
 impl Drop for Set {
     fn drop(&mut self) {
-        unnesting::take_apart(&mut self.values);
+        unnesting::drop_all(self.0.take());
     }
 }
 
 impl PartialEq for Set {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len()
-            && sameness::pairs(self.len(), |at| &self.values[at], |at| &other.values[at]).is_some()
+        self.len() == other.len() && sameness::pairs(self.0.parts(), other.0.parts()).is_some()
     }
 }
 
@@ -110,7 +96,7 @@ impl Eq for Set {}
 
 impl Hash for Set {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        sameness::hash_unordered(&self.values, state);
+        sameness::hash_unordered(self.0.parts(), state);
     }
 }
 
@@ -150,6 +136,6 @@ impl<'a> IntoIterator for &'a Set {
 
 impl fmt::Debug for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(&self.values).finish()
+        f.debug_set().entries(self).finish()
     }
 }

@@ -1,12 +1,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use smol_str::SmolStr;
+
 use crate::error::{Error, Reason};
 use crate::name;
 
 /// A symbol, `name` or `namespace/name`.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Symbol(Box<str>);
+pub struct Symbol(SmolStr);
 
 impl Symbol {
     /// The symbol of this text.
@@ -21,8 +23,8 @@ impl Symbol {
     }
 
     /// `text` was checked.
-    pub(crate) fn from_checked(text: impl Into<Box<str>>) -> Self {
-        Self(text.into())
+    pub(crate) fn from_checked(text: impl AsRef<str>) -> Self {
+        Self(SmolStr::new(text))
     }
 
     /// All of it: `namespace/name`.

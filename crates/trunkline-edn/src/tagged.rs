@@ -6,49 +6,54 @@ use crate::value::Value;
 
 /// A value behind a tag that means nothing to the reader: `#my/point [1 2]`.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Tagged {
+pub struct Tagged(Box<Parts>);
+
+/// Boxed together: a tag and a pointer would be the largest of values.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Parts {
     tag: Symbol,
-    value: Box<Value>,
+    value: Value,
 }
 
 impl Tagged {
     /// `#tag value`.
     #[must_use]
     pub fn new(tag: Symbol, value: impl Into<Value>) -> Self {
-        Self { tag, value: Box::new(value.into()) }
+        Self(Box::new(Parts { tag, value: value.into() }))
     }
 
     /// The tag.
     #[must_use]
     pub fn tag(&self) -> &Symbol {
-        &self.tag
+        &self.0.tag
     }
 
     /// What is tagged.
     #[must_use]
     pub fn value(&self) -> &Value {
-        &self.value
+        &self.0.value
     }
 
     /// What is tagged.
     #[must_use]
     pub fn into_value(mut self) -> Value {
-        std::mem::replace(&mut self.value, Value::Nil)
+        std::mem::take(&mut self.0.value)
     }
 
-    pub(crate) fn value_mut(&mut self) -> &mut Value {
-        &mut self.value
+    /// For dropping.
+    pub(crate) fn take(&mut self) -> Value {
+        std::mem::take(&mut self.0.value)
     }
 }
 
 impl Drop for Tagged {
     fn drop(&mut self) {
-        unnesting::take_apart(std::slice::from_mut(&mut *self.value));
+        unnesting::drop_all([self.take()]);
     }
 }
 
 impl fmt::Debug for Tagged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{} {:?}", self.tag, self.value)
+        write!(f, "#{} {:?}", self.0.tag, self.0.value)
     }
 }

@@ -1,85 +1,65 @@
 //! Dropping what may be nested deeper than a stack carries.
 
-use std::mem;
+use std::cell::Cell;
 
 use crate::value::Value;
 
 /// Up to here, dropping goes into collections as usual: that is fastest, and every stack carries it.
 const SHALLOW: usize = 32;
 
-/// Empties the collections among values that are about to be dropped.
-pub(crate) fn take_apart(values: &mut [Value]) {
-    values.iter_mut().for_each(|value| empty(value, 1));
+thread_local! {
+    /// How many collections around this are being dropped.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The same for entries of a map.
-pub(crate) fn take_apart_entries(entries: &mut [(Value, Value)]) {
-    for (key, value) in entries {
-        empty(key, 1);
-        empty(value, 1);
-    }
-}
-
-/// Drops the parts of a collection. What is none stays.
-fn empty(value: &mut Value, depth: usize) {
-    if !value.is_collection() {
-        return;
-    }
+/// Drops the parts of a collection.
+pub(crate) fn drop_all(parts: impl IntoIterator<Item: Part>) {
+    let depth = DEPTH.get();
     if depth == SHALLOW {
-        return drop_iteratively(mem::replace(value, Value::Nil));
+        return drop_iteratively(parts);
     }
-    match value {
-        Value::Map(map) => {
-            for (key, value) in map.contents() {
-                empty(key, depth + 1);
-                empty(value, depth + 1);
-            }
-            map.contents().clear();
-        }
-        Value::Tagged(tagged) => {
-            empty(tagged.value_mut(), depth + 1);
-            *tagged.value_mut() = Value::Nil;
-        }
-        _ => {
-            if let Some(parts) = sequence(value) {
-                parts.iter_mut().for_each(|part| empty(part, depth + 1));
-                parts.clear();
-            }
+    DEPTH.set(depth + 1);
+    drop(parts);
+    DEPTH.set(depth);
+}
+
+/// What a collection has.
+pub(crate) trait Part {
+    /// Puts the collections in it elsewhere, and drops the rest.
+    fn set_aside(self, waiting: &mut Vec<Value>);
+}
+
+impl Part for Value {
+    fn set_aside(self, waiting: &mut Vec<Value>) {
+        if self.is_collection() {
+            waiting.push(self);
         }
     }
 }
 
-fn drop_iteratively(value: Value) {
-    let mut waiting = vec![value];
-    let set_aside = |part: &mut Value, waiting: &mut Vec<Value>| {
-        if part.is_collection() {
-            waiting.push(mem::replace(part, Value::Nil));
-        }
-    };
+impl Part for (Value, Value) {
+    fn set_aside(self, waiting: &mut Vec<Value>) {
+        self.0.set_aside(waiting);
+        self.1.set_aside(waiting);
+    }
+}
+
+fn drop_iteratively(parts: impl IntoIterator<Item: Part>) {
+    let mut waiting = Vec::new();
+    set_aside(parts, &mut waiting);
+    // What is dropped here has no parts any more.
     while let Some(mut value) = waiting.pop() {
         match &mut value {
-            Value::Map(map) => {
-                for (key, value) in map.contents() {
-                    set_aside(key, &mut waiting);
-                    set_aside(value, &mut waiting);
-                }
-            }
-            Value::Tagged(tagged) => set_aside(tagged.value_mut(), &mut waiting),
-            _ => {
-                if let Some(parts) = sequence(&mut value) {
-                    parts.iter_mut().for_each(|part| set_aside(part, &mut waiting));
-                }
-            }
+            Value::List(list) => set_aside(list.take(), &mut waiting),
+            Value::Vector(vector) => set_aside(vector.take(), &mut waiting),
+            Value::Set(set) => set_aside(set.take(), &mut waiting),
+            Value::Map(map) => set_aside(map.take(), &mut waiting),
+            Value::Tagged(tagged) => set_aside([tagged.take()], &mut waiting),
+            _ => {}
         }
     }
 }
 
-/// The parts of a list, a vector or a set.
-fn sequence(value: &mut Value) -> Option<&mut Vec<Value>> {
-    match value {
-        Value::List(list) => Some(list.contents()),
-        Value::Vector(vector) => Some(vector.contents()),
-        Value::Set(set) => Some(set.contents()),
-        _ => None,
-    }
+fn set_aside(parts: impl IntoIterator<Item: Part>, waiting: &mut Vec<Value>) {
+    parts.into_iter().for_each(|part| part.set_aside(waiting));
 }

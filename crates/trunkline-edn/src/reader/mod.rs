@@ -1,9 +1,15 @@
 //! From text to values, without a stack that the text could overflow.
 //!
-//! It takes what Clojure's `clojure.edn` takes, and refuses what that refuses, but for: a second form
-//! behind the only one, UUIDs that are not canonical, characters that are half of a surrogate pair,
-//! keys of namespaced maps that could not be read back (`#:a{:1b 2}`; all refused), and tags, which it
-//! reads without knowing them.
+//! It takes what Clojure's `clojure.edn` takes, and refuses what that refuses, but for tags, which it
+//! reads without knowing them (where they are discarded, `#inst` and `#uuid`, too), and for what it
+//! refuses besides:
+//!
+//! * a second form behind the only one,
+//! * UUIDs that are not canonical, and instants outside of the years 0000 to 9999,
+//! * strings with half of a surrogate pair, and escapes with digits that are not ASCII,
+//! * decimals that would be written with an exponent over 32 bits,
+//! * `#:` with anything but white space before the namespace, and keys of such maps that could not be
+//!   read back: `#:a{:1b 2}`.
 
 mod frame;
 mod locate;
@@ -66,7 +72,7 @@ pub struct Reader<'a> {
     span: std::ops::Range<usize>,
     /// The forms that have begun and not ended, from the outermost.
     frames: Vec<Frame>,
-    /// The parts of those, one after the other.
+    /// The parts of those, one after the other, and what was read last.
     values: Vec<Value>,
     /// How many of the frames are discarded.
     discarding: usize,
@@ -82,8 +88,8 @@ struct Fault {
 
 /// What was read.
 enum Read {
-    /// A form without parts, or all of one.
-    Value(Value),
+    /// A form without parts, or all of one. It is the last of the values.
+    Value,
     /// The beginning of a form.
     Open,
     End,
@@ -111,48 +117,53 @@ impl<'a> Reader<'a> {
 
     /// The next form; none at the end.
     fn form(&mut self) -> Result<Option<Value>, Fault> {
+        let mut begin = self.at;
         loop {
             self.skip_space()?;
             let start = self.at;
             if self.frames.is_empty() {
-                self.span.start = start;
+                begin = start;
             }
-            let value = match self.read_one()? {
-                Read::Value(value) => value,
+            match self.read_one()? {
+                Read::Value => {
+                    if self.place(start)? {
+                        self.span = begin..self.at;
+                        return Ok(self.values.pop());
+                    }
+                }
                 Read::Open if self.frames.len() > self.limits.depth => {
+                    self.frames.pop();
                     let reason = Reason::TooDeep { limit: self.limits.depth };
                     return Err(Fault { reason, offset: start });
                 }
-                Read::Open => continue,
+                Read::Open => {}
                 Read::End => {
                     let Some(frame) = self.frames.last() else { return Ok(None) };
                     let reason = Reason::UnexpectedEnd { within: frame.kind.what() };
                     return Err(Fault { reason, offset: self.text.len() });
                 }
-            };
-            if let Some(value) = self.place(value, start)? {
-                self.span.end = self.at;
-                return Ok(Some(value));
             }
         }
     }
 
-    /// Reads what begins at this place, where there is no white space.
+    /// Reads what begins at this place, where there is no white space. A value goes to the others.
     fn read_one(&mut self) -> Result<Read, Fault> {
         let Some(first) = self.peek() else { return Ok(Read::End) };
-        match first {
-            b'"' => self.string().map(Read::Value),
-            b':' => self.keyword().map(Read::Value),
-            b'0'..=b'9' => self.number().map(Read::Value),
-            b'(' => Ok(self.open(Kind::List, 1)),
-            b'[' => Ok(self.open(Kind::Vector, 1)),
-            b'{' => Ok(self.open(Kind::Map, 1)),
-            b')' | b']' | b'}' => self.close(first).map(Read::Value),
-            b'\\' => self.character().map(Read::Value),
-            b'#' => self.dispatch(),
-            b'^' => Ok(self.open(Kind::Metadata, 1)),
-            _ => self.symbol_or_number().map(Read::Value),
-        }
+        let value = match first {
+            b'"' => self.string()?,
+            b':' => self.keyword()?,
+            b'0'..=b'9' => self.number()?,
+            b'(' => return Ok(self.open(Kind::List, 1)),
+            b'[' => return Ok(self.open(Kind::Vector, 1)),
+            b'{' => return Ok(self.open(Kind::Map, 1)),
+            b')' | b']' | b'}' => self.close(first)?,
+            b'\\' => self.character()?,
+            b'#' => return self.dispatch(),
+            b'^' => return Ok(self.open(Kind::Metadata, 1)),
+            _ => self.symbol_or_number()?,
+        };
+        self.values.push(value);
+        Ok(Read::Value)
     }
 
     fn open(&mut self, kind: Kind, length: usize) -> Read {
@@ -173,7 +184,7 @@ impl<'a> Reader<'a> {
         let made = match frame.kind {
             Kind::List => Ok(Value::List(parts.collect())),
             Kind::Set => Set::of_values(parts.collect()).map(Value::Set),
-            Kind::Map | Kind::NamespacedMap(_) if parts.len() % 2 != 0 => {
+            Kind::Map | Kind::NamespacedMap(_) if !parts.len().is_multiple_of(2) => {
                 drop(parts);
                 return fail(Reason::OddMap);
             }
@@ -197,47 +208,37 @@ impl<'a> Reader<'a> {
         made.map_err(|error| Fault { reason: error.reason().clone(), offset: frame.offset })
     }
 
-    /// Puts a form that is complete where it belongs: none if that form has not ended yet.
-    fn place(&mut self, mut value: Value, start: usize) -> Result<Option<Value>, Fault> {
-        let fail = |reason| Err(Fault { reason, offset: start });
-        loop {
-            let Some(frame) = self.frames.last_mut() else { return Ok(Some(value)) };
-            match &mut frame.kind {
-                Kind::List | Kind::Vector | Kind::Set | Kind::Map | Kind::NamespacedMap(_) => {
-                    self.values.push(value);
-                    return Ok(None);
-                }
+    /// Does with the value that was read last what the forms around it want, and tells whether there
+    /// are none that have not ended.
+    fn place(&mut self, start: usize) -> Result<bool, Fault> {
+        let fault = |reason| Fault { reason, offset: start };
+        while let Some(frame) = self.frames.last_mut() {
+            if frame.kind.close().is_some() {
+                return Ok(false);
+            }
+            let value = self.values.pop().unwrap_or_default();
+            let value = match &mut frame.kind {
                 Kind::Discard => {
                     self.frames.pop();
                     self.discarding -= 1;
-                    return Ok(None);
+                    return Ok(false);
                 }
-                Kind::Metadata => {
-                    if !frame::is_metadata(&value) {
-                        return fail(Reason::Metadata);
-                    }
+                Kind::Metadata if frame::is_metadata(&value) => {
                     frame.kind = Kind::WithMetadata;
-                    return Ok(None);
+                    return Ok(false);
                 }
-                Kind::WithMetadata => {
-                    if !frame::has_metadata(&value) {
-                        return fail(Reason::Metadata);
-                    }
-                }
-                Kind::Symbolic => match frame::symbolic(&value) {
-                    Ok(symbolic) => value = symbolic,
-                    Err(reason) => return fail(reason),
-                },
-                Kind::Tag(tag) => {
-                    // No tag is understood in what is discarded.
-                    match frame::tagged(tag, value, self.discarding == 0) {
-                        Ok(tagged) => value = tagged,
-                        Err(reason) => return fail(reason),
-                    }
-                }
-            }
+                Kind::WithMetadata if frame::has_metadata(&value) => value,
+                Kind::Metadata | Kind::WithMetadata => return Err(fault(Reason::Metadata)),
+                Kind::Symbolic => frame::symbolic(&value).map_err(fault)?,
+                // No tag is understood in what is discarded.
+                Kind::Tag(tag) => frame::tagged(tag, value, self.discarding == 0).map_err(fault)?,
+                // They have a bracket.
+                Kind::List | Kind::Vector | Kind::Set | Kind::Map | Kind::NamespacedMap(_) => value,
+            };
+            self.values.push(value);
             self.frames.pop();
         }
+        Ok(true)
     }
 
     /// What begins with `#`.
