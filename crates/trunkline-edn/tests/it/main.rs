@@ -1,6 +1,9 @@
 //! What the crate does, through what a user of it calls.
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
 mod cases;
 mod json;
 mod reading;
 mod reading_errors;
+mod serde;
+mod writing;
