@@ -2,18 +2,22 @@
 //!
 //! ```text
 //! echo '{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}' | cargo run -p trunkline --example stdio_server
+//! echo '{:jsonrpc "2.0", :method "subtract", :params [42 23], :id 1}' | cargo run -p trunkline --example stdio_server -- --edn
 //! ```
 
 mod service;
 
 use clap::Parser;
-use trunkline::{stdio, stream};
+use trunkline::{Format, stdio, stream};
 
 #[derive(Parser)]
 struct Options {
     /// Messages have a head with their Content-Length, in place of being lines.
     #[arg(long)]
     headers: bool,
+    /// Messages are EDN, in place of JSON.
+    #[arg(long)]
+    edn: bool,
     /// How many bytes a message may have.
     #[arg(long, default_value_t = 1 << 20)]
     message_bytes: usize,
@@ -26,6 +30,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         stream::Settings { message_bytes: options.message_bytes, ..Default::default() };
     if options.headers {
         settings.framing = stream::Framing::Headers;
+    }
+    if options.edn {
+        settings.format = Format::Edn;
     }
     let rpc = service::Told::new().router().build()?;
     stdio::serve(&rpc, settings).await?;

@@ -151,6 +151,15 @@ pub enum TransportError {
         /// The limit of bytes.
         limit: usize,
     },
+    /// The message has no EDN, which it was to be written in. Nothing was sent.
+    #[cfg(feature = "edn")]
+    #[error("the message to {target} has no EDN: {reason}")]
+    NoEdn {
+        /// The server.
+        target: String,
+        /// Why.
+        reason: String,
+    },
     /// The connection broke before the whole reply was there. The call may have run.
     #[error("the connection to {target} broke before the reply was there")]
     Broken {
@@ -189,6 +198,10 @@ impl TransportError {
     /// Whether the call was not run for sure.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
+        #[cfg(feature = "edn")]
+        if matches!(self, Self::NoEdn { .. }) {
+            return true;
+        }
         matches!(
             self,
             Self::Address { .. }

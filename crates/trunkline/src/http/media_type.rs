@@ -16,7 +16,7 @@ pub(super) const EDN_TYPE: &str = "application/edn";
 pub(super) const SPACE: [char; 2] = [' ', '\t'];
 
 /// The `Content-Type` of a reply.
-pub(super) fn content_type(format: Format) -> HeaderValue {
+pub(crate) fn content_type(format: Format) -> HeaderValue {
     match format {
         Format::Json => HeaderValue::from_static("application/json"),
         // JSON is UTF-8 wherever it goes. Of EDN nobody has said so, and there are clients that read

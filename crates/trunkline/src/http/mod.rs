@@ -47,6 +47,9 @@ mod service;
 mod settings;
 mod status;
 
+pub(crate) use media_type::content_type;
+pub(crate) use negotiate::{named, unserved};
+
 pub use authority::Hosts;
 pub use door::{Door, DoorFuture, DoorRequest};
 pub use host::{Host, HostError};

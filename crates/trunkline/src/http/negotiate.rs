@@ -42,9 +42,18 @@ pub(super) fn check(headers: &HeaderMap, route: Route<'_>) -> Result<Formats, Re
 
 /// What a request is answered in that may not come in.
 pub(super) fn refused(headers: &HeaderMap, route: Route<'_>) -> Format {
+    reply(headers, named(headers), route)
+}
+
+/// What a request for calls is answered in by a server that cannot serve it.
+pub(crate) fn unserved(headers: &HeaderMap) -> Format {
+    refused(headers, Route::Calls)
+}
+
+/// What a body with these headers says to be; JSON if it is nothing that is known.
+pub(crate) fn named(headers: &HeaderMap) -> Format {
     let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let request = named.and_then(media_type::format).unwrap_or_default();
-    reply(headers, request, route)
+    named.and_then(media_type::format).unwrap_or_default()
 }
 
 /// What a request in this format is answered in.

@@ -25,6 +25,7 @@ use super::shared::Shared;
 use super::status::Phase;
 use super::stream::Stream;
 use super::watch::{Overdue, Watch};
+use crate::http::{named, unserved};
 
 /// How long a connection that has been told to end may take to do so.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -129,7 +130,8 @@ impl<A: Answer> Requests<A> {
         let mut running = Running::counted(watch, shared);
         if shared.counts.phase() >= Phase::Draining {
             watch.cut_short();
-            return Ok(health::stopping().map(|page| Reply::own(page, running)));
+            let format = unserved(request.headers());
+            return Ok(health::stopping(format).map(|page| Reply::own(page, running)));
         }
         // Call layers have their own isolation; this is for what is around them.
         let answer = AssertUnwindSafe(service.answer(request, *peer)).catch_unwind().await;
@@ -138,7 +140,8 @@ impl<A: Answer> Requests<A> {
         };
         let size = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
         if !running.holds(size) {
-            return Ok(health::overloaded().map(|page| Reply::own(page, running)));
+            let format = named(response.headers());
+            return Ok(health::overloaded(format).map(|page| Reply::own(page, running)));
         }
         if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
             watch.cut_short();

@@ -10,7 +10,10 @@ use serde_json::json;
 use super::settings::Health;
 use super::status::Phase;
 use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
+use crate::format::Format;
+use crate::http::content_type;
+use crate::id::Id;
+use crate::rpc::Reply;
 
 pub(super) fn is_asked<B>(health: &Health, request: &Request<B>) -> bool {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -24,8 +27,11 @@ pub(super) fn page(health: &Health, phase: Phase) -> Response<Full<Bytes>> {
         Phase::Draining | Phase::Stopped => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
     };
     let page = Status { status: word, service: &health.service, version: &health.version };
-    let mut response =
-        respond(status, serde_json::to_vec(&page).expect("text serialises into memory"));
+    let mut response = respond(
+        status,
+        serde_json::to_vec(&page).expect("text serialises into memory"),
+        Format::Json,
+    );
     if phase >= Phase::Draining {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -40,39 +46,41 @@ struct Status<'a> {
 }
 
 /// 503: the server takes no further requests.
-pub(super) fn stopping() -> Response<Full<Bytes>> {
+pub(super) fn stopping(format: Format) -> Response<Full<Bytes>> {
     let reason = "the server is stopping; nothing was run";
-    let mut response = unavailable(ErrorObject::new(code::BUSY, "Server is busy"), reason);
+    let mut response = unavailable(ErrorObject::new(code::BUSY, "Server is busy"), reason, format);
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
 /// 503: there is no room for the reply. Not -32005, which says that trying again is safe.
-pub(super) fn overloaded() -> Response<Full<Bytes>> {
+pub(super) fn overloaded(format: Format) -> Response<Full<Bytes>> {
     let reason = "the replies that wait for their clients take all the room; the request was run, and its reply dropped";
-    unavailable(ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large"), reason)
+    unavailable(ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large"), reason, format)
 }
 
-/// 500: the service panicked.
+/// 500: the service panicked, and what its client speaks is lost with the request.
 pub(super) fn failed() -> Response<Full<Bytes>> {
     let error = ErrorObject::internal(&"the service panicked outside of a call");
-    refuse(StatusCode::INTERNAL_SERVER_ERROR, error)
+    refuse(StatusCode::INTERNAL_SERVER_ERROR, error, Format::Json)
 }
 
-fn unavailable(error: ErrorObject, reason: &str) -> Response<Full<Bytes>> {
+fn unavailable(error: ErrorObject, reason: &str, format: Format) -> Response<Full<Bytes>> {
     let status = StatusCode::SERVICE_UNAVAILABLE;
-    refuse(status, error.with_data(&json!({ "status": status.as_u16(), "reason": reason })))
+    let error = error.with_data(&json!({ "status": status.as_u16(), "reason": reason }));
+    refuse(status, error, format)
 }
 
-fn refuse(status: StatusCode, error: ErrorObject) -> Response<Full<Bytes>> {
-    respond(status, Outcome::error(error).into_response(b"null"))
+fn refuse(status: StatusCode, error: ErrorObject, format: Format) -> Response<Full<Bytes>> {
+    let reply = Reply::error(error, Some(&Id::NULL)).written_in(format);
+    respond(status, reply.into_text().unwrap_or_default(), format)
 }
 
-fn respond(status: StatusCode, json: Vec<u8>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(json)));
+fn respond(status: StatusCode, text: Vec<u8>, format: Format) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, content_type(format));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -56,7 +56,7 @@ impl Connection {
         output: impl AsyncWrite + Unpin,
     ) -> Result<(), StreamError> {
         let Self { rpc, settings, extensions, counts, unanswered } = self;
-        let (replies, writing) = 
+        let (replies, writing) =
             Replies::new(Arc::clone(&counts), settings.reply_bytes, settings.format);
         let reader = FrameReader::new(input, settings.framing, settings.message_bytes);
         let writer = FrameWriter::new(output, settings.framing, settings.write_timeout);

@@ -19,7 +19,8 @@ impl Head {
             let (name, value) = line.split_once(':').ok_or("a line has no colon")?;
             let value = value.trim();
             if name.eq_ignore_ascii_case("content-length") {
-                let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+                let is_number =
+                    !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
                 let value = is_number.then(|| value.parse().ok()).flatten();
                 let value = value.ok_or("Content-Length is no number of bytes")?;
                 if length.replace(value).is_some() {

@@ -13,9 +13,12 @@ use super::connector::Connector;
 use super::pool::Pool;
 use super::reply::Reply;
 use super::settings::Settings;
+#[cfg(feature = "edn")]
+use super::translation;
 use super::url::Url;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::transport::{Message, Transport, TransportFuture};
+use crate::format::Format;
 use crate::trace_context::TraceContext;
 
 /// JSON-RPC over HTTP/1.1: every message is posted to one URL, over connections that are kept open.
@@ -54,7 +57,11 @@ use crate::trace_context::TraceContext;
 ///
 /// Cloning is cheap; clones share their connections.
 #[derive(Clone)]
-pub struct Http(Arc<Inner>);
+pub struct Http {
+    inner: Arc<Inner>,
+    /// What messages are written in.
+    format: Format,
+}
 
 struct Inner {
     pool: Arc<Pool>,
@@ -92,7 +99,40 @@ impl Http {
         let target = url.origin().into();
         let max_reply = settings.max_reply;
         let headers = headers(&url, settings);
-        Ok(Self(Arc::new(Inner { pool, path, target, headers, max_reply })))
+        let inner = Arc::new(Inner { pool, path, target, headers, max_reply });
+        Ok(Self { inner, format: Format::Json })
+    }
+
+    /// The same with messages in EDN, which asks for replies in EDN, too. Replies in JSON are still
+    /// understood.
+    ///
+    /// Calls are made of what their params are in JSON, and their results read from it: the names of
+    /// fields are sent as keywords, strings as strings, and the keywords of a result come as strings.
+    /// For more of EDN than JSON has, [`post`](Self::post) a text, and read the reply with
+    /// [`Reply::edn`].
+    ///
+    /// ```
+    /// # use trunkline::{Router, Server, client::{Client, Http}};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+    /// # let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
+    /// # let url = format!("http://{}", server.local_addr());
+    /// let http = Http::connect(&url)?.edn();
+    /// let client = Client::new(http.clone());
+    /// assert_eq!(client.call::<i64>("add", [40, 2]).await?, 42);
+    ///
+    /// let request = r#"{:jsonrpc "2.0", :method "add", :params {:a 40, :b 2}, :id :sum}"#;
+    /// let reply = http.post(Default::default(), request.into()).await?.edn().await?;
+    /// assert_eq!(reply.unwrap().to_string(), r#"{:jsonrpc "2.0", :result 42, :id :sum}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "edn")]
+    #[must_use]
+    pub fn edn(mut self) -> Self {
+        self.format = Format::Edn;
+        self
     }
 
     /// Posts a body, and gives back the beginning of the reply: for protocols above HTTP that want
@@ -132,10 +172,11 @@ impl Http {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, TransportError> {
-        let Inner { pool, path, target, headers: common, max_reply } = &*self.0;
+        let Inner { pool, path, target, headers: common, max_reply } = &*self.inner;
         let mut request = Request::new(Full::new(body));
         *request.uri_mut() = path.clone();
         *request.headers_mut() = common.clone();
+        self.announce(request.headers_mut());
         if method != Method::POST {
             request.headers_mut().remove(CONTENT_TYPE);
         }
@@ -145,14 +186,45 @@ impl Http {
         }
         request.headers_mut().extend(headers);
         let (response, lease) = pool.send(target, request).await?;
-        Ok(Reply::new(response, lease, Arc::clone(target), *max_reply))
+        Ok(Reply::new(response, lease, Arc::clone(target), *max_reply, self.format))
+    }
+
+    /// Says what a message is written in, where that is not JSON.
+    #[cfg(feature = "edn")]
+    fn announce(&self, headers: &mut HeaderMap) {
+        if self.format == Format::Edn {
+            let (accept, content_type) =
+                ("application/edn, application/json;q=0.5", "application/edn; charset=utf-8");
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+    }
+
+    #[cfg(not(feature = "edn"))]
+    fn announce(&self, _headers: &mut HeaderMap) {}
+
+    /// A message as it is sent.
+    #[cfg(feature = "edn")]
+    fn written(&self, json: Bytes) -> Result<Bytes, TransportError> {
+        match self.format {
+            Format::Json => Ok(json),
+            Format::Edn => translation::to_edn(&json).map_err(|reason| {
+                let target = self.inner.target.to_string();
+                TransportError::NoEdn { target, reason }
+            }),
+        }
+    }
+
+    #[cfg(not(feature = "edn"))]
+    fn written(&self, json: Bytes) -> Result<Bytes, TransportError> {
+        Ok(json)
     }
 }
 
 impl Transport for Http {
     fn send(&self, message: Message) -> TransportFuture<'_> {
         Box::pin(async move {
-            let reply = self.post(message.headers, message.body).await?;
+            let reply = self.post(message.headers, self.written(message.body)?).await?;
             let status = reply.status;
             match reply.json().await? {
                 None if !message.ids.is_empty() => Err(ProtocolError::Empty { status }.into()),
@@ -162,7 +234,7 @@ impl Transport for Http {
     }
 
     fn target(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.0.target)
+        Cow::Borrowed(&self.inner.target)
     }
 }
 
@@ -188,6 +260,6 @@ fn traceparent() -> Option<HeaderValue> {
 
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http").field("target", &self.0.target).finish_non_exhaustive()
+        f.debug_struct("Http").field("target", &self.inner.target).finish_non_exhaustive()
     }
 }

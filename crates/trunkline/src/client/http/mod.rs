@@ -9,6 +9,8 @@ mod reply;
 mod settings;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "edn")]
+mod translation;
 mod url;
 
 pub use bearer::{Bearer, BearerError};

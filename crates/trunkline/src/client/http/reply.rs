@@ -9,8 +9,11 @@ use hyper::body::{Body as _, Incoming};
 
 use super::failure;
 use super::pool::Lease;
+#[cfg(feature = "edn")]
+use super::translation;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::response;
+use crate::format::Format;
 
 /// The beginning of a reply. Its body comes in [`chunk`](Self::chunk)s, or as a whole if it is
 /// [`json`](Self::json).
@@ -26,6 +29,8 @@ pub struct Reply {
     target: Arc<str>,
     left: usize,
     limit: usize,
+    /// What was asked for, besides JSON.
+    format: Format,
 }
 
 /// More than this is not set aside for what a server only announces.
@@ -40,10 +45,11 @@ impl Reply {
         lease: Lease,
         target: Arc<str>,
         limit: usize,
+        format: Format,
     ) -> Self {
         let (parts, body) = response.into_parts();
         let (status, headers) = (parts.status, parts.headers);
-        Self { status, headers, body, lease, target, left: limit, limit }
+        Self { status, headers, body, lease, target, left: limit, limit, format }
     }
 
     /// The media type, without parameters, in lower case. Empty if there is none.
@@ -79,11 +85,43 @@ impl Reply {
     /// The body, which answers a JSON-RPC message; none if it is empty.
     ///
     /// What HTTP says decides first: a redirect is not followed; a status that is no success has to
-    /// bring an error of JSON-RPC; the media type has to be one of JSON.
+    /// bring an error of JSON-RPC; the media type has to be one of JSON, or that of EDN if it was asked
+    /// for: then what is given back is the reply in JSON.
     ///
     /// # Errors
     /// When it cannot be read, or is nothing that JSON-RPC could have answered.
     pub async fn json(mut self) -> Result<Option<Bytes>, Failure> {
+        let Some((body, format)) = self.body(self.format).await? else { return Ok(None) };
+        let json: Result<Bytes, ProtocolError> = match format {
+            Format::Json => Ok(body.clone()),
+            #[cfg(feature = "edn")]
+            Format::Edn => translation::to_json(&body),
+        };
+        if !self.status.is_success() && !json.as_ref().is_ok_and(response::is_error) {
+            return Err(self.refused(&body).into());
+        }
+        Ok(Some(json?))
+    }
+
+    /// The same in EDN, whether it came in EDN or in JSON.
+    ///
+    /// # Errors
+    /// As those of [`json`](Self::json).
+    #[cfg(feature = "edn")]
+    pub async fn edn(mut self) -> Result<Option<trunkline_edn::Value>, Failure> {
+        let Some((body, format)) = self.body(Format::Edn).await? else { return Ok(None) };
+        let value = match format {
+            Format::Json => translation::of_json(&body),
+            Format::Edn => translation::read(&body),
+        };
+        if !self.status.is_success() && !value.as_ref().is_ok_and(translation::is_error) {
+            return Err(self.refused(&body).into());
+        }
+        Ok(Some(value?))
+    }
+
+    /// The body, if it is not empty, and what it is in: JSON or the `other` format.
+    async fn body(&mut self, other: Format) -> Result<Option<(Bytes, Format)>, Failure> {
         let status = self.status;
         if status.is_redirection() {
             let to = self.headers.get(LOCATION).map(|to| String::from_utf8_lossy(to.as_bytes()));
@@ -95,21 +133,27 @@ impl Reply {
             media_type.as_str(),
             "application/json" | "application/json-rpc" | "application/jsonrequest"
         );
-        if !is_json {
+        if !is_json && media_type != other.media_type() {
             let body = self.beginning().await?;
+            if !status.is_success() {
+                return Err(self.refused(&body).into());
+            }
             let beginning = response::beginning(&body);
-            return match (status.is_success(), body.is_empty()) {
-                (true, true) => Ok(None),
-                (true, false) => Err(ProtocolError::MediaType { media_type, beginning }.into()),
-                (false, _) => Err(ProtocolError::Refused { status, beginning }.into()),
+            return match body.is_empty() {
+                true => Ok(None),
+                false => Err(ProtocolError::MediaType { media_type, beginning }.into()),
             };
         }
         let body = self.whole().await?;
-        if !status.is_success() && !response::is_error(&body) {
-            let beginning = response::beginning(&body);
-            return Err(ProtocolError::Refused { status, beginning }.into());
+        match body.is_empty() {
+            true if status.is_success() => Ok(None),
+            true => Err(self.refused(&body).into()),
+            false => Ok(Some((body, if is_json { Format::Json } else { other }))),
         }
-        Ok((!body.is_empty()).then_some(body))
+    }
+
+    fn refused(&self, body: &[u8]) -> ProtocolError {
+        ProtocolError::Refused { status: self.status, beginning: response::beginning(body) }
     }
 
     async fn whole(&mut self) -> Result<Bytes, TransportError> {

@@ -64,7 +64,9 @@ fn the_more_exact_range_goes_before_the_others() {
     check_edn(&["application/edn;q=0.6, application/*;q=0.5"]);
     check_json(&["application/edn;q=0.4, application/*;q=0.5, */*"]);
     check_edn(&["application/edn;q=0.1, application/edn;charset=utf-8, application/json;q=0.5"]);
-    check_json(&["application/edn;charset=\"UTF-8\";q=0.1, application/edn, application/json;q=0.5"]);
+    check_json(&[
+        "application/edn;charset=\"UTF-8\";q=0.1, application/edn, application/json;q=0.5",
+    ]);
 }
 
 #[test]
