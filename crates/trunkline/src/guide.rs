@@ -21,6 +21,9 @@ pub mod clients {}
 #[doc = include_str!("docs/access.md")]
 pub mod access {}
 
+#[doc = include_str!("docs/edn.md")]
+pub mod edn {}
+
 #[doc = include_str!("docs/testing.md")]
 pub mod testing {}
 

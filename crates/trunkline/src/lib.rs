@@ -23,7 +23,7 @@
 //!
 //! [Methods](guide::methods) and their [params](guide::params), [errors](guide::errors),
 //! [layers](guide::layers), [batches](guide::batch), [clients](guide::clients), [access](guide::access),
-//! [testing](guide::testing), [moving from jsonrpsee](guide::from_jsonrpsee).
+//! [EDN](guide::edn), [testing](guide::testing), [moving from jsonrpsee](guide::from_jsonrpsee).
 //!
 //! # Features
 //!

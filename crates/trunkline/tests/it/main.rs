@@ -7,6 +7,7 @@ mod cases_http;
 mod cases_jsonrpc;
 mod client;
 mod compile;
+mod edn;
 mod examples;
 mod extractors;
 mod features;

@@ -1,0 +1,261 @@
+//! What a message in EDN does, and what it is answered, in either format.
+
+use serde::{Deserialize, Serialize};
+use trunkline::edn::{Edn, Inst, Keyword, Value};
+use trunkline::{ErrorObject, Extensions, Format, Formats, Limits, RawParams, Router, Rpc};
+
+fn rpc() -> Rpc {
+    Router::new()
+        .function("add", ["a", "b"], |a: i64, b: i64| a + b)
+        .method("echo", |RawParams(params): RawParams| params)
+        .method("same", |Edn(params): Edn<Value>| params)
+        .method("job", |Edn(job): Edn<Job>| Edn(job))
+        .method("fail", |Edn(data): Edn<Value>| -> Result<(), ErrorObject> {
+            Err(ErrorObject::new(7, "failed").with_data(&data.to_string()))
+        })
+        .method("bad", |Edn(params): Edn<Value>| {
+            let text = params.as_sequence().and_then(|params| params[0].as_str()).unwrap();
+            text.parse::<Value>().unwrap()
+        })
+        .limits(Limits { batch_requests: 6, depth: 16, ..Limits::default() })
+        .build()
+        .unwrap()
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Job {
+    queue: Keyword,
+    run_at: Option<Inst>,
+    #[serde(default)]
+    tags: Vec<Keyword>,
+}
+
+#[track_caller]
+fn ask(request: Format, reply: Format, body: &str) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let formats = Formats { request, reply };
+    let reply =
+        runtime.block_on(rpc().handle_in(formats, body.to_owned().into(), Extensions::new()));
+    reply.into_text().map(|text| String::from_utf8(text).unwrap())
+}
+
+/// In EDN, answered in EDN. `""` is no answer.
+#[track_caller]
+fn check(body: &str, expected: &str) {
+    let found = ask(Format::Edn, Format::Edn, body).unwrap_or_default();
+    assert_eq!(found, expected, "{body}");
+}
+
+#[track_caller]
+fn check_mixed(request: Format, reply: Format, body: &str, expected: &str) {
+    assert_eq!(ask(request, reply, body).unwrap_or_default(), expected, "{body}");
+}
+
+#[test]
+fn requests() {
+    let sum = r#"{:jsonrpc "2.0", :result 42, :id 1}"#;
+    check(r#"{:jsonrpc "2.0" :method "add" :params [40 2] :id 1}"#, sum);
+    check(r#"{:jsonrpc "2.0" :method :add :params (40N 2) :id 1}"#, sum);
+    check(r#"{"jsonrpc" "2.0" method add "params" {:a 40, "b" 2} :id 1}"#, sum);
+    check(r#"{:jsonrpc "2.0" :method "add" :params [40 2]}"#, "");
+    check(
+        r#"{:jsonrpc "2.0" :method "echo" :id nil}"#,
+        r#"{:jsonrpc "2.0", :result nil, :id nil}"#,
+    );
+    check(
+        r##"{:jsonrpc "2.0" :method "echo" :params [:a/b #{1} \c 1/4 1.50M nil #inst "2024"] :id 1}"##,
+        r#"{:jsonrpc "2.0", :result ["a/b" [1] "c" 0.25 1.5 nil "2024-01-01T00:00:00Z"], :id 1}"#,
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "echo" :params {:io.x/key {"a b" 1}} :id 1}"#,
+        r#"{:jsonrpc "2.0", :result {:io.x/key {"a b" 1}}, :id 1}"#,
+    );
+}
+
+#[test]
+fn ids_come_back_as_they_were_sent() {
+    for id in [
+        "1",
+        "1.0",
+        "-0",
+        "99999999999999999999N",
+        ":a/b",
+        "sym",
+        "\\c",
+        "\"text\"",
+        "nil",
+        "1.5M",
+        "#uuid \"f81d4fae-7dec-11d0-a765-00a0c91e6bf6\"",
+    ] {
+        let expected: Value = id.parse().unwrap();
+        let body = format!("{{:jsonrpc \"2.0\" :method \"add\" :params [1 2] :id {id}}}");
+        check(&body, &format!("{{:jsonrpc \"2.0\", :result 3, :id {expected}}}"));
+    }
+}
+
+#[test]
+fn handlers_that_speak_edn() {
+    let params = r##"[:a #{:b} #inst "2024-01-01T00:00:00Z" 1/3 (x) \c]"##;
+    check(
+        &format!(r#"{{:jsonrpc "2.0" :method "same" :params {params} :id 1}}"#),
+        &format!(r#"{{:jsonrpc "2.0", :result {params}, :id 1}}"#),
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "job" :params {:queue :mail, :run-at #inst "2024"} :id 1}"#,
+        r#"{:jsonrpc "2.0", :result {:queue :mail, :run-at #inst "2024-01-01T00:00:00Z", :tags []}, :id 1}"#,
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "job" :params [:mail nil [:a :b/c]] :id 1}"#,
+        r#"{:jsonrpc "2.0", :result {:queue :mail, :run-at nil, :tags [:a :b/c]}, :id 1}"#,
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "job" :params {:queue :mail, :urgent true} :id 1}"#,
+        r#"{:jsonrpc "2.0", :error {:code -32602, :message "Invalid params", :data {:reason "no such param", :params ["urgent"], :declared ["queue" "run-at" "tags"]}}, :id 1}"#,
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "job" :params [:mail nil [] 4] :id 1}"#,
+        r#"{:jsonrpc "2.0", :error {:code -32602, :message "Invalid params", :data {:reason "too many params: 4 given, at most 3 taken", :declared ["queue" "run-at" "tags"]}}, :id 1}"#,
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "fail" :params [:a] :id 1}"#,
+        r#"{:jsonrpc "2.0", :error {:code 7, :message "failed", :data "[:a]"}, :id 1}"#,
+    );
+}
+
+#[test]
+fn the_same_handlers_in_json() {
+    let json = |body, expected| check_mixed(Format::Json, Format::Json, body, expected);
+    json(
+        r#"{"jsonrpc":"2.0","method":"job","params":{"queue":"mail","run-at":"2024-01-01T00:00:00Z"},"id":1}"#,
+        r#"{"jsonrpc":"2.0","result":{"queue":"mail","run-at":"2024-01-01T00:00:00Z","tags":[]},"id":1}"#,
+    );
+    json(
+        r#"{"jsonrpc":"2.0","method":"same","params":{"a b":[1e400,18446744073709551616]},"id":1}"#,
+        r#"{"jsonrpc":"2.0","result":{"a b":[1E+400,18446744073709551616]},"id":1}"#,
+    );
+    json(
+        r#"{"jsonrpc":"2.0","method":"same","params":{"a":1,"a":2},"id":1}"#,
+        r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/params","reason":"duplicate key: \"a\""}},"id":1}"#,
+    );
+    json(
+        r#"{"jsonrpc":"2.0","method":"bad","params":["{:a [##Inf]}"],"id":"x"}"#,
+        r###"{"jsonrpc":"2.0","error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/result/a/0","reason":"JSON has no ##Inf"}},"id":"x"}"###,
+    );
+    check_mixed(
+        Format::Json,
+        Format::Edn,
+        r#"{"jsonrpc":"2.0","method":"same","params":{"a":[":b"]},"id":1e400}"#,
+        r#"{:jsonrpc "2.0", :result {:a [":b"]}, :id 1E+400M}"#,
+    );
+    check_mixed(
+        Format::Edn,
+        Format::Json,
+        r#"{:jsonrpc "2.0" :method "same" :params [:a] :id :b}"#,
+        r#"{"jsonrpc":"2.0","result":["a"],"id":"b"}"#,
+    );
+}
+
+#[test]
+fn what_cannot_be_read() {
+    let error = |data: &str| {
+        format!(
+            r#"{{:jsonrpc "2.0", :error {{:code -32700, :message "Parse error", :data {data}}}, :id nil}}"#
+        )
+    };
+    check(
+        "{:jsonrpc \"2.0\"\n :method \"echo\" :params [1 08] :id 1}",
+        &error(
+            r#"{:reason "`08` is not a number", :path "/params/1", :line 2, :column 28, :offset 43}"#,
+        ),
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "echo" :params [#inst "2023-02-29"] :id 1}"#,
+        &error(
+            r#"{:reason "\"2023-02-29\" is not an instant", :path "/params/0", :line 1, :column 47, :offset 46}"#,
+        ),
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "echo" :params [{:a 1 :a 2} 1/0] :id 1}"#,
+        &error(
+            r#"{:reason "duplicate key: :a", :path "/params/0", :line 1, :column 41, :offset 40}"#,
+        ),
+    );
+    check("", &error(r#"{:reason "there is no form", :path "", :line 1, :column 1, :offset 0}"#));
+    check(
+        "1 2",
+        &error(
+            r#"{:reason "there is more text behind the form", :path "", :line 1, :column 3, :offset 2}"#,
+        ),
+    );
+    let deep = format!(r#"{{:method "echo" :params {}}}"#, "[".repeat(16));
+    assert!(ask(Format::Edn, Format::Edn, &deep).unwrap().contains("nested deeper than 16 forms"));
+}
+
+#[test]
+fn what_has_no_json() {
+    for (params, path, reason) in [
+        ("[[##Inf]]", "/params/0/0", "JSON has no ##Inf"),
+        ("[##NaN]", "/params/0", "JSON has no ##NaN"),
+        ("[#my/point [1 2]]", "/params/0", "JSON has no equivalent of the tag #my/point"),
+        ("{:a {nil 1}}", "/params/a", "a key of JSON is text: there is none for a nil"),
+        ("{:a 1 \"a\" 2}", "/params", "two keys have the text \"a\" in JSON"),
+    ] {
+        for method in ["echo", "same", "nothing"] {
+            let reason = Value::from(reason);
+            check(
+                &format!("{{:jsonrpc \"2.0\" :method {method} :params {params} :id :x}}"),
+                &format!(
+                    "{{:jsonrpc \"2.0\", :error {{:code -32603, :message \"JSON conversion error\", :data {{:path \"{path}\", :reason {reason}}}}}, :id :x}}"
+                ),
+            );
+        }
+        // A notification is not answered, whatever is wrong with it.
+        check(&format!("{{:jsonrpc \"2.0\" :method \"echo\" :params {params}}}"), "");
+    }
+    check(
+        r#"{:jsonrpc "2.0" :method "echo" :id 1 "id" 2}"#,
+        r#"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "", :reason "two keys have the text \"id\" in JSON"}}, :id nil}"#,
+    );
+    check(
+        "##Inf",
+        r###"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "", :reason "JSON has no ##Inf"}}, :id nil}"###,
+    );
+}
+
+#[test]
+fn what_is_no_request() {
+    let invalid = |member: &str, reason: &str, id: &str| {
+        let reason = Value::from(reason);
+        format!(
+            r#"{{:jsonrpc "2.0", :error {{:code -32600, :message "Invalid Request", :data {{:reason {reason}{member}}}}}, :id {id}}}"#
+        )
+    };
+    check("1", &invalid("", "a request is an object", "nil"));
+    check(
+        r#"{:jsonrpc 2.0 :method "echo" :id 7}"#,
+        &invalid(", :member \"jsonrpc\"", "jsonrpc must be exactly \"2.0\"", "7"),
+    );
+    check("[]", &invalid("", "a batch holds at least one request", "nil"));
+    let many = format!("[{}]", "{:jsonrpc \"2.0\" :method \"echo\"}".repeat(7));
+    check(&many, &invalid("", "a batch holds at most 6 requests; nothing of it was run", "nil"));
+}
+
+#[test]
+fn batches() {
+    check(
+        r#"({:jsonrpc "2.0" :method "add" :params [1 2] :id :a}
+            {:jsonrpc "2.0" :method "add" :params [1 2]}
+            {:jsonrpc "2.0" :method "echo" :params [##NaN] :id :b}
+            {:jsonrpc "2.0" :method "same" :params [:k] :id 1/2}
+            5)"#,
+        r###"[{:jsonrpc "2.0", :result 3, :id :a} {:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/params/0", :reason "JSON has no ##NaN"}}, :id :b} {:jsonrpc "2.0", :result [:k], :id 1/2} {:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a request is an object"}}, :id nil}]"###,
+    );
+    check(r#"[{:jsonrpc "2.0" :method "add" :params [1 2]}]"#, "");
+    check_mixed(
+        Format::Json,
+        Format::Edn,
+        r#"[{"jsonrpc":"2.0","method":"add","params":[1,2],"id":1},{"jsonrpc":"2.0","method":"no","id":2}]"#,
+        r#"[{:jsonrpc "2.0", :result 3, :id 1} {:jsonrpc "2.0", :error {:code -32601, :message "Method not found", :data {:method "no"}}, :id 2}]"#,
+    );
+}

@@ -1,0 +1,88 @@
+//! What history and the limits see of messages in EDN: the JSON that they mean.
+
+use serde_json::{Value, json};
+use trunkline::edn::{Edn, Value as EdnValue};
+use trunkline::history::{Filter, History, Settings};
+use trunkline::{Extensions, Format, Formats, Limits, Router, code};
+
+async fn handle(rpc: &trunkline::Rpc, body: &str) -> Option<String> {
+    let formats = Formats::both(Format::Edn);
+    let reply = rpc.handle_in(formats, body.to_owned().into(), Extensions::new()).await;
+    reply.into_text().map(|text| String::from_utf8(text).unwrap())
+}
+
+/// Method, id, code, request and response of each entry, oldest first.
+async fn check(body: &str, expected: Value) {
+    let router = Router::new().method("echo", |Edn(params): Edn<EdnValue>| params).function(
+        "login",
+        ["user", "password"],
+        |user: String, _password: String| user,
+    );
+    let history = History::new(Settings::default());
+    let rpc = router.build().unwrap().recorded(history.clone());
+    handle(&rpc, body).await;
+    let page = history.entries(&Filter::default());
+    let told = page.entries.iter().rev().map(|entry| {
+        let entry = serde_json::to_value(&**entry).unwrap();
+        json!([
+            entry["method"],
+            entry["id"],
+            entry["code"],
+            entry["request"]["text"],
+            entry["response"]["text"]
+        ])
+    });
+    assert_eq!(Value::from_iter(told), expected, "{body}");
+}
+
+#[tokio::test]
+async fn history_is_json_and_redacted() {
+    check(
+        r#"{:jsonrpc "2.0" :method "echo" :params [:a #{1}] :id :x}"#,
+        json!([[
+            "echo",
+            "x",
+            null,
+            r#"{"jsonrpc":"2.0","method":"echo","params":["a",[1]],"id":"x"}"#,
+            r#"{"jsonrpc":"2.0","result":["a",[1]],"id":"x"}"#
+        ]]),
+    )
+    .await;
+    check(
+        r#"[{:jsonrpc "2.0" :method "login" :params {:user "u" :password "secret"} :id 1}
+            {:jsonrpc "2.0" :method "login" :params ["u" "secret"]}]"#,
+        json!([
+            ["login", 1, null,
+                r#"{"jsonrpc":"2.0","method":"login","params":{"user":"u","password":"[redacted]"},"id":1}"#,
+                r#"{"jsonrpc":"2.0","result":"u","id":1}"#],
+            ["login", null, null,
+                r#"{"jsonrpc":"2.0","method":"login","params":["u","[redacted]"]}"#, null],
+        ]),
+    )
+    .await;
+    check(
+        r#"{:jsonrpc "2.0" :method "login" :params {:password ##Inf} :id 1}"#,
+        json!([["login", 1, -32603,
+            r#"{"jsonrpc":"2.0","method":"login","id":1}"#,
+            r#"{"jsonrpc":"2.0","error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/params/password","reason":"JSON has no ##Inf"}},"id":1}"#]]),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_reply_has_so_many_bytes() {
+    let limits = Limits { reply_bytes: 400, ..Limits::default() };
+    let router = Router::new().method("echo", |Edn(params): Edn<EdnValue>| params);
+    let rpc = router.limits(limits).build().unwrap();
+    let request = |length| {
+        let text = "a".repeat(length);
+        format!("{{:jsonrpc \"2.0\" :method \"echo\" :params [\"{text}\"] :id :x}}")
+    };
+    let too_large = format!(":code {}", code::REPLY_TOO_LARGE);
+    for (body, count) in
+        [(request(300), 0), (request(500), 1), (format!("[{} {}]", request(300), request(300)), 1)]
+    {
+        let reply = handle(&rpc, &body).await.unwrap();
+        assert_eq!(reply.matches(&too_large).count(), count, "{reply}");
+    }
+}

@@ -1,0 +1,5 @@
+//! EDN: messages, replies, handlers.
+
+mod calls;
+// mod handlers;
+mod kept;
