@@ -1,0 +1,103 @@
+//! Documents at the boundaries of what Clojure's reader takes, on both sides of each.
+
+/// A line is a document; an empty line only separates.
+const LINES: &str = include_str!("boundaries.txt");
+
+/// What does not stand on a line of its own, or not visibly.
+const OTHERS: &[&str] = &[
+    "",
+    " ",
+    "\n",
+    ";c\n1",
+    ";c\r1",
+    ";c\u{85}1",
+    ";c\u{2028}1",
+    "1;c\n",
+    "[1;c\n2]",
+    "\"a\nb\"",
+    "\"a\r\nb\"",
+    "\"\0\"",
+    "\0",
+    "a\0",
+    "\u{1}",
+    "a\u{7f}",
+    "\u{80}",
+    "\\\n",
+    "\\\t",
+    "[\\\n1]",
+    "#\nfoo 1",
+    "#_\n1 2",
+    "#:\na{}",
+    "#:a\n{}",
+    "#:a;c\n{}",
+    "##\nInf",
+    "##;c\nInf",
+    "##;c\n\nInf",
+    "^;c\n:a []",
+    "#inst;c\n\"2024\"",
+    "#foo;c\n1",
+    "\u{feff}1",
+    "\u{feff}",
+    "a\u{feff}",
+    "1\u{feff}",
+    "\u{a0}1",
+    "1\u{a0}",
+    "a\u{a0}b",
+    "a\u{85}b",
+    "a\u{85}b/c",
+    "a/b\u{85}c",
+    ":a\u{85}b/c",
+    "1\u{85}",
+    "\u{85}a",
+    "a\u{b}b",
+    "1\u{c}",
+    "[a\u{1c}b\u{1d}c\u{1e}d\u{1f}e]",
+    "[1\u{1c}2\u{1f}3]",
+    "[a\u{1680}b\u{2000}c\u{2006}d\u{2007}e\u{2008}f\u{200a}g\u{200b}h]",
+    "[a\u{2028}b\u{2029}c\u{202f}d\u{205f}e\u{3000}f\u{180e}g]",
+    "[1\u{1680}2\u{2028}3\u{3000}4]",
+    "1\u{2007}",
+    "1\u{202f}",
+    "\\\u{2028}",
+    "\\a\u{2028}",
+    "\\a\u{a0}",
+    "\"a\u{2028}\u{85}b\"",
+    "\"\\1\u{2028}\"",
+    "\"\\\n\"",
+    "e\u{301}",
+    ":e\u{301}",
+    "\\e\u{301}",
+    "[:\u{10ffff} \u{e000}]",
+    "1#{}",
+    "1#{2}",
+    "[1#{2}]",
+    "[1#_2]",
+    "[a#_2]",
+    "[:a#_2]",
+    "[\\a#_2]",
+    "[\"a\"#_2]",
+    "[:a[1]:b\"c\"\\d(e)#{f}{g 1}]",
+    "[1\"a\"]",
+    "[1^:a b]",
+    "[a^:a b]",
+];
+
+/// How deep the deep ones are, which Clojure's reader needs its stack for.
+const DEEP: usize = 200;
+
+pub(crate) fn documents() -> Vec<String> {
+    let lines = LINES.lines().filter(|line| !line.is_empty());
+    let nested = |open: &str, close: &str| open.repeat(DEEP) + "1" + &close.repeat(DEEP);
+    let deep = [
+        nested("[", "]"),
+        nested("{:a ", "}"),
+        nested("#{", "}"),
+        nested("#a ", ""),
+        nested("[#_", " 2]"),
+        nested("#_", " 1"),
+        nested("^:a [", "]"),
+        nested("(", ""),
+        nested("", ")"),
+    ];
+    lines.chain(OTHERS.iter().copied()).map(str::to_owned).chain(deep).collect()
+}

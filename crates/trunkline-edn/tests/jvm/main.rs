@@ -1,0 +1,75 @@
+//! The crate beside Clojure itself: what one reads the other reads, as the same value, as the same JSON;
+//! and what we write reads there as what we read.
+//!
+//! The tests need Clojure, so that they are left out unless asked for: `cargo xtask clojure`.
+
+mod case;
+mod difference;
+mod fixed;
+mod grammar;
+mod json;
+mod mutation;
+mod notation;
+mod oracle;
+mod random;
+
+use case::Case;
+use difference::Tally;
+use random::Random;
+
+const GENERATED: usize = 10_000;
+
+#[test]
+#[ignore = "needs Clojure: cargo xtask clojure"]
+fn documents_of_every_boundary_are_what_clojure_reads() {
+    let tally = check(fixed::documents());
+    println!("fixed documents: {tally}");
+    assert!(tally.unseen().is_empty(), "no differences any more: {:?}", tally.unseen());
+}
+
+#[test]
+#[ignore = "needs Clojure: cargo xtask clojure"]
+fn generated_documents_are_what_clojure_reads() {
+    let seed = match std::env::var("EDN_SEED") {
+        Ok(seed) => seed.parse().expect("EDN_SEED is an integer"),
+        Err(_) => 5,
+    };
+    println!("EDN_SEED={seed}");
+    let mut random = Random::new(seed);
+    let tally = check((0..GENERATED).map(|_| generated(&mut random)).collect());
+    println!("generated documents: {tally}");
+    // Else nothing much was compared.
+    assert!(tally.forms > GENERATED / 2, "too few forms");
+    assert!(tally.refusals > GENERATED / 5, "too few refusals");
+    assert!(tally.excessive().is_empty(), "too frequent: {:?}", tally.excessive());
+}
+
+fn generated(random: &mut Random) -> String {
+    match random.below(10) {
+        0..=5 => grammar::document(random),
+        6 | 7 => {
+            let document = grammar::document(random);
+            mutation::mutated(random, &document)
+        }
+        _ => mutation::soup(random),
+    }
+}
+
+#[track_caller]
+fn check(documents: Vec<String>) -> Tally {
+    let cases: Vec<Case> = documents.into_iter().map(Case::of).collect();
+    let texts = cases.iter().flat_map(Case::texts).collect();
+    let mut answers = oracle::ask(texts).into_iter();
+    let mut tally = Tally::default();
+    let mut disagreements = Vec::new();
+    for case in &cases {
+        let theirs: Vec<_> = answers.by_ref().take(case.texts().count()).collect();
+        if let Err(disagreement) = tally.count(case, &theirs) {
+            disagreements.push(format!("{disagreement:?}: {case}\n  Clojure: {theirs:?}"));
+        }
+    }
+    let count = disagreements.len();
+    disagreements.truncate(20);
+    assert!(count == 0, "{count} disagreements, of which\n{}", disagreements.join("\n"));
+    tally
+}
