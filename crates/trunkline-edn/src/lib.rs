@@ -16,6 +16,8 @@
 
 mod character;
 mod decimal;
+#[doc(hidden)]
+pub mod edn_macro;
 mod error;
 mod index;
 mod inst;

@@ -3,6 +3,7 @@
 
 mod cases;
 mod json;
+mod macros;
 mod properties;
 mod reading;
 mod reading_errors;

@@ -1,0 +1,315 @@
+//! [`edn!`](crate::edn): EDN within Rust.
+
+use std::str::FromStr;
+
+use crate::error::Error;
+use crate::inst::Inst;
+use crate::keyword::Keyword;
+use crate::list::List;
+use crate::map::Map;
+use crate::set::Set;
+use crate::symbol::Symbol;
+use crate::tagged::Tagged;
+use crate::uuid::Uuid;
+use crate::value::Value;
+use crate::vector::Vector;
+
+/// A [`Value`](crate::Value), written as EDN.
+///
+/// ```
+/// use trunkline_edn::edn;
+///
+/// let (features, limit) = (vec!["search", "export"], Some(10));
+/// let config = edn!({
+///     :enabled? true, :app/name "trunkline", :log-level :info,
+///     :since #inst "2024", :rates [1, -2.5 nil], :roles #{:admin 'guest},
+///     :features ~features, :limit ~(limit.map(|limit| limit * 2)),
+/// });
+/// assert_eq!(config.get("log-level"), Some(&edn!(:info)));
+/// assert_eq!(config.get("features"), Some(&edn!(["search" "export"])));
+/// assert_eq!(config.get("limit"), Some(&edn!(20)));
+/// ```
+///
+/// What Rust says of its text is not all that EDN does, so that some is written otherwise:
+///
+/// | | |
+/// |---|---|
+/// | the value of a variable, an expression | `~name`, `~(expression)`: whatever is `Into<Value>` |
+/// | character | as in Rust, `'a'` |
+/// | string, number | as in Rust, numbers without a suffix: others, as `1.50M` and `##Inf`, by `~` |
+/// | symbol | behind a quote, `'name` |
+/// | keyword, symbol, tag | words, joined by `-`, `->`, `.` or `/`, with `?` or `!` at the end; other keywords in quotes, `:"a*b"` |
+/// | negative number | behind a keyword or a symbol, behind a comma: Rust does not tell `:a -1` from `:a-1` |
+///
+/// `#_`, metadata and namespaced maps are left out. What is not taken does not compile. A map of over
+/// 30 entries may want a higher
+/// [`recursion_limit`](https://doc.rust-lang.org/reference/attributes/limits.html).
+///
+/// # Panics
+/// When a map has a key twice or a set a value, or what stands in quotes is not the keyword, the inst
+/// or the UUID that it should be:
+///
+/// ```should_panic
+/// // "2024-13" is not an instant
+/// trunkline_edn::edn!(#inst "2024-13");
+/// ```
+#[macro_export]
+macro_rules! edn {
+    ($($form:tt)*) => { $crate::__edn!(@forms value [] [] $($form)*) };
+}
+
+/// Takes forms from the left: `@forms what they are parts of [parts so far] [tags before the next] forms`;
+/// and names of several words: `@name what it names [words so far]`, then the same.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __edn {
+    // All have been taken.
+    (@forms $of:ident [$($parts:tt)*] [$($tag:tt)+]) => {
+        ::core::compile_error!("behind a tag stands a form")
+    };
+    (@forms value [$value:expr,] []) => { $value };
+    (@forms value [] []) => { ::core::compile_error!("there is no form") };
+    (@forms value [$($parts:tt)*] []) => {
+        ::core::compile_error!("there is more than one form")
+    };
+    (@forms map [$($key:expr, $value:expr,)*] []) => {
+        $crate::edn_macro::map(::std::vec![$(($key, $value)),*])
+    };
+    (@forms map [$($parts:tt)*] []) => {
+        ::core::compile_error!("a map has as many values as keys")
+    };
+    (@forms $of:ident [$($part:expr,)*] []) => {
+        $crate::edn_macro::$of(::std::vec![$($part),*])
+    };
+
+    // White space, and at once the keyword behind it: each step counts for the recursion limit.
+    (@forms $of:ident [$($parts:tt)*] [] , : $word:ident $($rest:tt)*) => {
+        $crate::__edn!(@name keyword [::core::stringify!($word)]
+            $of [$($parts)*] [] $($rest)*)
+    };
+    (@forms $of:ident $parts:tt $tags:tt , $($rest:tt)*) => {
+        $crate::__edn!(@forms $of $parts $tags $($rest)*)
+    };
+
+    // Atoms.
+    (@forms $of:ident [$($parts:tt)*] $tags:tt nil $($rest:tt)*) => {
+        $crate::__edn!(@forms $of
+            [$($parts)* $crate::__edn!(@tagged $tags $crate::Value::Nil),] [] $($rest)*)
+    };
+    (@forms $of:ident $parts:tt $tags:tt - $word:ident $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "`-", ::core::stringify!($word), "` is not a number"
+        ))
+    };
+    (@forms $of:ident [$($parts:tt)*] $tags:tt $literal:literal $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags {
+            const _: () = $crate::edn_macro::check_literal(::core::stringify!($literal));
+            $crate::edn_macro::literal($literal)
+        }),] [] $($rest)*)
+    };
+    (@forms $of:ident [$($parts:tt)*] $tags:tt ~ $name:ident $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            ::core::convert::Into::<$crate::Value>::into($name)),] [] $($rest)*)
+    };
+    (@forms $of:ident [$($parts:tt)*] $tags:tt ~ ($value:expr) $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            ::core::convert::Into::<$crate::Value>::into($value)),] [] $($rest)*)
+    };
+    (@forms $of:ident $parts:tt $tags:tt : $word:ident $($rest:tt)*) => {
+        $crate::__edn!(@name keyword [::core::stringify!($word)] $of $parts $tags $($rest)*)
+    };
+    (@forms $of:ident [$($parts:tt)*] $tags:tt : $text:literal $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::edn_macro::keyword($text)),] [] $($rest)*)
+    };
+    (@forms $of:ident $parts:tt $tags:tt $word:lifetime $($rest:tt)*) => {
+        $crate::__edn!(@name symbol [::core::stringify!($word)] $of $parts $tags $($rest)*)
+    };
+
+    // Collections.
+    (@forms $of:ident [$($parts:tt)*] $tags:tt ($($form:tt)*) $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::__edn!(@forms list [] [] $($form)*)),] [] $($rest)*)
+    };
+    (@forms $of:ident [$($parts:tt)*] $tags:tt [$($form:tt)*] $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::__edn!(@forms vector [] [] $($form)*)),] [] $($rest)*)
+    };
+    (@forms $of:ident [$($parts:tt)*] $tags:tt {$($form:tt)*} $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::__edn!(@forms map [] [] $($form)*)),] [] $($rest)*)
+    };
+    (@forms $of:ident [$($parts:tt)*] $tags:tt # {$($form:tt)*} $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::__edn!(@forms set [] [] $($form)*)),] [] $($rest)*)
+    };
+
+    // What else begins with `#`.
+    (@forms $of:ident [$($parts:tt)*] $tags:tt # inst $text:literal $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::edn_macro::inst($text)),] [] $($rest)*)
+    };
+    (@forms $of:ident [$($parts:tt)*] $tags:tt # uuid $text:literal $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::edn_macro::uuid($text)),] [] $($rest)*)
+    };
+    (@forms $of:ident $parts:tt $tags:tt # $word:ident $($rest:tt)*) => {
+        $crate::__edn!(@name tag [::core::stringify!($word)] $of $parts $tags $($rest)*)
+    };
+
+    // What is not EDN.
+    (@forms $of:ident $parts:tt $tags:tt $word:ident $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "`", ::core::stringify!($word), "` is neither a variable, which is written `~",
+            ::core::stringify!($word), "`, nor a symbol, `'", ::core::stringify!($word), "`"
+        ))
+    };
+    (@forms $of:ident $parts:tt $tags:tt $other:tt $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "`edn!` does not take `", ::core::stringify!($other), "` here"
+        ))
+    };
+
+    // The next word of a name.
+    (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt - $word:ident $($rest:tt)*) => {
+        $crate::__edn!(@name $what [$($name)*, "-", ::core::stringify!($word)]
+            $of $parts $tags $($rest)*)
+    };
+    (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt -> $word:ident $($rest:tt)*) => {
+        $crate::__edn!(@name $what [$($name)*, "->", ::core::stringify!($word)]
+            $of $parts $tags $($rest)*)
+    };
+    (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt . $word:ident $($rest:tt)*) => {
+        $crate::__edn!(@name $what [$($name)*, ".", ::core::stringify!($word)]
+            $of $parts $tags $($rest)*)
+    };
+    (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt / $word:ident $($rest:tt)*) => {
+        $crate::__edn!(@name $what [$($name)*, "/", ::core::stringify!($word)]
+            $of $parts $tags $($rest)*)
+    };
+    (@name $what:ident $name:tt $of:ident $parts:tt $tags:tt - $number:literal $($rest:tt)*) => {
+        ::core::compile_error!(::core::concat!(
+            "a comma stands before the number `-", ::core::stringify!($number),
+            "` here, and a name that ends so is written in quotes, as `:\"a-1\"`"
+        ))
+    };
+    // The end of it, and at once a literal with the next keyword, as in a map.
+    (@name keyword [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt
+        $literal:literal , : $word:ident $($rest:tt)*) => {
+        $crate::__edn!(@name keyword [::core::stringify!($word)] $of [
+            $($parts)*
+            $crate::__edn!(@tagged $tags
+                $crate::edn_macro::keyword(::core::concat!($($name)*))),
+            $crate::__edn!(@forms value [] [] $literal),
+        ] [] $($rest)*)
+    };
+    // The end of it.
+    (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt ? $($rest:tt)*) => {
+        $crate::__edn!(@named $what [$($name)*, "?"] $of $parts $tags $($rest)*)
+    };
+    (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt ! $($rest:tt)*) => {
+        $crate::__edn!(@named $what [$($name)*, "!"] $of $parts $tags $($rest)*)
+    };
+    (@name tag [$($name:tt)*] $of:ident $parts:tt [$($tag:tt)*] $($rest:tt)*) => {
+        $crate::__edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
+    };
+    (@name $what:ident [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::edn_macro::$what(::core::concat!($($name)*))),] [] $($rest)*)
+    };
+    (@named tag [$($name:tt)*] $of:ident $parts:tt [$($tag:tt)*] $($rest:tt)*) => {
+        $crate::__edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
+    };
+    (@named $what:ident [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt $($rest:tt)*) => {
+        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+            $crate::edn_macro::$what(::core::concat!($($name)*))),] [] $($rest)*)
+    };
+
+    (@tagged [] $value:expr) => { $value };
+    (@tagged [$($tag:expr,)*] $value:expr) => {
+        $crate::edn_macro::tagged(&[$($tag),*], $value)
+    };
+}
+
+/// What `edn!` takes for a literal: of each kind one type, so that Rust knows which it is.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no literal of `edn!`",
+    note = "numbers stand without a suffix; what has another type stands behind `~`"
+)]
+pub trait Literal: Into<Value> {}
+
+impl Literal for i128 {}
+impl Literal for f64 {}
+impl Literal for bool {}
+impl Literal for char {}
+impl Literal for &str {}
+
+pub fn literal(literal: impl Literal) -> Value {
+    literal.into()
+}
+
+/// Panics, at compile time, for what is another number in EDN than in Rust.
+///
+/// ```compile_fail,E0080
+/// trunkline_edn::edn!([017]);
+/// ```
+pub const fn check_literal(text: &str) {
+    if let [b'0', b'0'..=b'9', ..] | [b'-', b'0', b'0'..=b'9', ..] = text.as_bytes() {
+        panic!("a number that begins with a zero is octal in EDN, and decimal in Rust");
+    }
+}
+
+#[track_caller]
+pub fn keyword(text: &str) -> Value {
+    Value::Keyword(valid(Keyword::new(text)))
+}
+
+/// Of its text behind a quote.
+#[track_caller]
+pub fn symbol(quoted: &str) -> Value {
+    Value::Symbol(valid(Symbol::new(quoted.trim_start_matches('\''))))
+}
+
+#[track_caller]
+pub fn inst(text: &str) -> Value {
+    Value::Inst(valid(Inst::from_str(text)))
+}
+
+#[track_caller]
+pub fn uuid(text: &str) -> Value {
+    Value::Uuid(valid(Uuid::from_str(text)))
+}
+
+/// A value behind tags, of which the last is the innermost.
+#[track_caller]
+pub fn tagged(tags: &[&str], value: Value) -> Value {
+    let tag = |value, tag: &&str| Value::Tagged(Tagged::new(valid(Symbol::new(tag)), value));
+    tags.iter().rev().fold(value, tag)
+}
+
+pub fn list(parts: Vec<Value>) -> Value {
+    Value::List(List::from(parts))
+}
+
+pub fn vector(parts: Vec<Value>) -> Value {
+    Value::Vector(Vector::from(parts))
+}
+
+#[track_caller]
+pub fn set(parts: Vec<Value>) -> Value {
+    Value::Set(valid(Set::of_values(parts)))
+}
+
+#[track_caller]
+pub fn map(entries: Vec<(Value, Value)>) -> Value {
+    Value::Map(valid(Map::of_entries(entries)))
+}
+
+/// `edn!` promises to panic for what EDN does not have.
+#[track_caller]
+fn valid<T>(made: Result<T, Error>) -> T {
+    match made {
+        Ok(made) => made,
+        Err(error) => panic!("edn!: {}", error.reason()),
+    }
+}

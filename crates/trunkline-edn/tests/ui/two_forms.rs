@@ -1,0 +1,3 @@
+fn main() {
+    trunkline_edn::edn!(:a :b);
+}

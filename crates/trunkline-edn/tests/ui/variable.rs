@@ -1,0 +1,4 @@
+fn main() {
+    let answer = 42;
+    trunkline_edn::edn!({:answer answer});
+}
