@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::{call, openrpc};
+use crate::{call, edn, openrpc};
 
 /// Serves a SQLite database over JSON-RPC 2.0 and the Model Context Protocol.
 #[derive(Parser)]
@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Tools(call::ToolsArguments),
     /// Prints what a JSON-RPC 2.0 server says of itself: its OpenRPC document.
     Openrpc(openrpc::Arguments),
+    /// Converts between EDN and JSON.
+    Edn(edn::Arguments),
 }
 
 #[derive(Args)]

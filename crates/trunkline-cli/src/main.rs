@@ -5,6 +5,7 @@ mod arguments;
 mod call;
 mod client;
 mod database;
+mod edn;
 mod logging;
 mod openrpc;
 mod output;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         Command::Call(arguments) => return call::run(&arguments),
         Command::Tools(arguments) => return tools::run(&arguments),
         Command::Openrpc(arguments) => return openrpc::run(&arguments),
+        Command::Edn(arguments) => return edn::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,6 +9,7 @@ mod call_peer;
 mod call_tls;
 mod configuration;
 mod doors;
+mod edn;
 mod hostile;
 mod mcp;
 mod memory;

@@ -137,15 +137,15 @@ impl<'a> Reader<'a> {
     /// The next value; none at the end.
     fn document(&mut self) -> Result<Option<Value>, Fault> {
         self.skip_space();
-        self.span.start = self.at;
-        if self.at == self.text.len() {
+        let begin = self.at;
+        if begin == self.text.len() {
             return Ok(None);
         }
         loop {
             if let Some(value) = self.begin()?
                 && let Some(value) = self.place(value)?
             {
-                self.span.end = self.at;
+                self.span = begin..self.at;
                 return Ok(Some(value));
             }
         }

@@ -252,6 +252,7 @@ fn many_documents() {
     let expected =
         [("{:a 1}", "{\"a\":1}"), ("[2]", "[2]"), ("\"b\"", "\"b\""), ("3", "3"), ("nil", "null")];
     assert_eq!(found, expected);
+    assert_eq!(&text[reader.span()], "null", "the last one stays");
 
     let mut reader = Reader::new("1 [2,x] 3");
     assert!(reader.next().unwrap().is_ok());

@@ -1,0 +1,51 @@
+use clap::{Args, ValueEnum};
+
+/// Converts between EDN and JSON: documents on stdin to documents on stdout.
+///
+/// There may be many documents, one behind the other. Each is converted as soon as it is complete: at
+/// its last bracket or quote, or, of what has none, at the white space behind it. Each begins on a line
+/// of its own.
+#[derive(Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct Arguments {
+    /// What stands on stdin.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "edn")]
+    pub(super) from: Format,
+    /// What is written to stdout. Of what stays in its format only the layout changes.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
+    pub(super) to: Format,
+    /// Indent what is written, instead of one line for each document.
+    #[arg(long)]
+    pub(super) pretty: bool,
+    /// What keys become. From JSON to EDN: keywords where they can be (the default), or strings. From
+    /// EDN to JSON, name leaves the namespaces of all keywords and symbols out.
+    #[arg(long, value_enum, value_name = "AS")]
+    pub(super) keys: Option<Keys>,
+    /// From EDN to JSON, write what has an unknown tag without it, instead of refusing it.
+    #[arg(long)]
+    pub(super) unwrap_tags: bool,
+    /// The most bytes that one document may have.
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    pub(super) max_bytes: usize,
+}
+
+const NOTES: &str = "\
+Documents nest at most 1,024 deep.
+
+Exit codes:
+  0  all documents were converted
+  1  one is wrong, which is told on stderr, and those before it were converted
+  2  the command line is wrong";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    Edn,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Keys {
+    Keyword,
+    String,
+    Name,
+}

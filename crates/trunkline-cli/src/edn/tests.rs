@@ -1,0 +1,68 @@
+use std::io::{self, Read};
+
+use super::arguments::{Arguments, Format};
+use super::{Conversion, End, Input, Stream};
+
+/// A text that arrives in pieces.
+struct Pieces<'a> {
+    left: &'a [u8],
+    /// The length of each but the last.
+    length: usize,
+}
+
+impl Read for Pieces<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let (piece, left) = self.left.split_at(self.length.min(self.left.len()));
+        buffer[..piece.len()].copy_from_slice(piece);
+        self.left = left;
+        Ok(piece.len())
+    }
+}
+
+/// Where a text is cut while it arrives says nothing: it becomes these lines, and an error if one is
+/// expected.
+#[track_caller]
+fn check(from: Format, text: &str, expected: &str) {
+    let options = Arguments {
+        from,
+        to: Format::Edn,
+        pretty: false,
+        keys: None,
+        unwrap_tags: false,
+        max_bytes: text.len(),
+    };
+    for length in 1..=text.len() {
+        let pieces = Pieces { left: text.as_bytes(), length };
+        let mut input = Input::new(pieces, End::of(from), options.max_bytes);
+        let conversion = Conversion::of(&options).unwrap();
+        let mut out = Vec::new();
+        let converted = Stream { conversion, written: 0 }.convert(&mut input, &mut out);
+        let mut found = String::from_utf8(out).unwrap();
+        if let Err(failure) = converted {
+            found += &failure.text();
+        }
+        assert_eq!(found, expected, "{text:?} in pieces of {length} bytes");
+    }
+}
+
+#[test]
+fn documents_arrive_in_pieces() {
+    check(
+        Format::Edn,
+        "#_ \\[ ^{:a \"é\\\"]\"} [\\; #:b{:c ##-Inf}] ; d ]\n#e/f #_g \"h\" :i\t(\\é)#{} ; j\n 1#{2} 3",
+        "[\\; {:b/c ##-Inf}]\n#e/f \"h\"\n:i\n(\\é)\n#{}\n1\n#{2}\n3\n",
+    );
+    check(
+        Format::Json,
+        "{\"é \\\"}\": [1.50, {}]}\r\n\"[\" -12 null[true]",
+        "{\"é \\\"}\" [1.5 {}]}\n\"[\"\n-12\nnil\n[true]\n",
+    );
+}
+
+#[test]
+fn errors_arrive_in_pieces() {
+    let error = "error: document 2, line 4, column 3, in /1: `08` is not a number\n";
+    check(Format::Edn, ":é ; c\n\n[\"é\n\" 08] 1", &format!(":é\n{error}"));
+    let error = "error: document 2, line 2, column 7, in /1: the text ends within an array\n";
+    check(Format::Json, " 1 \n [ 2, ", &format!("1\n{error}"));
+}
