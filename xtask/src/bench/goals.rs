@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::Sample;
 use super::contender::{Case, Contender};
 use super::dispatch::Round;
+use super::edn;
 use super::spread::Spread;
 
 /// The CPU time per request of one contender over that of another.
@@ -44,6 +45,11 @@ const fn tool(case: Case) -> Ratio {
 
 const IN_PROCESS_OVER_JSONRPSEE: f64 = 0.10;
 const ALLOCATIONS: f64 = 3.0;
+
+/// How many times our time clojure-reader takes.
+const EDN_CLOJURE_READER: Goal = Goal::AtLeast(2.0);
+/// How many times serde_json's time, with the same data as JSON, we take.
+const EDN_SERDE_JSON: Goal = Goal::AtMost(3.0);
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -102,6 +108,25 @@ pub(super) fn of_rpc(rounds: &[Vec<Sample>], in_process: &[Round]) -> Vec<Verdic
 
 pub(super) fn of_mcp(rounds: &[Vec<Sample>]) -> Vec<Verdict> {
     MCP.iter().map(|ratio| ratio.verdict(rounds)).collect()
+}
+
+/// Reading includes the drop of what was read.
+pub(super) fn of_edn(rounds: &[Vec<edn::Row>]) -> Vec<Verdict> {
+    let ratio = |task: &str, of: &str, over: &str, goal| {
+        let millis = |rows: &[edn::Row], of: &str| {
+            rows.iter().find(|row| row.task == task && row.of == of).map(|row| row.millis)
+        };
+        let ratios = rounds.iter().filter_map(|rows| Some(millis(rows, of)? / millis(rows, over)?));
+        Verdict::of(format!("EDN, {task}, {of} / {over}"), Spread::of(ratios), goal)
+    };
+    let of_task = |task| {
+        [
+            ratio(task, "clojure-reader", "trunkline-edn", Some(EDN_CLOJURE_READER)),
+            ratio(task, "edn-format", "trunkline-edn", None),
+            ratio(task, "trunkline-edn", "serde_json", Some(EDN_SERDE_JSON)),
+        ]
+    };
+    ["read", "write"].into_iter().flat_map(of_task).collect()
 }
 
 impl fmt::Display for Ratio {
@@ -187,6 +212,36 @@ mod tests {
             &[
                 ("tools/call, 2025-11-25, mcp_ours / mcp_rmcp", 0.8, Some(false)),
                 ("tools/call, 2026-07-28, mcp_ours / mcp_rmcp", 0.8, Some(false)),
+            ],
+        );
+    }
+
+    #[test]
+    fn edn_is_compared_with_edn_and_json() {
+        let row = |task: &str, of: &str, millis| {
+            let (task, of) = (task.to_owned(), of.to_owned());
+            edn::Row { task, of, bytes: 1, millis }
+        };
+        let round: Vec<edn::Row> = ["read", "write", "read and keep"]
+            .into_iter()
+            .flat_map(|task| {
+                [
+                    row(task, "trunkline-edn", 10.0),
+                    row(task, "clojure-reader", if task == "read" { 20.0 } else { 19.0 }),
+                    row(task, "edn-format", 50.0),
+                    row(task, "serde_json", if task == "read" { 2.5 } else { 5.0 }),
+                ]
+            })
+            .collect();
+        check(
+            &of_edn(&[round]),
+            &[
+                ("EDN, read, clojure-reader / trunkline-edn", 2.0, Some(true)),
+                ("EDN, read, edn-format / trunkline-edn", 5.0, None),
+                ("EDN, read, trunkline-edn / serde_json", 4.0, Some(false)),
+                ("EDN, write, clojure-reader / trunkline-edn", 1.9, Some(false)),
+                ("EDN, write, edn-format / trunkline-edn", 5.0, None),
+                ("EDN, write, trunkline-edn / serde_json", 2.0, Some(true)),
             ],
         );
     }

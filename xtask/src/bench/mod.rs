@@ -1,5 +1,5 @@
 //! Measures the server against its peers, each in turn, over rounds: JSON-RPC over HTTP and in process,
-//! `tools/call` of MCP, a database, and clients. And measures what its own layers cost.
+//! `tools/call` of MCP, a database, clients, and EDN. And measures what its own layers cost.
 //!
 //! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
 //! best is the ratio of two of them from the same round.
@@ -7,6 +7,7 @@
 mod client;
 mod contender;
 mod dispatch;
+mod edn;
 mod goals;
 mod layers;
 mod load;
@@ -69,6 +70,10 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     if options.wants(Part::Client) {
         eprintln!("clients");
         report.add_client(&client::measure(bench.binaries, options.rounds)?);
+    }
+    if options.wants(Part::Edn) {
+        eprintln!("EDN");
+        report.add_edn(&edn::measure(bench.binaries, options.rounds)?);
     }
     if options.wants(Part::Layers) {
         eprintln!("layers");

@@ -11,6 +11,7 @@ usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
                 mcp: tools/call beside rmcp
                 sql: a database beside Google's MCP Toolbox
                 client: a client and a server in one process, beside jsonrpsee's
+                edn: EDN read and written beside clojure-reader, edn-format and serde_json
                 layers: what each optional layer costs a call, in process
   --json        print the report as JSON
   --rounds N    how often each of them is measured (default 5)
@@ -31,6 +32,7 @@ pub(super) enum Part {
     Mcp,
     Sql,
     Client,
+    Edn,
     Layers,
 }
 
@@ -66,8 +68,9 @@ fn part(value: Option<&String>) -> Result<Part> {
         Some("mcp") => Ok(Part::Mcp),
         Some("sql") => Ok(Part::Sql),
         Some("client") => Ok(Part::Client),
+        Some("edn") => Ok(Part::Edn),
         Some("layers") => Ok(Part::Layers),
-        _ => bail!("--only needs one of rpc, mcp, sql, client, layers\n\n{USAGE}"),
+        _ => bail!("--only needs one of rpc, mcp, sql, client, edn, layers\n\n{USAGE}"),
     }
 }
 
@@ -96,6 +99,7 @@ mod tests {
         check("--seconds 1 --only sql", Some((Some(Part::Sql), false, 5, 1)));
         check("--only client --rounds 1", Some((Some(Part::Client), false, 1, 3)));
         check("--json --only layers", Some((Some(Part::Layers), true, 5, 3)));
+        check("--rounds 2 --only edn", Some((Some(Part::Edn), false, 2, 3)));
         check("--only", None);
         check("--only http", None);
         check("--only clients", None);

@@ -8,6 +8,7 @@ use super::Sample;
 use super::client;
 use super::contender::{Case, Contender, Field, JSON_RPC, MCP};
 use super::dispatch::{Cost, Round};
+use super::edn;
 use super::goals::{self, Verdict};
 use super::layers;
 use super::spread::Spread;
@@ -21,6 +22,7 @@ pub(super) struct Report {
     in_process: Vec<InProcess>,
     sql: Option<sql::Report>,
     client: Option<client::Report>,
+    edn: Option<edn::Report>,
     layers: Option<layers::Report>,
     goals: Vec<Verdict>,
 }
@@ -49,6 +51,7 @@ impl Report {
             in_process: Vec::new(),
             sql: None,
             client: None,
+            edn: None,
             layers: None,
             goals: Vec::new(),
         }
@@ -73,6 +76,11 @@ impl Report {
     pub(super) fn add_client(&mut self, rounds: &[client::Round]) {
         self.client = Some(client::Report::of(rounds));
         self.goals.extend(client::verdicts(rounds));
+    }
+
+    pub(super) fn add_edn(&mut self, rounds: &[Vec<edn::Row>]) {
+        self.edn = Some(edn::Report::of(rounds));
+        self.goals.extend(goals::of_edn(rounds));
     }
 
     pub(super) fn add_layers(&mut self, rounds: &[Vec<layers::Row>]) {
@@ -154,6 +162,9 @@ impl fmt::Display for Report {
         }
         if let Some(client) = &self.client {
             write!(f, "{client}")?;
+        }
+        if let Some(edn) = &self.edn {
+            write!(f, "{edn}")?;
         }
         if let Some(layers) = &self.layers {
             write!(f, "{layers}")?;
