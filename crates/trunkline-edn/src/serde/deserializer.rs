@@ -248,8 +248,9 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
     ) -> Result<V::Value, Error> {
         match (name, self.value) {
             (token::VALUE, value) => visitor.visit_enum(Handover::of(value)),
-            (token::KEYWORD | token::SYMBOL | token::INST | token::UUID, _) => {
-                self.deserialize_str(visitor)
+            // The text of a number is none of them.
+            (token::KEYWORD | token::SYMBOL | token::INST | token::UUID, value) => {
+                Self::new(value, self.depth).deserialize_str(visitor)
             }
             (token::DECIMAL, Value::Decimal(decimal)) => visitor.visit_string(decimal.to_string()),
             (token::RATIO, Value::Ratio(ratio)) => visitor.visit_string(ratio.to_string()),

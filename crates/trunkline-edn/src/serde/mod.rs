@@ -18,8 +18,9 @@ use crate::value::Value;
 use deserializer::Deserializer;
 use serializer::Serializer;
 
-/// How deep collections may nest in what becomes a type, other than a [`Value`]. Reading into a type
-/// takes a stack, of which this much fits into the 2 MiB of a thread.
+/// How deep collections may nest in what becomes another type than [`Value`], and in a `Value` that is
+/// serialized in another format. Both take a stack: with types of a few fields, in a debug build, a
+/// third of a thread's 2 MiB.
 const DEPTH: usize = 128;
 
 /// A value as EDN, on one line. [`to_value`] tells what becomes what.
@@ -72,7 +73,7 @@ pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, Erro
 /// written as a keyword and one of type [`Inst`](crate::Inst) as an inst, and a `Value` reads whatever
 /// there is. In other formats than EDN they are what they look like: keywords, symbols, insts and UUIDs
 /// are text, and so are decimals, ratios, and integers that 128 bits do not hold; lists and sets are
-/// sequences; a tagged value is an error. Where serde keeps values for later (`flatten`, `untagged` and
+/// sequences; a tagged value is an error, and so are over 128 collections in each other. Where serde keeps values for later (`flatten`, `untagged` and
 /// internally tagged enums), it knows no more than that either: a `Value` that is read there has
 /// strings for keywords, while a field of type `Keyword` still is one.
 ///

@@ -1,12 +1,13 @@
 //! How values, and what they are made of, are serialized: to this crate's serializer as what they are,
 //! to others as what they look like.
 
-use serde::ser::{Error as _, Serialize, SerializeMap as _, SerializeStruct as _, Serializer};
+use serde::ser::{Error as _, Serialize, SerializeStruct as _, Serializer};
 
 use super::parts::{Kind, Part, Parts};
 use super::serializer::Serializer as Ours;
-use super::token;
+use super::{DEPTH, token};
 use crate::decimal::Decimal;
+use crate::error::Reason;
 use crate::inst::Inst;
 use crate::integer::Integer;
 use crate::keyword::Keyword;
@@ -22,36 +23,56 @@ use crate::vector::Vector;
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Nil => serializer.serialize_unit(),
-            Self::Bool(bool) => serializer.serialize_bool(*bool),
-            Self::Integer(integer) => integer.serialize(serializer),
-            Self::Float(float) => serializer.serialize_f64(*float),
-            Self::Decimal(decimal) => decimal.serialize(serializer),
-            Self::Ratio(ratio) => ratio.serialize(serializer),
-            Self::Char(c) => serializer.serialize_char(*c),
-            Self::String(text) => serializer.serialize_newtype_struct(token::STRING, text),
-            Self::Symbol(symbol) => symbol.serialize(serializer),
-            Self::Keyword(keyword) => keyword.serialize(serializer),
-            Self::Inst(inst) => inst.serialize(serializer),
-            Self::Uuid(uuid) => uuid.serialize(serializer),
-            Self::List(list) => list.serialize(serializer),
-            Self::Vector(vector) => vector.serialize(serializer),
-            Self::Map(map) => map.serialize(serializer),
-            Self::Set(set) => set.serialize(serializer),
-            Self::Tagged(tagged) => tagged.serialize(serializer),
-        }
+        Nested { value: self, depth: DEPTH }.serialize(serializer)
+    }
+}
+
+/// A value in others.
+struct Nested<'a> {
+    value: &'a Value,
+    /// How many collections may still begin, where they are not taken in parts.
+    depth: usize,
+}
+
+impl Serialize for Nested<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of = match self.value {
+            Value::Nil => return serializer.serialize_unit(),
+            Value::Bool(bool) => return serializer.serialize_bool(*bool),
+            Value::Integer(integer) => return integer.serialize(serializer),
+            Value::Float(float) => return serializer.serialize_f64(*float),
+            Value::Decimal(decimal) => return decimal.serialize(serializer),
+            Value::Ratio(ratio) => return ratio.serialize(serializer),
+            Value::Char(c) => return serializer.serialize_char(*c),
+            Value::String(text) => return serializer.serialize_newtype_struct(token::STRING, text),
+            Value::Symbol(symbol) => return symbol.serialize(serializer),
+            Value::Keyword(keyword) => return keyword.serialize(serializer),
+            Value::Inst(inst) => return inst.serialize(serializer),
+            Value::Uuid(uuid) => return uuid.serialize(serializer),
+            Value::List(list) => Of::Values(Kind::List, list),
+            Value::Vector(vector) => Of::Values(Kind::Vector, vector),
+            Value::Set(set) => Of::Values(Kind::Set, set.iter().as_slice()),
+            Value::Map(map) => Of::Map(map),
+            Value::Tagged(tagged) => Of::Tagged(tagged),
+        };
+        let collection = Collection { of, depth: self.depth };
+        serializer.serialize_newtype_struct(token::VALUE, &collection)
     }
 }
 
 /// A collection, which one serializer takes in parts.
-enum Collection<'a> {
+struct Collection<'a> {
+    of: Of<'a>,
+    depth: usize,
+}
+
+enum Of<'a> {
     Values(Kind, &'a [Value]),
     Map(&'a Map),
     Tagged(&'a Tagged),
 }
 
-impl<'a> Collection<'a> {
+impl<'a> Of<'a> {
     fn parts(&self) -> Parts<'a> {
         match self {
             Self::Values(kind, values) => Parts::of_values(*kind, values),
@@ -65,7 +86,7 @@ impl Serialize for Collection<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if Ours::takes_parts(&serializer) {
             let mut taken = serializer.serialize_struct(token::VALUE, 0)?;
-            for part in self.parts() {
+            for part in self.of.parts() {
                 match &part {
                     Part::Atom(atom) => taken.serialize_field(part.name(), *atom)?,
                     Part::Collection(_, count) => taken.serialize_field(part.name(), count)?,
@@ -74,14 +95,15 @@ impl Serialize for Collection<'_> {
             }
             return taken.end();
         }
-        match self {
-            Self::Values(_, values) => serializer.collect_seq(*values),
-            Self::Map(map) => {
-                let mut entries = serializer.serialize_map(Some(map.len()))?;
-                map.iter().try_for_each(|(key, value)| entries.serialize_entry(key, value))?;
-                entries.end()
+        let too_deep = || S::Error::custom(Reason::TooDeep { limit: DEPTH });
+        let depth = self.depth.checked_sub(1).ok_or_else(too_deep)?;
+        let nested = |value| Nested { value, depth };
+        match self.of {
+            Of::Values(_, values) => serializer.collect_seq(values.iter().map(nested)),
+            Of::Map(map) => {
+                serializer.collect_map(map.iter().map(|(key, value)| (nested(key), nested(value))))
             }
-            Self::Tagged(tagged) => {
+            Of::Tagged(tagged) => {
                 let tag = tagged.tag();
                 Err(S::Error::custom(format_args!("a value tagged #{tag} can only be EDN")))
             }
@@ -90,22 +112,23 @@ impl Serialize for Collection<'_> {
 }
 
 macro_rules! collections {
-    ($($type:ty, $this:ident => $collection:expr;)*) => {$(
+    ($($type:ty, $this:ident => $of:expr;)*) => {$(
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let $this = self;
-                serializer.serialize_newtype_struct(token::VALUE, &$collection)
+                let collection = Collection { of: $of, depth: DEPTH };
+                serializer.serialize_newtype_struct(token::VALUE, &collection)
             }
         }
     )*};
 }
 
 collections! {
-    List, list => Collection::Values(Kind::List, list);
-    Vector, vector => Collection::Values(Kind::Vector, vector);
-    Set, set => Collection::Values(Kind::Set, set.iter().as_slice());
-    Map, map => Collection::Map(map);
-    Tagged, tagged => Collection::Tagged(tagged);
+    List, list => Of::Values(Kind::List, list);
+    Vector, vector => Of::Values(Kind::Vector, vector);
+    Set, set => Of::Values(Kind::Set, set.iter().as_slice());
+    Map, map => Of::Map(map);
+    Tagged, tagged => Of::Tagged(tagged);
 }
 
 macro_rules! texts {

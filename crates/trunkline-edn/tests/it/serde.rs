@@ -375,6 +375,9 @@ fn values_are_read_of_what_says_the_same() {
     check_read("{:1 1}", &HashMap::from([(Integer::from(1), 1)]));
     check_error::<Keyword>("\"a b\"", "line 1, column 1: `:a b` is not a keyword");
     check_error::<Keyword>("1", "line 1, column 1: expected a keyword, found integer `1`");
+    check_error::<HashMap<Keyword, u8>>("{1 1}", {
+        "line 1, column 4, in /1: expected a keyword, found integer `1`"
+    });
     check_error::<Inst>("\"2024-13\"", "line 1, column 1: \"2024-13\" is not an instant");
     check_error::<Decimal>("##NaN", {
         "line 1, column 1: expected a decimal, found floating point `NaN`"
@@ -454,6 +457,9 @@ fn depth() {
     let error = from_str::<Tree>(&tree(128)).unwrap_err();
     assert!(error.to_string().ends_with(": nested deeper than 128 forms"), "{error}");
     assert!(from_str::<serde_json::Value>(&deep(128)).is_ok());
+    assert_eq!(serde_json::to_string(&edn(&deep(128))).unwrap(), deep(128));
+    let error = serde_json::to_string(&edn(&deep(1_000))).unwrap_err();
+    assert_eq!(error.to_string(), "nested deeper than 128 forms");
     let error = from_str::<serde_json::Value>(&deep(1_000)).unwrap_err();
     assert!(error.to_string().ends_with(": nested deeper than 128 forms"), "{error}");
 }
