@@ -3,7 +3,7 @@
 use hashbrown::HashTable;
 
 use crate::error::{Error, Reason};
-use crate::sameness;
+use crate::sameness::{self, Digest};
 use crate::value::Value;
 
 /// So many keys are compared one by one.
@@ -41,6 +41,7 @@ pub(crate) struct Many<T> {
     parts: Vec<T>,
     /// Where the parts are, by their keys.
     places: HashTable<u32>,
+    digest: Digest,
 }
 
 impl<T: Keyed> Indexed<T> {
@@ -50,19 +51,16 @@ impl<T: Keyed> Indexed<T> {
     /// [`Reason::DuplicateKey`].
     pub(crate) fn of(parts: Vec<T>) -> Result<Self, Error> {
         let duplicate = |at: usize| Error::from(Reason::duplicate_key(parts[at].key()));
-        if parts.len() > FEW {
-            let places = places(&parts).map_err(duplicate)?;
-            return Ok(Self::Many(Box::new(Many { parts, places })));
-        }
         // Few are compared one by one, unless comparing two of them may cost more than that.
-        if parts.iter().all(|part| !part.key().is_collection()) {
-            match first_duplicate(&parts) {
-                Some(at) => return Err(duplicate(at)),
-                None => return Ok(Self::Few(parts)),
-            }
+        let is_costly = || parts.len() > 1 && parts.iter().any(|part| part.key().is_collection());
+        if parts.len() > FEW || is_costly() {
+            let places = places(&parts).map_err(duplicate)?;
+            return Ok(Self::Many(Box::new(Many { parts, places, digest: Digest::default() })));
         }
-        places(&parts).map_err(duplicate)?;
-        Ok(Self::Few(parts))
+        match first_duplicate(&parts) {
+            Some(at) => Err(duplicate(at)),
+            None => Ok(Self::Few(parts)),
+        }
     }
 
     pub(crate) fn parts(&self) -> &[T] {
@@ -76,7 +74,10 @@ impl<T: Keyed> Indexed<T> {
     pub(crate) fn part_mut(&mut self, at: usize) -> &mut T {
         match self {
             Self::Few(parts) => &mut parts[at],
-            Self::Many(many) => &mut many.parts[at],
+            Self::Many(many) => {
+                many.digest.forget();
+                &mut many.parts[at]
+            }
         }
     }
 
@@ -86,8 +87,17 @@ impl<T: Keyed> Indexed<T> {
             Self::Few(parts) => std::mem::take(parts),
             Self::Many(many) => {
                 many.places.clear();
+                many.digest.forget();
                 std::mem::take(&mut many.parts)
             }
+        }
+    }
+
+    /// Where the digest of all is kept. That of few keys which are no collections is soon computed.
+    pub(crate) fn digest(&self) -> Option<&Digest> {
+        match self {
+            Self::Few(_) => None,
+            Self::Many(many) => Some(&many.digest),
         }
     }
 
@@ -111,10 +121,11 @@ impl<T: Keyed> Indexed<T> {
                     && let Ok(places) = places(parts)
                 {
                     let parts = std::mem::take(parts);
-                    *self = Self::Many(Box::new(Many { parts, places }));
+                    *self = Self::Many(Box::new(Many { parts, places, digest: Digest::default() }));
                 }
             }
             Self::Many(many) => {
+                many.digest.forget();
                 many.parts.push(part);
                 add(&mut many.places, &many.parts, many.parts.len() - 1);
             }
@@ -145,11 +156,30 @@ impl<T> Default for Indexed<T> {
 
 /// The first key that stands there for the second time.
 fn first_duplicate(parts: &[impl Keyed]) -> Option<usize> {
+    let mut marks = 0_u64;
     let is_duplicate = |at: &usize| {
         let key = parts[*at].key();
-        parts[..*at].iter().any(|before| before.key() == key)
+        let mark = 1 << (mark(key) % 64);
+        // Most often, a new mark tells that the key is new.
+        let is_new = marks & mark == 0;
+        marks |= mark;
+        !is_new && parts[..*at].iter().any(|before| before.key() == key)
     };
     (0..parts.len()).find(is_duplicate)
+}
+
+/// A number that equal keys have in common, and those of one map most often do not.
+fn mark(key: &Value) -> usize {
+    let text = match key {
+        Value::Keyword(keyword) => keyword.as_str(),
+        Value::String(text) => text,
+        Value::Symbol(symbol) => symbol.as_str(),
+        Value::Integer(integer) => return integer.as_i64().unwrap_or(0) as usize,
+        _ => return 0,
+    };
+    let byte = |at: usize| text.as_bytes().get(at).copied().map_or(0, usize::from);
+    let last = text.len().saturating_sub(1);
+    byte(0) + 3 * byte(last / 2) + 7 * byte(last) + 11 * last
 }
 
 /// The places of all, or that of the first key that stands there for the second time.

@@ -28,6 +28,7 @@ mod limits;
 mod list;
 mod map;
 mod name;
+mod parts;
 mod path;
 mod position;
 mod ratio;

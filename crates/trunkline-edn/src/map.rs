@@ -3,7 +3,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::error::Error;
 use crate::index::Indexed;
-use crate::sameness;
+use crate::sameness::{self, Digest, Pairs};
 use crate::unnesting;
 use crate::value::Value;
 
@@ -99,6 +99,10 @@ impl Map {
         self.0.parts()
     }
 
+    pub(crate) fn digest(&self) -> Option<&Digest> {
+        self.0.digest()
+    }
+
     /// For dropping.
     pub(crate) fn take(&mut self) -> Vec<(Value, Value)> {
         self.0.take()
@@ -113,10 +117,8 @@ impl Drop for Map {
 
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len()
-            && sameness::pairs(self.entries(), other.entries()).is_some_and(|mut pairs| {
-                pairs.all(|(here, there)| self.entries()[here].1 == other.entries()[there].1)
-            })
+        let mut waiting = Pairs::new();
+        sameness::begin_maps(self, other, &mut waiting) && sameness::are_equal(waiting)
     }
 }
 

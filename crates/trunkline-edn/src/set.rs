@@ -3,7 +3,7 @@ use std::hash::{Hash, Hasher};
 
 use crate::error::Error;
 use crate::index::Indexed;
-use crate::sameness;
+use crate::sameness::{self, Digest, Pairs};
 use crate::unnesting;
 use crate::value::Value;
 
@@ -74,6 +74,14 @@ impl Set {
         self.0.take()
     }
 
+    pub(crate) fn values(&self) -> &[Value] {
+        self.0.parts()
+    }
+
+    pub(crate) fn digest(&self) -> Option<&Digest> {
+        self.0.digest()
+    }
+
     /// For dropping.
     pub(crate) fn take(&mut self) -> Vec<Value> {
         self.0.take()
@@ -88,7 +96,8 @@ impl Drop for Set {
 
 impl PartialEq for Set {
     fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && sameness::pairs(self.0.parts(), other.0.parts()).is_some()
+        let mut waiting = Pairs::new();
+        sameness::begin_sets(self, other, &mut waiting) && sameness::are_equal(waiting)
     }
 }
 

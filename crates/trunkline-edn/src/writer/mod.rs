@@ -1,7 +1,6 @@
 //! From values to text, without a stack that a value could overflow.
 
 mod compact;
-mod parts;
 mod pretty;
 mod scalar;
 

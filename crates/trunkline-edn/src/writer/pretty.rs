@@ -6,8 +6,8 @@
 //!           {:path "/health", :methods #{:get}}]}
 //! ```
 
-use super::parts::Parts;
 use super::scalar;
+use crate::parts::Parts;
 use crate::value::Value;
 
 /// So many characters fit on a line.

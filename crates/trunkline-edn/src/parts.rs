@@ -5,7 +5,7 @@ use std::slice::Iter;
 use crate::value::Value;
 
 /// The parts of a collection in their order: of a map, keys and values in turn.
-pub(super) enum Parts<'a> {
+pub(crate) enum Parts<'a> {
     Values(Iter<'a, Value>),
     Entries { left: Iter<'a, (Value, Value)>, value: Option<&'a Value> },
     Tagged(Option<&'a Value>),
@@ -13,7 +13,7 @@ pub(super) enum Parts<'a> {
 
 impl<'a> Parts<'a> {
     /// None of what has no parts.
-    pub(super) fn of(value: &'a Value) -> Option<Self> {
+    pub(crate) fn of(value: &'a Value) -> Option<Self> {
         Some(match value {
             Value::List(list) => Self::Values(list.iter()),
             Value::Vector(vector) => Self::Values(vector.iter()),
@@ -25,7 +25,7 @@ impl<'a> Parts<'a> {
     }
 
     /// How many parts are left.
-    pub(super) fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         match self {
             Self::Values(left) => left.len(),
             Self::Entries { left, value } => left.len() * 2 + usize::from(value.is_some()),
@@ -34,7 +34,7 @@ impl<'a> Parts<'a> {
     }
 
     /// Whether the next part is the value of a key.
-    pub(super) fn is_at_value(&self) -> bool {
+    pub(crate) fn is_at_value(&self) -> bool {
         matches!(self, Self::Entries { value: Some(_), .. })
     }
 }
