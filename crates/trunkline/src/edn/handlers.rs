@@ -24,7 +24,7 @@ use crate::router::Router;
 /// # #[tokio::main]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let handlers = Handlers::new()
-///     .on("echo", |params| edn!({:result (params)}))
+///     .on("echo", |params| edn!({:result ~params}))
 ///     .on("get-config", |_| edn!({:result {:features [:a :b :c], :updated-at #inst "2024"}}));
 /// let server = create_server(Config { port: 0, handlers: handlers.into() }).await?;
 /// server.stop().await;

@@ -7,20 +7,16 @@ use crate::support::{Client, post};
 
 fn handlers() -> Handlers {
     Handlers::new()
-        .on("echo", |params| edn!({:result (params)}))
+        .on("echo", |params| edn!({:result ~params}))
         .on("get-config", |_| {
-            "{:result {:enabled? true, :features [:a :b :c], :updated-at #inst \"2024\"}}"
-                .parse()
-                .unwrap()
+            edn!({:result {:enabled? true, :features [:a :b :c], :updated-at #inst "2024"}})
         })
         .on("status", |_| {
-            "{:result {:status :ok, :data [1 2 3], :meta {:timestamp #inst \"2024\"}}}"
-                .parse()
-                .unwrap()
+            edn!({:result {:status :ok, :data [1 2 3], :meta {:timestamp #inst "2024"}}})
         })
-        .on("fail", |params| edn!({:error {:code 4, :message "no", :data (params)}}))
+        .on("fail", |params| edn!({:error {:code 4, :message "no", :data ~params}}))
         .on("wrong", |_| Value::from(1))
-        .on("unknown-tag", |_| "{:result [#my/tag 1]}".parse().unwrap())
+        .on("unknown-tag", |_| edn!({:result [#my/tag 1]}))
 }
 
 async fn check(client: &mut Client, method: &str, params: &str, expected: &str) {

@@ -1,5 +1,7 @@
 //! EDN: messages, replies, handlers.
 
 mod calls;
-// mod handlers;
+mod handlers;
+mod http;
 mod kept;
+mod streams;
