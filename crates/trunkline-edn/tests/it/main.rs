@@ -4,6 +4,7 @@
 mod cases;
 mod convert;
 mod json;
+mod json_properties;
 mod macros;
 mod properties;
 mod reading;

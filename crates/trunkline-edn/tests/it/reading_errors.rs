@@ -24,6 +24,7 @@ fn places() {
         ("{\"é~/\" [08]}", "column 9, in /é~0~1/0: `08` is not a number"),
         ("{[1 2] 08}", "column 8, in /[1 2]: `08` is not a number"),
         ("{nil 08}", "column 6, in /nil: `08` is not a number"),
+        ("#:a{:b [08]}", "column 9, in /a~1b/0: `08` is not a number"),
         ("{1.50M {#uuid \"F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6\" 08}}", {
             "column 54, in /1.50M/f81d4fae-7dec-11d0-a765-00a0c91e6bf6: `08` is not a number"
         }),
