@@ -2,16 +2,49 @@
 //! ways.
 //!
 //! ```
-//! use trunkline_edn::{Value, json};
+//! use trunkline_edn::{Value, edn, json};
 //!
 //! let config: Value = "{:enabled? true, :features [:a :b], :since #inst \"2024\"}".parse()?;
 //! assert_eq!(config.get("enabled?"), Some(&Value::Bool(true)));
+//! assert_eq!(config, edn!({:since #inst "2024", :enabled? true, :features [:a :b]}));
 //! assert_eq!(
 //!     json::to_string(&config)?,
 //!     r#"{"enabled?":true,"features":["a","b"],"since":"2024-01-01T00:00:00Z"}"#,
 //! );
 //! # Ok::<(), trunkline_edn::Error>(())
 //! ```
+//!
+//! [`Value`] is any form: maps and sets keep their order, integers, decimals and ratios their digits,
+//! and what is behind an unknown tag is [`Tagged`]. It is read from text ([`read`], or [`Reader`] for
+//! many forms in one text) and written by its `Display`, on one line with `{}` and indented with
+//! `{:#}`.
+//!
+//! The reader takes what `clojure.edn` takes and refuses what that refuses (the few exceptions are at
+//! [`read_with`]), within [`Limits`]. Neither it nor the writers recurse, and dropping does not: no
+//! text overflows a stack. An [`Error`] tells the line, the column, the path and the [`Reason`].
+//!
+//! Types of your own are read and written with serde:
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use trunkline_edn::{Inst, Keyword};
+//!
+//! #[derive(Serialize, Deserialize)]
+//! #[serde(rename_all = "kebab-case")]
+//! struct Job {
+//!     queue: Keyword,
+//!     run_at: Option<Inst>,
+//! }
+//!
+//! let job: Job = trunkline_edn::from_str("{:queue :mail/out, :run-at #inst \"2024-02\"}")?;
+//! assert_eq!(
+//!     trunkline_edn::to_string(&job)?,
+//!     "{:queue :mail/out, :run-at #inst \"2024-02-01T00:00:00Z\"}",
+//! );
+//! # Ok::<(), trunkline_edn::Error>(())
+//! ```
+//!
+//! [`json`] has the table between EDN and JSON; [`edn!`] writes values in Rust.
 #![forbid(unsafe_code)]
 
 mod character;

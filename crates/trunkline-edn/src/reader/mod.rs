@@ -1,17 +1,7 @@
 //! From text to values, without a stack that the text could overflow.
-//!
-//! It takes what Clojure's `clojure.edn` takes, and refuses what that refuses, but for tags, which it
-//! reads without knowing them (where they are discarded, `#inst` and `#uuid`, too), and for what it
-//! refuses besides:
-//!
-//! * a second form behind the only one,
-//! * UUIDs that are not canonical, and instants outside of the years 0000 to 9999,
-//! * strings with half of a surrogate pair, and escapes with digits that are not ASCII,
-//! * decimals that would be written with an exponent over 32 bits,
-//! * `#:` with anything but white space before the namespace, and keys of such maps that could not be
-//!   read back: `#:a{:1b 2}`.
 
 mod frame;
+mod lately;
 mod locate;
 mod number;
 mod text;
@@ -25,6 +15,7 @@ use crate::position::Position;
 use crate::set::Set;
 use crate::value::Value;
 use frame::{Frame, Kind};
+use lately::Lately;
 
 /// Reads exactly one form, within the default limits.
 ///
@@ -35,6 +26,17 @@ pub fn read(text: &str) -> Result<Value, Error> {
 }
 
 /// Reads exactly one form.
+///
+/// It takes what Clojure's `clojure.edn` takes, and refuses what that refuses, but for tags, which it
+/// reads without knowing them (where they are discarded, `#inst` and `#uuid`, too), and for what it
+/// refuses besides:
+///
+/// * a second form behind the only one,
+/// * UUIDs that are not canonical, and instants outside of the years 0000 to 9999,
+/// * strings with half of a surrogate pair, and escapes with digits that are not ASCII,
+/// * decimals that would be written with an exponent over 32 bits,
+/// * `#:` with anything but white space before the namespace, and keys of such maps that could not be
+///   read back: `#:a{:1b 2}`.
 ///
 /// # Errors
 /// When the text is not one form, or over a limit.
@@ -74,6 +76,7 @@ pub struct Reader<'a> {
     frames: Vec<Frame>,
     /// The parts of those, one after the other, and what was read last.
     values: Vec<Value>,
+    lately: Lately,
     /// How many of the frames are discarded.
     discarding: usize,
     /// How many bytes namespaces have added to keys.
@@ -105,8 +108,8 @@ impl<'a> Reader<'a> {
     /// The same within other limits.
     #[must_use]
     pub fn with_limits(text: &'a str, limits: Limits) -> Self {
-        let (frames, values) = (Vec::new(), Vec::new());
-        Self { text, limits, at: 0, span: 0..0, frames, values, discarding: 0, added: 0 }
+        let (frames, values, lately) = (Vec::new(), Vec::new(), Lately::default());
+        Self { text, limits, at: 0, span: 0..0, frames, values, lately, discarding: 0, added: 0 }
     }
 
     /// The bytes that the last form takes, without white space and comments around it.
