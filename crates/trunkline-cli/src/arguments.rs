@@ -30,7 +30,7 @@ pub(crate) enum Command {
     Tools(call::ToolsArguments),
     /// Prints what a JSON-RPC 2.0 server says of itself: its OpenRPC document.
     Openrpc(openrpc::Arguments),
-    /// Converts between EDN and JSON.
+    /// Converts documents between EDN and JSON, from stdin to stdout.
     Edn(edn::Arguments),
 }
 

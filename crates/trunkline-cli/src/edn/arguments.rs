@@ -1,10 +1,6 @@
 use clap::{Args, ValueEnum};
 
-/// Converts between EDN and JSON: documents on stdin to documents on stdout.
-///
-/// There may be many documents, one behind the other. Each is converted as soon as it is complete: at
-/// its last bracket or quote, or, of what has none, at the white space behind it. Each begins on a line
-/// of its own.
+/// Converts documents between EDN and JSON, from stdin to stdout.
 #[derive(Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Arguments {
@@ -30,7 +26,9 @@ pub(crate) struct Arguments {
 }
 
 const NOTES: &str = "\
-Documents nest at most 1,024 deep.
+There may be many documents, one behind the other. Each is converted as soon as it is complete: at its
+last bracket or quote, or, if it has none, at the white space behind it. What is written begins on a
+line of its own. Documents nest at most 1,024 deep.
 
 Exit codes:
   0  all documents were converted

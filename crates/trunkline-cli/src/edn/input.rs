@@ -25,6 +25,8 @@ pub(super) struct Input<R> {
     /// The least length with which a text that was not complete is tried again: less often than it
     /// grows, or reading it again and again would take for ever.
     retry: usize,
+    /// Whether nothing more follows.
+    has_ended: bool,
     max_bytes: usize,
     /// The position of the first byte of the buffer.
     start: Position,
@@ -34,7 +36,7 @@ impl<R: Read> Input<R> {
     pub(super) fn new(source: R, end: End, max_bytes: usize) -> Self {
         let start = Position { offset: 0, line: 1, column: 1 };
         let (buffer, at, searched, retry) = (Vec::new(), 0, 0, 0);
-        Self { source, buffer, at, searched, end, retry, max_bytes, start }
+        Self { source, buffer, at, searched, end, retry, has_ended: false, max_bytes, start }
     }
 
     /// Searches what was read for the next place where a document may end. It is that of
@@ -71,7 +73,12 @@ impl<R: Read> Input<R> {
             }
         };
         self.buffer.truncate(length + *read.as_ref().unwrap_or(&0));
+        self.has_ended = matches!(read, Ok(0));
         read.map(|count| count > 0)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// What was searched and not yet taken.

@@ -56,13 +56,13 @@ impl Stream {
             let is_complete = input.find_end();
             input.check_size().map_err(|wrong| input.failure(self.written + 1, wrong))?;
             if is_complete {
-                self.convert_pending(input, out, false)?;
+                self.convert_pending(input, out)?;
                 continue;
             }
             // Whoever writes the next document may wait for what became of this one.
             out.flush().map_err(Failure::Output)?;
             if !input.fill().map_err(Failure::Input)? {
-                return self.convert_pending(input, out, true);
+                return self.convert_pending(input, out);
             }
         }
     }
@@ -72,7 +72,6 @@ impl Stream {
         &mut self,
         input: &mut Input<impl Read>,
         out: &mut impl Write,
-        is_last: bool,
     ) -> Result<(), Failure> {
         let text = input.pending().map_err(|wrong| input.failure(self.written + 1, wrong))?;
         let mut taken = 0;
@@ -83,7 +82,7 @@ impl Stream {
                     self.written += 1;
                     taken = document.end;
                 }
-                Err(wrong) if wrong.is_incomplete && !is_last => {
+                Err(wrong) if wrong.is_incomplete && !input.has_ended() => {
                     input.take(taken);
                     return Ok(());
                 }
