@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::clojure;
 use crate::conformance;
 use crate::doc_index;
 use crate::openrpc;
@@ -29,6 +30,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("sdk", "the official SDKs talk to the server", sdk::run),
     step("conformance", "the official conformance suite accepts the server", conformance::run),
     step("openrpc", "OpenRPC documents are valid, and clients made of them call", openrpc::run),
+    step("clojure", "what Clojure reads and writes is what we do", clojure::run),
     step("deny", "licences, versions and sources of the dependencies", deny),
     step("machete", "no dependency that nothing uses", machete),
     step("package", "each crate can be published", publish::packages),

@@ -10,6 +10,7 @@
 
 mod bench;
 mod ci;
+mod clojure;
 mod conformance;
 mod doc_index;
 mod metadata;
