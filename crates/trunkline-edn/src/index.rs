@@ -3,6 +3,7 @@
 use hashbrown::HashTable;
 
 use crate::error::{Error, Reason};
+use crate::name;
 use crate::sameness::{self, Digest};
 use crate::value::Value;
 
@@ -177,9 +178,7 @@ fn mark(key: &Value) -> usize {
         Value::Integer(integer) => return integer.as_i64().unwrap_or(0) as usize,
         _ => return 0,
     };
-    let byte = |at: usize| text.as_bytes().get(at).copied().map_or(0, usize::from);
-    let last = text.len().saturating_sub(1);
-    byte(0) + 3 * byte(last / 2) + 7 * byte(last) + 11 * last
+    name::mark(text)
 }
 
 /// The places of all, or that of the first key that stands there for the second time.

@@ -27,6 +27,10 @@ impl Reader<'_> {
                 string.push_str(rest);
                 return Ok(Value::String(string));
             }
+            if from == start {
+                // It is as long as this, or longer if quotes are escaped.
+                string.reserve(memchr::memchr(b'"', &bytes[start..]).unwrap_or(0));
+            }
             string.push_str(&self.text[from..self.at]);
             let escaped = self.escape()?;
             string.push(escaped);

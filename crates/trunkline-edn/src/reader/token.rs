@@ -39,10 +39,15 @@ impl<'a> Reader<'a> {
         let offset = self.at;
         self.at += 1;
         let (text, plain) = self.token()?;
+        if let Some(known) = self.lately.find(text) {
+            return Ok(Value::Keyword(known));
+        }
         let is_keyword = !text.is_empty()
             && (plain || (!text.starts_with(':') && name::are_keyword_parts(text)));
         if is_keyword {
-            return Ok(Value::Keyword(Keyword::from_checked(text)));
+            let keyword = Keyword::from_checked(text);
+            self.lately.keep(&keyword);
+            return Ok(Value::Keyword(keyword));
         }
         Err(Fault { reason: Reason::Keyword { text: shown(text) }, offset })
     }
