@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::mem::discriminant;
 
-use super::write::ToJson;
+use super::options::ToJson;
 use crate::error::{Error, Reason, shown};
 use crate::map::Map;
 use crate::value::Value;

@@ -34,11 +34,13 @@
 
 mod key;
 mod number;
+mod options;
 mod read;
 mod text;
 mod write;
 
 pub use key::key_text;
 pub(crate) use key::text_of;
-pub use read::{FromJson, Keys, Reader, from_str, from_str_with};
-pub use write::{ToJson, to_string, to_string_with, write};
+pub use options::{FromJson, Keys, ToJson};
+pub use read::{Reader, from_str, from_str_with};
+pub use write::{to_string, to_string_with, write};

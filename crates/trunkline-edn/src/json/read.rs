@@ -4,38 +4,13 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::number;
+use super::options::{FromJson, Keys};
 use crate::error::{Error, Reason, shown};
 use crate::keyword::Keyword;
 use crate::map::Map;
 use crate::path::{Path, Step};
 use crate::position::Position;
 use crate::value::Value;
-
-/// How JSON becomes values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FromJson {
-    /// What keys of objects become. Default [`Keys::Keyword`].
-    pub keys: Keys,
-    /// How deep arrays and objects may nest. Default 1,024. Reading needs no stack for it, whatever
-    /// it is.
-    pub depth: usize,
-}
-
-impl Default for FromJson {
-    fn default() -> Self {
-        Self { keys: Keys::default(), depth: 1_024 }
-    }
-}
-
-/// What keys of objects become.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Keys {
-    /// Keywords where every reader of EDN takes them for those ([`Keyword::plain`]), else strings.
-    #[default]
-    Keyword,
-    /// Strings.
-    String,
-}
 
 /// The value of a JSON text (RFC 8259).
 ///

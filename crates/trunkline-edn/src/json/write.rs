@@ -1,20 +1,10 @@
 //! From values to JSON.
 
+use super::options::ToJson;
 use super::{key, number, text};
 use crate::error::{Error, Reason, shown};
 use crate::path::{Path, Step};
 use crate::value::Value;
-
-/// How values become JSON.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ToJson {
-    /// Write keywords and symbols by their names alone, as values and as keys: `:a/b` is `"b"`. Two
-    /// keys that then have the same text are an error. Default false.
-    pub names: bool,
-    /// Write what is tagged without its tag. Otherwise tags are errors, but for those that the reader
-    /// understands. Default false.
-    pub unwrap_tags: bool,
-}
 
 /// A value as JSON, on one line.
 ///
