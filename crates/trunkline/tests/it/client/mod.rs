@@ -5,6 +5,7 @@ mod bounds;
 mod calls;
 mod cancelling;
 mod connections;
+mod edn;
 mod headers;
 mod hostile;
 mod hostile_batch;

@@ -1,0 +1,184 @@
+//! A client that speaks EDN, to servers that do and to others.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline::Router;
+use trunkline::client::{self, Client, Error, Http, ProtocolError, TransportError};
+use trunkline::edn;
+use trunkline::server::{self, ServerHandle};
+
+use super::peer::{Answer, Peer};
+use crate::support::{Gate, in_time, on_loopback, serve, serve_with};
+
+fn http(server: &ServerHandle) -> Http {
+    Http::connect(&format!("http://{}", server.local_addr())).unwrap().edn()
+}
+
+/// What a call of the peer ends in.
+async fn called(peer: &Peer) -> Result<Value, Error> {
+    let client = Client::new(Http::connect(&peer.url).unwrap().edn());
+    in_time("a call", client.call("add", [40, 2]).into_future()).await
+}
+
+#[tokio::test]
+async fn calls_and_batches() {
+    let server = serve(on_loopback()).await;
+    let client = Client::new(http(&server));
+    assert_eq!(client.call::<i64>("subtract", [42, 23]).await.unwrap(), 19);
+    let values = json!({"a/b": [1, -2.5, null, true], "not a keyword": "x\n\"\\", "n": 18446744073709551615_u64, "date": "2024-01-01"});
+    assert_eq!(client.call::<Value>("echo", &values).await.unwrap(), values);
+    client.notify("update", [1]).await.unwrap();
+
+    let mut batch = client.batch();
+    let sum = batch.add(client.call::<i64>("sum", [1, 2, 4]));
+    let unknown = batch.add(client.call::<()>("nothing", ()));
+    batch.notify(client.notify("update", [1]));
+    let mut replies = batch.send().await.unwrap();
+    assert_eq!(replies.take(sum).unwrap(), 7);
+    let unknown = replies.take(unknown).unwrap_err();
+    assert_eq!(unknown.error_object().unwrap().code(), -32601);
+
+    let fail = json!({"code": 7, "message": "no", "data": {"a b": [1.5]}});
+    let error = client.call::<()>("fail", &fail).await.unwrap_err();
+    let error = error.error_object().unwrap();
+    assert_eq!((error.code(), error.message()), (7, "no"));
+    assert_eq!(error.data().unwrap().get(), r#"{"a b":[1.5]}"#);
+}
+
+/// Handlers that speak EDN get the text that is posted, and their reply is read as it is.
+#[tokio::test]
+async fn texts_of_ones_own() {
+    let same = |edn::Edn(params): edn::Edn<edn::Value>| params;
+    let rpc = Router::new().method("same", same).build().unwrap();
+    let server = serve_with(rpc, server::Settings::default()).await;
+    let request = r#"{:jsonrpc "2.0" :method "same" :params [:a #{1} #inst "2024"] :id :x}"#;
+    let reply = http(&server).post(Default::default(), request.into()).await.unwrap();
+    assert_eq!(reply.media_type(), "application/edn");
+    let value = reply.edn().await.unwrap().unwrap();
+    let expected = r#"{:jsonrpc "2.0", :result [:a #{1} #inst "2024-01-01T00:00:00Z"], :id :x}"#;
+    assert_eq!(value, expected.parse::<edn::Value>().unwrap());
+
+    // In JSON it is what JSON tells of it.
+    let reply = http(&server).post(Default::default(), request.into()).await.unwrap();
+    let json = reply.json().await.unwrap().unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["result"], json!(["a", [1], "2024-01-01T00:00:00Z"]));
+}
+
+#[tokio::test]
+async fn what_is_sent() {
+    let peer = Peer::always(Answer::http(
+        "200 OK\nContent-Type: application/edn",
+        r#"{:jsonrpc "2.0" :result 42 :id 1}"#,
+    ))
+    .await;
+    assert_eq!(called(&peer).await.unwrap(), json!(42));
+    let asked = peer.asked().remove(0);
+    let (head, body) = asked.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("\r\ncontent-type: application/edn; charset=utf-8"), "{head}");
+    assert!(head.contains("\r\naccept: application/edn, application/json;q=0.5"), "{head}");
+    assert_eq!(body.parse::<edn::Value>().unwrap().to_string(), body);
+    let json = edn::json::to_string(&body.parse().unwrap()).unwrap();
+    let expected = json!({"jsonrpc": "2.0", "method": "add", "params": [40, 2], "id": 1});
+    assert_eq!(serde_json::from_str::<Value>(&json).unwrap(), expected);
+    assert!(body.starts_with("{:jsonrpc \"2.0\""), "{body}");
+}
+
+/// Replies are read as what they say to be.
+#[tokio::test]
+async fn replies() {
+    let edn = "200 OK\nContent-Type: application/edn";
+    let rows = [
+        (
+            edn,
+            r#"{:jsonrpc "2.0" :id 1 :result {:a #{:b} "c" 1.5M}}"#,
+            Ok(json!({"a": ["b"], "c": 1.5})),
+        ),
+        (edn, r#"{"jsonrpc" "2.0" "id" 1 "result" nil}"#, Ok(json!(null))),
+        (
+            edn,
+            r#"; so be it
+            {:jsonrpc "2.0" :id 1.0 :result #inst "2024"}"#,
+            Ok(json!("2024-01-01T00:00:00Z")),
+        ),
+        (
+            "200 OK\nContent-Type: APPLICATION/EDN;charset=utf-8",
+            r#"{:jsonrpc "2.0" :id 1 :result 1}"#,
+            Ok(json!(1)),
+        ),
+        (
+            "200 OK\nContent-Type: application/json",
+            r#"{"jsonrpc":"2.0","id":1,"result":1}"#,
+            Ok(json!(1)),
+        ),
+        (
+            "503 No\nContent-Type: application/edn",
+            r#"{:jsonrpc "2.0" :id nil :error {:code 7 :message "no"}}"#,
+            Err("no (7)"),
+        ),
+        (
+            "503 No\nContent-Type: application/edn",
+            r#"{:jsonrpc "2.0" :id 1 :result 1}"#,
+            Err("HTTP 503"),
+        ),
+        ("503 No\nContent-Type: application/edn", "{", Err("HTTP 503")),
+        (edn, "{:jsonrpc \"2.0\"\n :id 1 :result [1}", Err("it is no EDN: ")),
+        (edn, "{:jsonrpc \"2.0\"\n :id 1 :result [1}", Err("line 2, column 18")),
+        (edn, r#"{:jsonrpc "2.0" :id 1 :result [##Inf]}"#, Err("it has no JSON: ")),
+        (edn, r#"{:jsonrpc "2.0" :id 1 :result [#a/b 1]}"#, Err("/result/0")),
+        (edn, r#"{:jsonrpc "2.0" :id 2 :result 1}"#, Err("its id is 2, not 1")),
+        (edn, r#"{:jsonrpc "2.0" :id 1}"#, Err("neither a result nor an error")),
+        (edn, "\"\u{a0}", Err("it is no EDN: ")),
+        (edn, "", Err("no reply to the call")),
+        ("200 OK\nContent-Type: text/plain", "{}", Err("not JSON")),
+    ];
+    for (head, body, expected) in rows {
+        let peer = Peer::always(Answer::http(head, body)).await;
+        match (called(&peer).await, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{body}"),
+            (Err(error), Err(part)) => {
+                let text = error.to_string();
+                assert!(text.contains(part), "{body}: {text}");
+            }
+            (found, _) => panic!("{body}: {found:?}"),
+        }
+    }
+    let peer = Peer::always(Answer::http(edn, b"{:jsonrpc \"\xff\"}")).await;
+    let error = called(&peer).await.unwrap_err();
+    let is_malformed = matches!(&error, Error::Protocol(ProtocolError::Malformed { reason, .. }) if reason == "it is not UTF-8");
+    assert!(is_malformed, "{error:?}");
+}
+
+/// A client that has not asked for EDN is not given it.
+#[tokio::test]
+async fn what_was_not_asked_for() {
+    let body = r#"{:jsonrpc "2.0" :id 1 :result 1}"#;
+    let peer = Peer::always(Answer::http("200 OK\nContent-Type: application/edn", body)).await;
+    let client = Client::new(Http::connect(&peer.url).unwrap());
+    let error = client.call::<i64>("add", [40, 2]).await.unwrap_err();
+    assert!(matches!(error, Error::Protocol(ProtocolError::MediaType { .. })), "{error:?}");
+}
+
+/// Nothing is sent of what has no EDN.
+#[tokio::test]
+async fn what_cannot_be_sent() {
+    let peer = Peer::always(Answer::json("")).await;
+    let client = Client::new(Http::connect(&peer.url).unwrap().edn());
+    let params = serde_json::value::RawValue::from_string(r#"{"a":1,"a":2}"#.to_owned()).unwrap();
+    let error = client.call::<i64>("add", params).await.unwrap_err();
+    let Error::Transport(error) = error else { panic!("{error:?}") };
+    assert!(matches!(&error, TransportError::NoEdn { .. }) && error.is_unsent(), "{error:?}");
+    assert!(error.to_string().contains("in /params: duplicate key: \"a\""), "{error}");
+    assert_eq!(peer.connections(), 0);
+}
+
+#[tokio::test]
+async fn calls_that_take_too_long() {
+    let gate = Gate::new();
+    let server = serve_with(gate.router().build().unwrap(), server::Settings::default()).await;
+    let settings = client::Settings { timeout: Duration::from_millis(20), ..Default::default() };
+    let client = Client::with_settings(http(&server), settings);
+    let ended = in_time("a call", client.call::<()>("wait", ()).into_future()).await;
+    assert!(ended.unwrap_err().is_timeout());
+}
