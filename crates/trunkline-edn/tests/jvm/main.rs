@@ -1,9 +1,10 @@
 //! The crate beside Clojure itself: what one reads the other reads, as the same value, as the same JSON;
 //! and what we write reads there as what we read.
 //!
-//! The tests need Clojure, so that they are left out unless asked for: `cargo xtask clojure`.
+//! The tests need Clojure, so they are left out unless asked for: `cargo xtask clojure`.
 
 mod case;
+mod characters;
 mod difference;
 mod fixed;
 mod grammar;
@@ -42,6 +43,13 @@ fn generated_documents_are_what_clojure_reads() {
     assert!(tally.forms > GENERATED / 2, "too few forms");
     assert!(tally.refusals > GENERATED / 5, "too few refusals");
     assert!(tally.excessive().is_empty(), "too frequent: {:?}", tally.excessive());
+}
+
+#[test]
+#[ignore = "needs Clojure: cargo xtask clojure"]
+fn every_character_is_what_clojure_reads() {
+    let tally = check(characters::characters().flat_map(characters::documents).collect());
+    println!("characters: {tally}");
 }
 
 fn generated(random: &mut Random) -> String {
