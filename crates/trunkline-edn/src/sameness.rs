@@ -96,6 +96,9 @@ fn begin_keyed<'a, T: Keyed>(
     if here.len() != there.len() {
         return false;
     }
+    if let ([a], [b]) = (here, there) {
+        return begin(a.key(), b.key(), waiting) && rest(a, b, waiting);
+    }
     // Most often they have the same order.
     if here.iter().zip(there).all(|(a, b)| are_equal_atoms(a.key(), b.key())) {
         return here.iter().zip(there).all(|(a, b)| rest(a, b, waiting));

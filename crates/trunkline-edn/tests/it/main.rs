@@ -3,6 +3,7 @@
 
 mod cases;
 mod convert;
+mod depth;
 mod json;
 mod json_properties;
 mod macros;
