@@ -10,6 +10,7 @@ mod call_tls;
 mod configuration;
 mod doors;
 mod edn;
+mod edn_doors;
 mod hostile;
 mod mcp;
 mod memory;

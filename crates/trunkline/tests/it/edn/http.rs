@@ -262,9 +262,9 @@ async fn refusals() {
         let reply = ask(&server, &request).await;
         let found = (reply.status.to_string(), reply.header("content-type"));
         assert_eq!(found, (status.to_owned(), Some(EDN)), "{request}");
-        let data = format!(":data {{:reason \"");
+        let data = ":data {:reason \"";
         assert!(text(&reply).starts_with("{:jsonrpc \"2.0\", :error {:code -320"), "{reply:?}");
-        assert!(text(&reply).contains(&data), "{}", text(&reply));
+        assert!(text(&reply).contains(data), "{}", text(&reply));
         assert!(
             text(&reply).ends_with(&format!("\", :status {status}}}}}, :id nil}}")),
             "{}",
