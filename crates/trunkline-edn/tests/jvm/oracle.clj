@@ -29,12 +29,22 @@
   (equals [_ other]
     (and (instance? Tagged other) (= [tag form] [(.-tag ^Tagged other) (.-form ^Tagged other)]))))
 
+(defn reader-of
+  "The reader of a tag, which says so when it complains."
+  [tag]
+  (fn [form]
+    (try
+      ((default-data-readers tag) form)
+      (catch Throwable problem (throw (ex-info (str "#" tag ": " (.getMessage problem)) {}))))))
+
+(def readers {'inst (reader-of 'inst) 'uuid (reader-of 'uuid)})
+
 (defn one-form
   "The only form of a text."
   [^String text]
   (let [reader (PushbackReader. (StringReader. text))
         end (Object.)
-        options {:eof end :default #(Tagged. %1 %2 nil)}
+        options {:eof end :readers readers :default #(Tagged. %1 %2 nil)}
         form (edn/read options reader)]
     (when (identical? form end) (throw (ex-info "no form" {})))
     (when-not (identical? (edn/read options reader) end) (throw (ex-info "trailing form" {})))
