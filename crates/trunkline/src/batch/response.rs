@@ -67,7 +67,9 @@ pub(crate) struct Joined {
 
 impl Joined {
     pub(crate) fn of(entries: usize) -> Self {
-        Self { json: Vec::with_capacity(entries * USUAL), ..Self::default() }
+        let mut joined = Self::default();
+        joined.json.reserve(entries * USUAL);
+        joined
     }
 
     pub(crate) fn push(&mut self, response: &Response) {

@@ -42,6 +42,13 @@ pub struct RpcFuture {
 }
 
 #[derive(Debug)]
+#[cfg_attr(
+    feature = "edn",
+    expect(
+        clippy::large_enum_variant,
+        reason = "nearly all calls are the large one: no box for it"
+    )
+)]
 enum Inner {
     Operation(<Stack as Service<Call>>::Future),
     Projected(CallFuture),
