@@ -4,6 +4,7 @@
 mod cases;
 mod convert;
 mod depth;
+mod differential;
 mod json;
 mod json_properties;
 mod macros;

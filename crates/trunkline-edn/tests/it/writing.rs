@@ -252,7 +252,7 @@ fn room_for_the_end() {
     let (fits, wider) = (wide(74), wide(75));
     check_pretty(
         &format!("{{1 [{fits} a] 2 3}}"),
-        &[&format!("{{1 [{}", fits), "    a],", " 2 3}"],
+        &[&format!("{{1 [{fits}"), "    a],", " 2 3}"],
     );
     check_pretty(
         &format!("{{1 [{} a] 2 3}}", wide(72)),
