@@ -4,25 +4,25 @@ use super::*;
 
 /// What a request in JSON, and one in EDN, is answered in.
 #[track_caller]
-fn check(accepts: &[&'static str], to_json: Format, to_edn: Format) {
-    let accepts = accepts.iter().map(|accept| (ACCEPT, HeaderValue::from_static(accept)));
+fn check(accepts: &[&str], to_json: Format, to_edn: Format) {
+    let accepts = accepts.iter().map(|accept| (ACCEPT, HeaderValue::from_str(accept).unwrap()));
     let headers: HeaderMap = accepts.collect();
     let found = (preferred(&headers, Format::Json), preferred(&headers, Format::Edn));
     assert_eq!(found, (to_json, to_edn), "{headers:?}");
 }
 
 #[track_caller]
-fn check_same(accepts: &[&'static str]) {
+fn check_same(accepts: &[&str]) {
     check(accepts, Format::Json, Format::Edn);
 }
 
 #[track_caller]
-fn check_json(accepts: &[&'static str]) {
+fn check_json(accepts: &[&str]) {
     check(accepts, Format::Json, Format::Json);
 }
 
 #[track_caller]
-fn check_edn(accepts: &[&'static str]) {
+fn check_edn(accepts: &[&str]) {
     check(accepts, Format::Edn, Format::Edn);
 }
 
@@ -108,5 +108,5 @@ fn what_is_malformed_says_nothing() {
     check_same(&["application/edn application/json"]);
     check_same(&["application / edn"]);
     check_same(&["application/edn;a=\"b"]);
-    check_same(&["application/edn", "\u{7f}"]);
+    check_same(&["application/edn", "é"]);
 }
