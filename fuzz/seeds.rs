@@ -15,10 +15,10 @@ struct Body {
     body_b64: Option<String>,
 }
 
-/// A document of EDN.
+/// A text of EDN.
 #[derive(serde::Deserialize)]
-struct Document {
-    edn: String,
+struct Text {
+    text: String,
 }
 
 fn main() -> io::Result<()> {
@@ -26,8 +26,7 @@ fn main() -> io::Result<()> {
         Some(body) => BASE64_STANDARD.decode(body).map_err(io::Error::other),
         None => Ok(case.body.unwrap_or_default().into_bytes()),
     })?;
-    let text = |case: Document| Ok(case.edn.into_bytes());
-    write("edn", "trunkline-edn/tests/data/edn_to_json.jsonl", text)
+    write("edn", "trunkline-edn/tests/data/reading.jsonl", |case: Text| Ok(case.text.into_bytes()))
 }
 
 /// Writes what each line of a file among the crates' has, for one target.
@@ -39,7 +38,8 @@ fn write<T: DeserializeOwned>(
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let corpus = here.join("corpus").join(target);
     fs::create_dir_all(&corpus)?;
-    for (number, line) in fs::read_to_string(here.join("../crates").join(cases))?.lines().enumerate()
+    for (number, line) in
+        fs::read_to_string(here.join("../crates").join(cases))?.lines().enumerate()
     {
         fs::write(corpus.join(format!("case-{number:03}")), input(serde_json::from_str(line)?)?)?;
     }

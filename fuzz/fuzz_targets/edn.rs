@@ -1,5 +1,5 @@
-//! Any text as EDN: nothing panics, what is read is written so that it reads back the same, and what
-//! is not has its place.
+//! Any text as EDN: nothing panics, what is read is written so that it reads back the same, what is
+//! not has its place, and what has JSON has JSON that others read.
 //!
 //! ```text
 //! cargo run --manifest-path fuzz/Cargo.toml --example seeds
@@ -9,7 +9,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trunkline_edn::{Error, Reader, Value, read};
+use trunkline_edn::{Error, Reader, Value, json, read};
 
 fuzz_target!(|text: &str| {
     match read(text) {
@@ -29,6 +29,22 @@ fn judge(value: &Value) {
         assert_eq!(again.to_string(), compact);
     }
     assert!(!compact.contains('\n'));
+    judge_json(value);
+}
+
+/// JSON is read by others, but for numbers that are too large for them, and what is deeper.
+fn judge_json(value: &Value) {
+    let Ok(json) = json::to_string(value) else { return };
+    if let Err(error) = serde_json::from_str::<serde_json::Value>(&json) {
+        let message = error.to_string();
+        let is_limit = ["number out of range", "recursion limit exceeded"];
+        assert!(is_limit.iter().any(|limit| message.starts_with(limit)), "{json:?}: {message}");
+    }
+    // The digits of a fraction may be others: it is read as a float.
+    let again = json::from_str(&json).unwrap_or_else(|error| panic!("{json:?}: {error}"));
+    let same = json::to_string(&again).unwrap_or_else(|error| panic!("{json:?}: {error}"));
+    let same = json::from_str(&same).unwrap_or_else(|error| panic!("{json:?}: {error}"));
+    assert_eq!(same, again, "{json:?}");
 }
 
 fn judge_error(text: &str, error: &Error) {
