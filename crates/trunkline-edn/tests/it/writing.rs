@@ -250,10 +250,7 @@ fn room_for_the_end() {
     check_pretty(&format!("[[[{} a]]]", wide(72)), &[&format!("[[[{} a]]]", wide(72))]);
     check_pretty(&format!("[[[{} a]]]", wide(73)), &[&format!("[[[{}", wide(73)), "   a]]]"]);
     let (fits, wider) = (wide(74), wide(75));
-    check_pretty(
-        &format!("{{1 [{fits} a] 2 3}}"),
-        &[&format!("{{1 [{fits}"), "    a],", " 2 3}"],
-    );
+    check_pretty(&format!("{{1 [{fits} a] 2 3}}"), &[&format!("{{1 [{fits}"), "    a],", " 2 3}"]);
     check_pretty(
         &format!("{{1 [{} a] 2 3}}", wide(72)),
         &[&format!("{{1 [{} a],", wide(72)), " 2 3}"],
