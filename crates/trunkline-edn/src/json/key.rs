@@ -45,16 +45,16 @@ pub(crate) fn text_of<'a>(key: &'a Value, options: &ToJson) -> Result<Cow<'a, st
     })
 }
 
-/// Whether all keys have texts, of which no two are the same.
-pub(super) fn check(map: &Map, options: &ToJson) -> Result<(), Reason> {
+/// Whether all keys have texts, of which no two are the same; else why not, and in which entry.
+pub(super) fn check(map: &Map, options: &ToJson) -> Result<(), (Reason, usize)> {
     if are_distinct(map, options) {
         return Ok(());
     }
     let mut texts = HashSet::with_capacity(map.len());
-    for key in map.keys() {
-        let text = text_of(key, options)?;
+    for (at, key) in map.keys().enumerate() {
+        let text = text_of(key, options).map_err(|reason| (reason, at))?;
         if texts.contains(&text) {
-            return Err(Reason::SameJsonKey { key: shown(&text) });
+            return Err((Reason::SameJsonKey { key: shown(&text) }, at));
         }
         texts.insert(text);
     }

@@ -37,10 +37,12 @@ mod number;
 mod options;
 mod read;
 mod text;
+mod transcription;
 mod write;
 
 pub use key::key_text;
 pub(crate) use key::text_of;
 pub use options::{FromJson, Keys, ToJson};
 pub use read::{Reader, from_str, from_str_with};
+pub use transcription::to_edn;
 pub use write::{to_string, to_string_with, write};

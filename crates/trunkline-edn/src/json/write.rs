@@ -3,7 +3,7 @@
 use super::options::ToJson;
 use super::{key, number, text};
 use crate::error::{Error, Reason, shown};
-use crate::path::{Path, Step};
+use crate::path::{Leg, Path, Step};
 use crate::value::Value;
 
 /// A value as JSON, on one line.
@@ -32,9 +32,9 @@ pub fn to_string_with(value: &Value, options: &ToJson) -> Result<String, Error> 
 pub fn write(value: &Value, options: &ToJson, out: &mut String) -> Result<(), Error> {
     let before = out.len();
     let mut writer = Writer { options, open: Vec::new() };
-    writer.write(value, out).map_err(|reason| {
+    writer.write(value, out).map_err(|fault| {
         out.truncate(before);
-        writer.error(reason)
+        writer.error(fault)
     })
 }
 
@@ -51,7 +51,7 @@ enum Parts<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn write(&mut self, value: &'a Value, out: &mut String) -> Result<(), Reason> {
+    fn write(&mut self, value: &'a Value, out: &mut String) -> Result<(), Fault> {
         self.begin(value, out)?;
         while let Some(parts) = self.open.last_mut() {
             let value = match parts {
@@ -86,11 +86,11 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes a value without parts, or begins one with parts.
-    fn begin(&mut self, value: &'a Value, out: &mut String) -> Result<(), Reason> {
+    fn begin(&mut self, value: &'a Value, out: &mut String) -> Result<(), Fault> {
         let mut value = value;
         while let Value::Tagged(tagged) = value {
             if !self.options.unwrap_tags {
-                return Err(Reason::unknown_tag(tagged));
+                return Err(Reason::unknown_tag(tagged).into());
             }
             value = tagged.value();
         }
@@ -100,7 +100,8 @@ impl<'a> Writer<'a> {
             Value::Set(set) => set.iter().as_slice(),
             Value::Map(map) => {
                 // Before its entries, whose errors have longer paths.
-                key::check(map, self.options)?;
+                key::check(map, self.options)
+                    .map_err(|(reason, at)| Fault { reason, key: Some(at) })?;
                 if map.is_empty() {
                     out.push_str("{}");
                 } else {
@@ -108,7 +109,7 @@ impl<'a> Writer<'a> {
                 }
                 return Ok(());
             }
-            value => return self.scalar(value, out),
+            value => return Ok(self.scalar(value, out)?),
         };
         out.push('[');
         self.open.push(Parts::Array { values, begun: 0 });
@@ -131,14 +132,34 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// With the path to what was begun last.
-    fn error(&self, reason: Reason) -> Error {
+    /// With the path to what was begun last, and the way there in a text.
+    fn error(&self, fault: Fault) -> Error {
         let step = |parts: &Parts<'_>| match parts {
-            Parts::Array { begun, .. } => Some(Step::Index(begun.checked_sub(1)?)),
+            Parts::Array { begun, .. } => {
+                let at = begun.checked_sub(1)?;
+                Some((Step::Index(at), Leg::Part(at)))
+            }
             Parts::Object { entries, begun } => {
-                Some(Step::of_key(&entries[begun.checked_sub(1)?].0))
+                let at = begun.checked_sub(1)?;
+                Some((Step::of_key(&entries[at].0), Leg::value(at)))
             }
         };
-        Error::from(reason).in_path(self.open.iter().filter_map(step).collect::<Path>())
+        let (path, legs): (Vec<Step>, Vec<Leg>) = self.open.iter().filter_map(step).unzip();
+        let error = Error::from(fault.reason).in_path(Path::from_iter(path));
+        let key = fault.key.map(Leg::key);
+        key.into_iter().chain(legs.into_iter().rev()).fold(error, Error::at_part)
+    }
+}
+
+/// What is wrong with what was begun last, or with a key of it.
+struct Fault {
+    reason: Reason,
+    /// Of which entry.
+    key: Option<usize>,
+}
+
+impl From<Reason> for Fault {
+    fn from(reason: Reason) -> Self {
+        Self { reason, key: None }
     }
 }

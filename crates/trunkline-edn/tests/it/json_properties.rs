@@ -43,6 +43,11 @@ fn document() -> impl Strategy<Value = Other> {
 
 /// What both make of a text.
 fn check(text: &str) {
+    for keys in [Keys::Keyword, Keys::String] {
+        let options = FromJson { keys, ..FromJson::default() };
+        let through_values = json::from_str_with(text, &options).map(|value| value.to_string());
+        assert_eq!(json::to_edn(text, &options), through_values, "{text:?}");
+    }
     match (json::from_str(text), serde_json::from_str::<Other>(text)) {
         (Ok(ours), Ok(other)) => {
             let again = json::to_string(&ours).unwrap();
