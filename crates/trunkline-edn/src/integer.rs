@@ -53,6 +53,14 @@ impl Integer {
         }
     }
 
+    /// How many decimal digits it has.
+    pub(crate) fn digits(&self) -> usize {
+        match &self.0 {
+            Repr::Small(small) => small.unsigned_abs().checked_ilog10().unwrap_or(0) as usize + 1,
+            Repr::Large(digits) => digits.trim_start_matches('-').len(),
+        }
+    }
+
     pub(crate) fn to_big(&self) -> BigInt {
         match &self.0 {
             Repr::Small(small) => BigInt::from(*small),

@@ -1,3 +1,4 @@
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,6 +8,7 @@ use num_traits::{One as _, ToPrimitive as _, Zero as _};
 
 use crate::error::{Error, Reason};
 use crate::integer::Integer;
+use crate::limits::Limits;
 use crate::value::Value;
 
 /// A ratio of two integers, in lowest terms, that is no integer: `1/3`.
@@ -21,7 +23,8 @@ struct Terms {
 }
 
 impl Ratio {
-    /// The number that two integers make: a ratio, or the integer that it reduces to.
+    /// The number that two integers make: a ratio, or the integer that it reduces to. The time that it
+    /// takes is quadratic in their digits, which have no bound here.
     ///
     /// # Errors
     /// [`Reason::DivisionByZero`].
@@ -66,16 +69,37 @@ impl Ratio {
             _ => nearest(&self.numerator().to_big(), &self.denominator().to_big()),
         }
     }
+
+    /// As EDN writes it. What reduces to an integer is none.
+    pub(crate) fn parse(text: &str, limit: usize) -> Result<Self, Error> {
+        let invalid = || Error::from(Reason::number(text));
+        let (upper, lower) = text.split_once('/').ok_or_else(invalid)?;
+        let (upper, lower): (Integer, Integer) = (upper.parse()?, lower.parse()?);
+        if upper.digits().max(lower.digits()) > limit {
+            return Err(Error::from(Reason::TooManyDigits { limit }));
+        }
+        match Self::of(&upper, &lower)? {
+            Value::Ratio(ratio) => Ok(ratio),
+            _ => Err(invalid()),
+        }
+    }
 }
 
 /// Up to here a floating-point number holds every integer.
 const EXACT: u64 = 1 << 53;
 /// More bits than a floating-point number has, so that one of them can tell of all that follow.
 const BITS: i64 = 66;
+/// Floating-point numbers below two to this power are multiples of the least.
+const SUBNORMAL: i64 = -1_021;
+/// The least floating-point number above zero is two to this power.
+const LEAST: i64 = -1_074;
 
 fn nearest(upper: &BigInt, lower: &BigInt) -> f64 {
     let sign = if upper.sign() == Sign::Minus { -1.0 } else { 1.0 };
-    let shift = BITS - (upper.bits() as i64 - lower.bits() as i64);
+    // Two to this power is more than half of the number, and at most twice as much.
+    let power = upper.bits() as i64 - lower.bits() as i64;
+    let is_small = power < SUBNORMAL;
+    let shift = if is_small { -LEAST } else { BITS - power };
     let (mut upper, mut lower) = (upper.magnitude().clone(), lower.magnitude().clone());
     if shift >= 0 {
         upper <<= shift;
@@ -83,6 +107,16 @@ fn nearest(upper: &BigInt, lower: &BigInt) -> f64 {
         lower <<= -shift;
     }
     let (quotient, rest) = upper.div_rem(&lower);
+    if is_small {
+        let count = quotient.to_u64().unwrap_or_default();
+        let is_up = match (rest << 1_u8).cmp(&lower) {
+            Ordering::Less => false,
+            Ordering::Equal => count % 2 == 1,
+            Ordering::Greater => true,
+        };
+        // Of so many of the least number, the bits are their count.
+        return sign * f64::from_bits(count + u64::from(is_up));
+    }
     let quotient = quotient.to_u128().unwrap_or(u128::MAX) | u128::from(!rest.is_zero());
     sign * scaled(quotient as f64, -shift)
 }
@@ -98,17 +132,13 @@ fn scaled(mut number: f64, mut power: i64) -> f64 {
     number
 }
 
-/// As EDN writes it. What reduces to an integer is none.
+/// As EDN writes it. What reduces to an integer is none, and neither part has more digits than
+/// [`Limits::digits`] is by default.
 impl FromStr for Ratio {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let invalid = || Error::from(Reason::number(text));
-        let (upper, lower) = text.split_once('/').ok_or_else(invalid)?;
-        match Self::of(&upper.parse()?, &lower.parse()?)? {
-            Value::Ratio(ratio) => Ok(ratio),
-            _ => Err(invalid()),
-        }
+        Self::parse(text, Limits::default().digits)
     }
 }
 

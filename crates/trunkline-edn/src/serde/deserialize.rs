@@ -15,7 +15,7 @@ use super::parts::{Build, Kind, Part};
 use super::serializer::named;
 use super::token;
 use crate::decimal::Decimal;
-use crate::error::Error;
+use crate::error::{Error, Reason};
 use crate::inst::Inst;
 use crate::integer::Integer;
 use crate::keyword::Keyword;
@@ -280,7 +280,10 @@ struct Number<T>(&'static str, PhantomData<T>);
 
 impl<T: FromStr<Err = Error>> Number<T> {
     fn of<E: de::Error>(&self, text: &str, found: Unexpected<'_>) -> Result<T, E> {
-        text.parse().map_err(|_| E::invalid_value(found, &self.0))
+        text.parse().map_err(|error: Error| match error.reason() {
+            Reason::Number { .. } => E::invalid_value(found, &self.0),
+            reason => E::custom(reason),
+        })
     }
 }
 

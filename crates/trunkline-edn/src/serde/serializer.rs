@@ -63,8 +63,15 @@ fn parsed<T>(value: &(impl Serialize + ?Sized)) -> Result<Value, Error>
 where
     T: FromStr<Err = Error> + Into<Value>,
 {
+    parsed_by(str::parse::<T>, value)
+}
+
+fn parsed_by<T: Into<Value>>(
+    parse: impl FnOnce(&str) -> Result<T, Error>,
+    value: &(impl Serialize + ?Sized),
+) -> Result<Value, Error> {
     match value.serialize(Serializer::new())? {
-        Value::String(text) => text.parse::<T>().map(Into::into),
+        Value::String(text) => parse(&text).map(Into::into),
         value => Ok(value),
     }
 }
@@ -150,7 +157,8 @@ impl ser::Serializer for Serializer {
             token::UUID => parsed::<Uuid>(value),
             token::INTEGER => parsed::<Integer>(value),
             token::DECIMAL => parsed::<Decimal>(value),
-            token::RATIO => parsed::<Ratio>(value),
+            // It was made before: no document can make it long.
+            token::RATIO => parsed_by(|text| Ratio::parse(text, usize::MAX), value),
             _ => value.serialize(self),
         }
     }

@@ -12,4 +12,5 @@ mod properties;
 mod reading;
 mod reading_errors;
 mod serde;
+mod serde_numbers;
 mod writing;
