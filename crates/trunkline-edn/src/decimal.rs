@@ -25,6 +25,11 @@ impl Decimal {
         format!("{sign}{}e{}", self.digits, -i64::from(self.scale)).parse().unwrap_or(f64::NAN)
     }
 
+    /// The shortest of which this is the nearest floating-point number.
+    pub(crate) fn of_f64(number: f64) -> Option<Self> {
+        zmij::Buffer::new().format(number).parse().ok()
+    }
+
     /// The number as JSON and EDN write it, without the `M`: with an exponent only where one would
     /// else write more than five zeros before the digits, or any behind them, as Java does.
     pub(crate) fn write_to(&self, out: &mut String) {

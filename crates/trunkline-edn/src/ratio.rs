@@ -70,6 +70,34 @@ impl Ratio {
         }
     }
 
+    /// A simple one of which this is the nearest floating-point number: for each ratio of which the
+    /// product of the terms has no more than 52 bits, this one. None for what is an integer, or takes
+    /// larger terms than floating-point numbers hold.
+    pub(crate) fn of_f64(number: f64) -> Option<Self> {
+        let target = number.abs();
+        let mut rest = target;
+        // A continued fraction, of which these are the value so far and the one before.
+        let (mut upper, mut lower) = (1.0, 0.0);
+        let (mut upper_before, mut lower_before) = (0.0, 1.0);
+        while rest.is_finite() {
+            let whole = rest.floor();
+            (upper, upper_before) = (whole * upper + upper_before, upper);
+            (lower, lower_before) = (whole * lower + lower_before, lower);
+            if upper.max(lower) > EXACT as f64 {
+                return None;
+            }
+            if upper / lower == target {
+                let upper = upper.copysign(number) as i64;
+                return match Self::of(&upper.into(), &(lower as i64).into()) {
+                    Ok(Value::Ratio(ratio)) => Some(ratio),
+                    _ => None,
+                };
+            }
+            rest = (rest - whole).recip();
+        }
+        None
+    }
+
     /// As EDN writes it. What reduces to an integer is none.
     pub(crate) fn parse(text: &str, limit: usize) -> Result<Self, Error> {
         let invalid = || Error::from(Reason::number(text));

@@ -4,9 +4,9 @@ use serde::de::{self, DeserializeSeed, Visitor};
 
 use super::access::{Handover, MapEntries, OneEntry, Values};
 use super::error::unexpected;
+use super::number::{visit_decimal, visit_integer, visit_ratio};
 use super::{DEPTH, token};
 use crate::error::{Error, Reason};
-use crate::integer::Integer;
 use crate::json;
 use crate::map::Map;
 use crate::value::Value;
@@ -103,21 +103,6 @@ impl<'de> Text<'de> {
     }
 }
 
-/// Shows an integer as the smallest of the large types that hold it, or as its digits.
-fn visit_integer<'de, V: Visitor<'de>>(integer: &Integer, visitor: V) -> Result<V::Value, Error> {
-    if let Some(number) = integer.as_i64() {
-        visitor.visit_i64(number)
-    } else if let Ok(number) = u64::try_from(integer) {
-        visitor.visit_u64(number)
-    } else if let Ok(number) = i128::try_from(integer) {
-        visitor.visit_i128(number)
-    } else if let Ok(number) = u128::try_from(integer) {
-        visitor.visit_u128(number)
-    } else {
-        visitor.visit_string(integer.to_string())
-    }
-}
-
 macro_rules! integers {
     ($($method:ident $visit:ident $type:ty,)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -141,8 +126,8 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
             Value::Bool(bool) => visitor.visit_bool(*bool),
             Value::Integer(integer) => visit_integer(integer, visitor),
             Value::Float(float) => visitor.visit_f64(*float),
-            Value::Decimal(decimal) => visitor.visit_f64(decimal.to_f64()),
-            Value::Ratio(ratio) => visitor.visit_f64(ratio.to_f64()),
+            Value::Decimal(decimal) => visit_decimal(decimal, visitor),
+            Value::Ratio(ratio) => visit_ratio(ratio, visitor),
             Value::Map(map) => self.visit_entries(map, visitor),
             _ => match (self.elements(), self.text()) {
                 (Some(elements), _) => self.visit_elements(elements, visitor),

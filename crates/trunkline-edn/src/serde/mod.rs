@@ -1,10 +1,12 @@
 //! Rust types to EDN and back.
 
 mod access;
+mod atoms;
 mod compound;
 mod deserialize;
 mod deserializer;
 mod error;
+mod number;
 mod parts;
 mod serialize;
 mod serializer;
@@ -15,7 +17,6 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use crate::error::Error;
 use crate::reader;
 use crate::value::Value;
-use deserializer::Deserializer;
 use serializer::Serializer;
 
 /// How deep collections may nest in what becomes another type than [`Value`], and in a `Value` that is
@@ -73,9 +74,15 @@ pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, Erro
 /// written as a keyword and one of type [`Inst`](crate::Inst) as an inst, and a `Value` reads whatever
 /// there is. In other formats than EDN they are what they look like: keywords, symbols, insts and UUIDs
 /// are text, and so are decimals, ratios, and integers that 128 bits do not hold; lists and sets are
-/// sequences; a tagged value is an error, and so are over 128 collections in each other. Where serde keeps values for later (`flatten`, `untagged` and
-/// internally tagged enums), it knows no more than that either: a `Value` that is read there has
-/// strings for keywords, while a field of type `Keyword` still is one.
+/// sequences; `##NaN` and the infinities are what the format makes of them, which in JSON is `null`. A
+/// tagged value is an error, and so are a key that is a float, two keys with the same text, and over 128
+/// collections in each other.
+///
+/// Where serde keeps values for later (`flatten`, `untagged` and internally tagged enums), it knows no
+/// more than that either. A field of a type of ours still is what stood there: a `Keyword` one, and a
+/// `Decimal` the same number. A `Value` there has strings for keywords and for integers over 64 bits, and
+/// floats for decimals and ratios, or strings where a float would lose digits. So a field of type `f64`
+/// there refuses a decimal that has more digits than a float.
 ///
 /// # Errors
 /// As [`to_string`].

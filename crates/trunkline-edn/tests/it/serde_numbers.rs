@@ -1,6 +1,10 @@
 //! Numbers through serde: the nearest float, bounds, and what survives where serde keeps it for later.
 
-use trunkline_edn::{Ratio, from_str};
+use std::fmt::Debug;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use trunkline_edn::{Decimal, Integer, Map, Ratio, from_str};
 
 /// The bits of the float, which is how its neighbours differ.
 #[track_caller]
@@ -68,4 +72,119 @@ fn ratios_have_a_bound() {
     // What is there already is written, whatever it has.
     let long = Ratio::of(&"7".repeat(1_025).parse().unwrap(), &2.into()).unwrap();
     assert_eq!(trunkline_edn::to_string(&long).unwrap(), long.to_string());
+}
+
+/// A field that serde keeps for later: with the others of its map, of its variant, or for the next
+/// variant.
+#[derive(Debug, PartialEq, Deserialize)]
+struct Flat<T> {
+    #[serde(flatten)]
+    inner: Number<T>,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+struct Number<T> {
+    n: T,
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(tag = "type")]
+enum Tagged<T> {
+    A { n: T },
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+enum Untagged<T> {
+    A { n: T },
+}
+
+#[track_caller]
+fn check_kept<T: DeserializeOwned + PartialEq + Debug + Clone>(edn: &str, expected: T) {
+    let text = format!("{{:type :A, :n {edn}}}");
+    let inner = Number { n: expected.clone() };
+    assert_eq!(from_str(&text), Ok(Flat { inner }));
+    assert_eq!(from_str(&text), Ok(Tagged::A { n: expected.clone() }));
+    assert_eq!(from_str(&text), Ok(Untagged::A { n: expected }));
+}
+
+#[track_caller]
+fn check_not_kept<T: DeserializeOwned + Debug>(edn: &str, expected: &str) {
+    let error = from_str::<Flat<T>>(&format!("{{:n {edn}}}")).unwrap_err().to_string();
+    assert_eq!(error, format!("line 1, column 1: {expected}"));
+}
+
+#[test]
+fn numbers_survive_what_serde_keeps_for_later() {
+    for text in [
+        "1.5",
+        "0.1",
+        "-100",
+        "0.12345678901234567890123",
+        "12345678901234567.8",
+        "1E+300",
+        "1E+400",
+        "-1E-400",
+        "0",
+    ] {
+        check_kept::<Decimal>(&format!("{text}M"), text.parse().unwrap());
+    }
+    for text in [
+        "1/3",
+        "-22/7",
+        "1/2",
+        "1000001/1000003",
+        "9007199254740993/2",
+        "12345678901234567890/7",
+        "1/100000000000000000000",
+        "1/12345678901234567891",
+    ] {
+        check_kept::<Ratio>(text, text.parse().unwrap());
+    }
+    for text in [
+        "1",
+        "18446744073709551615",
+        "-18446744073709551616",
+        "340282366920938463463374607431768211456",
+    ] {
+        check_kept::<Integer>(&format!("{text}N"), text.parse().unwrap());
+    }
+    // A float is still read of whatever number a float tells.
+    check_kept("1.5M", 1.5);
+    check_kept("0.10M", 0.1);
+    check_kept("1/3", 1.0 / 3.0);
+    check_kept("-1/2", -0.5);
+    check_kept("-22/7", -22.0 / 7.0);
+    check_not_kept::<f64>("0.12345678901234567890123M", {
+        "expected f64, found string \"0.12345678901234567890123\""
+    });
+    check_not_kept::<Ratio>("2.0", "expected a ratio, found floating point `2.0`");
+    check_not_kept::<Ratio>("##Inf", "expected a ratio, found floating point `inf`");
+    check_not_kept::<Ratio>("##NaN", "expected a ratio, found floating point `NaN`");
+}
+
+/// A value that serde keeps knows a number by what it looks like, and has all of its digits.
+#[test]
+fn numbers_in_values_that_serde_keeps() {
+    #[derive(Deserialize)]
+    struct Rest {
+        #[serde(flatten)]
+        rest: Map,
+    }
+    let text = "{:a 1.5M, :b 1/3, :c 0.12345678901234567890123M, :d 18446744073709551616N, :e 1N}";
+    assert_eq!(
+        from_str::<Rest>(text)
+            .unwrap()
+            .rest
+            .into_iter()
+            .map(|(_, value)| value.to_string())
+            .collect::<Vec<_>>(),
+        [
+            "1.5",
+            "0.3333333333333333",
+            "\"0.12345678901234567890123\"",
+            "\"18446744073709551616\"",
+            "1"
+        ]
+    );
 }
