@@ -1,6 +1,6 @@
 //! From values to Rust types.
 
-use serde::de::{self, DeserializeSeed, Visitor};
+use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 
 use super::access::{Handover, MapEntries, OneEntry, Values};
 use super::error::unexpected;
@@ -13,7 +13,7 @@ use crate::value::Value;
 
 /// Shows a value to what wants to be made of it.
 #[derive(Clone, Copy)]
-pub(super) struct Deserializer<'de> {
+pub struct Deserializer<'de> {
     value: &'de Value,
     /// How many collections may still begin.
     depth: usize,
@@ -327,6 +327,16 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_unit()
+    }
+}
+
+/// For code of serde that is given a part of something else, as `next_value_seed` of a `MapAccess` is:
+/// what it makes of a value is what [`from_ref`](crate::from_ref) makes of it.
+impl<'de> IntoDeserializer<'de, Error> for &'de Value {
+    type Deserializer = Deserializer<'de>;
+
+    fn into_deserializer(self) -> Deserializer<'de> {
+        Deserializer::new(self, DEPTH)
     }
 }
 

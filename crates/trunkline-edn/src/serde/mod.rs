@@ -12,7 +12,8 @@ mod serialize;
 mod serializer;
 mod token;
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::{DeserializeOwned, IntoDeserializer as _};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::reader;
@@ -135,5 +136,5 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
 /// # Errors
 /// As [`from_value`].
 pub fn from_ref<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, Error> {
-    T::deserialize(Deserializer::new(value, DEPTH))
+    T::deserialize(value.into_deserializer())
 }
