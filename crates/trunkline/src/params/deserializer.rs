@@ -28,8 +28,7 @@ impl<'de> ParamsDeserializer<'de> {
     fn too_many(&self, taken: usize) -> Option<ParamsError> {
         let text = self.params.filter(|text| text.first() == Some(&b'['))?;
         let given = Elements::new(text).count();
-        let reason = format!("too many params: {given} given, at most {taken} taken");
-        (given > taken).then_some(ParamsError::Shape(reason))
+        (given > taken).then(|| ParamsError::longer_than_tuple(given, taken))
     }
 }
 

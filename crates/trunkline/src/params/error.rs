@@ -105,6 +105,11 @@ impl ParamsError {
         Self::Invalid { param: param.to_owned(), reason: reason(error) }
     }
 
+    /// More positions were sent than a tuple has.
+    pub(crate) fn longer_than_tuple(given: usize, taken: usize) -> Self {
+        Self::Shape(format!("too many params: {given} given, at most {taken} taken"))
+    }
+
     /// `error` arose in the params as a whole.
     pub(crate) fn whole(error: &serde_json::Error) -> Self {
         Self::Shape(reason(error))

@@ -89,3 +89,11 @@ impl<S> FromCall<S> for RawParams {
 pub(crate) fn refuse_any(params: Option<&[u8]>) -> Result<(), ParamsError> {
     Binder::new(params, &[], false).next().map(drop)
 }
+
+/// Whether each param is declared, and sent once.
+#[cfg(feature = "edn")]
+pub(crate) fn check_names(params: &[u8], names: &[&'static str]) -> Result<(), ParamsError> {
+    let mut binder = Binder::new(Some(params), names, false);
+    while binder.next()?.is_some() {}
+    Ok(())
+}

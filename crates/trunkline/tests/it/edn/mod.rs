@@ -4,4 +4,5 @@ mod calls;
 mod handlers;
 mod http;
 mod kept;
+mod params;
 mod streams;

@@ -1,0 +1,73 @@
+//! Params and results that are EDN.
+
+mod deserializer;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use trunkline_edn::{Value, json, to_value};
+
+use super::aside::Aside;
+use super::fault;
+use super::result::outcome;
+use crate::call::Call;
+use crate::error::ErrorObject;
+use crate::extract::FromCall;
+use crate::outcome::Outcome;
+use crate::params::{check_names, declared_fields};
+use crate::router::IntoOutcome;
+use deserializer::ParamsDeserializer;
+
+/// As an argument: the params, as EDN. As a result: whatever `T` is in EDN.
+///
+/// `T` is [`Value`], or anything that serde reads, and takes params as [`Params`](crate::Params) does:
+/// a struct by name and by position, a map by name, a tuple or a `Vec` by position; what does not fit
+/// is refused with the same `data`, where the `reason` is that of EDN. Without params, a `Value` is
+/// nil.
+///
+/// Sent in EDN, params are what was sent: keywords are keywords, `#inst` is an [`Inst`](super::Inst).
+/// Sent in JSON, they are what [`json`] makes of that: objects are maps with keywords for keys.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Edn<T>(pub T);
+
+impl<S, T: DeserializeOwned> FromCall<S> for Edn<T> {
+    const READS_PARAMS: bool = true;
+
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        let sent = call.aside().and_then(Aside::params);
+        let made = match (sent, call.params()) {
+            (None, Some(text)) => Some(of_json::<T>(text)?),
+            _ => None,
+        };
+        Ok(Self(T::deserialize(ParamsDeserializer::new(sent.or(made.as_ref())))?))
+    }
+
+    fn declared() -> Vec<&'static str> {
+        declared_fields::<T>().to_vec()
+    }
+}
+
+/// Params that were sent in JSON.
+fn of_json<T: DeserializeOwned>(text: &[u8]) -> Result<Value, ErrorObject> {
+    json::from_str(&String::from_utf8_lossy(text)).or_else(|error| {
+        let fields = declared_fields::<T>();
+        if !fields.is_empty() {
+            check_names(text, fields)?;
+        }
+        Err(fault::unconvertible(error, Some("params")))
+    })
+}
+
+impl<T: Serialize> IntoOutcome for Edn<T> {
+    fn into_outcome(self) -> Outcome {
+        match to_value(&self.0) {
+            Ok(value) => outcome(value),
+            Err(error) => Outcome::error(ErrorObject::internal(&error)),
+        }
+    }
+}
+
+impl IntoOutcome for Value {
+    fn into_outcome(self) -> Outcome {
+        outcome(self)
+    }
+}
