@@ -1,15 +1,19 @@
 //! How values, and what they are made of, are serialized: to this crate's serializer as what they are,
 //! to others as what they look like.
 
+use std::collections::HashSet;
+use std::mem::discriminant;
+
 use serde::ser::{Error as _, Serialize, SerializeStruct as _, Serializer};
 
 use super::parts::{Kind, Part, Parts};
 use super::serializer::Serializer as Ours;
 use super::{DEPTH, token};
 use crate::decimal::Decimal;
-use crate::error::Reason;
+use crate::error::{Reason, shown};
 use crate::inst::Inst;
 use crate::integer::Integer;
+use crate::json;
 use crate::keyword::Keyword;
 use crate::list::List;
 use crate::map::Map;
@@ -84,7 +88,7 @@ impl<'a> Of<'a> {
 
 impl Serialize for Collection<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if Ours::takes_parts(&serializer) {
+        if Ours::is_this(&serializer) {
             let mut taken = serializer.serialize_struct(token::VALUE, 0)?;
             for part in self.of.parts() {
                 match &part {
@@ -101,13 +105,61 @@ impl Serialize for Collection<'_> {
         match self.of {
             Of::Values(_, values) => serializer.collect_seq(values.iter().map(nested)),
             Of::Map(map) => {
-                serializer.collect_map(map.iter().map(|(key, value)| (nested(key), nested(value))))
+                let refused = check_keys(map).err();
+                let key = |key| Key { key: nested(key), refused: refused.as_deref() };
+                serializer.collect_map(map.iter().map(|(of, value)| (key(of), nested(value))))
             }
             Of::Tagged(tagged) => {
                 let tag = tagged.tag();
                 Err(S::Error::custom(format_args!("a value tagged #{tag} can only be EDN")))
             }
         }
+    }
+}
+
+/// A key of a map.
+struct Key<'a> {
+    key: Nested<'a>,
+    /// Why other formats cannot have the map.
+    refused: Option<&'a str>,
+}
+
+impl Serialize for Key<'_> {
+    /// Only here it shows whose map it is: where serde flattens it, the map's serializer is serde's.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.refused {
+            Some(why) if !Ours::is_this(&serializer) => Err(S::Error::custom(why)),
+            _ => self.key.serialize(serializer),
+        }
+    }
+}
+
+/// Whether a map is still one where keys are known by their texts, and no float is a key.
+fn check_keys(map: &Map) -> Result<(), String> {
+    let Some(first) = map.keys().next() else { return Ok(()) };
+    if map.keys().any(|key| matches!(key, Value::Float(_))) {
+        return Err("a float is a key in EDN only".to_owned());
+    }
+    // Of one sort, distinct values have distinct texts.
+    if map.keys().all(|key| discriminant(key) == discriminant(first)) {
+        return Ok(());
+    }
+    let mut texts = HashSet::with_capacity(map.len());
+    // What has no text is for the format to take or to refuse.
+    for text in map.keys().filter_map(key_text) {
+        if texts.contains(&text) {
+            return Err(format!("two keys have the text {:?}", &*shown(&text)));
+        }
+        texts.insert(text);
+    }
+    Ok(())
+}
+
+fn key_text(key: &Value) -> Option<String> {
+    match key {
+        Value::Decimal(decimal) => Some(decimal.to_string()),
+        Value::Ratio(ratio) => Some(ratio.to_string()),
+        key => json::key_text(key).ok(),
     }
 }
 

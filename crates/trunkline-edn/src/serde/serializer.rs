@@ -46,9 +46,10 @@ impl Serializer {
         Self { role, answered: Cell::new(false) }
     }
 
-    /// Whether a serializer takes a value in parts. Ours says so by changing its mind about what is
-    /// readable each time it is asked, as no other does: serde gives it no other way to be known.
-    pub(super) fn takes_parts(serializer: &impl ser::Serializer) -> bool {
+    /// Whether a serializer is this one, where a [`Value`] is handed over or a key is. Ours says so by
+    /// changing its mind about what is readable each time it is asked, as no other does: serde gives it
+    /// no other way to be known. Who asks once hears that it is.
+    pub(super) fn is_this(serializer: &impl ser::Serializer) -> bool {
         serializer.is_human_readable() != serializer.is_human_readable()
     }
 }
@@ -219,8 +220,8 @@ impl ser::Serializer for Serializer {
 
     fn is_human_readable(&self) -> bool {
         match self.role {
-            Role::Parts => !self.answered.replace(!self.answered.get()),
-            Role::Value | Role::Key => true,
+            Role::Parts | Role::Key => !self.answered.replace(!self.answered.get()),
+            Role::Value => true,
         }
     }
 }
