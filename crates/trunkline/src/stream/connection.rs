@@ -169,6 +169,9 @@ impl Taker {
     }
 
     async fn take(&mut self, body: Bytes, format: Format) {
+        if self.settings.framing.is_blank(&body, format) {
+            return;
+        }
         let bytes = body.len();
         match self.rpc.read_in(Formats::both(format), body, self.extensions.clone()) {
             Incoming::Call(mut call) if is_cancellation(&call) => {

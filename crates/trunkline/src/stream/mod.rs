@@ -20,6 +20,7 @@
 //! Calls run side by side, and are answered in the order in which they end. The notification
 //! `$/cancelRequest` with the params `{"id": …}` cancels a call that runs, which is then answered
 //! with [`CANCELLED`](crate::code::CANCELLED); a batch is cancelled when all of its ids are.
+//! Ids are what they are in JSON: a client that speaks EDN cancels `:a`, `a` and `"a"` together.
 
 mod asked;
 mod calls;

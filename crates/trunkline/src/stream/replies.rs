@@ -55,7 +55,8 @@ impl Replies {
     pub(super) async fn send(&self, mut reply: Reply, mut request: Request) {
         let mut counted = reply.len();
         if !self.counts.reply_held(counted, self.limit) {
-            reply = request.asked.refused(&no_room());
+            let error = no_room(request.has_begun());
+            reply = request.asked.refused(&error).written_in(reply.format());
             counted = 0;
         }
         if let Some(recording) = request.recording.take() {
@@ -70,8 +71,12 @@ impl Replies {
 }
 
 /// Not -32005, which says that trying again is safe.
-fn no_room() -> ErrorObject {
-    let reason = "the replies that wait for their clients take all the room; the call was run, and its reply dropped";
+fn no_room(has_begun: bool) -> ErrorObject {
+    let reason = if has_begun {
+        "the replies that wait for their clients take all the room; the call was run, and its reply dropped"
+    } else {
+        "the replies that wait for their clients take all the room; the refusal was dropped, and nothing run"
+    };
     ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large")
         .with_data(&serde_json::json!({ "reason": reason }))
 }

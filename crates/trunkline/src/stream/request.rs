@@ -38,6 +38,10 @@ impl Request {
         self.begun = Some(Begun { counts: Arc::clone(counts), _place: place });
     }
 
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun.is_some()
+    }
+
     /// Its answer is written, or it wants none. One that is dropped otherwise stays unanswered.
     pub(super) fn finish(self) {
         self.unanswered.0.fetch_sub(1, Ordering::Relaxed);

@@ -60,6 +60,8 @@ async fn lines() {
     )
     .await;
     check(r#"{:jsonrpc "2.0" :method "ping"}"#, &[]).await;
+    // A line that says nothing is a blank one.
+    check(format!("; calls\n,, ;; {CALL}\n , \n{CALL} ; and a comment\n"), &[RESULT]).await;
     // A line break in a string is written as it was sent: as two characters.
     check(
         r#"{:jsonrpc "2.0" :method "echo" :params ["a\nb"] :id 1}"#,
@@ -121,6 +123,7 @@ async fn heads() {
         (Format::Edn, "", CALL, framed("application/edn", RESULT)),
         (Format::Edn, "text/plain", CALL, framed("application/edn", RESULT)),
         (Format::Edn, "application/json", json, framed("application/json", result)),
+        (Format::Edn, "application/json-rpc", json, framed("application/json", result)),
     ];
     for (format, media_type, call, expected) in rows {
         let input = framed(media_type, call).repeat(2);
@@ -194,7 +197,19 @@ async fn bounds() {
     settings.reply_bytes = 10;
     let said = said(settings, r#"{:jsonrpc "2.0" :method "ping" :id :large}"#).await;
     assert!(said.starts_with("{:jsonrpc \"2.0\", :error {:code -32006,"), "{said}");
-    assert!(said.ends_with(":id :large}\n"), "{said}");
+    assert!(said.contains("the call was run") && said.ends_with(":id :large}\n"), "{said}");
+
+    // The refusal of what is no call finds no room, either; nothing was run.
+    for (format, framing, input) in [
+        (Format::Edn, Framing::Lines, "{:a\n".to_owned()),
+        (Format::Json, Framing::Headers, framed("application/edn", "{:a")),
+    ] {
+        let mut settings = self::settings(format, framing);
+        settings.reply_bytes = 10;
+        let said = self::said(settings, input).await;
+        assert!(said.contains("{:jsonrpc \"2.0\", :error {:code -32006,"), "{said}");
+        assert!(!said.contains("was run") && said.trim_end().ends_with(":id nil}"), "{said}");
+    }
 }
 
 /// History is told in JSON, whatever the wire has.
