@@ -55,6 +55,7 @@ pub mod http;
 mod id;
 pub mod layers;
 mod limits;
+mod media_type;
 mod oneshot;
 mod openrpc;
 mod outcome;

@@ -3,8 +3,8 @@
 use http::HeaderMap;
 use http::header::ACCEPT;
 
-use super::media_type::{EDN_TYPE, JSON_TYPES, SPACE, parameter, token};
 use crate::format::Format;
+use crate::media_type::{EDN_TYPE, JSON_TYPES, SPACE, parameter, token};
 
 /// The format that the client prefers; that of its request if it has no preference.
 ///
@@ -115,13 +115,12 @@ impl<'a> Range<'a> {
                 continue;
             }
             let (name, value, after) = parameter(rest)?;
-            rest = after;
             if is_weighed {
                 // Once there were parameters of the header's own behind the weight.
-                continue;
-            }
-            if name.eq_ignore_ascii_case("q") {
-                range.weight = thousandths(value)?;
+            } else if name.eq_ignore_ascii_case("q") {
+                // Unlike other values, it is never quoted.
+                let (weight, _) = token(&rest[name.len() + 1..])?;
+                range.weight = thousandths(weight)?;
                 is_weighed = true;
             } else if name.eq_ignore_ascii_case("charset") && value.eq_ignore_ascii_case("utf-8") {
                 if range.parameters == Parameters::None {
@@ -130,6 +129,7 @@ impl<'a> Range<'a> {
             } else {
                 range.parameters = Parameters::Others;
             }
+            rest = after;
         }
         Some((range, rest))
     }

@@ -31,7 +31,7 @@ pub(super) fn check(headers: &HeaderMap, route: Route<'_>) -> Result<Formats, Re
         return Err(Refusal::Malformed("the Content-Type header stands twice"));
     }
     let request = match first {
-        Some(value) if value == media_type::JSON_TYPES[0] => Some(Format::Json),
+        Some(value) if value == Format::Json.media_type() => Some(Format::Json),
         Some(value) => value.to_str().ok().and_then(media_type::format),
         None => None,
     };

@@ -12,8 +12,11 @@ pub struct Settings {
     /// How messages are told apart. Default: each is a line.
     pub framing: Framing,
     /// What messages and their replies are written in. Default: JSON. With [`Framing::Headers`], a
-    /// message whose `Content-Type` names another format is read, and answered, in that one; replies
-    /// that are not in JSON, or to a stream that is not, have a `Content-Type`, too. With
+    /// message whose `Content-Type` names another format is read, and answered, in that one:
+    /// `application/edn`, or for JSON `application/json`, `application/json-rpc`,
+    /// `application/jsonrequest` and, as language servers have it, `application/vscode-jsonrpc`. Any
+    /// other type names none. Replies that are not in JSON, or to a stream that is not, have a
+    /// `Content-Type`, too. With
     /// [`Framing::Lines`], strings of EDN are sent with `\n` in place of line breaks.
     pub format: Format,
     /// How many bytes a message may have. Default 1 MiB. What a larger one has more is read and

@@ -14,6 +14,7 @@ use super::translation;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::response;
 use crate::format::Format;
+use crate::media_type::named;
 
 /// The beginning of a reply. Its body comes in [`chunk`](Self::chunk)s, or as a whole if it is
 /// [`json`](Self::json).
@@ -129,11 +130,8 @@ impl Reply {
             return Err(ProtocolError::Redirect { status, to }.into());
         }
         let media_type = self.media_type();
-        let is_json = matches!(
-            media_type.as_str(),
-            "application/json" | "application/json-rpc" | "application/jsonrequest"
-        );
-        if !is_json && media_type != other.media_type() {
+        let format = named(&media_type).filter(|found| [Format::Json, other].contains(found));
+        let Some(format) = format else {
             let body = self.beginning().await?;
             if !status.is_success() {
                 return Err(self.refused(&body).into());
@@ -143,12 +141,12 @@ impl Reply {
                 true => Ok(None),
                 false => Err(ProtocolError::MediaType { media_type, beginning }.into()),
             };
-        }
+        };
         let body = self.whole().await?;
         match body.is_empty() {
             true if status.is_success() => Ok(None),
             true => Err(self.refused(&body).into()),
-            false => Ok(Some((body, if is_json { Format::Json } else { other }))),
+            false => Ok(Some((body, format))),
         }
     }
 

@@ -105,6 +105,8 @@ fn what_is_malformed_says_nothing() {
     check_same(&["application/edn;q=-1"]);
     check_same(&["application/edn;q="]);
     check_same(&["application/edn;q"]);
+    check_same(&["application/edn;q=\"1\""]);
+    check_same(&["application/json;q=0.5, application/edn;Q=\"0.8\""]);
     check_same(&["application/edn application/json"]);
     check_same(&["application / edn"]);
     check_same(&["application/edn;a=\"b"]);
