@@ -22,7 +22,8 @@ use names::looks_secret;
 /// `password`, `passwd`, `passphrase`, `passcode`, `secret`, `credential`, `authorization`, `api_key`,
 /// `access_key`, `private_key`, `cookie` or `session_id` (`sessid`), that end in `token`, or that are
 /// `auth`, `bearer`, `jwt`, `otp`, `pin`, `pwd` or `sid`. The case, and what is no letter or digit, makes
-/// no difference (`API-Key`), nor do a plural or escapes in the name. Kept are `null`, `true` and
+/// no difference (`API-Key`), nor do a plural or escapes in the name, nor what stands before a `/` or a
+/// `.` in it (`user/pin`). Kept are `null`, `true` and
 /// `false`, numbers under a plural, which count (`max_tokens`), and MCP's `progressToken`.
 ///
 /// The same names count as the option before an argument, `["--password", "…"]`, and as the `name` or

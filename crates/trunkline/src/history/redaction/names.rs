@@ -23,7 +23,7 @@ const PROGRESS: &str = "progresstoken";
 
 pub(super) fn looks_secret(name: &str) -> bool {
     // Most names are short, and stand for nothing of this kind.
-    name.len() >= SHORTEST && with_plain(name, is_secret)
+    name.len() >= SHORTEST && is_any(name, is_secret)
 }
 
 /// The bytes of the shortest secret's name.
@@ -38,7 +38,15 @@ fn is_secret(name: &str) -> bool {
 
 /// `more` are [plain](plain).
 pub(super) fn is_one_of(name: &str, more: &[Box<str>]) -> bool {
-    !more.is_empty() && with_plain(name, |name| more.iter().any(|other| **other == *name))
+    !more.is_empty() && is_any(name, |name| more.iter().any(|other| **other == *name))
+}
+
+/// Whether the [plain] name is so, or what it is without the namespace before it: `pin` of `user/pin`,
+/// which is how EDN's keywords are named, and of `user.pin`.
+fn is_any(name: &str, is_so: impl Fn(&str) -> bool) -> bool {
+    let is_end = |byte: u8| matches!(byte, b'/' | b'.');
+    let own = name.bytes().rposition(is_end).map(|end| &name[end + 1..]);
+    with_plain(name, &is_so) || own.is_some_and(|own| with_plain(own, is_so))
 }
 
 /// Whether a number behind this name counts things.

@@ -65,6 +65,10 @@ fn names_that_look_secret() {
         "session_id",
         "sessionId",
         "PHPSESSID",
+        "user/pin",
+        "a.b/Pins",
+        "user.pin",
+        "io.acme/auth",
         "JSESSIONID",
     ];
     for name in names {
@@ -90,6 +94,10 @@ fn names_that_do_not() {
         "signature",
         "signatures",
         "pinned",
+        "user/pinned",
+        "pin/user",
+        "auth.method",
+        "user/",
         "side",
         "session",
         "",
@@ -258,6 +266,8 @@ fn redactions_of_ones_own() {
     let text = r#"{"SSN": "x", "token": "y"}"#;
     let named = Redaction::default().name("s.s.n");
     check_with(&named, text, 99, r#"{"SSN":"[redacted]","token":"[redacted]"}"#, false);
+    let spaced = r#"{"user/ssn":"x","ssn.count":1}"#;
+    check_with(&named, spaced, 99, r#"{"user/ssn":"[redacted]","ssn.count":1}"#, false);
     check_with(&Redaction::none(), text, 99, text, false);
     check_with(&Redaction::none(), text, 9, &text[..9], true);
     check_with(&Redaction::none(), "no {JSON", 99, "no {JSON", false);
