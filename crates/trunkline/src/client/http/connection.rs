@@ -111,6 +111,10 @@ impl Http {
     /// For more of EDN than JSON has, [`post`](Self::post) a text, and read the reply with
     /// [`Reply::edn`].
     ///
+    /// A batch is one text: nothing of it is sent if the params of one call have no EDN, which is so if
+    /// two keys of an object are the same ([`TransportError::NoEdn`]); and a reply in which one result
+    /// has no JSON, such as `##Inf`, is as a whole [malformed](ProtocolError::Malformed).
+    ///
     /// ```
     /// # use trunkline::{Router, Server, client::{Client, Http}};
     /// # #[tokio::main(flavor = "current_thread")]

@@ -170,7 +170,33 @@ async fn what_cannot_be_sent() {
     let Error::Transport(error) = error else { panic!("{error:?}") };
     assert!(matches!(&error, TransportError::NoEdn { .. }) && error.is_unsent(), "{error:?}");
     assert!(error.to_string().contains("in /params: duplicate key: \"a\""), "{error}");
+    // A batch is one text.
+    let params = serde_json::value::RawValue::from_string(r#"{"a":1,"a":2}"#.to_owned()).unwrap();
+    let mut batch = client.batch();
+    drop(batch.add(client.call::<i64>("add", [40, 2])));
+    drop(batch.add(client.call::<i64>("add", params)));
+    let error = batch.send().await.err().unwrap();
+    assert!(matches!(&error, Error::Transport(TransportError::NoEdn { .. })), "{error:?}");
+    assert!(error.to_string().contains("in /1/params: duplicate key: \"a\""), "{error}");
     assert_eq!(peer.connections(), 0);
+}
+
+/// What has no JSON makes a reply malformed, for all of a batch: as what is malformed in JSON does.
+#[tokio::test]
+async fn replies_to_batches() {
+    let good = r#"{:jsonrpc "2.0" :id 1 :result 1}"#;
+    for bad in ["##Inf", "#a/b 1", "{:a 1 \"a\" 2}"] {
+        let body = format!(r#"[{good} {{:jsonrpc "2.0" :id 2 :result [{bad}]}}]"#);
+        let peer = Peer::always(Answer::http("200 OK\nContent-Type: application/edn", &body)).await;
+        let client = Client::new(Http::connect(&peer.url).unwrap().edn());
+        let mut batch = client.batch();
+        drop(batch.add(client.call::<i64>("add", [1])));
+        drop(batch.add(client.call::<Value>("add", [2])));
+        let error = in_time("a batch", batch.send()).await.err().unwrap();
+        let text = error.to_string();
+        assert!(matches!(error, Error::Protocol(ProtocolError::Malformed { .. })), "{error:?}");
+        assert!(text.contains("it has no JSON: ") && text.contains("/1/result/0"), "{text}");
+    }
 }
 
 #[tokio::test]
