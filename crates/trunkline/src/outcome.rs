@@ -80,6 +80,11 @@ impl Outcome {
         }
     }
 
+    /// How many bytes its result has; an error is small.
+    pub(crate) fn len(&self) -> usize {
+        self.as_result().map_or(0, <[u8]>::len)
+    }
+
     /// A copy, for a second call that ends in the same.
     pub(crate) fn again(&self) -> Self {
         match &self.0 {

@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use super::Asked;
 use super::response::{Joined, Response};
 use crate::envelope::InvalidRequest;
-use crate::error::code;
 use crate::history::Recording;
 use crate::outcome::Outcome;
 use crate::rpc::Reply;
@@ -41,19 +40,30 @@ impl<'a> Responses<'a> {
     pub(super) fn set(&mut self, index: usize, outcome: Outcome) {
         let recording = self.recordings.remove(&index);
         let mut code = outcome.code();
-        let mut response = self.response(index, outcome);
+        let room = self.budget.saturating_sub(self.bytes);
+        let mut response = None;
+        // What is too large in JSON is not written in another format to be dropped.
+        let fits = outcome.len() <= room && {
+            response = self.response(index, outcome);
+            response.as_ref().is_none_or(|found| found.len() <= room)
+        };
+        if !fits {
+            response = self.too_large(index);
+        }
         if let Some(found) = &response {
             code = found.code;
-            if self.bytes + found.len() > self.budget {
-                self.spent = true;
-                code = Some(code::REPLY_TOO_LARGE);
-                response = self.response(index, Outcome::reply_too_large(self.budget));
-            }
         }
         if let Some(recording) = recording {
             recording.end_as(response.as_ref().map(|response| &*response.json), code);
         }
         self.put(index, response);
+    }
+
+    /// In place of what the budget has no room for. Nothing is run after it.
+    fn too_large(&mut self, index: usize) -> Option<Response> {
+        let response = self.response(index, Outcome::reply_too_large(self.budget));
+        self.spent |= response.is_some();
+        response
     }
 
     fn put(&mut self, index: usize, response: Option<Response>) {

@@ -3,7 +3,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline_edn::{Map, Value, from_value, json};
+use trunkline_edn::{Map, Step, Value, from_value, json};
 
 use super::fault;
 use super::params::Edn;
@@ -111,7 +111,7 @@ fn error(failure: Failure) -> ErrorObject {
             Ok(data) => error.with_data(&data),
             Err(fault) => ErrorObject::internal(&fault),
         },
-        Err(fault) => fault::unconvertible(fault, Some("data")),
+        Err(fault) => fault::unconvertible(fault.within(Step::key("data")), Some("error")),
     }
 }
 

@@ -6,8 +6,8 @@
 //! keywords or strings. Any method can be called so: what has to become JSON does so as
 //! [`json`] says.
 //!
-//! Handlers take [`Edn<T>`](Edn) to see EDN as it is, and return [`Edn<T>`](Edn) or a [`Value`] to
-//! answer with it. They are methods like all others: a client that speaks JSON calls them, too.
+//! Handlers take [`Edn<T>`](Edn) to see EDN as it is, and return [`Edn<T>`](Edn), a [`Value`], or a
+//! `Result` of either, to answer with it. They are methods like all others: a client that speaks JSON calls them, too.
 //!
 //! ```
 //! use trunkline::Router;
@@ -36,3 +36,4 @@ pub use trunkline_edn::*;
 pub(crate) use aside::Aside;
 pub(crate) use reply::{response, translated};
 pub(crate) use request::transcribe;
+pub(crate) use result::outcome_of;

@@ -1,6 +1,7 @@
 //! Replies in EDN, beside those in JSON, which history keeps.
 
-use trunkline_edn::{Error, Value, json};
+use trunkline_edn::Error;
+use trunkline_edn::json::{self, FromJson};
 
 use super::aside::Aside;
 use super::fault;
@@ -32,13 +33,16 @@ impl EdnReply {
 /// The response object to the call with this id, in EDN; with the outcome, which is another if that
 /// has no EDN. `id` is JSON text.
 pub(crate) fn response(outcome: Outcome, id: &[u8], aside: &Aside) -> (Outcome, Vec<u8>) {
-    let id = aside.id().map_or_else(|| of_json(id).unwrap_or_default(), Value::to_string);
+    let id = match aside.id() {
+        // What is no id is not echoed.
+        Some(sent) if id != b"null" => sent.to_string(),
+        _ => id_text(id),
+    };
     match outcome_text(&outcome) {
         Ok(text) => (outcome, joined(&text, &id)),
         Err((member, error)) => {
             let outcome = Outcome::error(fault::unconvertible(error, Some(member)));
-            // What is made here has EDN.
-            let text = outcome_text(&outcome).unwrap_or_default();
+            let text = outcome_text(&outcome).expect("an error of ours has no key twice");
             (outcome, joined(&text, &id))
         }
     }
@@ -60,18 +64,27 @@ fn outcome_text(outcome: &Outcome) -> Result<String, (&'static str, Error)> {
     json.map(|text| format!(":{name} {text}")).map_err(|error| (name, error))
 }
 
+/// An id, which is a string, a number or null. Numbers of JSON are numbers of EDN as they stand; so
+/// none loses a digit.
+fn id_text(json: &[u8]) -> String {
+    let is_number = json.first().is_some_and(|first| matches!(first, b'-' | b'0'..=b'9'));
+    if is_number {
+        return String::from_utf8_lossy(json).into_owned();
+    }
+    of_json(json).expect("an id was read as JSON")
+}
+
 /// A whole reply in EDN that was written in JSON: one that goes with no call.
 pub(crate) fn translated(json: &[u8]) -> Vec<u8> {
     let failed = |error| {
         let error: ErrorObject = fault::unconvertible(error, None);
         let json = Outcome::error(error).into_response(b"null");
-        of_json(&json).unwrap_or_default()
+        of_json(&json).expect("an error of ours has no key twice")
     };
     of_json(json).unwrap_or_else(failed).into_bytes()
 }
 
 fn of_json(json: &[u8]) -> Result<String, Error> {
     // What is written here is text.
-    let text = String::from_utf8_lossy(json);
-    json::from_str(&text).map(|value| value.to_string())
+    json::to_edn(&String::from_utf8_lossy(json), &FromJson::default())
 }

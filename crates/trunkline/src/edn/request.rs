@@ -18,7 +18,12 @@ pub(crate) fn transcribe(
     limits: &Limits,
     reply: Format,
 ) -> Result<(Bytes, Vec<Aside>), ErrorObject> {
-    let text = std::str::from_utf8(body).map_err(|error| not_utf8(error.valid_up_to()))?;
+    let text = std::str::from_utf8(body)
+        .map_err(|error| unreadable("the body is not UTF-8", error.valid_up_to()))?;
+    // To the reader it would be a symbol.
+    if text.starts_with('\u{feff}') {
+        return Err(unreadable("the body begins with a byte-order mark", 0));
+    }
     let depth = Depth { depth: limits.depth, ..Depth::default() };
     let message = read_with(text, &depth).map_err(|error| fault::unreadable(&error))?;
     let mut json = Vec::with_capacity(body.len());
@@ -98,7 +103,7 @@ impl Members {
     }
 }
 
-fn not_utf8(offset: usize) -> ErrorObject {
-    let data = serde_json::json!({ "reason": "the body is not UTF-8", "offset": offset });
+fn unreadable(reason: &str, offset: usize) -> ErrorObject {
+    let data = serde_json::json!({ "reason": reason, "offset": offset });
     ErrorObject::new(code::PARSE_ERROR, "Parse error").with_data(&data)
 }

@@ -101,6 +101,10 @@ impl Service<Call> for Dispatch {
     }
 
     fn call(&mut self, call: Call) -> CallFuture {
+        // Whatever operation it is for, it has no params that one could take.
+        if let Some(refusal) = call.aside().and_then(|aside| aside.refusal()) {
+            return CallFuture::ready(Outcome::error(refusal.clone()));
+        }
         match call.operation().cloned() {
             Some(operation) => operation.endpoint.call(call),
             None => {

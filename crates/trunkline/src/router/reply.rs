@@ -142,9 +142,13 @@ impl<T: Serialize> IntoOutcome for Json<T> {
     }
 }
 
-impl<T: Serialize, E: RpcError> IntoOutcome for Result<T, E> {
+/// An `edn::Value` in it keeps what JSON does not tell.
+impl<T: Serialize + 'static, E: RpcError> IntoOutcome for Result<T, E> {
     fn into_outcome(self) -> Outcome {
         match self {
+            #[cfg(feature = "edn")]
+            Ok(value) => crate::edn::outcome_of(value),
+            #[cfg(not(feature = "edn"))]
             Ok(value) => Outcome::result(&value),
             Err(error) => Outcome::error(error.into_error_object()),
         }

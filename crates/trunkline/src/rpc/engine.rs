@@ -79,9 +79,6 @@ impl Engine {
     /// Runs a call through the layers; a method that is no operation is unknown.
     pub(super) fn call_operation(&mut self, mut call: Call) -> RpcFuture {
         let ending = Ending::of(&mut call);
-        if let Some(refusal) = refusal(&call) {
-            return RpcFuture { inner: Inner::Projected(refusal), ending };
-        }
         RpcFuture { inner: Inner::Operation(self.stack.call(call)), ending }
     }
 }
@@ -96,13 +93,11 @@ impl Service<Call> for Engine {
     }
 
     fn call(&mut self, mut call: Call) -> RpcFuture {
-        let Some(projection) = self.projection.as_ref().filter(|_| call.operation().is_none())
-        else {
+        let is_projected = call.operation().is_none()
+            && call.aside().is_none_or(|aside| aside.refusal().is_none());
+        let Some(projection) = self.projection.as_ref().filter(|_| is_projected) else {
             return self.call_operation(call);
         };
-        if refusal(&call).is_some() {
-            return self.call_operation(call);
-        }
         let ending = Ending::of(&mut call);
         let inner = match projection.project(call) {
             Projected::Answered(future) => Inner::Projected(future),
@@ -110,12 +105,6 @@ impl Service<Call> for Engine {
         };
         RpcFuture { inner, ending }
     }
-}
-
-/// The outcome of a call that cannot be run as it was written.
-fn refusal(call: &Call) -> Option<CallFuture> {
-    let refusal = call.aside()?.refusal()?;
-    Some(CallFuture::ready(Outcome::error(refusal.clone())))
 }
 
 impl Future for RpcFuture {

@@ -16,10 +16,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::Service;
 
-use crate::batch;
+use crate::batch::{self, Response};
 use crate::call::Call;
 #[cfg(feature = "edn")]
-use crate::edn::{self, EdnReply};
+use crate::edn;
 use crate::envelope::{self, InvalidReason, Message, Request};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
@@ -86,12 +86,14 @@ impl Rpc {
     /// # Cancel safety
     /// Dropping the future cancels the calls that have not ended.
     pub async fn handle_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Reply {
-        match self.read_in(formats, body, extensions) {
+        let (incoming, aside) = self.read_beside(formats, body, extensions);
+        match incoming {
             Incoming::Call(call) => self.answer(call).await,
             // Boxed, so that a single call does not carry the room for a batch along.
             Incoming::Batch(batch) => Box::pin(self.answer_batch(batch)).await,
             Incoming::Response { error, id } | Incoming::Refused { error, id } => {
-                Reply::error(error, Some(&id.unwrap_or(Id::NULL))).written_in(formats.reply)
+                let (outcome, id) = (Outcome::error(error), id.unwrap_or(Id::NULL));
+                Response::of(outcome, id.as_raw().as_bytes(), aside.as_ref()).into_reply()
             }
         }
     }
@@ -106,19 +108,38 @@ impl Rpc {
     /// [`Reply::written_in`].
     #[must_use]
     pub fn read_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Incoming {
+        self.read_beside(formats, body, extensions).0
+    }
+
+    /// The same, with what goes along with a request that is refused.
+    pub(crate) fn read_beside(
+        &self,
+        formats: Formats,
+        body: Bytes,
+        extensions: Extensions,
+    ) -> (Incoming, Option<Aside>) {
         match formats {
-            Formats { request: Format::Json, reply: Format::Json } => self.read(body, extensions),
+            Formats { request: Format::Json, reply: Format::Json } => {
+                (self.read(body, extensions), None)
+            }
             #[cfg(feature = "edn")]
             Formats { request: Format::Json, reply } => {
-                self.read_json(body, extensions, Asides::Same(Aside::of_json(reply)))
+                let aside = Aside::of_json(reply);
+                let asides = Asides::Same(aside.clone());
+                (self.read_json(body, extensions, asides), Some(aside))
             }
             #[cfg(feature = "edn")]
             Formats { request: Format::Edn, reply } => {
                 match edn::transcribe(&body, &self.limits, reply) {
-                    Ok((json, asides)) => self.read_json(json, extensions, Asides::Each(asides)),
+                    Ok((json, asides)) => {
+                        let first = asides.first().cloned();
+                        let first = first.unwrap_or_else(|| Aside::of_json(reply));
+                        (self.read_json(json, extensions, Asides::Each(asides)), Some(first))
+                    }
                     Err(error) => {
                         self.record_invalid(&body, &extensions, &error, None);
-                        Incoming::Refused { error, id: None }
+                        let refused = Incoming::Refused { error, id: None };
+                        (refused, Some(Aside::of_json(reply)))
                     }
                 }
             }
@@ -164,9 +185,15 @@ impl Rpc {
     /// Dropping the future cancels the call.
     pub async fn answer(&self, call: Call) -> Reply {
         let id = call.id();
-        let aside = call.aside().cloned();
+        #[cfg(feature = "edn")]
+        if let (Some(id), Some(aside)) = (&id, call.aside())
+            && aside.reply() == Format::Edn
+        {
+            let aside = aside.clone();
+            return self.answer_in_edn(call, id, &aside).await;
+        }
         let Ok(outcome) = self.engine.clone().call(call).await;
-        self.reply_beside(aside.as_ref(), outcome, id.as_ref())
+        self.reply(outcome, id.as_ref())
     }
 
     /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirected),
@@ -195,24 +222,30 @@ impl Rpc {
     }
 
     #[cfg(feature = "edn")]
-    fn reply_beside(&self, aside: Option<&Aside>, outcome: Outcome, id: Option<&Id>) -> Reply {
-        let (Some(id), Some(aside)) = (id, aside.filter(|aside| aside.reply() == Format::Edn))
-        else {
-            return self.reply(outcome, id);
-        };
-        let raw = id.as_raw().as_bytes();
-        let (mut outcome, mut text) = edn::response(outcome, raw, aside);
-        if text.len() > self.limits.reply_bytes {
-            let too_large = Outcome::reply_too_large(self.limits.reply_bytes);
-            (outcome, text) = edn::response(too_large, raw, aside);
+    async fn answer_in_edn(&self, mut call: Call, id: &Id, aside: &Aside) -> Reply {
+        // Its outcome may have no EDN, or too much: what is sent then is what is recorded.
+        let recording = call.take_recording();
+        let Ok(outcome) = self.engine.clone().call(call).await;
+        let reply = self.reply_in_edn(outcome, id, aside);
+        if let Some(recording) = recording {
+            recording.end_as(reply.json(), reply.code());
         }
-        let json = Reply::of(outcome, id);
-        Reply::Edn(Box::new(EdnReply { json, text }))
+        reply
     }
 
-    #[cfg(not(feature = "edn"))]
-    fn reply_beside(&self, _aside: Option<&Aside>, outcome: Outcome, id: Option<&Id>) -> Reply {
-        self.reply(outcome, id)
+    #[cfg(feature = "edn")]
+    fn reply_in_edn(&self, outcome: Outcome, id: &Id, aside: &Aside) -> Reply {
+        let limit = self.limits.reply_bytes;
+        let written = |outcome: Outcome| {
+            Response::of(outcome, id.as_raw().as_bytes(), Some(aside)).into_reply()
+        };
+        let too_large = || written(Outcome::reply_too_large(limit));
+        // What is too large in JSON is not written in EDN to find out whether that is, too.
+        if outcome.len() > limit {
+            return too_large();
+        }
+        let reply = written(outcome);
+        if reply.len() > limit { too_large() } else { reply }
     }
 
     /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a

@@ -13,6 +13,11 @@ fn rpc() -> Rpc {
         .method("fail", |Edn(data): Edn<Value>| -> Result<(), ErrorObject> {
             Err(ErrorObject::new(7, "failed").with_data(&data.to_string()))
         })
+        .method("try", |Edn(params): Edn<Value>| Ok::<Value, ErrorObject>(params))
+        .method("try-job", |Edn(job): Edn<Job>| Ok::<_, ErrorObject>(Edn(job)))
+        .method("try-bad", |Edn(params): Edn<Value>| -> Result<Value, ErrorObject> {
+            Ok(params.as_sequence().unwrap()[0].as_str().unwrap().parse().unwrap())
+        })
         .method("bad", |Edn(params): Edn<Value>| {
             let text = params.as_sequence().and_then(|params| params[0].as_str()).unwrap();
             text.parse::<Value>().unwrap()
@@ -124,6 +129,23 @@ fn handlers_that_speak_edn() {
 }
 
 #[test]
+fn handlers_that_can_fail() {
+    let params = r##"[:a #{:b} #inst "2024-01-01T00:00:00Z"]"##;
+    check(
+        &format!(r#"{{:jsonrpc "2.0" :method "try" :params {params} :id 1}}"#),
+        &format!(r#"{{:jsonrpc "2.0", :result {params}, :id 1}}"#),
+    );
+    check(
+        r#"{:jsonrpc "2.0" :method "try-job" :params [:mail nil] :id 1}"#,
+        r#"{:jsonrpc "2.0", :result {:queue :mail, :run-at nil, :tags []}, :id 1}"#,
+    );
+    check(
+        r###"{:jsonrpc "2.0" :method "try-bad" :params ["##Inf"] :id 1}"###,
+        r###"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/result", :reason "JSON has no ##Inf"}}, :id 1}"###,
+    );
+}
+
+#[test]
 fn the_same_handlers_in_json() {
     let json = |body, expected| check_mixed(Format::Json, Format::Json, body, expected);
     json(
@@ -146,8 +168,19 @@ fn the_same_handlers_in_json() {
         Format::Json,
         Format::Edn,
         r#"{"jsonrpc":"2.0","method":"same","params":{"a":[":b"]},"id":1e400}"#,
-        r#"{:jsonrpc "2.0", :result {:a [":b"]}, :id 1E+400M}"#,
+        r#"{:jsonrpc "2.0", :result {:a [":b"]}, :id 1e400}"#,
     );
+    for id in ["1e2147483648", "1e-400", "9007199254740993.0", "-0", "\"\\u00e9\"", "null"] {
+        let expected = if id.starts_with('"') { "\"é\"" } else { id }.replace("null", "nil");
+        for method in ["add", "nothing"] {
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":[1,2],"id":{id}}}"#);
+            let single = ask(Format::Json, Format::Edn, &body).unwrap();
+            assert!(single.ends_with(&format!(":id {expected}}}")), "{id}: {single}");
+            let batch = ask(Format::Json, Format::Edn, &format!("[{body}]")).unwrap();
+            assert_eq!(batch, format!("[{single}]"));
+        }
+    }
     check_mixed(
         Format::Edn,
         Format::Json,
@@ -178,7 +211,7 @@ fn what_cannot_be_read() {
     check(
         r#"{:jsonrpc "2.0" :method "echo" :params [{:a 1 :a 2} 1/0] :id 1}"#,
         &error(
-            r#"{:reason "duplicate key: :a", :path "/params/0", :line 1, :column 41, :offset 40}"#,
+            r#"{:reason "duplicate key: :a", :path "/params/0", :line 1, :column 47, :offset 46}"#,
         ),
     );
     check("", &error(r#"{:reason "there is no form", :path "", :line 1, :column 1, :offset 0}"#));
@@ -188,6 +221,7 @@ fn what_cannot_be_read() {
             r#"{:reason "there is more text behind the form", :path "", :line 1, :column 3, :offset 2}"#,
         ),
     );
+    check("\u{feff}[]", &error(r#"{:offset 0, :reason "the body begins with a byte-order mark"}"#));
     let deep = format!(r#"{{:method "echo" :params {}}}"#, "[".repeat(16));
     assert!(ask(Format::Edn, Format::Edn, &deep).unwrap().contains("nested deeper than 16 forms"));
 }
@@ -236,6 +270,18 @@ fn what_is_no_request() {
         r#"{:jsonrpc 2.0 :method "echo" :id 7}"#,
         &invalid(", :member \"jsonrpc\"", "jsonrpc must be exactly \"2.0\"", "7"),
     );
+    for id in [":first", "1/3", "#uuid \"f81d4fae-7dec-11d0-a765-00a0c91e6bf6\""] {
+        let body = format!("{{:jsonrpc \"2.0\" :id {id}}}");
+        let expected = invalid(", :member \"method\"", "the member \"method\" is missing", id);
+        check(&body, &expected);
+        check(&format!("[{body}]"), &format!("[{expected}]"));
+    }
+    for id in ["{:a 1}", "[1]", "true"] {
+        let body = format!("{{:jsonrpc \"2.0\" :method \"echo\" :id {id}}}");
+        let expected = invalid(", :member \"id\"", "id is a string, a number or null", "nil");
+        check(&body, &expected);
+        check(&format!("[{body}]"), &format!("[{expected}]"));
+    }
     check("[]", &invalid("", "a batch holds at least one request", "nil"));
     let many = format!("[{}]", "{:jsonrpc \"2.0\" :method \"echo\"}".repeat(7));
     check(&many, &invalid("", "a batch holds at most 6 requests; nothing of it was run", "nil"));

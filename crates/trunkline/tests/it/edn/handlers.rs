@@ -8,13 +8,16 @@ use crate::support::{Client, post};
 fn handlers() -> Handlers {
     Handlers::new()
         .on("echo", |params| edn!({:result ~params}))
-        .on("get-config", |_| {
-            edn!({:result {:enabled? true, :features [:a :b :c], :updated-at #inst "2024"}})
-        })
-        .on("status", |_| {
-            edn!({:result {:status :ok, :data [1 2 3], :meta {:timestamp #inst "2024"}}})
-        })
+        .on(
+            "get-config",
+            |_| edn!({:result {:enabled? true, :features [:a :b :c], :updated-at #inst "2024"}}),
+        )
+        .on(
+            "status",
+            |_| edn!({:result {:status :ok, :data [1 2 3], :meta {:timestamp #inst "2024"}}}),
+        )
         .on("fail", |params| edn!({:error {:code 4, :message "no", :data ~params}}))
+        .on("bad-data", |_| edn!({:error {:code 1, :message "x", :data #my/tag 1}}))
         .on("wrong", |_| Value::from(1))
         .on("unknown-tag", |_| edn!({:result [#my/tag 1]}))
 }
@@ -47,6 +50,7 @@ async fn a_map_of_handlers_is_served() {
     check(client, "status", "", status).await;
     check(client, "fail", r#","params":[1]"#, r#""error":{"code":4,"message":"no","data":[1]}"#)
         .await;
+    check(client, "bad-data", "", r#""error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/error/data","reason":"JSON has no equivalent of the tag #my/tag"}}"#).await;
     let error = r#""error":{"code":-32603,"message":"JSON conversion error","data":{"path":"/result/0","reason":"JSON has no equivalent of the tag #my/tag"}}"#;
     check(client, "unknown-tag", "", error).await;
 

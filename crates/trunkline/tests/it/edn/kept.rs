@@ -70,6 +70,35 @@ async fn history_is_json_and_redacted() {
 }
 
 #[tokio::test]
+async fn history_says_what_was_sent() {
+    let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
+    for (result, limit, code) in [
+        (r#"{"a":1,"a":2}"#.to_owned(), 1_000, -32603),
+        (format!("[{}0]", "0.00001,".repeat(30)), 200, i64::from(code::REPLY_TOO_LARGE)),
+    ] {
+        let limits = Limits { reply_bytes: limit, ..Limits::default() };
+        let router = Router::new().method("result", move || raw(&result)).limits(limits);
+        let history = History::new(Settings::default());
+        let rpc = router.build().unwrap().recorded(history.clone());
+        let reply = handle(&rpc, r#"{:jsonrpc "2.0" :method "result" :id 1}"#).await.unwrap();
+        assert!(reply.contains(&format!(":code {code}")), "{reply}");
+        let page = history.entries(&Filter::default());
+        let entry = serde_json::to_value(&*page.entries[0]).unwrap();
+        assert_eq!((&entry["code"], &entry["status"]), (&json!(code), &json!("error")), "{entry}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_json_is_counted() {
+    let rpc = Router::new().method("echo", |Edn(params): Edn<EdnValue>| params).build().unwrap();
+    for params in ["[##Inf]", "[1]"] {
+        handle(&rpc, &format!("{{:jsonrpc \"2.0\" :method echo :params {params} :id 1}}")).await;
+    }
+    let counted = &rpc.metrics()[0];
+    assert_eq!((counted.started, counted.succeeded), (2, 1), "{counted:?}");
+}
+
+#[tokio::test]
 async fn a_reply_has_so_many_bytes() {
     let limits = Limits { reply_bytes: 400, ..Limits::default() };
     let router = Router::new().method("echo", |Edn(params): Edn<EdnValue>| params);
