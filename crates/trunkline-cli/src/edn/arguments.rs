@@ -7,14 +7,16 @@ pub(crate) struct Arguments {
     /// What stands on stdin.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "edn")]
     pub(super) from: Format,
-    /// What is written to stdout. Of what stays in its format only the layout changes.
+    /// What is written to stdout. JSON that stays JSON changes its layout only; EDN is read and written
+    /// anew, without comments and metadata, and with its numbers and instants in one notation.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "json")]
     pub(super) to: Format,
     /// Indent what is written, instead of one line for each document.
     #[arg(long)]
     pub(super) pretty: bool,
     /// What keys become. From JSON to EDN: keywords where they can be (the default), or strings. From
-    /// EDN to JSON, name leaves the namespaces of all keywords and symbols out.
+    /// EDN to JSON: the text of keywords (the default), or, for all keywords and symbols, their name
+    /// without the namespace.
     #[arg(long, value_enum, value_name = "AS")]
     pub(super) keys: Option<Keys>,
     /// From EDN to JSON, write what has an unknown tag without it, instead of refusing it.

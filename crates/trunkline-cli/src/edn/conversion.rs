@@ -36,8 +36,8 @@ impl Conversion {
             Some(Keys::Name) if !is_to_json => {
                 return Err("--keys name goes with --from edn --to json");
             }
-            Some(Keys::Keyword | Keys::String) if !is_from_json => {
-                return Err("--keys keyword and --keys string go with --from json --to edn");
+            Some(Keys::String) if !is_from_json => {
+                return Err("--keys string goes with --from json --to edn");
             }
             _ if unwrap_tags && !is_to_json => {
                 return Err("--unwrap-tags goes with --from edn --to json");

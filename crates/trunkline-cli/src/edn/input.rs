@@ -86,7 +86,12 @@ impl<R: Read> Input<R> {
         let wrong = |error: std::str::Utf8Error| {
             Wrong::new(error.valid_up_to(), "the text is not UTF-8".to_owned())
         };
-        std::str::from_utf8(&self.buffer[self.at..self.searched]).map_err(wrong)
+        let text = std::str::from_utf8(&self.buffer[self.at..self.searched]).map_err(wrong)?;
+        // To EDN it would be a symbol.
+        if self.start.offset + self.at == 0 && text.starts_with('\u{feff}') {
+            return Err(Wrong::new(0, "the text begins with a byte-order mark".to_owned()));
+        }
+        Ok(text)
     }
 
     /// Whether what is pending is not too long for a document.

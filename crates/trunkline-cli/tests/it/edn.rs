@@ -100,6 +100,7 @@ fn from_edn_to_json() {
         "1\n\"a\"\n\"b\"\n\"c\"\n[\"d\"]\n[\"e\"]\n[\"f\"]\n{}\nnull\n[\"z\"]\n"
     });
     check(&["--pretty"], "{:a [1 {}]} 2", "{\n  \"a\": [\n    1,\n    {}\n  ]\n}\n2\n");
+    check(&["--keys", "keyword"], "{:a/b c/d}", "{\"a/b\":\"c/d\"}\n");
     check(&["--keys", "name"], "{:a/b c/d}", "{\"b\":\"d\"}\n");
     check(&["--unwrap-tags"], "#a [#b 1]", "[1]\n");
     // What ends elsewhere than it seems.
@@ -195,6 +196,11 @@ fn errors() {
     check_error(&["--max-bytes", "5"], b" \"1234567", "", {
         "document 1, line 1, column 2: it has more than 5 bytes (see --max-bytes)"
     });
+    for from in ["edn", "json"] {
+        check_error(&["--from", from], "\u{feff}[1]".as_bytes(), "", {
+            "document 1, line 1, column 1: the text begins with a byte-order mark"
+        });
+    }
     let deep = "[".repeat(2_000);
     let place = format!("line 1, column 1025, in {}", "/0".repeat(1_024));
     let error = format!("document 1, {place}: nested deeper than 1024 forms");
@@ -205,8 +211,7 @@ fn errors() {
 fn a_wrong_command_line() {
     for (arguments, told) in [
         (["--keys", "name", "--from", "json", "--to", "edn"].as_slice(), "--keys name goes with"),
-        (&["--keys", "string"], "--keys keyword and --keys string go with"),
-        (&["--keys", "keyword", "--to", "edn"], "--keys keyword and --keys string go with"),
+        (&["--keys", "string"], "--keys string goes with"),
         (&["--unwrap-tags", "--from", "json"], "--unwrap-tags goes with"),
         (&["--from", "yaml"], "possible values: edn, json"),
         (&["file.edn"], "unexpected argument"),
