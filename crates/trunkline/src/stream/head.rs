@@ -27,10 +27,10 @@ impl Head {
                 if length.replace(value).is_some() {
                     return Err("Content-Length stands twice");
                 }
-            } else if name.eq_ignore_ascii_case("content-type") {
-                if media_type.replace(value).is_some() {
-                    return Err("Content-Type stands twice");
-                }
+            } else if name.eq_ignore_ascii_case("content-type")
+                && media_type.replace(value).is_some()
+            {
+                return Err("Content-Type stands twice");
             }
         }
         let length = length.ok_or("Content-Length is missing")?;
