@@ -1,11 +1,11 @@
 //! When two values are equal, and the hash that goes with it: as Clojure tells it, and without a stack
 //! that a value could overflow.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher, RandomState};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
 
 use crate::index::Keyed;
 use crate::map::Map;
@@ -131,7 +131,7 @@ impl Hash for Value {
     }
 }
 
-/// The hash of a value in this process. No document can choose which values have the same.
+/// The hash of a value in this process. Which values have the same, no document can know.
 pub(crate) fn digest(value: &Value) -> u64 {
     // The collections that have begun, from the outermost.
     let mut open: Vec<Sum<'_>> = Vec::new();
@@ -191,6 +191,8 @@ struct Sum<'a> {
     /// How many parts there are.
     count: usize,
     sum: u64,
+    /// Of the parts, where their order counts.
+    hasher: DefaultHasher,
     /// Of the key of the next value.
     key: Option<u64>,
 }
@@ -198,7 +200,8 @@ struct Sum<'a> {
 impl<'a> Sum<'a> {
     fn of(value: &'a Value) -> Option<Self> {
         let parts = Parts::of(value)?;
-        Some(Self { value, count: parts.left(), parts, sum: 0, key: None })
+        let hasher = keys().build_hasher();
+        Some(Self { value, count: parts.left(), parts, sum: 0, hasher, key: None })
     }
 
     fn add(&mut self, part: u64) {
@@ -209,19 +212,20 @@ impl<'a> Sum<'a> {
             (Value::Map(_), Some(key)) => {
                 self.sum = self.sum.wrapping_add(keys().hash_one((key, part)));
             }
-            _ => self.sum = keys().hash_one((self.sum, part)),
+            _ => self.hasher.write_u64(part),
         }
     }
 
-    fn end(&self) -> u64 {
-        let (count, sum) = (self.count, self.sum);
-        let digest = match self.value {
-            Value::Set(_) => keys().hash_one((12_u8, count, sum)),
-            Value::Map(_) => keys().hash_one((13_u8, count, sum)),
-            Value::Tagged(tagged) => keys().hash_one((14_u8, tagged.tag(), sum)),
+    fn end(&mut self) -> u64 {
+        let hasher = &mut self.hasher;
+        match self.value {
+            Value::Set(_) => (12_u8, self.count, self.sum).hash(hasher),
+            Value::Map(_) => (13_u8, self.count, self.sum).hash(hasher),
+            Value::Tagged(tagged) => (14_u8, tagged.tag()).hash(hasher),
             // Lists and vectors are equal.
-            _ => keys().hash_one((15_u8, count, sum)),
-        };
+            _ => (15_u8, self.count).hash(hasher),
+        }
+        let digest = hasher.finish();
         if let Some(known) = known(self.value) {
             known.set(digest);
         }
@@ -256,9 +260,10 @@ impl Clone for Digest {
     }
 }
 
-fn keys() -> &'static DefaultHashBuilder {
-    static KEYS: OnceLock<DefaultHashBuilder> = OnceLock::new();
-    KEYS.get_or_init(DefaultHashBuilder::default)
+/// Those of the standard library's maps: SipHash, which is made for input of others.
+fn keys() -> &'static RandomState {
+    static KEYS: OnceLock<RandomState> = OnceLock::new();
+    KEYS.get_or_init(RandomState::new)
 }
 
 /// Hashes what is the same in every order.
