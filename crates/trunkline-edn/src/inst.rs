@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, shown};
 
 /// An instant, to the nanosecond, of the years 0000 to 9999 in UTC: `#inst "2024-02-29T23:59:00Z"`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -163,7 +163,7 @@ impl FromStr for Inst {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text).ok_or_else(|| Error::from(Reason::Inst { text: text.into() }))
+        Self::parse(text).ok_or_else(|| Error::from(Reason::Inst { text: shown(text) }))
     }
 }
 
@@ -210,10 +210,18 @@ impl TryFrom<SystemTime> for Inst {
     }
 }
 
-impl From<Inst> for SystemTime {
-    fn from(inst: Inst) -> Self {
+/// An error where the clock of the system does not reach that far, as that of Windows before 1601.
+impl TryFrom<Inst> for SystemTime {
+    type Error = Error;
+
+    fn try_from(inst: Inst) -> Result<Self, Error> {
         let seconds = Duration::from_secs(inst.seconds.unsigned_abs());
-        let whole = if inst.seconds < 0 { UNIX_EPOCH - seconds } else { UNIX_EPOCH + seconds };
-        whole + Duration::from_nanos(inst.nanos.into())
+        let whole = match inst.seconds {
+            ..0 => UNIX_EPOCH.checked_sub(seconds),
+            _ => UNIX_EPOCH.checked_add(seconds),
+        };
+        whole
+            .and_then(|whole| whole.checked_add(Duration::from_nanos(inst.nanos.into())))
+            .ok_or_else(|| Error::from(Reason::OutOfRange { range: "SystemTime" }))
     }
 }
