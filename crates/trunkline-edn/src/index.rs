@@ -1,6 +1,7 @@
 //! Parts with distinct keys: found by comparison among few, by hash among many.
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::OccupiedEntry;
 
 use crate::error::{Error, Reason};
 use crate::name;
@@ -30,14 +31,12 @@ impl Keyed for (Value, Value) {
 }
 
 /// Parts with distinct keys, in their order.
-#[derive(Clone)]
 pub(crate) enum Indexed<T> {
     Few(Vec<T>),
     /// Boxed: values shall not be larger because some are.
     Many(Box<Many<T>>),
 }
 
-#[derive(Clone)]
 pub(crate) struct Many<T> {
     parts: Vec<T>,
     /// Where the parts are, by their keys.
@@ -71,13 +70,24 @@ impl<T: Keyed> Indexed<T> {
         }
     }
 
-    /// A part, of which the key must not be changed.
-    pub(crate) fn part_mut(&mut self, at: usize) -> &mut T {
+    /// The same for clones of the parts.
+    pub(crate) fn with_parts(&self, parts: Vec<T>) -> Self {
         match self {
-            Self::Few(parts) => &mut parts[at],
+            Self::Few(_) => Self::Few(parts),
+            Self::Many(many) => {
+                let (places, digest) = (many.places.clone(), many.digest.clone());
+                Self::Many(Box::new(Many { parts, places, digest }))
+            }
+        }
+    }
+
+    /// The parts, of which the keys must not be changed.
+    pub(crate) fn parts_mut(&mut self) -> &mut [T] {
+        match self {
+            Self::Few(parts) => parts,
             Self::Many(many) => {
                 many.digest.forget();
-                &mut many.parts[at]
+                &mut many.parts
             }
         }
     }
@@ -135,11 +145,33 @@ impl<T: Keyed> Indexed<T> {
 
     /// Takes a part out. The others keep their order, and those behind it move up.
     pub(crate) fn remove(&mut self, at: usize) -> T {
+        match self {
+            Self::Few(parts) => parts.remove(at),
+            Self::Many(many) => many.remove(at),
+        }
+    }
+
+    /// Takes out what is not to be kept, which must not change a key.
+    pub(crate) fn retain(&mut self, keep: impl FnMut(&mut T) -> bool) {
         let mut parts = self.take();
-        let part = parts.remove(at);
+        parts.retain_mut(keep);
         // The keys were distinct, and still are.
         *self = Self::of(parts).unwrap_or_default();
-        part
+    }
+}
+
+impl<T: Keyed> Many<T> {
+    fn remove(&mut self, at: usize) -> T {
+        self.digest.forget();
+        let digest = sameness::digest(self.parts[at].key());
+        let place = self.places.find_entry(digest, |place| *place as usize == at);
+        place.map(OccupiedEntry::remove).ok();
+        let is_last = at + 1 == self.parts.len();
+        if !is_last {
+            let behind = self.places.iter_mut().filter(|place| **place as usize > at);
+            behind.for_each(|place| *place -= 1);
+        }
+        self.parts.remove(at)
     }
 }
 

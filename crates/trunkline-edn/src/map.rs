@@ -1,15 +1,18 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::slice::Iter;
 
 use crate::error::Error;
 use crate::index::Indexed;
+use crate::parts::Parts;
 use crate::sameness::{self, Digest, Pairs};
 use crate::unnesting;
 use crate::value::Value;
+use crate::writer;
 
 /// Keys with values, in the order in which they were written or added. Two maps are equal if they have
 /// the same entries, in whatever order.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Map(Indexed<(Value, Value)>);
 
 impl Map {
@@ -47,7 +50,7 @@ impl Map {
 
     /// The value of a key, to be changed.
     pub fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
-        self.0.find(key).map(|at| &mut self.0.part_mut(at).1)
+        self.0.find(key).map(|at| &mut self.0.parts_mut()[at].1)
     }
 
     /// Whether there is such a key.
@@ -72,6 +75,11 @@ impl Map {
         Some(value)
     }
 
+    /// Keeps the entries of which this is true, in their order.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Value, &mut Value) -> bool) {
+        self.0.retain(|(key, value)| keep(key, value));
+    }
+
     /// The entries, in their order.
     pub fn iter(
         &self,
@@ -89,6 +97,18 @@ impl Map {
         self.entries().iter().map(|(_, value)| value)
     }
 
+    /// The entries, in their order, with values to be changed.
+    pub fn iter_mut(
+        &mut self,
+    ) -> impl ExactSizeIterator<Item = (&Value, &mut Value)> + DoubleEndedIterator {
+        self.0.parts_mut().iter_mut().map(|(key, value)| (&*key, value))
+    }
+
+    /// The values, in the order of their keys, to be changed.
+    pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Value> {
+        self.0.parts_mut().iter_mut().map(|(_, value)| value)
+    }
+
     /// The entries.
     #[must_use]
     pub fn into_entries(mut self) -> Vec<(Value, Value)> {
@@ -103,9 +123,20 @@ impl Map {
         self.0.digest()
     }
 
+    /// The map of clones of the entries.
+    pub(crate) fn with_entries(&self, entries: Vec<(Value, Value)>) -> Self {
+        Self(self.0.with_parts(entries))
+    }
+
     /// For dropping.
     pub(crate) fn take(&mut self) -> Vec<(Value, Value)> {
         self.0.take()
+    }
+}
+
+impl Clone for Map {
+    fn clone(&self) -> Self {
+        Self(self.0.with_parts(unnesting::clone_all(self.0.parts())))
     }
 }
 
@@ -156,8 +187,25 @@ impl IntoIterator for Map {
     }
 }
 
+impl<'a> IntoIterator for &'a Map {
+    type Item = (&'a Value, &'a Value);
+    type IntoIter = std::iter::Map<Iter<'a, (Value, Value)>, fn(&'a (Value, Value)) -> Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries().iter().map(|(key, value)| (key, value))
+    }
+}
+
+/// As EDN, on one line; with `{:#}`, indented.
+impl fmt::Display for Map {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writer::display_collection(Parts::of_map(self), f)
+    }
+}
+
+/// As EDN.
 impl fmt::Debug for Map {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
+        fmt::Display::fmt(self, f)
     }
 }

@@ -4,7 +4,7 @@
 macro_rules! sequence {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Clone, Default, PartialEq, Eq, Hash)]
+        #[derive(Default, PartialEq, Eq, Hash)]
         pub struct $name(Vec<Value>);
 
         impl $name {
@@ -31,6 +31,12 @@ macro_rules! sequence {
             }
         }
 
+        impl Clone for $name {
+            fn clone(&self) -> Self {
+                Self(unnesting::clone_all(&self.0))
+            }
+        }
+
         impl Drop for $name {
             fn drop(&mut self) {
                 unnesting::drop_all(self.take());
@@ -53,6 +59,12 @@ macro_rules! sequence {
 
         impl<T: Into<Value>> From<Vec<T>> for $name {
             fn from(values: Vec<T>) -> Self {
+                values.into_iter().collect()
+            }
+        }
+
+        impl<T: Into<Value>, const N: usize> From<[T; N]> for $name {
+            fn from(values: [T; N]) -> Self {
                 values.into_iter().collect()
             }
         }
@@ -87,9 +99,17 @@ macro_rules! sequence {
             }
         }
 
+        /// As EDN, on one line; with `{:#}`, indented.
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                writer::display_collection(Parts::of_values(Kind::$name, self), f)
+            }
+        }
+
+        /// As EDN.
         impl std::fmt::Debug for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.debug_list().entries(&self.0).finish()
+                std::fmt::Display::fmt(self, f)
             }
         }
     };

@@ -3,13 +3,15 @@ use std::hash::{Hash, Hasher};
 
 use crate::error::Error;
 use crate::index::Indexed;
+use crate::parts::Parts;
 use crate::sameness::{self, Digest, Pairs};
 use crate::unnesting;
 use crate::value::Value;
+use crate::writer;
 
 /// Distinct values, in the order in which they were written or added. Two sets are equal if they have
 /// the same values, in whatever order.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Set(Indexed<Value>);
 
 impl Set {
@@ -63,6 +65,11 @@ impl Set {
         true
     }
 
+    /// Keeps the values of which this is true, in their order.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Value) -> bool) {
+        self.0.retain(|value| keep(value));
+    }
+
     /// The values, in their order.
     pub fn iter(&self) -> std::slice::Iter<'_, Value> {
         self.0.parts().iter()
@@ -82,9 +89,20 @@ impl Set {
         self.0.digest()
     }
 
+    /// The set of clones of the values.
+    pub(crate) fn with_values(&self, values: Vec<Value>) -> Self {
+        Self(self.0.with_parts(values))
+    }
+
     /// For dropping.
     pub(crate) fn take(&mut self) -> Vec<Value> {
         self.0.take()
+    }
+}
+
+impl Clone for Set {
+    fn clone(&self) -> Self {
+        Self(self.0.with_parts(unnesting::clone_all(self.0.parts())))
     }
 }
 
@@ -143,8 +161,16 @@ impl<'a> IntoIterator for &'a Set {
     }
 }
 
+/// As EDN, on one line; with `{:#}`, indented.
+impl fmt::Display for Set {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writer::display_collection(Parts::of_set(self), f)
+    }
+}
+
+/// As EDN.
 impl fmt::Debug for Set {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self).finish()
+        fmt::Display::fmt(self, f)
     }
 }

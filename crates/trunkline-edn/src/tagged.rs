@@ -1,16 +1,18 @@
 use std::fmt;
 
+use crate::parts::Parts;
 use crate::symbol::Symbol;
 use crate::unnesting;
 use crate::value::Value;
+use crate::writer;
 
 /// A value behind a tag that means nothing to the reader: `#my/point [1 2]`.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Tagged(Box<Parts>);
+#[derive(PartialEq, Eq, Hash)]
+pub struct Tagged(Box<TagAndValue>);
 
 /// Boxed together: a tag and a pointer would be the largest of values.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Parts {
+#[derive(PartialEq, Eq, Hash)]
+struct TagAndValue {
     tag: Symbol,
     value: Value,
 }
@@ -19,7 +21,7 @@ impl Tagged {
     /// `#tag value`.
     #[must_use]
     pub fn new(tag: Symbol, value: impl Into<Value>) -> Self {
-        Self(Box::new(Parts { tag, value: value.into() }))
+        Self(Box::new(TagAndValue { tag, value: value.into() }))
     }
 
     /// The tag.
@@ -40,9 +42,20 @@ impl Tagged {
         std::mem::take(&mut self.0.value)
     }
 
+    /// The same tag before another value.
+    pub(crate) fn with_value(&self, value: Value) -> Self {
+        Self::new(self.tag().clone(), value)
+    }
+
     /// For dropping.
     pub(crate) fn take(&mut self) -> Value {
         std::mem::take(&mut self.0.value)
+    }
+}
+
+impl Clone for Tagged {
+    fn clone(&self) -> Self {
+        self.with_value(unnesting::clone_one(self.value()))
     }
 }
 
@@ -52,8 +65,16 @@ impl Drop for Tagged {
     }
 }
 
+/// As EDN, on one line; with `{:#}`, indented.
+impl fmt::Display for Tagged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writer::display_collection(Parts::of_tagged(self), f)
+    }
+}
+
+/// As EDN.
 impl fmt::Debug for Tagged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "#{} {:?}", self.0.tag, self.0.value)
+        fmt::Display::fmt(self, f)
     }
 }

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -70,6 +72,23 @@ impl Value {
         found.or_else(|| map.get(&Self::from(name)))
     }
 
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
+        let Self::Map(map) = self else { return None };
+        let keyword = Keyword::new(name).ok().map(Self::Keyword);
+        let keyword = keyword.filter(|keyword| map.contains_key(keyword));
+        map.get_mut(&keyword.unwrap_or_else(|| name.into()))
+    }
+
+    /// `true` or `false`.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(bool) => Some(*bool),
+            _ => None,
+        }
+    }
+
     /// The text of a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
@@ -88,12 +107,60 @@ impl Value {
         }
     }
 
+    /// The nearest floating-point number, which may be infinite, of any number.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Integer(integer) => Some(integer.to_f64()),
+            Self::Float(float) => Some(*float),
+            Self::Decimal(decimal) => Some(decimal.to_f64()),
+            Self::Ratio(ratio) => Some(ratio.to_f64()),
+            _ => None,
+        }
+    }
+
+    /// The keyword.
+    #[must_use]
+    pub fn as_keyword(&self) -> Option<&Keyword> {
+        match self {
+            Self::Keyword(keyword) => Some(keyword),
+            _ => None,
+        }
+    }
+
+    /// The symbol.
+    #[must_use]
+    pub fn as_symbol(&self) -> Option<&Symbol> {
+        match self {
+            Self::Symbol(symbol) => Some(symbol),
+            _ => None,
+        }
+    }
+
     /// The values of a list or a vector.
     #[must_use]
     pub fn as_sequence(&self) -> Option<&[Self]> {
         match self {
             Self::List(list) => Some(list),
             Self::Vector(vector) => Some(vector),
+            _ => None,
+        }
+    }
+
+    /// The map.
+    #[must_use]
+    pub fn as_map(&self) -> Option<&Map> {
+        match self {
+            Self::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The set.
+    #[must_use]
+    pub fn as_set(&self) -> Option<&Set> {
+        match self {
+            Self::Set(set) => Some(set),
             _ => None,
         }
     }
@@ -149,13 +216,7 @@ impl FromStr for Value {
 /// As EDN, on one line; with `{:#}`, indented.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::new();
-        if f.alternate() {
-            writer::write_pretty(self, &mut text);
-        } else {
-            writer::write(self, &mut text);
-        }
-        f.write_str(&text)
+        writer::display(self, f)
     }
 }
 
@@ -169,6 +230,18 @@ impl fmt::Debug for Value {
 impl From<&str> for Value {
     fn from(text: &str) -> Self {
         Self::String(text.to_owned())
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<Cow<'_, str>> for Value {
+    fn from(text: Cow<'_, str>) -> Self {
+        Self::String(text.into_owned())
     }
 }
 
@@ -187,6 +260,36 @@ impl<T: Into<Self>> From<Option<T>> for Value {
 impl<T: Into<Self>> From<Vec<T>> for Value {
     fn from(values: Vec<T>) -> Self {
         Self::Vector(values.into())
+    }
+}
+
+impl<T: Into<Self>, const N: usize> From<[T; N]> for Value {
+    fn from(values: [T; N]) -> Self {
+        Self::Vector(values.into())
+    }
+}
+
+impl<K: Into<Self>, V: Into<Self>, S> From<HashMap<K, V, S>> for Value {
+    fn from(entries: HashMap<K, V, S>) -> Self {
+        Self::Map(entries.into_iter().collect())
+    }
+}
+
+impl<K: Into<Self>, V: Into<Self>> From<BTreeMap<K, V>> for Value {
+    fn from(entries: BTreeMap<K, V>) -> Self {
+        Self::Map(entries.into_iter().collect())
+    }
+}
+
+impl<T: Into<Self>, S> From<HashSet<T, S>> for Value {
+    fn from(values: HashSet<T, S>) -> Self {
+        Self::Set(values.into_iter().collect())
+    }
+}
+
+impl<T: Into<Self>> From<BTreeSet<T>> for Value {
+    fn from(values: BTreeSet<T>) -> Self {
+        Self::Set(values.into_iter().collect())
     }
 }
 

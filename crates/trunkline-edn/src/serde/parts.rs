@@ -3,6 +3,7 @@
 
 use crate::error::{Error, Reason};
 use crate::map::Map;
+use crate::parts;
 use crate::set::Set;
 use crate::symbol::Symbol;
 use crate::tagged::Tagged;
@@ -44,8 +45,20 @@ impl Kind {
     }
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
     pub(super) const TAG: &'static str = "tag";
+
+    /// The part that a collection is, which has just begun.
+    fn of(whole: &parts::Parts<'a>) -> Self {
+        let kind = match whole.kind {
+            parts::Kind::List => Kind::List,
+            parts::Kind::Vector => Kind::Vector,
+            parts::Kind::Set => Kind::Set,
+            parts::Kind::Map => Kind::Map,
+            parts::Kind::Tagged(tag) => return Self::Tag(tag),
+        };
+        Self::Collection(kind, whole.left())
+    }
 
     /// What sort of part it is.
     pub(super) fn name(&self) -> &'static str {
@@ -60,15 +73,8 @@ impl Part<'_> {
 /// The parts of a value: those of a collection before the collection.
 pub(super) struct Parts<'a> {
     /// The collections that have begun, from the outermost.
-    open: Vec<(Part<'a>, Rest<'a>)>,
+    open: Vec<(Part<'a>, parts::Parts<'a>)>,
     next: Option<&'a Value>,
-}
-
-/// What is left of a collection.
-enum Rest<'a> {
-    Values(std::slice::Iter<'a, Value>),
-    Entries { left: std::slice::Iter<'a, (Value, Value)>, value: Option<&'a Value> },
-    One(Option<&'a Value>),
 }
 
 impl<'a> Parts<'a> {
@@ -77,16 +83,25 @@ impl<'a> Parts<'a> {
     }
 
     pub(super) fn of_values(kind: Kind, values: &'a [Value]) -> Self {
-        let open = (Part::Collection(kind, values.len()), Rest::Values(values.iter()));
-        Self { open: vec![open], next: None }
+        let kind = match kind {
+            Kind::List => parts::Kind::List,
+            Kind::Vector => parts::Kind::Vector,
+            Kind::Set => parts::Kind::Set,
+            Kind::Map => parts::Kind::Map,
+        };
+        Self::of_collection(parts::Parts::of_values(kind, values))
     }
 
     pub(super) fn of_map(map: &'a Map) -> Self {
-        Self { open: vec![open_map(map)], next: None }
+        Self::of_collection(parts::Parts::of_map(map))
     }
 
     pub(super) fn of_tagged(tagged: &'a Tagged) -> Self {
-        Self { open: vec![open_tagged(tagged)], next: None }
+        Self::of_collection(parts::Parts::of_tagged(tagged))
+    }
+
+    fn of_collection(whole: parts::Parts<'a>) -> Self {
+        Self { open: vec![(Part::of(&whole), whole)], next: None }
     }
 }
 
@@ -96,54 +111,18 @@ impl<'a> Iterator for Parts<'a> {
     fn next(&mut self) -> Option<Part<'a>> {
         loop {
             if let Some(value) = self.next.take() {
-                match open(value) {
-                    Some(open) => self.open.push(open),
+                match parts::Parts::of(value) {
+                    Some(whole) => self.open.push((Part::of(&whole), whole)),
                     None => return Some(Part::Atom(value)),
                 }
             }
-            let (_, rest) = self.open.last_mut()?;
-            self.next = rest.next();
+            let (_, left) = self.open.last_mut()?;
+            self.next = left.next();
             if self.next.is_none() {
                 return self.open.pop().map(|(whole, _)| whole);
             }
         }
     }
-}
-
-impl<'a> Rest<'a> {
-    fn next(&mut self) -> Option<&'a Value> {
-        match self {
-            Self::Values(left) => left.next(),
-            Self::Entries { left, value } => value.take().or_else(|| {
-                let (key, of_key) = left.next()?;
-                *value = Some(of_key);
-                Some(key)
-            }),
-            Self::One(value) => value.take(),
-        }
-    }
-}
-
-/// A collection that begins, and its parts.
-fn open(value: &Value) -> Option<(Part<'_>, Rest<'_>)> {
-    let (kind, values) = match value {
-        Value::List(list) => (Kind::List, &list[..]),
-        Value::Vector(vector) => (Kind::Vector, &vector[..]),
-        Value::Set(set) => (Kind::Set, set.iter().as_slice()),
-        Value::Map(map) => return Some(open_map(map)),
-        Value::Tagged(tagged) => return Some(open_tagged(tagged)),
-        _ => return None,
-    };
-    Some((Part::Collection(kind, values.len()), Rest::Values(values.iter())))
-}
-
-fn open_map(map: &Map) -> (Part<'_>, Rest<'_>) {
-    let rest = Rest::Entries { left: map.entries().iter(), value: None };
-    (Part::Collection(Kind::Map, map.len() * 2), rest)
-}
-
-fn open_tagged(tagged: &Tagged) -> (Part<'_>, Rest<'_>) {
-    (Part::Tag(tagged.tag()), Rest::One(Some(tagged.value())))
 }
 
 /// A value that is built of its parts.
@@ -162,13 +141,7 @@ impl Build {
             Kind::List => Value::List(parts.collect()),
             Kind::Vector => Value::Vector(parts.collect()),
             Kind::Set => Value::Set(Set::of_values(parts.collect())?),
-            Kind::Map => {
-                let (mut parts, mut entries) = (parts, Vec::with_capacity(count / 2));
-                while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
-                    entries.push((key, value));
-                }
-                Value::Map(Map::of_entries(entries)?)
-            }
+            Kind::Map => Value::Map(Map::of_entries(parts::entries(parts))?),
         };
         self.0.push(value);
         Ok(())

@@ -1,87 +1,72 @@
 //! All on one line.
 
 use super::scalar;
+use crate::parts::{Kind, Parts};
 use crate::value::Value;
 
-/// Appends a value: `{:a 1, :b [2 3]}`.
-pub(crate) fn write(value: &Value, out: &mut String) {
-    // What is left of the collections that have begun, from the outermost.
-    let mut open: Vec<Parts<'_>> = Vec::new();
-    let mut next = Some(value);
-    loop {
-        if let Some(value) = next.take() {
-            match Parts::of(value, out) {
-                Some(parts) => open.push(parts),
-                None => scalar::write(value, out),
-            }
-        }
-        let Some(parts) = open.last_mut() else { return };
-        next = parts.next(out);
-        if next.is_none() {
-            open.pop();
+/// Appends a collection: `{:a 1, :b [2 3]}`.
+pub(super) fn write_collection(whole: Parts<'_>, out: &mut String) {
+    // The collections that have begun, from the outermost.
+    let mut open = vec![Line::begin(whole, out)];
+    while let Some(innermost) = open.last_mut() {
+        match innermost.next(out) {
+            Some(part) => match Parts::of(part) {
+                Some(parts) => open.push(Line::begin(parts, out)),
+                None => scalar::write(part, out),
+            },
+            None => drop(open.pop()),
         }
     }
 }
 
-/// What is left of a collection.
-enum Parts<'a> {
-    Values { left: std::slice::Iter<'a, Value>, first: bool, close: char },
-    Entries { left: std::slice::Iter<'a, (Value, Value)>, first: bool, value: Option<&'a Value> },
-    Tagged(Option<&'a Value>),
+/// A collection that is being written.
+struct Line<'a> {
+    parts: Parts<'a>,
+    first: bool,
 }
 
-impl<'a> Parts<'a> {
-    /// Begins a collection.
-    fn of(value: &'a Value, out: &mut String) -> Option<Self> {
-        let (open, values, close) = match value {
-            Value::List(list) => ("(", list.iter(), ')'),
-            Value::Vector(vector) => ("[", vector.iter(), ']'),
-            Value::Set(set) => ("#{", set.iter(), '}'),
-            Value::Map(map) => {
-                out.push('{');
-                let left = map.entries().iter();
-                return Some(Self::Entries { left, first: true, value: None });
-            }
-            Value::Tagged(tagged) => {
-                out.push('#');
-                out.push_str(tagged.tag().as_str());
-                out.push(' ');
-                return Some(Self::Tagged(Some(tagged.value())));
-            }
-            _ => return None,
-        };
-        out.push_str(open);
-        Some(Self::Values { left: values, first: true, close })
+impl<'a> Line<'a> {
+    fn begin(parts: Parts<'a>, out: &mut String) -> Self {
+        begin(parts.kind, out);
+        Self { parts, first: true }
     }
 
     /// The next part, behind what separates it; none, and the end is written.
     fn next(&mut self, out: &mut String) -> Option<&'a Value> {
-        match self {
-            Self::Values { left, first, close } => {
-                let next = left.next();
-                match next {
-                    Some(_) if std::mem::take(first) => {}
-                    Some(_) => out.push(' '),
-                    None => out.push(*close),
-                }
-                next
-            }
-            Self::Entries { left, first, value } => {
-                if let Some(value) = value.take() {
-                    out.push(' ');
-                    return Some(value);
-                }
-                let Some((key, of_key)) = left.next() else {
-                    out.push('}');
-                    return None;
-                };
-                if !std::mem::take(first) {
-                    out.push_str(", ");
-                }
-                *value = Some(of_key);
-                Some(key)
-            }
-            Self::Tagged(value) => value.take(),
+        let is_value = self.parts.is_at_value();
+        let next = self.parts.next();
+        match (&next, self.parts.kind) {
+            (None, kind) => end(kind, out),
+            (Some(_), _) if is_value => out.push(' '),
+            (Some(_), _) if std::mem::take(&mut self.first) => {}
+            (Some(_), Kind::Map) => out.push_str(", "),
+            (Some(_), _) => out.push(' '),
         }
+        next
+    }
+}
+
+/// Appends what stands before the parts.
+pub(super) fn begin(kind: Kind<'_>, out: &mut String) {
+    match kind {
+        Kind::List => out.push('('),
+        Kind::Vector => out.push('['),
+        Kind::Map => out.push('{'),
+        Kind::Set => out.push_str("#{"),
+        Kind::Tagged(tag) => {
+            out.push('#');
+            out.push_str(tag.as_str());
+            out.push(' ');
+        }
+    }
+}
+
+/// Appends what stands behind the parts.
+pub(super) fn end(kind: Kind<'_>, out: &mut String) {
+    match kind {
+        Kind::List => out.push(')'),
+        Kind::Vector => out.push(']'),
+        Kind::Map | Kind::Set => out.push('}'),
+        Kind::Tagged(_) => {}
     }
 }

@@ -1,8 +1,8 @@
 //! From values to text, without a stack that a value could overflow.
 
 mod compact;
+mod display;
 mod pretty;
 mod scalar;
 
-pub(crate) use compact::write;
-pub(crate) use pretty::write_pretty;
+pub(crate) use display::{display, display_collection};

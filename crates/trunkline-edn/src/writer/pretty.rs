@@ -6,8 +6,8 @@
 //!           {:path "/health", :methods #{:get}}]}
 //! ```
 
-use super::scalar;
-use crate::parts::Parts;
+use super::{compact, scalar};
+use crate::parts::{Kind, Parts};
 use crate::value::Value;
 
 /// So many characters fit on a line.
@@ -15,21 +15,22 @@ const WIDTH: usize = 80;
 /// No line is indented by more, so that deep values do not become mostly spaces.
 const INDENT: usize = WIDTH;
 
-/// Appends a value. Every part is measured once and written once, whatever the depth.
-pub(crate) fn write_pretty(value: &Value, out: &mut String) {
-    let mut page = Page { out, column: 0, measures: measure(value), at: 0 };
+/// Appends a collection. Every part is measured once and written once, whatever the depth.
+pub(super) fn write_collection(whole: Parts<'_>, out: &mut String) {
+    let measures = measure(whole.clone());
+    let mut page = Page { out, column: 0, measures, at: 0 };
     // The collections that have begun, from the outermost.
-    let mut open: Vec<Block<'_>> = Vec::new();
-    let mut next = Some((value, 0));
-    loop {
-        if let Some((value, tail)) = next.take() {
-            open.extend(page.begin(value, tail));
-        }
-        let Some(block) = open.last_mut() else { return };
-        next = page.next(block);
-        if next.is_none() {
-            page.push(block.close);
-            open.pop();
+    let mut open = Vec::from_iter(page.begin(whole, 0));
+    while let Some(block) = open.last_mut() {
+        match page.next(block) {
+            Some((part, tail)) => match Parts::of(part) {
+                Some(parts) => open.extend(page.begin(parts, tail)),
+                None => page.push_with(|out| scalar::write(part, out)),
+            },
+            None => {
+                page.push_with(|out| compact::end(block.parts.kind, out));
+                open.pop();
+            }
         }
     }
 }
@@ -38,7 +39,6 @@ pub(crate) fn write_pretty(value: &Value, out: &mut String) {
 struct Block<'a> {
     parts: Parts<'a>,
     first: bool,
-    close: &'static str,
     /// The column of its parts.
     indent: usize,
     /// How many characters stand behind its last part, on the same line.
@@ -56,35 +56,25 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// Writes a value before so many characters, or begins to if it does not fit on the line.
-    fn begin<'v>(&mut self, value: &'v Value, tail: usize) -> Option<Block<'v>> {
-        let start = self.out.len();
-        let Some(parts) = Parts::of(value) else {
-            scalar::write(value, self.out);
-            self.column += self.out[start..].chars().count();
-            return None;
-        };
+    /// Writes a collection before so many characters, or begins to if it does not fit on the line.
+    fn begin<'v>(&mut self, parts: Parts<'v>, tail: usize) -> Option<Block<'v>> {
         let Measure { width, after } = self.measures[self.at];
         if self.column + width + tail <= WIDTH {
-            super::write(value, self.out);
+            compact::write_collection(parts, self.out);
             self.column += width;
             self.at = after;
             return None;
         }
         self.at += 1;
-        let (open, close) = brackets(value);
-        self.push(open);
-        if let Value::Tagged(tagged) = value {
-            self.push(tagged.tag().as_str());
-            self.push(" ");
-        }
+        let kind = parts.kind;
+        self.push_with(|out| compact::begin(kind, out));
         let indent = self.column.min(INDENT);
-        Some(Block { parts, first: true, close, indent, tail: tail + close.len() })
+        Some(Block { parts, first: true, indent, tail: tail + width_behind(kind) })
     }
 
     /// The next part, behind what separates it, and how many characters follow it on its line.
     fn next<'v>(&mut self, block: &mut Block<'v>) -> Option<(&'v Value, usize)> {
-        let is_entry = matches!(block.parts, Parts::Entries { .. });
+        let is_entry = matches!(block.parts.kind, Kind::Map);
         let is_value = block.parts.is_at_value();
         let part = block.parts.next()?;
         if is_value {
@@ -100,8 +90,13 @@ impl Page<'_> {
     }
 
     fn push(&mut self, text: &str) {
-        self.out.push_str(text);
-        self.column += text.chars().count();
+        self.push_with(|out| out.push_str(text));
+    }
+
+    fn push_with(&mut self, push: impl FnOnce(&mut String)) {
+        let start = self.out.len();
+        push(self.out);
+        self.column += self.out[start..].chars().count();
     }
 }
 
@@ -113,8 +108,8 @@ struct Measure {
     after: usize,
 }
 
-/// Measures all collections of a value, in the order in which they begin.
-fn measure(value: &Value) -> Vec<Measure> {
+/// Measures a collection and all in it, in the order in which they begin.
+fn measure(whole: Parts<'_>) -> Vec<Measure> {
     let mut measures = Vec::new();
     // The place of each that has begun, from the outermost.
     let mut open: Vec<(usize, Parts<'_>)> = Vec::new();
@@ -122,51 +117,46 @@ fn measure(value: &Value) -> Vec<Measure> {
     // the open ones are still to get.
     let mut total = 0;
     let mut text = String::new();
-    let mut next = Some(value);
+    let mut begins = Some(whole);
     loop {
-        if let Some(value) = next {
-            match Parts::of(value) {
-                Some(parts) => {
-                    open.push((measures.len(), parts));
-                    measures.push(Measure { width: total, after: 0 });
-                    total += width_around(value);
-                }
-                None => {
-                    text.clear();
-                    scalar::write(value, &mut text);
-                    total += text.chars().count();
-                }
-            }
+        if let Some(parts) = begins.take() {
+            let width = width_around(&parts, &mut text);
+            open.push((measures.len(), parts));
+            measures.push(Measure { width: total, after: 0 });
+            total += width;
         }
-        let Some((_, parts)) = open.last_mut() else { return measures };
-        next = parts.next();
-        if next.is_none()
-            && let Some((at, _)) = open.pop()
-        {
+        let Some((at, parts)) = open.last_mut() else { return measures };
+        let Some(part) = parts.next() else {
             // Until here, it had the width of what stands before it.
-            measures[at] = Measure { width: total - measures[at].width, after: measures.len() };
+            measures[*at] = Measure { width: total - measures[*at].width, after: measures.len() };
+            open.pop();
+            continue;
+        };
+        begins = Parts::of(part);
+        if begins.is_none() {
+            total += width_of(&mut text, |out| scalar::write(part, out));
         }
     }
 }
 
 /// How many characters of a collection on one line are not its parts'.
-fn width_around(value: &Value) -> usize {
-    let separators = match value {
-        Value::Map(map) => (map.len() * 3).saturating_sub(2),
-        Value::Tagged(tagged) => tagged.tag().as_str().chars().count() + 1,
-        _ => Parts::of(value).map_or(0, |parts| parts.left().saturating_sub(1)),
+fn width_around(parts: &Parts<'_>, text: &mut String) -> usize {
+    let separators = match parts.kind {
+        // One behind each key, and two behind each value but the last.
+        Kind::Map => (parts.left() / 2 * 3).saturating_sub(2),
+        _ => parts.left().saturating_sub(1),
     };
-    let (open, close) = brackets(value);
-    open.len() + separators + close.len()
+    let before = width_of(text, |out| compact::begin(parts.kind, out));
+    before + separators + width_behind(parts.kind)
 }
 
-fn brackets(value: &Value) -> (&'static str, &'static str) {
-    match value {
-        Value::List(_) => ("(", ")"),
-        Value::Vector(_) => ("[", "]"),
-        Value::Map(_) => ("{", "}"),
-        Value::Set(_) => ("#{", "}"),
-        Value::Tagged(_) => ("#", ""),
-        _ => ("", ""),
-    }
+fn width_behind(kind: Kind<'_>) -> usize {
+    usize::from(!matches!(kind, Kind::Tagged(_)))
+}
+
+/// How many characters are written, over what was there.
+fn width_of(text: &mut String, write: impl FnOnce(&mut String)) -> usize {
+    text.clear();
+    write(text);
+    text.chars().count()
 }
