@@ -58,14 +58,18 @@ fn check_refused(text: &str) {
 }
 
 #[test]
-fn what_is_deep_is_read_and_written_and_dropped() {
+fn what_is_deep_is_read_and_written_and_cloned_and_dropped() {
     for (open, middle, close) in NESTED {
         on_a_small_stack(move || {
             let begun = Instant::now();
             let text = format!("{}{middle}{}", open.repeat(DEEP), close.repeat(DEEP));
             let value = read_with(&text, &deep()).expect("it is no deeper than the limit");
-            assert!(value.to_string().len() >= DEEP);
+            let written = value.to_string();
+            assert!(written.len() >= DEEP);
+            let clone = value.clone();
             drop(value);
+            assert!(clone.to_string() == written, "{open}");
+            drop(clone);
             assert!(begun.elapsed() < TIME, "{open} takes {:?}", begun.elapsed());
         });
     }

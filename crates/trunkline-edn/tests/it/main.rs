@@ -13,4 +13,5 @@ mod reading;
 mod reading_errors;
 mod serde;
 mod serde_numbers;
+mod values;
 mod writing;
