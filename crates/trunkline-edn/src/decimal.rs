@@ -1,8 +1,10 @@
+use std::cmp::Ordering;
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, shown};
+use crate::integer::Integer;
 
 /// A decimal number, exact, with the digits that it was written with: `1.50M`.
 ///
@@ -17,6 +19,20 @@ pub struct Decimal {
 }
 
 impl Decimal {
+    /// The digits as an integer, of which [`scale`](Self::scale) tells where the point stands: 150 of
+    /// `1.50M`.
+    #[must_use]
+    pub fn unscaled(&self) -> Integer {
+        Integer::of_digits(self.negative, &self.digits)
+    }
+
+    /// How many of the digits stand behind the point: 2 in `1.50M`. Negative: how many zeros follow
+    /// them, -3 in `1E+3M`.
+    #[must_use]
+    pub fn scale(&self) -> i32 {
+        self.scale
+    }
+
     /// The nearest floating-point number, which may be infinite.
     #[must_use]
     pub fn to_f64(&self) -> f64 {
@@ -128,6 +144,27 @@ impl PartialEq for Decimal {
 impl Eq for Decimal {}
 
 impl Hash for Decimal {
+/// By the number: `1.5M` and `1.50M` are the same.
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        /// Sign, how many digits stand before the point, and digits, which compare as text does.
+        fn rank(decimal: &Decimal) -> (i8, i64, &str) {
+            let (negative, digits, scale) = decimal.normal();
+            let sign = if digits.is_empty() { 0 } else { 1 - 2 * i8::from(negative) };
+            (sign, digits.len() as i64 - scale, digits)
+        }
+        let (this, other) = (rank(self), rank(other));
+        let of_sign = this.0.cmp(&other.0);
+        of_sign.then_with(|| if this.0 < 0 { other.cmp(&this) } else { this.cmp(&other) })
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.normal().hash(state);
     }

@@ -1,3 +1,4 @@
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -111,6 +112,27 @@ macro_rules! from {
 }
 
 from!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
+
+impl Ord for Integer {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if let (Repr::Small(this), Repr::Small(other)) = (&self.0, &other.0) {
+            return this.cmp(other);
+        }
+        // With the same sign, more digits are further from zero, and as many compare as text does.
+        let (this, other) = (self.to_string(), other.to_string());
+        match (this.strip_prefix('-'), other.strip_prefix('-')) {
+            (None, None) => (this.len(), this).cmp(&(other.len(), other)),
+            (Some(this), Some(other)) => (other.len(), other).cmp(&(this.len(), this)),
+            (this, other) => other.is_some().cmp(&this.is_some()),
+        }
+    }
+}
+
+impl PartialOrd for Integer {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 /// Decimal digits with a sign or none.
 impl FromStr for Integer {
