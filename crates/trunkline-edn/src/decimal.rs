@@ -3,7 +3,7 @@ use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason};
 use crate::integer::Integer;
 
 /// A decimal number, exact, with the digits that it was written with: `1.50M`.
@@ -143,7 +143,6 @@ impl PartialEq for Decimal {
 
 impl Eq for Decimal {}
 
-impl Hash for Decimal {
 /// By the number: `1.5M` and `1.50M` are the same.
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -165,6 +164,7 @@ impl PartialOrd for Decimal {
     }
 }
 
+impl Hash for Decimal {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.normal().hash(state);
     }

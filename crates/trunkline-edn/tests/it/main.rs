@@ -13,7 +13,7 @@ mod properties;
 mod reading;
 mod reading_errors;
 mod serde;
-mod values;
 mod serde_formats;
 mod serde_numbers;
+mod values;
 mod writing;
