@@ -1,6 +1,7 @@
 //! EDN: messages, replies, handlers.
 
 mod calls;
+mod described;
 mod handlers;
 mod http;
 mod kept;

@@ -1,0 +1,80 @@
+//! Methods that speak EDN as all others: described, and of `#[rpc]`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trunkline::edn::{Edn, Inst, Keyword, Value, edn};
+use trunkline::{ErrorObject, Extensions, Format, Formats, JsonSchema, Operation, Router, rpc};
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+struct Job {
+    /// Where it waits.
+    #[schemars(with = "String")]
+    queue: Keyword,
+    #[schemars(with = "Option<String>")]
+    run_at: Option<Inst>,
+}
+
+#[test]
+fn the_document_tells_what_the_type_declares() {
+    let create = || Operation::new("job.create", |Edn(job): Edn<Job>| Edn(job));
+    let any = |name| json!({ "name": name, "schema": true });
+    let queue = json!({
+        "name": "queue",
+        "description": "Where it waits.",
+        "required": true,
+        "schema": { "type": "string" },
+    });
+    let run_at = json!({ "name": "run-at", "schema": { "type": ["string", "null"] } });
+    for (operation, params) in [
+        (create(), json!([any("queue"), any("run-at")])),
+        (create().input::<Job>(), json!([queue, run_at])),
+    ] {
+        let rpc = Router::new().operation(operation).build().unwrap();
+        let document = serde_json::to_value(rpc.openrpc()).unwrap();
+        let method = &document["methods"][0];
+        assert_eq!(method["paramStructure"], "either");
+        assert_eq!(method["params"], params);
+    }
+}
+
+struct Jobs;
+
+#[rpc(namespace = "job")]
+impl Jobs {
+    fn create(&self, #[extract] Edn(job): Edn<Job>) -> Result<Edn<Job>, ErrorObject> {
+        Ok(Edn(job))
+    }
+
+    fn find(&self, queue: Keyword) -> Result<Value, ErrorObject> {
+        Ok(edn!({:queue ~queue, :tags #{:a}}))
+    }
+
+    async fn first(&self, #[extract] Edn(params): Edn<Value>) -> Result<Value, ErrorObject> {
+        let none = || ErrorObject::new(7, "none");
+        params.as_sequence().and_then(<[Value]>::first).cloned().ok_or_else(none)
+    }
+}
+
+#[tokio::test]
+async fn methods_of_a_type_take_and_return_edn() {
+    let rpc = Jobs.into_rpc().build().unwrap();
+    let rows = [
+        (
+            "job.create",
+            r#"{:queue :a/b, :run-at #inst "2024"}"#,
+            r#":result {:queue :a/b, :run-at #inst "2024-01-01T00:00:00Z"}"#,
+        ),
+        ("job.create", "[:a/b]", ":result {:queue :a/b, :run-at nil}"),
+        ("job.find", "[:a/b]", ":result {:queue :a/b, :tags #{:a}}"),
+        ("job.first", "[#{:a}]", ":result #{:a}"),
+        ("job.first", "[]", r#":error {:code 7, :message "none"}"#),
+    ];
+    for (method, params, expected) in rows {
+        let body = format!(r#"{{:jsonrpc "2.0", :method "{method}", :params {params}, :id 1}}"#);
+        let formats = Formats::both(Format::Edn);
+        let reply = rpc.handle_in(formats, body.into(), Extensions::new()).await;
+        let reply = String::from_utf8(reply.into_text().unwrap()).unwrap();
+        assert_eq!(reply, format!(r#"{{:jsonrpc "2.0", {expected}, :id 1}}"#), "{method} {params}");
+    }
+}
