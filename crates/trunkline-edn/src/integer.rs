@@ -115,17 +115,28 @@ from!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize);
 
 impl Ord for Integer {
     fn cmp(&self, other: &Self) -> Ordering {
-        if let (Repr::Small(this), Repr::Small(other)) = (&self.0, &other.0) {
-            return this.cmp(other);
-        }
-        // With the same sign, more digits are further from zero, and as many compare as text does.
-        let (this, other) = (self.to_string(), other.to_string());
-        match (this.strip_prefix('-'), other.strip_prefix('-')) {
-            (None, None) => (this.len(), this).cmp(&(other.len(), other)),
-            (Some(this), Some(other)) => (other.len(), other).cmp(&(this.len(), this)),
-            (this, other) => other.is_some().cmp(&this.is_some()),
+        match (&self.0, &other.0) {
+            (Repr::Small(this), Repr::Small(other)) => this.cmp(other),
+            // What is large is further from zero than anything small.
+            (Repr::Small(_), Repr::Large(other)) => match other.starts_with('-') {
+                true => Ordering::Greater,
+                false => Ordering::Less,
+            },
+            (Repr::Large(_), Repr::Small(_)) => other.cmp(self).reverse(),
+            (Repr::Large(this), Repr::Large(other)) => {
+                match (this.strip_prefix('-'), other.strip_prefix('-')) {
+                    (None, None) => compare_digits(this, other),
+                    (Some(this), Some(other)) => compare_digits(other, this),
+                    (this, other) => other.is_some().cmp(&this.is_some()),
+                }
+            }
         }
     }
+}
+
+/// Without leading zeros, more digits are more, and as many compare as text does.
+fn compare_digits(a: &str, b: &str) -> Ordering {
+    (a.len(), a).cmp(&(b.len(), b))
 }
 
 impl PartialOrd for Integer {
