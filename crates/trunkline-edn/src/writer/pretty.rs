@@ -25,10 +25,10 @@ pub(super) fn write_collection(whole: Parts<'_>, out: &mut String) {
         match page.next(block) {
             Some((part, tail)) => match Parts::of(part) {
                 Some(parts) => open.extend(page.begin(parts, tail)),
-                None => page.push_with(|out| scalar::write(part, out)),
+                None => page.scalar(part),
             },
             None => {
-                page.push_with(|out| compact::end(block.parts.kind, out));
+                page.end(block.parts.kind);
                 open.pop();
             }
         }
@@ -67,7 +67,8 @@ impl Page<'_> {
         }
         self.at += 1;
         let kind = parts.kind;
-        self.push_with(|out| compact::begin(kind, out));
+        compact::begin(kind, self.out);
+        self.column += width_before(kind);
         let indent = self.column.min(INDENT);
         Some(Block { parts, first: true, indent, tail: tail + width_behind(kind) })
     }
@@ -78,10 +79,10 @@ impl Page<'_> {
         let is_value = block.parts.is_at_value();
         let part = block.parts.next()?;
         if is_value {
-            self.push(" ");
+            self.out.push(' ');
+            self.column += 1;
         } else if !std::mem::take(&mut block.first) {
-            self.push(if is_entry { "," } else { "" });
-            self.out.push('\n');
+            self.out.push_str(if is_entry { ",\n" } else { "\n" });
             self.out.extend(std::iter::repeat_n(' ', block.indent));
             self.column = block.indent;
         }
@@ -89,13 +90,14 @@ impl Page<'_> {
         Some((part, tail))
     }
 
-    fn push(&mut self, text: &str) {
-        self.push_with(|out| out.push_str(text));
+    fn end(&mut self, kind: Kind<'_>) {
+        compact::end(kind, self.out);
+        self.column += width_behind(kind);
     }
 
-    fn push_with(&mut self, push: impl FnOnce(&mut String)) {
+    fn scalar(&mut self, value: &Value) {
         let start = self.out.len();
-        push(self.out);
+        scalar::write(value, self.out);
         self.column += self.out[start..].chars().count();
     }
 }
@@ -120,7 +122,7 @@ fn measure(whole: Parts<'_>) -> Vec<Measure> {
     let mut begins = Some(whole);
     loop {
         if let Some(parts) = begins.take() {
-            let width = width_around(&parts, &mut text);
+            let width = width_around(&parts);
             open.push((measures.len(), parts));
             measures.push(Measure { width: total, after: 0 });
             total += width;
@@ -134,29 +136,31 @@ fn measure(whole: Parts<'_>) -> Vec<Measure> {
         };
         begins = Parts::of(part);
         if begins.is_none() {
-            total += width_of(&mut text, |out| scalar::write(part, out));
+            text.clear();
+            scalar::write(part, &mut text);
+            total += text.chars().count();
         }
     }
 }
 
 /// How many characters of a collection on one line are not its parts'.
-fn width_around(parts: &Parts<'_>, text: &mut String) -> usize {
+fn width_around(parts: &Parts<'_>) -> usize {
     let separators = match parts.kind {
         // One behind each key, and two behind each value but the last.
         Kind::Map => (parts.left() / 2 * 3).saturating_sub(2),
         _ => parts.left().saturating_sub(1),
     };
-    let before = width_of(text, |out| compact::begin(parts.kind, out));
-    before + separators + width_behind(parts.kind)
+    width_before(parts.kind) + separators + width_behind(parts.kind)
+}
+
+fn width_before(kind: Kind<'_>) -> usize {
+    match kind {
+        Kind::List | Kind::Vector | Kind::Map => 1,
+        Kind::Set => 2,
+        Kind::Tagged(tag) => tag.as_str().chars().count() + 2,
+    }
 }
 
 fn width_behind(kind: Kind<'_>) -> usize {
     usize::from(!matches!(kind, Kind::Tagged(_)))
-}
-
-/// How many characters are written, over what was there.
-fn width_of(text: &mut String, write: impl FnOnce(&mut String)) -> usize {
-    text.clear();
-    write(text);
-    text.chars().count()
 }
