@@ -50,7 +50,7 @@ impl Jobs {
         Ok(edn!({:queue ~queue, :tags #{:a}}))
     }
 
-    async fn first(&self, #[extract] Edn(params): Edn<Value>) -> Result<Value, ErrorObject> {
+    fn first(&self, #[extract] Edn(params): Edn<Value>) -> Result<Value, ErrorObject> {
         let none = || ErrorObject::new(7, "none");
         params.as_sequence().and_then(<[Value]>::first).cloned().ok_or_else(none)
     }
