@@ -15,7 +15,9 @@ fn check(value: impl Into<Value>, expected: &str) {
 
 #[test]
 fn what_values_are_made_from() {
-    check(&String::from("a"), "\"a\"");
+    let text = String::from("a");
+    check(&text, "\"a\"");
+    check(text, "\"a\"");
     check(Cow::Borrowed("a"), "\"a\"");
     check(Cow::<str>::Owned("a".to_owned()), "\"a\"");
     check([1, 2], "[1 2]");
