@@ -20,7 +20,7 @@
 //! `{:#}`.
 //!
 //! The reader takes what `clojure.edn` takes and refuses what that refuses (the few exceptions are at
-//! [`read_with`]), within [`Limits`]. Neither it nor the writers recurse, and dropping does not: no
+//! [`read_with`]), within [`Limits`]. Neither it nor the writers recurse, nor do clones and drops: no
 //! text overflows a stack. An [`Error`] tells the line, the column, the path and the [`Reason`].
 //!
 //! Types of your own are read and written with serde:
