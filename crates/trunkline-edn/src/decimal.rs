@@ -3,7 +3,7 @@ use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, shown};
 use crate::integer::Integer;
 
 /// A decimal number, exact, with the digits that it was written with: `1.50M`.
@@ -99,6 +99,7 @@ impl FromStr for Decimal {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let invalid = || Error::from(Reason::number(text));
+        let large = || Error::from(Reason::Exponent { text: shown(text) });
         let number = text.strip_suffix('M').unwrap_or(text);
         let (mantissa, exponent) = match number.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => {
@@ -106,7 +107,7 @@ impl FromStr for Decimal {
                 if !is_digits(digits) || digits.is_empty() {
                     return Err(invalid());
                 }
-                (mantissa, exponent.parse::<i64>().map_err(|_| invalid())?)
+                (mantissa, exponent.parse::<i64>().map_err(|_| large())?)
             }
             None => (number, 0),
         };
@@ -117,14 +118,14 @@ impl FromStr for Decimal {
         }
         let scale =
             i64::try_from(fraction.len()).ok().and_then(|scale| scale.checked_sub(exponent));
-        let scale = scale.and_then(|scale| i32::try_from(scale).ok()).ok_or_else(invalid)?;
+        let scale = scale.and_then(|scale| i32::try_from(scale).ok()).ok_or_else(large)?;
         let digits = [whole, fraction].concat();
         let significant = digits.trim_start_matches('0');
         let digits = if significant.is_empty() { "0" } else { significant };
         // Neither the exponent that is read may have more than 32 bits, nor the one that is written.
         let written = digits.len() as i64 - 1 - i64::from(scale);
         if i32::try_from(exponent).is_err() || i32::try_from(written).is_err() {
-            return Err(invalid());
+            return Err(large());
         }
         let negative = mantissa.starts_with('-') && !significant.is_empty();
         Ok(Self { negative, digits: digits.into(), scale })

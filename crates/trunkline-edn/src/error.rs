@@ -1,22 +1,24 @@
 //! What is wrong with EDN, and where.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
-use crate::path::{Path, Step};
+use crate::path::{Leg, Path, Step};
 use crate::position::Position;
 use crate::tagged::Tagged;
 use crate::value::Value;
 
 /// Why a text is no EDN, a value is no JSON, or neither is what a type wants; with the place, as far as
 /// it is known.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 struct Inner {
     reason: Reason,
     path: Path,
     position: Option<Position>,
+    /// The way to the place in a text, from the innermost leg, until the position is known.
+    legs: Vec<Leg>,
 }
 
 /// What is wrong.
@@ -58,6 +60,12 @@ pub enum Reason {
     TooManyDigits {
         /// [`Limits::digits`](crate::Limits::digits).
         limit: usize,
+    },
+    /// The exponent of a decimal number is too large, as it is read or as it would be written.
+    #[error("`{text}` has an exponent of more than 32 bits")]
+    Exponent {
+        /// The token.
+        text: Box<str>,
     },
     /// A token that begins like a number is none.
     #[error("`{text}` is not a number")]
@@ -217,7 +225,12 @@ impl Reason {
 
 /// A text, cut if it is long.
 pub(crate) fn shown(text: &str) -> Box<str> {
-    match text.char_indices().nth(SHOWN) {
+    cut(text, SHOWN)
+}
+
+/// A text of which at most so many characters are told.
+pub(crate) fn cut(text: &str, length: usize) -> Box<str> {
+    match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
         None => text.into(),
     }
@@ -245,8 +258,28 @@ impl Error {
     /// The same error in a part of another value.
     #[must_use]
     pub fn within(mut self, step: Step) -> Self {
+        self.0.legs.push(Leg::from(&step));
         self.0.path = self.0.path.within(step);
         self
+    }
+
+    /// The same by a leg that tells more than the step.
+    #[must_use]
+    pub(crate) fn within_part(mut self, step: Step, leg: Leg) -> Self {
+        self.0.path = self.0.path.within(step);
+        self.at_part(leg)
+    }
+
+    /// The same error in a part that the path does not tell.
+    #[must_use]
+    pub(crate) fn at_part(mut self, leg: Leg) -> Self {
+        self.0.legs.push(leg);
+        self
+    }
+
+    /// The legs to the place in a text, from the innermost.
+    pub(crate) fn legs(&self) -> &[Leg] {
+        &self.0.legs
     }
 
     #[must_use]
@@ -256,8 +289,7 @@ impl Error {
     }
 
     #[must_use]
-    pub(crate) fn at(mut self, path: Path, position: Position) -> Self {
-        self.0.path = path;
+    pub(crate) fn at(mut self, position: Position) -> Self {
         self.0.position = Some(position);
         self
     }
@@ -265,26 +297,60 @@ impl Error {
 
 impl From<Reason> for Error {
     fn from(reason: Reason) -> Self {
-        Self(Box::new(Inner { reason, path: Path::default(), position: None }))
+        Self(Box::new(Inner { reason, path: Path::default(), position: None, legs: Vec::new() }))
     }
 }
 
-/// The reason, behind the place if it is known: `line 3, column 7, in /features/0: …`.
+/// By what they tell.
+impl PartialEq for Error {
+    fn eq(&self, other: &Self) -> bool {
+        self.reason() == other.reason()
+            && self.path() == other.path()
+            && self.position() == other.position()
+    }
+}
+
+/// The reason, behind the place if it is known: `line 3, column 7, in /features/0: …`. It is one line:
+/// control characters are escaped. Of a long path, the middle is left out.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { reason, path, position } = &*self.0;
-        match (position, path.steps().is_empty()) {
-            (Some(position), true) => write!(f, "{position}: {reason}"),
-            (Some(position), false) => write!(f, "{position}, in {path}: {reason}"),
-            (None, true) => write!(f, "{reason}"),
-            (None, false) => write!(f, "in {path}: {reason}"),
+        let Inner { reason, path, position, .. } = &*self.0;
+        let mut line = Line(f);
+        if let Some(position) = position {
+            write!(line, "{position}")?;
         }
+        if !path.steps().is_empty() {
+            let comma = if position.is_some() { ", " } else { "" };
+            write!(line, "{comma}in {}", path.shown())?;
+        }
+        let colon = if position.is_some() || !path.steps().is_empty() { ": " } else { "" };
+        write!(line, "{colon}{reason}")
+    }
+}
+
+/// Writes what may come from a document to where a terminal may read it.
+struct Line<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl fmt::Write for Line<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.split_inclusive(char::is_control).try_for_each(|part| match part.chars().next_back() {
+            Some(last) if last.is_control() => {
+                let rest = &part[..part.len() - last.len_utf8()];
+                write!(self.0, "{rest}{}", last.escape_default())
+            }
+            _ => self.0.write_str(part),
+        })
     }
 }
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        let Inner { reason, path, position, .. } = &*self.0;
+        f.debug_struct("Error")
+            .field("reason", reason)
+            .field("path", path)
+            .field("position", position)
+            .finish()
     }
 }
 

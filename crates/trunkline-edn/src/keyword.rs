@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use smol_str::SmolStr;
 
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, shown};
 use crate::name;
 
 /// A keyword, `:name` or `:namespace/name`.
@@ -19,7 +19,7 @@ impl Keyword {
         if name::is_keyword(text) {
             return Ok(Self(text.into()));
         }
-        Err(Error::from(Reason::Keyword { text: text.into() }))
+        Err(Error::from(Reason::Keyword { text: shown(text) }))
     }
 
     /// The keyword of this text, if every reader of EDN takes it: what JSON keys become.

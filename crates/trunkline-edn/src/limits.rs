@@ -8,8 +8,10 @@ pub struct Limits {
     /// part of a ratio. Default 1,024. Other numbers are kept as they are written, and cost nothing
     /// more than their text.
     pub digits: usize,
-    /// How many bytes the namespaces of namespaced maps (`#:name{…}`) may add to their keys, in all.
-    /// Default 16 MiB. So a text of which the namespace is half makes no values out of all proportion.
+    /// How many bytes the namespaces of namespaced maps (`#:name{…}`) may add to their keys in one form
+    /// (of many, if a [`Reader`](crate::Reader) reads many), unless the form is so long that they are
+    /// less than 8 times its text, which is always right. Default 16 MiB. So a text of which the
+    /// namespace is half makes no values out of all proportion.
     pub namespaces: usize,
 }
 

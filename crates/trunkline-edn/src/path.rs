@@ -18,8 +18,40 @@ pub enum Step {
     Index(usize),
 }
 
+/// A step as a text has it. Unlike the text of a key, it leads to one part alone, which may be a key.
+#[derive(Debug, Clone)]
+pub(crate) enum Leg {
+    /// To the part behind so many others. Keys of maps are parts as values are.
+    Part(usize),
+    /// To the value of a key that is known by its text only.
+    Value(String),
+}
+
+impl Leg {
+    /// To the key of an entry.
+    pub(crate) fn key(entry: usize) -> Self {
+        Self::Part(2 * entry)
+    }
+
+    /// To the value of an entry.
+    pub(crate) fn value(entry: usize) -> Self {
+        Self::Part(2 * entry + 1)
+    }
+}
+
+impl From<&Step> for Leg {
+    fn from(step: &Step) -> Self {
+        match step {
+            Step::Key(text) => Self::Value(text.clone()),
+            Step::Index(index) => Self::Part(*index),
+        }
+    }
+}
+
 /// As much of a key is told.
 const KEY: usize = 64;
+/// As much of a path is told, and a little more.
+const SHOWN: usize = 256;
 
 impl Path {
     /// The steps, from the outermost.
@@ -33,6 +65,18 @@ impl Path {
     pub fn within(mut self, step: Step) -> Self {
         self.0.insert(0, step);
         self
+    }
+
+    /// Its text, cut in the middle if it is long.
+    pub(crate) fn shown(&self) -> String {
+        let text = self.to_string();
+        let ends = text.char_indices().nth(SHOWN / 2).zip(text.char_indices().nth_back(SHOWN / 2));
+        match ends {
+            Some(((head, _), (tail, _))) if head < tail => {
+                format!("{}…{}", &text[..head], &text[tail..])
+            }
+            _ => text,
+        }
     }
 }
 

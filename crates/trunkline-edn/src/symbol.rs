@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use smol_str::SmolStr;
 
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, shown};
 use crate::name;
 
 /// A symbol, `name` or `namespace/name`.
@@ -19,7 +19,7 @@ impl Symbol {
         if name::is_symbol(text) {
             return Ok(Self(text.into()));
         }
-        Err(Error::from(Reason::Symbol { text: text.into() }))
+        Err(Error::from(Reason::Symbol { text: shown(text) }))
     }
 
     /// `text` was checked.

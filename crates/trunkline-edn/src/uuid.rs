@@ -1,7 +1,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, Reason};
+use crate::error::{Error, Reason, shown};
 
 /// A UUID (RFC 9562): `#uuid "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ impl FromStr for Uuid {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let invalid = || Error::from(Reason::Uuid { text: text.into() });
+        let invalid = || Error::from(Reason::Uuid { text: shown(text) });
         if text.len() != 36 || DASHES.iter().any(|at| text.as_bytes()[*at] != b'-') {
             return Err(invalid());
         }

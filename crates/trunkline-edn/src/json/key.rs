@@ -18,7 +18,7 @@ pub fn key_text(key: &Value) -> Result<String, Error> {
 }
 
 /// The same under other options.
-pub(crate) fn text_of<'a>(key: &'a Value, options: &ToJson) -> Result<Cow<'a, str>, Reason> {
+pub(super) fn text_of<'a>(key: &'a Value, options: &ToJson) -> Result<Cow<'a, str>, Reason> {
     let mut key = key;
     while let Value::Tagged(tagged) = key {
         if !options.unwrap_tags {

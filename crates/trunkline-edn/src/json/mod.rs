@@ -18,7 +18,7 @@
 //! Back from JSON, arrays are vectors and objects are maps. Their keys are keywords where every reader
 //! of EDN takes them for those, else strings. Strings stay strings, whatever they look like. Integers
 //! stay exact. A number with a fraction or an exponent is a float, or, if it is too large for one, a
-//! decimal. `-0` is the integer 0.
+//! decimal, of which the exponent has 32 bits: `1e2147483648` is an error. `-0` is the integer 0.
 //!
 //! ```
 //! use trunkline_edn::json;
@@ -32,16 +32,17 @@
 //!
 //! Neither way needs a stack for what is nested.
 
+mod duplicate;
 mod key;
 mod number;
 mod options;
 mod read;
 mod text;
+mod token;
 mod transcription;
 mod write;
 
 pub use key::key_text;
-pub(crate) use key::text_of;
 pub use options::{FromJson, Keys, ToJson};
 pub use read::{Reader, from_str, from_str_with};
 pub use transcription::to_edn;

@@ -1,7 +1,6 @@
 //! Numbers of JSON.
 
-use crate::decimal::Decimal;
-use crate::error::Reason;
+use crate::error::{Error, Reason};
 use crate::integer::Integer;
 use crate::value::Value;
 
@@ -13,8 +12,9 @@ pub(super) fn write_float(float: f64, out: &mut String) -> Result<(), Reason> {
     Err(Reason::NoJson { what: Value::Float(float).to_string().into() })
 }
 
-/// The number that a text begins with, and how many bytes it takes; none if there is none.
-pub(super) fn read(text: &str) -> Option<(Value, usize)> {
+/// The number that a text begins with, unless it is too large, and how many bytes it takes; none if
+/// there is none.
+pub(super) fn read(text: &str) -> Option<(Result<Value, Reason>, usize)> {
     let bytes = text.as_bytes();
     let negative = bytes.first() == Some(&b'-');
     let start = usize::from(negative);
@@ -34,19 +34,18 @@ pub(super) fn read(text: &str) -> Option<(Value, usize)> {
         _ => fraction,
     };
     let value = match end == whole {
-        true => Value::Integer(Integer::of_digits(negative, &text[start..whole])),
-        false => float(&text[..end])?,
+        true => Ok(Value::Integer(Integer::of_digits(negative, &text[start..whole]))),
+        false => float(&text[..end]),
     };
     Some((value, end))
 }
 
 /// A float, or, if it is too large for one, a decimal.
-fn float(text: &str) -> Option<Value> {
-    let float: f64 = text.parse().ok()?;
-    if float.is_finite() {
-        return Some(Value::Float(float));
+fn float(text: &str) -> Result<Value, Reason> {
+    match text.parse::<f64>() {
+        Ok(float) if float.is_finite() => Ok(Value::Float(float)),
+        _ => text.parse().map(Value::Decimal).map_err(|error: Error| error.reason().clone()),
     }
-    text.parse().ok().map(|decimal: Decimal| Value::Decimal(decimal))
 }
 
 /// Where the digits end that begin here.

@@ -1,11 +1,9 @@
 //! From JSON to values.
 
-use std::collections::HashSet;
 use std::ops::Range;
 
-use super::number;
 use super::options::{FromJson, Keys};
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason};
 use crate::keyword::Keyword;
 use crate::map::Map;
 use crate::path::{Path, Step};
@@ -15,8 +13,8 @@ use crate::value::Value;
 /// The value of a JSON text (RFC 8259).
 ///
 /// # Errors
-/// When the text is not one JSON value, is nested deeper than 1,024, or has an object with the same key
-/// twice.
+/// When the text is not one JSON value, is nested deeper than 1,024, has an object with the same key
+/// twice, or a number too large for a float and with an exponent of more than 32 bits.
 pub fn from_str(text: &str) -> Result<Value, Error> {
     from_str_with(text, &FromJson::default())
 }
@@ -56,7 +54,7 @@ pub fn from_str_with(text: &str, options: &FromJson) -> Result<Value, Error> {
 #[derive(Debug)]
 pub struct Reader<'a> {
     pub(super) text: &'a str,
-    options: FromJson,
+    pub(super) options: FromJson,
     /// Where the next byte is read.
     pub(super) at: usize,
     /// Where the last value begins and ends.
@@ -84,7 +82,7 @@ pub(super) struct Fault {
 }
 
 impl Fault {
-    fn json(what: &'static str, offset: usize) -> Self {
+    pub(super) fn json(what: &'static str, offset: usize) -> Self {
         Self { reason: Reason::Json { what }, offset }
     }
 }
@@ -110,7 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next value; none at the end.
-    fn document(&mut self) -> Result<Option<Value>, Fault> {
+    pub(super) fn document(&mut self) -> Result<Option<Value>, Fault> {
         self.skip_space();
         let begin = self.at;
         if begin == self.text.len() {
@@ -202,7 +200,7 @@ impl<'a> Reader<'a> {
         self.colon()
     }
 
-    fn colon(&mut self) -> Result<(), Fault> {
+    pub(super) fn colon(&mut self) -> Result<(), Fault> {
         self.skip_space();
         match self.peek() {
             Some(b':') => {
@@ -232,73 +230,19 @@ impl<'a> Reader<'a> {
         match Map::of_entries(entries) {
             Ok(map) => Ok(Value::Map(map)),
             Err(error) => Err(self
-                .second_key(&frame)
+                .second_key(frame.offset)
                 .unwrap_or_else(|| Fault { reason: error.reason().clone(), offset: frame.offset })),
         }
     }
 
-    /// Where a key stands for the second time in an object, which is else right.
-    fn second_key(&self, object: &Frame) -> Option<Fault> {
-        let mut reader = Reader::new(self.text);
-        reader.options.depth = usize::MAX;
-        reader.at = object.offset;
-        let mut keys = HashSet::new();
-        loop {
-            // A bracket, or a comma.
-            reader.at += 1;
-            reader.skip_space();
-            let offset = reader.at;
-            let key = reader.string().ok()?;
-            if keys.contains(&key) {
-                let mut text = String::new();
-                super::text::write(&key, &mut text);
-                return Some(Fault { reason: Reason::DuplicateKey { key: shown(&text) }, offset });
-            }
-            keys.insert(key);
-            reader.colon().ok()?;
-            reader.document().ok()?;
-            reader.skip_space();
-        }
-    }
-
-    fn number(&mut self) -> Result<Value, Fault> {
-        let offset = self.at;
-        if let Some((value, length)) = number::read(&self.text[offset..])
-            && !self.text.as_bytes().get(offset + length).copied().is_some_and(is_word)
-        {
-            self.at += length;
-            return Ok(value);
-        }
-        Err(Fault { reason: Reason::number(self.word()), offset })
-    }
-
-    fn literal(&mut self) -> Result<Value, Fault> {
-        let offset = self.at;
-        let value = match self.word() {
-            "null" => Value::Nil,
-            "true" => Value::Bool(true),
-            "false" => Value::Bool(false),
-            _ => return Err(Fault::json("a value is expected", offset)),
-        };
-        Ok(value)
-    }
-
-    /// What could be a number or a literal, up to what ends it.
-    fn word(&mut self) -> &'a str {
-        let rest = &self.text[self.at..];
-        let length = rest.bytes().take_while(|byte| is_word(*byte)).count();
-        self.at += length;
-        &rest[..length]
-    }
-
     /// Passes white space.
-    fn skip_space(&mut self) {
+    pub(super) fn skip_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
         }
     }
 
-    fn peek(&self) -> Option<u8> {
+    pub(super) fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
@@ -326,13 +270,8 @@ impl<'a> Reader<'a> {
                 false => Some(Step::Index(parts.len())),
             }
         });
-        Error::from(reason).at(Path::from_iter(steps), Position::of(self.text, offset))
+        Error::from(reason).in_path(Path::from_iter(steps)).at(Position::of(self.text, offset))
     }
-}
-
-/// Whether a byte can be part of a number or a literal, right or wrong.
-fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
 }
 
 impl Iterator for Reader<'_> {

@@ -90,7 +90,7 @@ impl<'a> Transcription<'a, '_> {
             b'-' | b'0'..=b'9' => {
                 let (number, length) = number::read(&self.text[self.at..])?;
                 self.at += length;
-                self.write(&number)?;
+                self.write(&number.ok()?)?;
                 Some(false)
             }
             _ => {

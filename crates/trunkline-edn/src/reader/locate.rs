@@ -1,13 +1,12 @@
 //! Where in a text a part of its value stands.
 
-use super::frame::{Frame, Kind};
+use super::frame::{self, Kind};
 use super::{Read, Reader};
-use crate::error::{Error, Reason, shown};
-use crate::json::{self, ToJson};
+use crate::error::Error;
 use crate::limits::Limits;
-use crate::path::Step;
+use crate::path::{Leg, Step};
 use crate::position::Position;
-use crate::value::Value;
+use crate::set::Set;
 
 impl Error {
     /// The same error of a value, with the position in the text that the value was read from: that
@@ -30,73 +29,57 @@ impl Error {
         if self.position().is_some() {
             return self;
         }
-        let Some(part) = part(text, self.path().steps()) else { return self };
-        let offset = key(text, part, self.reason()).unwrap_or(part);
-        let path = self.path().clone();
-        self.at(path, Position::of(text, offset))
+        match part(text, self.legs()) {
+            Some(offset) => self.at(Position::of(text, offset)),
+            None => self,
+        }
     }
 }
 
-/// Where the part begins to which these steps lead.
-fn part(text: &str, steps: &[Step]) -> Option<usize> {
+/// Where the part begins to which these legs lead, from the innermost.
+fn part(text: &str, legs: &[Leg]) -> Option<usize> {
     let mut reader = Reader::again(text, 0);
-    let mut way = Way { steps, taken: Vec::new() };
+    let mut way = Way { legs, taken: Vec::new(), is_wanted: None };
     loop {
         reader.skip_space().ok()?;
-        if way.leads_to(&reader) && !reader.is_at_discard() {
+        if way.leads_to(&reader) && reader.is_at_part() {
             return Some(reader.at);
         }
         reader.pass()?;
     }
 }
 
-/// Where the key begins that is wrong in the map that begins here, if that is what is wrong.
-fn key(text: &str, map: usize, reason: &Reason) -> Option<usize> {
-    let text_of = |key: &Value, names| {
-        let text = json::text_of(key, &ToJson { names, unwrap_tags: true });
-        text.ok().map(|text| shown(&text))
-    };
-    let is_map = text[map..].starts_with('{') || text[map..].starts_with("#:");
-    match reason {
-        Reason::NoJsonKey { .. } => first_key(text, map, |key| text_of(key, false).is_none()),
-        // It may as well be that of the map.
-        Reason::UnknownTag { .. } if is_map => {
-            first_key(text, map, |key| matches!(key, Value::Tagged(_)))
-        }
-        Reason::SameJsonKey { key: wanted } => {
-            let second = |names| {
-                let mut seen = 0;
-                first_key(text, map, |key| {
-                    let is_same = text_of(key, names).as_ref() == Some(wanted);
-                    seen += usize::from(is_same);
-                    is_same && seen == 2
-                })
-            };
-            second(false).or_else(|| second(true))
-        }
-        _ => None,
-    }
-}
-
-/// Where the first such key begins in the map that begins here.
-fn first_key(text: &str, map: usize, mut is_wanted: impl FnMut(&Value) -> bool) -> Option<usize> {
-    let mut reader = Reader::again(text, map);
-    let mut begun = None;
-    loop {
-        reader.skip_space().ok()?;
-        if reader.is_before_key() && !reader.is_at_discard() {
-            begun = Some(reader.at);
-        }
+impl Reader<'_> {
+    /// Where a key stands for the second time in the map or the set that begins here.
+    pub(super) fn second_key(&self, collection: usize) -> Option<usize> {
+        let mut reader = Reader::again(self.text, collection);
+        reader.discarding = self.discarding;
         reader.pass()?;
-        if reader.is_in_outer_map()
-            && !reader.is_before_key()
-            && let Some(start) = begun.take()
-        {
-            let (frame, key) = (reader.frames.last()?, reader.values.last()?);
-            if is_wanted(&frame.key(key)) {
-                return Some(start);
+        let mut starts = Vec::new();
+        loop {
+            reader.skip_space().ok()?;
+            if reader.frames.len() == 1 {
+                if matches!(reader.peek(), Some(b'}')) {
+                    break;
+                }
+                // What was discarded at this place is no part.
+                starts.truncate(reader.values.len());
+                starts.push(reader.at);
             }
+            reader.pass()?;
         }
+        let step = match &reader.frames.last()?.kind {
+            Kind::Set => 1,
+            _ => 2,
+        };
+        if let Kind::NamespacedMap(namespace) = &reader.frames.last()?.kind {
+            let mut keys = reader.values.iter_mut().step_by(step);
+            keys.try_for_each(|key| frame::qualify(key, namespace)).ok()?;
+        }
+        let mut seen = Set::new();
+        let parts = std::mem::take(&mut reader.values);
+        let mut keys = parts.into_iter().zip(starts).step_by(step);
+        keys.find_map(|(key, start)| (!seen.insert(key)).then_some(start))
     }
 }
 
@@ -117,37 +100,30 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn is_at_discard(&self) -> bool {
-        self.text[self.at..].starts_with("#_")
-    }
-
-    /// Whether the next form is a part of the outermost map itself.
-    fn is_in_outer_map(&self) -> bool {
-        let Some((last, outer)) = self.frames.split_last() else { return false };
-        let is_prefix = |frame: &Frame| matches!(frame.kind, Kind::Tag(_) | Kind::WithMetadata);
-        matches!(last.kind, Kind::Map | Kind::NamespacedMap(_)) && outer.iter().all(is_prefix)
-    }
-
-    /// Whether the next form is a key of the outermost map.
-    fn is_before_key(&self) -> bool {
-        let start = self.frames.last().map_or(0, |frame| frame.start);
-        self.is_in_outer_map() && (self.values.len() - start).is_multiple_of(2)
+    /// Whether what begins here is a part of what is around it.
+    fn is_at_part(&self) -> bool {
+        let is_end = matches!(self.peek(), None | Some(b')' | b']' | b'}'));
+        !is_end && !self.text[self.at..].starts_with("#_")
     }
 }
 
 /// The way to a part.
 struct Way<'a> {
-    steps: &'a [Step],
-    /// For each frame on the way, from the outermost, how many steps it and those around it take. None
+    /// From the innermost.
+    legs: &'a [Leg],
+    /// For each frame on the way, from the outermost, how many legs it and those around it take. None
     /// of them moves on but the innermost.
     taken: Vec<usize>,
+    /// Whether the key that was read last has the text that is wanted. Making that text may take long,
+    /// and much may be discarded before the value.
+    is_wanted: Option<bool>,
 }
 
 impl Way<'_> {
     /// Whether it leads to what begins where the reader is. To be asked at the beginning of each form.
     fn leads_to(&mut self, reader: &Reader<'_>) -> bool {
         let Some((frame, outer)) = reader.frames.split_last() else {
-            return self.steps.is_empty();
+            return self.legs.is_empty();
         };
         self.taken.truncate(outer.len());
         if self.taken.len() < outer.len() {
@@ -157,12 +133,28 @@ impl Way<'_> {
         let after = match frame.kind {
             Kind::Tag(_) | Kind::WithMetadata => before,
             Kind::Discard | Kind::Metadata | Kind::Symbolic => return false,
-            _ => match frame.step(&reader.values[frame.start..]) {
-                Some(step) if self.steps.get(before) == Some(&step) => before + 1,
-                _ => return false,
-            },
+            _ => {
+                let parts = &reader.values[frame.start..];
+                let is_next = match self.legs.iter().nth_back(before) {
+                    Some(Leg::Part(at)) => parts.len() == *at,
+                    // A key is next.
+                    Some(Leg::Value(_)) if parts.len().is_multiple_of(2) => {
+                        self.is_wanted = None;
+                        false
+                    }
+                    Some(Leg::Value(wanted)) => {
+                        let is_key = |step| matches!(step, Step::Key(text) if text == *wanted);
+                        *self.is_wanted.get_or_insert_with(|| frame.step(parts).is_some_and(is_key))
+                    }
+                    None => false,
+                };
+                if !is_next {
+                    return false;
+                }
+                before + 1
+            }
         };
         self.taken.push(after);
-        after == self.steps.len()
+        after == self.legs.len()
     }
 }

@@ -1,5 +1,6 @@
 //! From text to values, without a stack that the text could overflow.
 
+mod dispatch;
 mod frame;
 mod lately;
 mod locate;
@@ -34,9 +35,12 @@ pub fn read(text: &str) -> Result<Value, Error> {
 /// * a second form behind the only one,
 /// * UUIDs that are not canonical, and instants outside of the years 0000 to 9999,
 /// * strings with half of a surrogate pair, and escapes with digits that are not ASCII,
-/// * decimals that would be written with an exponent over 32 bits,
+/// * decimals with an exponent over 32 bits, as they are read or would be written,
 /// * `#:` with anything but white space before the namespace, and keys of such maps that could not be
 ///   read back: `#:a{:1b 2}`.
+///
+/// And it tells instants apart to the nanosecond, where Clojure drops what is below a millisecond: two
+/// that differ there alone are no duplicates in a set, or as keys.
 ///
 /// # Errors
 /// When the text is not one form, or over a limit.
@@ -79,9 +83,13 @@ pub struct Reader<'a> {
     lately: Lately,
     /// How many of the frames are discarded.
     discarding: usize,
-    /// How many bytes namespaces have added to keys.
+    /// Where the form begins that is being read, and how many bytes namespaces have added to its keys.
+    begin: usize,
     added: usize,
 }
+
+/// So many times as long as a form may be what namespaces add to its keys, whatever the limit.
+const NAMESPACES: usize = 8;
 
 /// What is wrong, and at which byte.
 struct Fault {
@@ -109,7 +117,8 @@ impl<'a> Reader<'a> {
     #[must_use]
     pub fn with_limits(text: &'a str, limits: Limits) -> Self {
         let (frames, values, lately) = (Vec::new(), Vec::new(), Lately::default());
-        Self { text, limits, at: 0, span: 0..0, frames, values, lately, discarding: 0, added: 0 }
+        let (at, span, discarding, begin, added) = (0, 0..0, 0, 0, 0);
+        Self { text, limits, at, span, frames, values, lately, discarding, begin, added }
     }
 
     /// The bytes that the last form takes, without white space and comments around it.
@@ -120,17 +129,16 @@ impl<'a> Reader<'a> {
 
     /// The next form; none at the end.
     fn form(&mut self) -> Result<Option<Value>, Fault> {
-        let mut begin = self.at;
         loop {
             self.skip_space()?;
             let start = self.at;
             if self.frames.is_empty() {
-                begin = start;
+                (self.begin, self.added) = (start, 0);
             }
             match self.read_one()? {
                 Read::Value => {
                     if self.place(start)? {
-                        self.span = begin..self.at;
+                        self.span = self.begin..self.at;
                         return Ok(self.values.pop());
                     }
                 }
@@ -195,7 +203,8 @@ impl<'a> Reader<'a> {
             Kind::NamespacedMap(namespace) => {
                 let mut entries = entries(parts);
                 self.added += entries.len().saturating_mul(namespace.len());
-                if self.added > self.limits.namespaces {
+                let in_proportion = NAMESPACES * (self.at - self.begin);
+                if self.added > self.limits.namespaces.max(in_proportion) {
                     let reason = Reason::LongNamespaces { limit: self.limits.namespaces };
                     return Err(Fault { reason, offset: frame.offset });
                 }
@@ -208,7 +217,14 @@ impl<'a> Reader<'a> {
             // What has another bracket, or none, was not popped.
             _ => Ok(Value::Vector(parts.collect())),
         };
-        made.map_err(|error| Fault { reason: error.reason().clone(), offset: frame.offset })
+        made.map_err(|error| {
+            let reason = error.reason().clone();
+            let offset = match reason {
+                Reason::DuplicateKey { .. } => self.second_key(frame.offset),
+                _ => None,
+            };
+            Fault { reason, offset: offset.unwrap_or(frame.offset) }
+        })
     }
 
     /// Does with the value that was read last what the forms around it want, and tells whether there
@@ -244,60 +260,6 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// What begins with `#`.
-    fn dispatch(&mut self) -> Result<Read, Fault> {
-        let offset = self.at;
-        match self.text.as_bytes().get(offset + 1) {
-            Some(b'{') => Ok(self.open(Kind::Set, 2)),
-            Some(b'_') => {
-                self.discarding += 1;
-                Ok(self.open(Kind::Discard, 2))
-            }
-            Some(b'^') => Ok(self.open(Kind::Metadata, 2)),
-            Some(b'#') => Ok(self.open(Kind::Symbolic, 2)),
-            Some(b':') => self.namespaced_map(),
-            _ => match self.text[offset + 1..].chars().next() {
-                // Clojure looks dispatching characters up in a table of so many.
-                Some(first) if first.is_alphabetic() && u32::from(first) < 256 => self.tag(),
-                Some(found) => Err(Fault { reason: Reason::Dispatch { found }, offset }),
-                None => Err(Fault { reason: Reason::UnexpectedEnd { within: "a tag" }, offset }),
-            },
-        }
-    }
-
-    fn tag(&mut self) -> Result<Read, Fault> {
-        let offset = self.at;
-        self.at += 1;
-        let Value::Symbol(tag) = self.symbol_or_number()? else {
-            return Err(Fault { reason: Reason::Tag, offset });
-        };
-        self.frames.push(Frame { kind: Kind::Tag(tag), start: self.values.len(), offset });
-        Ok(Read::Open)
-    }
-
-    fn namespaced_map(&mut self) -> Result<Read, Fault> {
-        let offset = self.at;
-        let fault = || Fault { reason: Reason::NamespacedMap, offset };
-        self.at += 2;
-        self.skip_white();
-        let symbol = match self.peek() {
-            // A keyword.
-            Some(b':') | None => return Err(fault()),
-            Some(_) => self.symbol_or_number().map_err(|_| fault())?,
-        };
-        let Value::Symbol(namespace) = symbol else { return Err(fault()) };
-        self.skip_white();
-        // Behind a slash alone, keys would have another namespace when they are read back.
-        let is_namespace = namespace.namespace().is_none() && namespace.as_str() != "/";
-        if !is_namespace || self.peek() != Some(b'{') {
-            return Err(fault());
-        }
-        let kind = Kind::NamespacedMap(namespace.as_str().into());
-        self.frames.push(Frame { kind, start: self.values.len(), offset });
-        self.at += 1;
-        Ok(Read::Open)
-    }
-
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -308,7 +270,7 @@ impl<'a> Reader<'a> {
             let end = self.frames.get(at + 1).map_or(self.values.len(), |inner| inner.start);
             frame.step(&self.values[frame.start..end])
         }));
-        Error::from(reason).at(path, Position::of(self.text, offset))
+        Error::from(reason).in_path(path).at(Position::of(self.text, offset))
     }
 }
 

@@ -5,7 +5,7 @@ use num_traits::Num as _;
 
 use super::{Fault, Reader};
 use crate::character::{CLASSES, DIGIT, MACRO, OTHER, SPACE, is_space};
-use crate::error::Reason;
+use crate::error::{Error, Reason};
 use crate::integer::Integer;
 use crate::limits::Limits;
 use crate::ratio::Ratio;
@@ -59,7 +59,9 @@ fn number(token: &str, limits: &Limits) -> Result<Value, Reason> {
             in_radix(negative, &rest[1..], radix, limits).ok_or_else(invalid)?
         }
         [b'/', ..] => ratio(token, whole, &rest[1..], limits),
-        [.., b'M'] => token.parse().map(Value::Decimal).map_err(|_| invalid()),
+        [.., b'M'] => {
+            token.parse().map(Value::Decimal).map_err(|error: Error| error.reason().clone())
+        }
         [b'.' | b'e' | b'E', ..] if is_float(rest) => {
             token.parse().map(Value::Float).map_err(|_| invalid())
         }

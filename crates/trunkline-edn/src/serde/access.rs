@@ -7,7 +7,7 @@ use super::deserializer::{Deserializer, make};
 use super::parts::{Part, Parts};
 use super::token;
 use crate::error::Error;
-use crate::path::Step;
+use crate::path::{Leg, Step};
 use crate::value::Value;
 
 /// The elements of a list, a vector or a set.
@@ -64,6 +64,11 @@ impl<'de> MapEntries<'de> {
         Self { left: entries.iter(), count: entries.len(), entry: None, depth }
     }
 
+    /// How many entries stand before the one that was taken last.
+    fn entry_number(&self) -> usize {
+        self.count - self.left.len() - 1
+    }
+
     /// Nothing may be left that nobody wanted.
     pub(super) fn end(self) -> Result<(), Error> {
         let taken = self.count - self.left.len();
@@ -85,13 +90,15 @@ impl<'de> de::MapAccess<'de> for MapEntries<'de> {
         self.entry = self.left.next();
         let Some((key, _)) = self.entry else { return Ok(None) };
         let made = seed.deserialize(Deserializer::of_key(key, self.depth));
-        made.map(Some).map_err(|error| error.within(Step::of_key(key)))
+        let leg = Leg::key(self.entry_number());
+        made.map(Some).map_err(|error| error.within_part(Step::of_key(key), leg))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
         let without_key = || <Error as de::Error>::custom("a value is asked for before its key");
         let (key, value) = self.entry.take().ok_or_else(without_key)?;
-        make(seed, value, self.depth).map_err(|error| error.within(Step::of_key(key)))
+        let leg = Leg::value(self.entry_number());
+        make(seed, value, self.depth).map_err(|error| error.within_part(Step::of_key(key), leg))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -125,7 +132,7 @@ impl<'de> OneEntry<'de> {
             return Err(de::Error::invalid_type(de::Unexpected::UnitVariant, &expected));
         };
         make(Deserializer::new(data, self.depth))
-            .map_err(|error| error.within(Step::of_key(self.name)))
+            .map_err(|error| error.within_part(Step::of_key(self.name), Leg::value(0)))
     }
 }
 
@@ -134,7 +141,12 @@ impl<'de> de::EnumAccess<'de> for OneEntry<'de> {
     type Variant = Self;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Error> {
-        Ok((make(seed, self.name, self.depth)?, self))
+        match make(seed, self.name, self.depth) {
+            Ok(name) => Ok((name, self)),
+            // The name is a key.
+            Err(error) if self.data.is_some() => Err(error.at_part(Leg::key(0))),
+            Err(error) => Err(error),
+        }
     }
 }
 

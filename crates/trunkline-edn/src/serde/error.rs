@@ -4,18 +4,29 @@ use std::fmt;
 
 use serde::{de, ser};
 
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason, cut, shown};
 use crate::value::Value;
+
+/// As much of a message is told: it may quote a whole document.
+const MESSAGE: usize = 1_024;
 
 impl ser::Error for Error {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::from(Reason::Other(message.to_string()))
+        other(&message.to_string())
     }
 }
 
 impl de::Error for Error {
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self::from(Reason::Other(message.to_string()))
+        other(&message.to_string())
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        unknown("variant", variant, expected)
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        unknown("field", field, expected)
     }
 
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
@@ -25,6 +36,22 @@ impl de::Error for Error {
     fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         mismatch(found, expected)
     }
+}
+
+fn other(message: &str) -> Error {
+    Error::from(Reason::Other(cut(message, MESSAGE).into()))
+}
+
+fn unknown(what: &str, name: &str, expected: &[&str]) -> Error {
+    let names: Vec<String> = expected.iter().map(|name| format!("`{name}`")).collect();
+    let expected = match &*names {
+        [] => format!("there are no {what}s"),
+        [one] => format!("expected {one}"),
+        [one, other] => format!("expected {one} or {other}"),
+        many => format!("expected one of {}", many.join(", ")),
+    };
+    // The type may have more names than a message that is cut.
+    Error::from(Reason::Other(format!("unknown {what} `{}`, {expected}", shown(name))))
 }
 
 fn mismatch(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Error {

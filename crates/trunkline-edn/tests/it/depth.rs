@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trunkline_edn::{Limits, Reason, json, read, read_with};
+use trunkline_edn::{Error, Limits, Reason, json, read, read_with};
 
 const DEEP: usize = 1_000_000;
 /// Less than the smallest stack that threads have anywhere.
@@ -190,6 +190,35 @@ fn long_texts_take_no_longer() {
         })),
     );
     check_time("a key in the way", &format!("{{\"{}\" {}", "a".repeat(SIZE), "{1 [".repeat(400)));
+}
+
+/// What is looked up in a text once more, for each key of which the text is long.
+#[test]
+fn places_take_no_longer_to_find() {
+    let discarded = "#_1 ".repeat(SIZE / 8);
+    for begin in [
+        format!("#:{}{{:a ", "n".repeat(SIZE / 2)),
+        format!("{{\"{}\" ", "n".repeat(SIZE / 2)),
+        format!("{{[{}] ", "1 ".repeat(SIZE / 4)),
+    ] {
+        let text = format!("{begin}{discarded}##Inf}}");
+        // The same path again, of which no more is known than its text.
+        let error = read(&text.replace("##Inf", "08")).expect_err("no number");
+        let error = Error::from(Reason::NoForm).within(error.path().steps()[0].clone());
+        check_found(error, &text, begin.len() + discarded.len());
+    }
+    let keys: String = (0..SIZE / 8).map(|at| format!("{at} 1 ")).collect();
+    let text = format!("{{{keys}:a ##Inf}}");
+    let error = json::to_string(&read(&text).expect("a form")).expect_err("it is infinite");
+    check_found(error, &text, text.len() - "##Inf}".len());
+}
+
+#[track_caller]
+fn check_found(error: Error, text: &str, offset: usize) {
+    let begun = Instant::now();
+    let error = error.located_in(text);
+    assert_eq!(error.position().expect("a position").offset, offset);
+    assert!(begun.elapsed() < TIME / 10, "it takes {:?}", begun.elapsed());
 }
 
 /// The same in every notation. A page is no longer than the text and a line's width for each part.

@@ -1,7 +1,7 @@
 //! EDN as JSON and JSON as EDN, with options, and what each refuses, where and why.
 
 use trunkline_edn::json::{self, FromJson, Keys, Reader, ToJson};
-use trunkline_edn::{Error, Limits, Value, read, read_with};
+use trunkline_edn::{Error, Limits, Step, Value, read, read_with};
 
 const PLAIN: ToJson = ToJson { names: false, unwrap_tags: false };
 const NAMES: ToJson = ToJson { names: true, ..PLAIN };
@@ -150,6 +150,24 @@ fn positions() {
     check("^{[1] 2} {[1] 3}", &PLAIN, {
         Err("line 1, column 11: a key of JSON is text: there is none for a vector")
     });
+    // Two keys of which no more is told than what they have in common, or that have one text.
+    let long = "x".repeat(64);
+    let reason = format!("line 2, column 69, in /{long}…: JSON has no ##NaN");
+    check(&format!("{{\"{long}a\" 1\n\"{long}b\" ##NaN}}"), &PLAIN, Err(&reason));
+    check("{:a {:x 1 x 2}}", &PLAIN, {
+        Err("line 1, column 11, in /a: two keys have the text \"x\" in JSON")
+    });
+    check("[#_1 {#_:k 1 #_1 #t [##NaN]}]", &UNWRAPPED, {
+        Err("line 1, column 22, in /0/1/0: JSON has no ##NaN")
+    });
+    // What is said of a part, in the text of the whole.
+    let part = json::to_string(&read("[1 ##NaN]").unwrap()).unwrap_err();
+    let error = part.within(Step::key("b")).within(Step::Index(1));
+    let error = error.located_in("[{:b [1 2]} {:a {:b [1 2]} #_b b #_0 [1 #_1 #t 2]}]");
+    assert_eq!(error.to_string(), "line 1, column 45, in /1/b/1: JSON has no ##NaN");
+    let error = json::to_string(&read("[1 ##NaN]").unwrap()).unwrap_err();
+    assert_eq!(error.located_in("[1]").position(), None, "there is no such part");
+
     let error = json::to_string(&read("[##NaN]").unwrap()).unwrap_err();
     assert_eq!(error.to_string(), "in /0: JSON has no ##NaN", "without the text");
     assert_eq!(error.clone().located_in("1").position(), None, "another text");
@@ -190,7 +208,11 @@ fn numbers_from_json() {
         };
         check_back(&format!("[{wrong}]"), Err(&format!("line 1, column 2, in /0: {reason}")));
     }
-    check_back("1e99999999999", Err("line 1, column 1: `1e99999999999` is not a number"));
+    check_back("1e2147483647", Ok("1E+2147483647M"));
+    for large in ["1e2147483648", "-1.5e99999999999999999999", "10.0E+2147483647"] {
+        let reason = format!("`{large}` has an exponent of more than 32 bits");
+        check_back(&format!("[{large}]"), Err(&format!("line 1, column 2, in /0: {reason}")));
+    }
 }
 
 #[test]

@@ -105,6 +105,22 @@ fn limits() {
     check_within(depth(1), "^:a ^:b []", Err("line 1, column 5: nested deeper than 1 forms"));
     check_within(depth(1), "^:a []", Err("line 1, column 5: nested deeper than 1 forms"));
 
+    let namespaces = |namespaces| Limits { namespaces, ..Limits::default() };
+    let long = "n".repeat(100);
+    let error = "line 1, column 1: the namespaces of maps add more than 350 bytes to their keys";
+    let map = |count: usize| {
+        format!("#:{long}{{{}}}", (0..count).map(|at| format!(":k{at} 1 ")).collect::<String>())
+    };
+    let written = format!("{{:{long}/b 1, :{long}/c 2, :{long}/d 3}}");
+    check_within(namespaces(350), &format!("#:{long}{{:b 1 :c 2 :d 3}}"), Ok(&written));
+    check_within(namespaces(350), &map(20), Err(error));
+    let large = map(5).repeat(100);
+    assert_eq!(Reader::with_limits(&large, namespaces(500)).filter(Result::is_ok).count(), 100);
+    // What is long may have more.
+    let text = format!("[{}]", "#:com.example.user{:id 1 :name 2}\n".repeat(600_000));
+    assert!(read_with(&text, &Limits::default()).is_ok());
+    check_within(namespaces(0), "#:a{:b 1}", Ok("{:a/b 1}"));
+
     let digits = |digits| Limits { digits, ..Limits::default() };
     let message = "a ratio, or an integer that is not decimal, has at most 20 digits";
     let error = format!("line 1, column 1: {message}");

@@ -1,6 +1,6 @@
 //! What is said of texts that are refused.
 
-use trunkline_edn::{Path, Reason, Step, Value};
+use trunkline_edn::{Inst, Keyword, Path, Reason, Step, Symbol, Uuid, Value};
 
 /// Texts with what is said of them, behind `line 1, `.
 #[track_caller]
@@ -34,7 +34,21 @@ fn places() {
         ("[1 #my/tag [2 08]]", "column 15, in /1/1: `08` is not a number"),
         ("[\"ab\\q\"]", "column 5, in /0: `\\q` is not an escape sequence"),
         ("{:a [1 2", "column 9, in /a/2: the text ends within a vector"),
-        ("{:b {:a 1 :a 2}}", "column 5, in /b: duplicate key: :a"),
+    ]);
+}
+
+#[test]
+fn second_keys() {
+    check(&[
+        ("{:b {:a 1 :a 2}}", "column 11, in /b: duplicate key: :a"),
+        ("{:a 1\n :b 2\n :a 3}", "line 3, column 2: duplicate key: :a"),
+        ("[#{1 #_1 #t 1\n #_#_2 3 ^:m [] 4 1 1}]", "line 2, column 19, in /0: duplicate key: 1"),
+        ("#:n{:a 1 :_/a 2, n/a 3 #_:n/a :n/a 4}", "column 31: duplicate key: :n/a"),
+        ("{{} {:a 1} [:a 1] {} #{} 1 {} 2}", "column 28: duplicate key: {}"),
+        ("{:a #_{:b #inst \"\" ;}\n :b 2} 1}", "line 2, column 2, in /a: duplicate key: :b"),
+        ("#{#inst \"2024\" #inst \"2024-01\"}", {
+            "column 16: duplicate key: #inst \"2024-01-01T00:00:00Z\""
+        }),
     ]);
 }
 
@@ -42,6 +56,8 @@ fn places() {
 fn long_texts_are_cut() {
     let long = "1a".repeat(50);
     let cut = "1a".repeat(32);
+    let nines = "9".repeat(100);
+    let too_large = format!("column 1: `1e{}…` has an exponent of more than 32 bits", &nines[..62]);
     check(&[
         (&long, &format!("column 1: `{cut}…` is not a number")),
         (&format!("\\{long}"), &format!("column 1: `\\{cut}…` is not a character")),
@@ -50,9 +66,44 @@ fn long_texts_are_cut() {
         (&format!("##x{long}"), &format!("column 3: `##x{}…` is not a symbolic value", &cut[..63])),
         (
             &format!("#{{\"{long}\" \"{long}\"}}"),
-            &format!("column 1: duplicate key: \"{}…", &cut[..63]),
+            &format!("column 106: duplicate key: \"{}…", &cut[..63]),
         ),
         (&format!("{{\"{long}\" 08}}"), &format!("column 105, in /{cut}…: `08` is not a number")),
+        (&format!("#inst \"{long}\""), &format!("column 7: \"{cut}…\" is not an instant")),
+        (&format!("#uuid \"{long}\""), &format!("column 7: \"{cut}…\" is not a UUID")),
+        (&format!("1e{long}M"), &format!("column 1: `1e{}…` is not a number", &cut[..62])),
+        (&format!("1e{nines}M"), &too_large),
+    ]);
+    let symbol = format!("({long}");
+    for (error, expected) in [
+        (Keyword::new(&symbol).unwrap_err(), format!("`:({}…` is not a keyword", &cut[..63])),
+        (Symbol::new(&symbol).unwrap_err(), format!("`({}…` is not a symbol", &cut[..63])),
+        (long.parse::<Inst>().unwrap_err(), format!("\"{cut}…\" is not an instant")),
+        (long.parse::<Uuid>().unwrap_err(), format!("\"{cut}…\" is not a UUID")),
+    ] {
+        assert_eq!(error.to_string(), expected);
+    }
+}
+
+/// The message has the ends of a long path, and the error all of it.
+#[test]
+fn long_paths_are_cut() {
+    let cut = format!("{}…é{}", "/é".repeat(64), "/é".repeat(64));
+    let reason = format!("column 521, in {cut}: `08` is not a number");
+    check(&[(&format!("{}08", "{:é ".repeat(130)), &reason)]);
+    let text = format!("{}08", "[".repeat(200));
+    let error = text.parse::<Value>().expect_err("no number");
+    assert!(error.to_string().len() < 400, "{error}");
+    assert_eq!(error.path().to_string(), "/0".repeat(200));
+}
+
+/// A terminal may read what is said.
+#[test]
+fn control_characters_are_escaped() {
+    check(&[
+        (":a\x1bb:", "column 1: `:a\\u{1b}b:` is not a keyword"),
+        ("\\\u{9b}1m", "column 1: `\\\\u{9b}1m` is not a character"),
+        ("{\"\x1b[2J\n\" 08}", "line 2, column 3, in /\\u{1b}[2J\\n: `08` is not a number"),
     ]);
 }
 

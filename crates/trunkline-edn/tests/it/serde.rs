@@ -207,7 +207,7 @@ fn maps() {
     let texts = [("1", 1), ("true", 2), ("c", 3)].map(|(key, value)| (key.to_owned(), value));
     check_read("{1 1, true 2, \\c 3}", &BTreeMap::from(texts));
     check_error::<BTreeMap<u8, u8>>("{:a 1}", {
-        "line 1, column 5, in /a: expected u8, found keyword `:a`"
+        "line 1, column 2, in /a: expected u8, found keyword `:a`"
     });
     check_written(&Twice, Err("duplicate key: :a"));
 }
@@ -376,7 +376,7 @@ fn values_are_read_of_what_says_the_same() {
     check_error::<Keyword>("\"a b\"", "line 1, column 1: `:a b` is not a keyword");
     check_error::<Keyword>("1", "line 1, column 1: expected a keyword, found integer `1`");
     check_error::<HashMap<Keyword, u8>>("{1 1}", {
-        "line 1, column 4, in /1: expected a keyword, found integer `1`"
+        "line 1, column 2, in /1: expected a keyword, found integer `1`"
     });
     check_error::<Inst>("\"2024-13\"", "line 1, column 1: \"2024-13\" is not an instant");
     check_error::<Decimal>("##NaN", {
