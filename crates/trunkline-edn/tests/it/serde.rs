@@ -252,6 +252,19 @@ fn enums() {
         "line 1, column 1: unknown variant `Square`, expected one of `Point`, `two words`, \
         `Circle`, `Line`, `Rect`, `Nothing`"
     });
+    let long = "x".repeat(1_000);
+    let error = from_str::<Shape>(&format!("{{#_1 :{long} 1}}")).unwrap_err().to_string();
+    let cut = format!("line 1, column 6: unknown variant `{}…`, expected one of", &long[..64]);
+    assert!(error.starts_with(&cut) && error.ends_with("`Nothing`"), "{error}");
+    check_error::<HashMap<u8, i32>>("{1 1,\n :a\n 2}", {
+        "line 2, column 2, in /a: expected u8, found keyword `:a`"
+    });
+    check_error::<HashMap<String, i32>>("{:a 1\n \"a\" \"x\"}", {
+        "line 2, column 6, in /a: expected i32, found string \"x\""
+    });
+    check_error::<HashMap<(u8, u8), i32>>("{[1 2] 1\n [1 :b] 2}", {
+        "line 2, column 5, in /[1 :b]/1: expected u8, found keyword `:b`"
+    });
     check_error::<Shape>(":Circle", {
         "line 1, column 1: expected a variant with a value, found unit variant"
     });
