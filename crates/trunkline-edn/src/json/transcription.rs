@@ -199,6 +199,7 @@ impl<'a> Transcription<'a, '_> {
         text.bytes().all(|byte| byte >= b' ').then_some(Cow::Borrowed(text))
     }
 
+    #[expect(clippy::ptr_arg, reason = "whether it is borrowed tells whether it needs escapes")]
     fn write_string(&mut self, text: &Cow<'a, str>) {
         match text {
             // What needs no escape in JSON needs none here.
