@@ -11,6 +11,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio_util::sync::DropGuard;
 
+#[cfg(feature = "edn")]
+use crate::edn::outcome_of;
 use crate::error::RpcError;
 use crate::outcome::Outcome;
 
@@ -142,17 +144,19 @@ impl<T: Serialize> IntoOutcome for Json<T> {
     }
 }
 
-/// An `edn::Value` in it keeps what JSON does not tell.
 impl<T: Serialize + 'static, E: RpcError> IntoOutcome for Result<T, E> {
     fn into_outcome(self) -> Outcome {
         match self {
-            #[cfg(feature = "edn")]
-            Ok(value) => crate::edn::outcome_of(value),
-            #[cfg(not(feature = "edn"))]
-            Ok(value) => Outcome::result(&value),
+            Ok(value) => outcome_of(value),
             Err(error) => Outcome::error(error.into_error_object()),
         }
     }
+}
+
+/// What a value serialises to. (With the feature `edn`, a `Value` keeps what JSON does not tell.)
+#[cfg(not(feature = "edn"))]
+fn outcome_of<T: Serialize>(value: T) -> Outcome {
+    Outcome::result(&value)
 }
 
 impl IntoOutcome for Outcome {
