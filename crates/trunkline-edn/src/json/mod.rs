@@ -17,8 +17,9 @@
 //!
 //! Back from JSON, arrays are vectors and objects are maps. Their keys are keywords where every reader
 //! of EDN takes them for those, else strings. Strings stay strings, whatever they look like. Integers
-//! stay exact. A number with a fraction or an exponent is a float, or, if it is too large for one, a
-//! decimal, of which the exponent has 32 bits: `1e2147483648` is an error. `-0` is the integer 0.
+//! stay exact. A number with a fraction or an exponent is a float, or, if it is too large or too small
+//! for one, a decimal, of which the exponent has 32 bits: `1e2147483648` is an error. `-0` is the
+//! integer 0.
 //!
 //! ```
 //! use trunkline_edn::json;

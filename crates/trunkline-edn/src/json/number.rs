@@ -40,10 +40,12 @@ pub(super) fn read(text: &str) -> Option<(Result<Value, Reason>, usize)> {
     Some((value, end))
 }
 
-/// A float, or, if it is too large for one, a decimal.
+/// A float, or, if it is too large or too small for one, a decimal.
 fn float(text: &str) -> Result<Value, Reason> {
+    let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
+    let is_zero = || !mantissa.contains(|c: char| matches!(c, '1'..='9'));
     match text.parse::<f64>() {
-        Ok(float) if float.is_finite() => Ok(Value::Float(float)),
+        Ok(float) if float.is_finite() && (float != 0.0 || is_zero()) => Ok(Value::Float(float)),
         _ => text.parse().map(Value::Decimal).map_err(|error: Error| error.reason().clone()),
     }
 }

@@ -74,7 +74,7 @@ async fn history_says_what_was_sent() {
     let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
     for (result, limit, code) in [
         (r#"{"a":1,"a":2}"#.to_owned(), 1_000, -32603),
-        (format!("[{}0]", "0.00001,".repeat(30)), 200, i64::from(code::REPLY_TOO_LARGE)),
+        (format!("[{}0]", "0.00001,".repeat(30)), 200, code::REPLY_TOO_LARGE),
     ] {
         let limits = Limits { reply_bytes: limit, ..Limits::default() };
         let router = Router::new().method("result", move || raw(&result)).limits(limits);
