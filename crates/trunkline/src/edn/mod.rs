@@ -13,7 +13,7 @@
 //! use trunkline::Router;
 //! use trunkline::edn::{Edn, Value};
 //!
-//! let router = Router::new().method("echo", |Edn(params): Edn<Value>| params);
+//! let router: Router = Router::new().method("echo", |Edn(params): Edn<Value>| params);
 //! ```
 //!
 //! What cannot be read is answered with -32700, what reads but has no JSON (an unknown tag, `##Inf`,

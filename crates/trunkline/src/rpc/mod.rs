@@ -1,9 +1,12 @@
 //! The built service: bytes in, calls through the layers, bytes out.
 
 mod engine;
+#[cfg(feature = "edn")]
+mod in_edn;
 mod incoming;
 mod noted;
 mod projection;
+mod reading;
 mod recorded;
 mod reply;
 
@@ -18,12 +21,11 @@ use tower::Service;
 
 use crate::batch::{self, Response};
 use crate::call::Call;
-#[cfg(feature = "edn")]
-use crate::edn;
-use crate::envelope::{self, InvalidReason, Message, Request};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
-use crate::format::{Aside, Asides, Format, Formats};
+#[cfg(feature = "edn")]
+use crate::format::Format;
+use crate::format::Formats;
 use crate::history::History;
 use crate::id::Id;
 use crate::layers::metrics::MethodMetrics;
@@ -98,87 +100,6 @@ impl Rpc {
         }
     }
 
-    /// Reads a body and runs nothing yet, for doors that have a word in what is run.
-    #[must_use]
-    pub fn read(&self, body: Bytes, extensions: Extensions) -> Incoming {
-        self.read_json(body, extensions, Asides::None)
-    }
-
-    /// The same of a body in these formats. What is [refused](Incoming::Refused) has none yet: see
-    /// [`Reply::written_in`].
-    #[must_use]
-    pub fn read_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Incoming {
-        self.read_beside(formats, body, extensions).0
-    }
-
-    /// The same, with what goes along with a request that is refused.
-    pub(crate) fn read_beside(
-        &self,
-        formats: Formats,
-        body: Bytes,
-        extensions: Extensions,
-    ) -> (Incoming, Option<Aside>) {
-        match formats {
-            Formats { request: Format::Json, reply: Format::Json } => {
-                (self.read(body, extensions), None)
-            }
-            #[cfg(feature = "edn")]
-            Formats { request: Format::Json, reply } => {
-                let aside = Aside::of_json(reply);
-                let asides = Asides::Same(aside.clone());
-                (self.read_json(body, extensions, asides), Some(aside))
-            }
-            #[cfg(feature = "edn")]
-            Formats { request: Format::Edn, reply } => {
-                match edn::transcribe(&body, &self.limits, reply) {
-                    Ok((json, asides)) => {
-                        let first = asides.first().cloned();
-                        let first = first.unwrap_or_else(|| Aside::of_json(reply));
-                        (self.read_json(json, extensions, Asides::Each(asides)), Some(first))
-                    }
-                    Err(error) => {
-                        self.record_invalid(&body, &extensions, &error, None);
-                        let refused = Incoming::Refused { error, id: None };
-                        (refused, Some(Aside::of_json(reply)))
-                    }
-                }
-            }
-        }
-    }
-
-    fn read_json(&self, body: Bytes, extensions: Extensions, asides: Asides) -> Incoming {
-        let message = match envelope::parse(&body, self.limits.depth, self.limits.batch_requests) {
-            Ok(message) => message,
-            Err(unreadable) => {
-                let error = ErrorObject::from(&unreadable);
-                self.record_invalid(&body, &extensions, &error, None);
-                return Incoming::Refused { error, id: None };
-            }
-        };
-        match message {
-            Message::Single(Ok(request)) => {
-                let aside = asides.of(0).cloned();
-                let mut call = self.call_of(body, request, extensions).with_aside(aside);
-                self.record_single(&mut call);
-                Incoming::Call(call)
-            }
-            Message::Single(Err(invalid)) => {
-                let id = invalid.id.map(|id| Id::from_raw(body.slice(id.range())));
-                let error = ErrorObject::from(&invalid);
-                self.record_invalid(&body, &extensions, &error, id.as_ref());
-                if invalid.reason == InvalidReason::Response {
-                    Incoming::Response { error, id }
-                } else {
-                    Incoming::Refused { error, id }
-                }
-            }
-            Message::Batch(entries) => {
-                let history = self.history.clone();
-                Incoming::Batch(Batch { body, entries, extensions, history, asides })
-            }
-        }
-    }
-
     /// Answers one call that was [read](Self::read).
     ///
     /// # Cancel safety
@@ -190,7 +111,8 @@ impl Rpc {
             && aside.reply() == Format::Edn
         {
             let aside = aside.clone();
-            return self.answer_in_edn(call, id, &aside).await;
+            // Boxed, so that a call in JSON does not carry the room for it along.
+            return Box::pin(self.answer_in_edn(call, id, &aside)).await;
         }
         let Ok(outcome) = self.engine.clone().call(call).await;
         self.reply(outcome, id.as_ref())
@@ -219,33 +141,6 @@ impl Rpc {
         };
         let asked = batch::Asked { body, entries, asides };
         batch::run(&mut self.engine.clone(), asked, &self.limits, call).await
-    }
-
-    #[cfg(feature = "edn")]
-    async fn answer_in_edn(&self, mut call: Call, id: &Id, aside: &Aside) -> Reply {
-        // Its outcome may have no EDN, or too much: what is sent then is what is recorded.
-        let recording = call.take_recording();
-        let Ok(outcome) = self.engine.clone().call(call).await;
-        let reply = self.reply_in_edn(outcome, id, aside);
-        if let Some(recording) = recording {
-            recording.end_as(reply.json(), reply.code());
-        }
-        reply
-    }
-
-    #[cfg(feature = "edn")]
-    fn reply_in_edn(&self, outcome: Outcome, id: &Id, aside: &Aside) -> Reply {
-        let limit = self.limits.reply_bytes;
-        let written = |outcome: Outcome| {
-            Response::of(outcome, id.as_raw().as_bytes(), Some(aside)).into_reply()
-        };
-        let too_large = || written(Outcome::reply_too_large(limit));
-        // What is too large in JSON is not written in EDN to find out whether that is, too.
-        if outcome.len() > limit {
-            return too_large();
-        }
-        let reply = written(outcome);
-        if reply.len() > limit { too_large() } else { reply }
     }
 
     /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a
@@ -305,18 +200,6 @@ impl Rpc {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    fn call_of(&self, body: Bytes, request: Request, extensions: Extensions) -> Call {
-        let operation = if request.method.escaped {
-            self.registry.find(request.method.unescape(&body).as_bytes())
-        } else {
-            self.registry.find(request.method.inner(&body))
-        };
-        let operation = operation.cloned();
-        let mut call = Call::new(body, request, extensions);
-        call.resolve(operation);
-        call
     }
 }
 

@@ -1,0 +1,37 @@
+//! Answers in EDN, which are recorded as they are sent.
+
+use tower::Service as _;
+
+use super::{Reply, Rpc};
+use crate::batch::Response;
+use crate::call::Call;
+use crate::format::Aside;
+use crate::id::Id;
+use crate::outcome::Outcome;
+
+impl Rpc {
+    pub(super) async fn answer_in_edn(&self, mut call: Call, id: &Id, aside: &Aside) -> Reply {
+        // Its outcome may have no EDN, or too much: what is sent then is what is recorded.
+        let recording = call.take_recording();
+        let Ok(outcome) = self.engine.clone().call(call).await;
+        let reply = self.reply_in_edn(outcome, id, aside);
+        if let Some(recording) = recording {
+            recording.end_as(reply.json(), reply.code());
+        }
+        reply
+    }
+
+    fn reply_in_edn(&self, outcome: Outcome, id: &Id, aside: &Aside) -> Reply {
+        let limit = self.limits.reply_bytes;
+        let written = |outcome: Outcome| {
+            Response::of(outcome, id.as_raw().as_bytes(), Some(aside)).into_reply()
+        };
+        let too_large = || written(Outcome::reply_too_large(limit));
+        // What is too large in JSON is not written in EDN to find out whether that is, too.
+        if outcome.len() > limit {
+            return too_large();
+        }
+        let reply = written(outcome);
+        if reply.len() > limit { too_large() } else { reply }
+    }
+}
