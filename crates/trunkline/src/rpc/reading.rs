@@ -20,7 +20,7 @@ impl Rpc {
     }
 
     /// The same of a body in these formats. What is [refused](Incoming::Refused) has none yet: see
-    /// [`Reply::written_in`].
+    /// [`Reply::written_in`](crate::Reply::written_in).
     #[must_use]
     pub fn read_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Incoming {
         self.read_beside(formats, body, extensions).0
