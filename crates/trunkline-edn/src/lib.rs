@@ -97,3 +97,7 @@ pub use tagged::Tagged;
 pub use uuid::Uuid;
 pub use value::Value;
 pub use vector::Vector;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
