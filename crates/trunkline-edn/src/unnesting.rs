@@ -15,10 +15,14 @@ thread_local! {
 
 /// Drops the parts of a collection.
 pub(crate) fn drop_all(parts: impl IntoIterator<Item: Part>) {
-    match Level::enter() {
-        Some(_level) => drop(parts),
-        None => drop_iteratively(parts),
+    let depth = DEPTH.get();
+    if depth == SHALLOW {
+        return drop_iteratively(parts);
     }
+    // Without a guard, which takes a fifth of dropping: no part panics when it is dropped.
+    DEPTH.set(depth + 1);
+    drop(parts);
+    DEPTH.set(depth);
 }
 
 /// Clones the parts of a collection.

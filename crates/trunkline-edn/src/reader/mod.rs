@@ -158,6 +158,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads what begins at this place, where there is no white space. A value goes to the others.
+    // Into its loop, though errors are located with it, too: a fifth of reading is saved.
+    #[inline(always)]
     fn read_one(&mut self) -> Result<Read, Fault> {
         let Some(first) = self.peek() else { return Ok(Read::End) };
         let value = match first {
@@ -217,18 +219,23 @@ impl<'a> Reader<'a> {
             // What has another bracket, or none, was not popped.
             _ => Ok(Value::Vector(parts.collect())),
         };
-        made.map_err(|error| {
-            let reason = error.reason().clone();
-            let offset = match reason {
-                Reason::DuplicateKey { .. } => self.second_key(frame.offset),
-                _ => None,
-            };
-            Fault { reason, offset: offset.unwrap_or(frame.offset) }
-        })
+        made.map_err(|error| self.of_collection(&error, frame.offset))
+    }
+
+    /// What is wrong with the collection that begins at `offset`.
+    #[cold]
+    fn of_collection(&self, error: &Error, offset: usize) -> Fault {
+        let reason = error.reason().clone();
+        let second = match reason {
+            Reason::DuplicateKey { .. } => self.second_key(offset),
+            _ => None,
+        };
+        Fault { reason, offset: second.unwrap_or(offset) }
     }
 
     /// Does with the value that was read last what the forms around it want, and tells whether there
     /// are none that have not ended.
+    #[inline(always)]
     fn place(&mut self, start: usize) -> Result<bool, Fault> {
         let fault = |reason| Fault { reason, offset: start };
         while let Some(frame) = self.frames.last_mut() {
