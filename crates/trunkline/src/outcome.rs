@@ -48,10 +48,12 @@ impl Outcome {
         Self(Ok(Reply::Json(json)))
     }
 
-    /// A result that is EDN, with its JSON.
+    /// A result that is EDN, or why it has no JSON.
     #[cfg(feature = "edn")]
-    pub(crate) fn written_in_edn(value: trunkline_edn::Value, json: &str) -> Self {
-        Self(Ok(Reply::Edn(Box::new(([RESULT, json.as_bytes()].concat(), value)))))
+    pub(crate) fn of_edn(value: trunkline_edn::Value) -> Result<Self, trunkline_edn::Error> {
+        let mut json = String::from_utf8_lossy(RESULT).into_owned();
+        trunkline_edn::json::write(&value, &Default::default(), &mut json)?;
+        Ok(Self(Ok(Reply::Edn(Box::new((json.into_bytes(), value))))))
     }
 
     /// The result, if it is EDN.

@@ -6,6 +6,7 @@ use super::options::{FromJson, Keys};
 use crate::error::{Error, Reason};
 use crate::keyword::Keyword;
 use crate::map::Map;
+use crate::parts::entries;
 use crate::path::{Path, Step};
 use crate::position::Position;
 use crate::value::Value;
@@ -218,16 +219,11 @@ impl<'a> Reader<'a> {
         self.at += 1;
         // What is ended has begun.
         let Some(frame) = self.frames.pop() else { return Ok(Value::Nil) };
-        let mut parts = self.values.drain(frame.start..);
+        let parts = self.values.drain(frame.start..);
         if !frame.is_object {
             return Ok(Value::Vector(parts.collect()));
         }
-        let mut entries = Vec::with_capacity(parts.len() / 2);
-        while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
-            entries.push((key, value));
-        }
-        drop(parts);
-        match Map::of_entries(entries) {
+        match Map::of_entries(entries(parts)) {
             Ok(map) => Ok(Value::Map(map)),
             Err(error) => Err(self
                 .second_key(frame.offset)

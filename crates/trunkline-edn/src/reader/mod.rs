@@ -11,6 +11,7 @@ mod token;
 use crate::error::{Error, Reason};
 use crate::limits::Limits;
 use crate::map::Map;
+use crate::parts::entries;
 use crate::path::Path;
 use crate::position::Position;
 use crate::set::Set;
@@ -279,16 +280,6 @@ impl<'a> Reader<'a> {
         }));
         Error::from(reason).in_path(path).at(Position::of(self.text, offset))
     }
-}
-
-/// Keys with the values behind them.
-fn entries(parts: std::vec::Drain<'_, Value>) -> Vec<(Value, Value)> {
-    let mut entries = Vec::with_capacity(parts.len() / 2);
-    let mut parts = parts;
-    while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
-        entries.push((key, value));
-    }
-    entries
 }
 
 impl Iterator for Reader<'_> {

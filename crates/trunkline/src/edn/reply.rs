@@ -38,30 +38,27 @@ pub(crate) fn response(outcome: Outcome, id: &[u8], aside: &Aside) -> (Outcome, 
         Some(sent) if id != b"null" => sent.to_string(),
         _ => id_text(id),
     };
-    match outcome_text(&outcome) {
-        Ok(text) => (outcome, joined(&text, &id)),
+    match written(&outcome, &id) {
+        Ok(text) => (outcome, text),
         Err((member, error)) => {
             let outcome = Outcome::error(fault::unconvertible(error, Some(member)));
-            let text = outcome_text(&outcome).expect("an error of ours has no key twice");
-            (outcome, joined(&text, &id))
+            let text = written(&outcome, &id).expect("an error of ours has no key twice");
+            (outcome, text)
         }
     }
 }
 
-fn joined(outcome: &str, id: &str) -> Vec<u8> {
-    format!("{{:jsonrpc \"2.0\", {outcome}, :id {id}}}").into_bytes()
-}
-
-/// The member that tells the outcome; or which member has no EDN, and why.
-fn outcome_text(outcome: &Outcome) -> Result<String, (&'static str, Error)> {
+/// The response object; or which member has no EDN, and why.
+fn written(outcome: &Outcome, id: &str) -> Result<Vec<u8>, (&'static str, Error)> {
     if let Some(value) = outcome.as_edn() {
-        return Ok(format!(":result {value}"));
+        return Ok(format!("{{:jsonrpc \"2.0\", :result {value}, :id {id}}}").into_bytes());
     }
-    let (name, json) = match outcome.as_result() {
+    let (name, edn) = match outcome.as_result() {
         Ok(json) => ("result", of_json(json)),
         Err(error) => ("error", of_json(&error.to_json())),
     };
-    json.map(|text| format!(":{name} {text}")).map_err(|error| (name, error))
+    let edn = edn.map_err(|error| (name, error))?;
+    Ok(format!("{{:jsonrpc \"2.0\", :{name} {edn}, :id {id}}}").into_bytes())
 }
 
 /// An id, which is a string, a number or null. Numbers of JSON are numbers of EDN as they stand; so

@@ -1,7 +1,8 @@
 //! Messages in EDN, transcribed to JSON member by member: what they ask for is told there once.
 
 use bytes::Bytes;
-use trunkline_edn::{Limits as Depth, Value, json, read_with};
+use trunkline_edn::json::{self, ToJson};
+use trunkline_edn::{Limits as Depth, Value, read_with};
 
 use super::aside::Aside;
 use super::fault;
@@ -26,7 +27,7 @@ pub(crate) fn transcribe(
     }
     let depth = Depth { depth: limits.depth, ..Depth::default() };
     let message = read_with(text, &depth).map_err(|error| fault::unreadable(&error))?;
-    let mut json = Vec::with_capacity(body.len());
+    let mut json = String::with_capacity(body.len());
     let members = match message {
         Value::Vector(members) => members.into_vec(),
         Value::List(members) => members.into_vec(),
@@ -36,28 +37,24 @@ pub(crate) fn transcribe(
             return Ok((json.into(), vec![aside]));
         }
     };
-    json.push(b'[');
+    json.push('[');
     let mut asides = Vec::with_capacity(members.len());
     // One more than there may be is enough to be told that.
     for member in members.into_iter().take(limits.batch_requests.saturating_add(1)) {
         if !asides.is_empty() {
-            json.push(b',');
+            json.push(',');
         }
         asides.push(transcribe_request(member, reply, &mut json));
     }
-    json.push(b']');
+    json.push(']');
     Ok((json.into(), asides))
 }
 
-fn transcribe_request(request: Value, reply: Format, out: &mut Vec<u8>) -> Aside {
-    let text = json::to_string(&request);
+fn transcribe_request(request: Value, reply: Format, out: &mut String) -> Aside {
+    let written = json::write(&request, &ToJson::default(), out);
     let members = Members::of(request);
-    let error = match text {
-        Ok(text) => {
-            out.extend_from_slice(text.as_bytes());
-            return Aside::of_edn(members.id, members.params, reply);
-        }
-        Err(error) => error,
+    let Err(error) = written else {
+        return Aside::of_edn(members.id, members.params, reply);
     };
     let member = |value: &Option<Value>| json::to_string(value.as_ref()?).ok();
     let method = member(&members.method).filter(|method| method.starts_with('"'));
@@ -65,13 +62,13 @@ fn transcribe_request(request: Value, reply: Format, out: &mut Vec<u8>) -> Aside
     // Whether it wants an answer is known unless it is no request at all.
     let is_notification = members.id.is_none() && method.is_some();
     let method = method.unwrap_or_else(|| "\"\"".to_owned());
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
-    out.extend_from_slice(method.as_bytes());
+    out.push_str("{\"jsonrpc\":\"2.0\",\"method\":");
+    out.push_str(&method);
     if !is_notification {
-        out.extend_from_slice(b",\"id\":");
-        out.extend_from_slice(id.as_deref().unwrap_or("null").as_bytes());
+        out.push_str(",\"id\":");
+        out.push_str(id.as_deref().unwrap_or("null"));
     }
-    out.push(b'}');
+    out.push('}');
     let id = members.id.filter(|_| id.is_some());
     Aside::refused(id, fault::unconvertible(error, None), reply)
 }

@@ -1,7 +1,7 @@
 use std::any::Any;
 
 use serde::Serialize;
-use trunkline_edn::{Value, json};
+use trunkline_edn::Value;
 
 use super::fault;
 use super::params::Edn;
@@ -21,10 +21,8 @@ pub(crate) fn outcome_of<T: Serialize + 'static>(value: T) -> Outcome {
 /// The outcome of a call that ends in EDN: every door has to be able to tell it, so what has no JSON
 /// is no result.
 pub(super) fn outcome(value: Value) -> Outcome {
-    match json::to_string(&value) {
-        Ok(json) => Outcome::written_in_edn(value, &json),
-        Err(error) => Outcome::error(fault::unconvertible(error, Some("result"))),
-    }
+    Outcome::of_edn(value)
+        .unwrap_or_else(|error| Outcome::error(fault::unconvertible(error, Some("result"))))
 }
 
 /// `Edn` of its value, if there is one.

@@ -118,8 +118,7 @@ impl Reply {
             (Self::Edn(edn), Format::Json) => edn.json,
             #[cfg(feature = "edn")]
             (reply @ (Self::Single { .. } | Self::Batch { .. }), Format::Edn) => {
-                let json = reply.clone().into_json().unwrap_or_default();
-                let text = edn::translated(&json);
+                let text = edn::translated(reply.json().unwrap_or_default());
                 Self::Edn(Box::new(EdnReply { json: reply, text }))
             }
             (reply, _) => reply,

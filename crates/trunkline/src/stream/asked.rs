@@ -34,9 +34,9 @@ impl Asked {
         Self::Batch(batch.dues().map(|(id, aside)| Due { id, aside }).collect())
     }
 
-    /// By what is no call. It is answered in JSON.
-    pub(super) fn by_unread(id: Option<Id>) -> Self {
-        Self::Call(Due { id: id.unwrap_or(Id::NULL), aside: None })
+    /// By what is no call.
+    pub(super) fn by_unread(id: Option<Id>, aside: Option<Aside>) -> Self {
+        Self::Call(Due { id: id.unwrap_or(Id::NULL), aside })
     }
 
     /// The ids, of a batch those that can be told.

@@ -173,7 +173,9 @@ impl Taker {
             return;
         }
         let bytes = body.len();
-        match self.rpc.read_in(Formats::both(format), body, self.extensions.clone()) {
+        let formats = Formats::both(format);
+        let (incoming, aside) = self.rpc.read_beside(formats, body, self.extensions.clone());
+        match incoming {
             Incoming::Call(mut call) if is_cancellation(&call) => {
                 if let Some(key) = cancelled_key(&call) {
                     self.cancel(&key).await;
@@ -195,8 +197,8 @@ impl Taker {
             // An answer to it could be taken for that to a request of the client.
             Incoming::Response { .. } => tracing::debug!("a response to nothing is ignored"),
             Incoming::Refused { error, id } => {
-                let asked = Asked::by_unread(id);
-                let reply = asked.refused(&error).written_in(format);
+                let asked = Asked::by_unread(id, aside);
+                let reply = asked.refused(&error);
                 let request = Request::new(asked, None, &self.unanswered);
                 self.replies.send(reply, request).await;
             }
@@ -205,7 +207,7 @@ impl Taker {
 
     /// Answers what could not even be taken as a message.
     async fn refuse(&self, error: &ErrorObject, format: Format) {
-        let asked = Asked::by_unread(None);
+        let asked = Asked::by_unread(None, None);
         if let Some(history) = self.rpc.history() {
             history.refused(&self.extensions, error);
         }

@@ -1,7 +1,8 @@
 //! Messages of JSON in EDN, and replies in EDN as JSON.
 
 use bytes::Bytes;
-use trunkline_edn::{Value, json};
+use trunkline_edn::Value;
+use trunkline_edn::json::{self, FromJson};
 
 use crate::client::error::ProtocolError;
 use crate::client::response::{self, malformed};
@@ -9,8 +10,8 @@ use crate::client::response::{self, malformed};
 /// A message in EDN; or why it cannot be written so.
 pub(super) fn to_edn(message: &[u8]) -> Result<Bytes, String> {
     let text = std::str::from_utf8(message).map_err(|error| error.to_string())?;
-    let value = json::from_str(text).map_err(|error| error.to_string())?;
-    Ok(value.to_string().into())
+    let edn = json::to_edn(text, &FromJson::default()).map_err(|error| error.to_string())?;
+    Ok(edn.into())
 }
 
 /// What a reply says.

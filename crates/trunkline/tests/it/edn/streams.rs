@@ -60,6 +60,11 @@ async fn lines() {
     )
     .await;
     check(r#"{:jsonrpc "2.0" :method "ping"}"#, &[]).await;
+    check(
+        r#"{:jsonrpc "2.0" :id :first}"#,
+        &[r#"{:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "the member \"method\" is missing", :member "method"}}, :id :first}"#],
+    )
+    .await;
     // A line that says nothing is a blank one.
     check(format!("; calls\n,, ;; {CALL}\n , \n{CALL} ; and a comment\n"), &[RESULT]).await;
     // A line break in a string is written as it was sent: as two characters.
