@@ -1,3 +1,4 @@
+use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
@@ -46,6 +47,18 @@ impl Connection {
 
     pub(crate) fn get(&mut self, path: &str) -> Reply {
         self.ask(&format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+    }
+
+    /// The same of a server that may close the connection instead: none then.
+    pub(crate) fn get_unless_closed(&mut self, path: &str) -> Option<Reply> {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        let sent = self.0.get_mut().write_all(request.as_bytes());
+        match sent.and_then(|()| self.0.fill_buf().map(<[u8]>::is_empty)) {
+            Ok(false) => Some(self.reply()),
+            Ok(true) => None,
+            Err(error) if matches!(error.kind(), BrokenPipe | ConnectionReset) => None,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     pub(crate) fn reply(&mut self) -> Reply {
