@@ -1,0 +1,160 @@
+//! What can go wrong.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a command had no effect. `Display` is safe to send to a client; causes are in `source()`, for
+/// the log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was sent does not fit the resource, or the command.
+    #[error("{reason}")]
+    Invalid {
+        /// Where, as a JSON Pointer (RFC 6901) into the command's params: `/title`.
+        pointer: String,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// There is no such record.
+    #[error("there is no {resource} with the id {id:?}")]
+    NotFound {
+        /// The name of the resource.
+        resource: String,
+        /// The id as it was asked for.
+        id: String,
+    },
+    /// There is a record of this id already.
+    #[error("there is a {resource} with the id {id:?} already")]
+    Exists {
+        /// The name of the resource.
+        resource: String,
+        /// The id as it was given.
+        id: String,
+    },
+    /// `metadata.ifVersion` names another version than the record has.
+    #[error("the {resource} {id:?} has version {found}, not {expected}: read it again")]
+    VersionMismatch {
+        /// The name of the resource.
+        resource: String,
+        /// The record's id.
+        id: String,
+        /// The version that was asked for.
+        expected: u64,
+        /// The version that the record has.
+        found: u64,
+    },
+    /// The `metadata.requestId` was that of another request.
+    #[error("the requestId {request_id:?} was another request's: give each request its own")]
+    RequestReused {
+        /// The id of both requests.
+        request_id: String,
+    },
+    /// The request was done and then reverted.
+    #[error("the request {request_id:?} was reverted: give it another requestId to do it again")]
+    RequestReverted {
+        /// The request's id.
+        request_id: String,
+    },
+    /// What a request did cannot be undone without undoing what was done after it.
+    #[error("the {resource} {id:?} was changed after the request {request_id:?}: revert that first")]
+    ChangedSince {
+        /// The name of the resource.
+        resource: String,
+        /// The record's id.
+        id: String,
+        /// The request that was to be reverted.
+        request_id: String,
+    },
+    /// Too many commands wait already, or another process holds the lock. Nothing was done.
+    #[error("too many commands wait; try again")]
+    Busy,
+    /// The command's time was up before it was begun, or it only read. Nothing was done.
+    #[error("the command did not end within {} ms", limit.as_millis())]
+    Timeout {
+        /// How long it might take.
+        limit: Duration,
+    },
+    /// The caller went before the command was begun. Nothing was done.
+    #[error("the command was cancelled")]
+    Cancelled,
+    /// The command was begun, and was not made to last in time: it may still be.
+    #[error("the command was not confirmed in time: look whether it was done")]
+    Unconfirmed,
+    /// The resources are closed.
+    #[error("the server is stopping")]
+    Closed,
+    /// The storage failed. Nothing was done.
+    #[error("the storage failed")]
+    Storage(#[source] StorageError),
+}
+
+/// What is wrong with the storage.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StorageError {
+    /// SQLite says.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// What is stored is not what was written.
+    #[error("the stored {what} of {resource} {id:?} cannot be read")]
+    Corrupt {
+        /// What cannot be read.
+        what: &'static str,
+        /// The name of the resource.
+        resource: String,
+        /// The record's id.
+        id: String,
+    },
+    /// A worker has ended before it answered.
+    #[error("the thread that did the work has ended")]
+    WorkerLost,
+}
+
+/// Why resources could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The data directory could not be made.
+    #[error("cannot make the data directory {}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The database in the data directory could not be opened.
+    #[error("cannot open {}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The database was written by a newer version.
+    #[error(
+        "{} was written by a newer version: its schema is {found}, and {known} is the newest known here",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of its schema.
+        found: u32,
+        /// The newest that is known.
+        known: u32,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+        match error.sqlite_error_code() {
+            Some(DatabaseBusy | DatabaseLocked) => Self::Busy,
+            _ => Self::Storage(error.into()),
+        }
+    }
+}

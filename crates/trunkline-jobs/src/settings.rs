@@ -1,0 +1,51 @@
+use std::time::Duration;
+
+/// How [`Resources`](crate::Resources) are kept and asked. Every field bounds something.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Longest time of one command, waiting included; a writing one is then told apart from one that may
+    /// still be made to last. Default 5 s.
+    pub timeout: Duration,
+    /// Threads, and with them connections, that read at the same time. At least 1. Default 4.
+    pub readers: usize,
+    /// Commands that may wait for a reader; the next one is answered `Busy` at once. Default 1,024.
+    pub read_queue: usize,
+    /// Commands that may wait for the writer; the next one is answered `Busy` at once. Default 4,096.
+    pub write_queue: usize,
+    /// Most commands that are made durable together, by one commit. Default 256.
+    pub group: usize,
+    /// How long the writer waits for a lock that another process holds. Default 2 s.
+    pub lock_wait: Duration,
+    /// Records of a page, if the caller does not say how many. Default 100.
+    pub page: usize,
+    /// Most records of a page that a caller may ask for. Default 1,000.
+    pub max_page: usize,
+    /// Most bytes of the records of a page, as JSON text: a page ends early instead. Default 1 MiB.
+    pub max_page_bytes: usize,
+    /// Most records that one `filter` looks at: a page ends early instead. Default 100,000.
+    pub max_scan: usize,
+    /// Most bytes of one record's fields, as JSON text. Default 256 KiB.
+    pub max_record_bytes: usize,
+    /// How long requests with a `requestId` are remembered, so that they can be answered again and
+    /// reverted; and the versions of deleted records. Default 7 days.
+    pub remember: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(5),
+            readers: 4,
+            read_queue: 1_024,
+            write_queue: 4_096,
+            group: 256,
+            lock_wait: Duration::from_secs(2),
+            page: 100,
+            max_page: 1_000,
+            max_page_bytes: 1 << 20,
+            max_scan: 100_000,
+            max_record_bytes: 256 << 10,
+            remember: Duration::from_secs(7 * 86_400),
+        }
+    }
+}

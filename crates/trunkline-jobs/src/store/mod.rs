@@ -1,0 +1,1 @@
+//! Records and requests in a SQLite file.

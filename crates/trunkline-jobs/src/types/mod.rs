@@ -1,0 +1,1 @@
+//! What resources there are, and what their records hold.
