@@ -16,12 +16,20 @@ pub struct Extensions {
     entries: Option<Arc<Entries>>,
 }
 
+/// The protocol that calls come in unless their door says otherwise, by OpenTelemetry's name for it.
+pub(crate) const JSON_RPC: &str = "jsonrpc";
+
 type Entries = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
 
 /// What came along with a body through a door.
 pub(crate) trait Origin: Any + Send + Sync {
     /// The door's name.
     fn door(&self) -> &'static str;
+
+    /// What is spoken there, unless a call says otherwise.
+    fn protocol(&self) -> &'static str {
+        JSON_RPC
+    }
 
     /// The values that middleware of the door has set.
     fn extensions(&self) -> &http::Extensions;
@@ -47,6 +55,23 @@ impl Extensions {
         self.origin.as_deref().map_or("in-process", Origin::door)
     }
 
+    /// The same of calls that came in another protocol than JSON-RPC. A door names it with one word, as
+    /// [history](crate::history::Entry::protocol) and traces (`rpc.system.name`) show it.
+    #[must_use]
+    pub fn speaking(mut self, protocol: &'static str) -> Self {
+        if protocol != self.protocol() {
+            self.insert(Protocol(protocol));
+        }
+        self
+    }
+
+    /// The protocol that the call came in. Default: `jsonrpc`.
+    #[must_use]
+    pub fn protocol(&self) -> &'static str {
+        let of_door = || self.origin.as_deref().map_or(JSON_RPC, Origin::protocol);
+        self.added().map_or_else(of_door, |Protocol(protocol)| protocol)
+    }
+
     pub(crate) fn of(origin: impl Origin) -> Self {
         Self { origin: Some(Arc::new(origin)), entries: None }
     }
@@ -68,17 +93,18 @@ impl Extensions {
     /// The value of type `T`, if there is one.
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.added().or_else(|| self.origin.as_deref()?.extensions().get())
+    }
+
+    fn added<T: Send + Sync + 'static>(&self) -> Option<&T> {
         let key = TypeId::of::<T>();
-        let added = self
-            .entries
-            .as_deref()
-            .and_then(|entries| entries.iter().find(|(other, _)| *other == key));
-        match added {
-            Some((_, value)) => value.downcast_ref(),
-            None => self.origin.as_deref()?.extensions().get(),
-        }
+        let (_, value) = self.entries.as_deref()?.iter().find(|(other, _)| *other == key)?;
+        value.downcast_ref()
     }
 }
+
+/// What a call is spoken in, if that is not what its door speaks.
+struct Protocol(&'static str);
 
 /// A door without headers.
 struct Through {

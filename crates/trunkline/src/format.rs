@@ -1,3 +1,10 @@
+use bytes::Bytes;
+
+#[cfg(feature = "edn")]
+use crate::edn;
+use crate::error::ErrorObject;
+use crate::limits::Limits;
+
 /// What messages are written in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -11,13 +18,48 @@ pub enum Format {
 }
 
 impl Format {
-    /// The media type.
+    /// All formats that this build knows.
+    pub const ALL: &'static [Self] = &[
+        Self::Json,
+        #[cfg(feature = "edn")]
+        Self::Edn,
+    ];
+
+    /// The media type. [`content_type`](Self::content_type) is the header.
     #[must_use]
     pub fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
             #[cfg(feature = "edn")]
             Self::Edn => "application/edn",
+        }
+    }
+
+    /// A message in this format as JSON text, for a protocol of JSON messages that are not calls. JSON
+    /// is passed on as it is, and not checked: whoever reads the result does that.
+    ///
+    /// # Errors
+    /// As of a call in EDN: -32700 if it is no EDN, or nested deeper than the limits allow; -32603 if
+    /// it has no JSON.
+    #[cfg_attr(not(feature = "edn"), expect(unused_variables, reason = "JSON is read elsewhere"))]
+    pub fn read(self, text: Bytes, limits: &Limits) -> Result<Bytes, ErrorObject> {
+        match self {
+            Self::Json => Ok(text),
+            #[cfg(feature = "edn")]
+            Self::Edn => edn::to_json(&text, limits),
+        }
+    }
+
+    /// JSON text as a message in this format: the other way of [`read`](Self::read).
+    ///
+    /// # Errors
+    /// -32603 if it is no JSON, or has no EDN, like an object with two keys of one name. Text that serde
+    /// wrote from a type or a [`Value`](serde_json::Value) has, unless it is nested over 1,024 deep.
+    pub fn write(self, json: Vec<u8>) -> Result<Vec<u8>, ErrorObject> {
+        match self {
+            Self::Json => Ok(json),
+            #[cfg(feature = "edn")]
+            Self::Edn => edn::from_json(&json),
         }
     }
 }
@@ -49,7 +91,7 @@ pub(crate) enum Aside {}
 
 #[cfg(not(feature = "edn"))]
 impl Aside {
-    pub(crate) fn refusal(&self) -> Option<&crate::error::ErrorObject> {
+    pub(crate) fn refusal(&self) -> Option<&ErrorObject> {
         match *self {}
     }
 

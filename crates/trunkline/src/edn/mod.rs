@@ -34,6 +34,6 @@ pub use reply::EdnReply;
 pub use trunkline_edn::*;
 
 pub(crate) use aside::Aside;
-pub(crate) use reply::{response, translated};
-pub(crate) use request::transcribe;
+pub(crate) use reply::{from_json, response, translated};
+pub(crate) use request::{to_json, transcribe};
 pub(crate) use result::outcome_of;

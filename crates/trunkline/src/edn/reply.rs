@@ -81,6 +81,12 @@ pub(crate) fn translated(json: &[u8]) -> Vec<u8> {
     of_json(json).unwrap_or_else(failed).into_bytes()
 }
 
+/// A message in EDN that was written in JSON, and is no reply to a call.
+pub(crate) fn from_json(json: &[u8]) -> Result<Vec<u8>, ErrorObject> {
+    let edn = of_json(json).map_err(|error| fault::unconvertible(error, None))?;
+    Ok(edn.into_bytes())
+}
+
 fn of_json(json: &[u8]) -> Result<String, Error> {
     // What is written here is text.
     json::to_edn(&String::from_utf8_lossy(json), &FromJson::default())

@@ -19,14 +19,7 @@ pub(crate) fn transcribe(
     limits: &Limits,
     reply: Format,
 ) -> Result<(Bytes, Vec<Aside>), ErrorObject> {
-    let text = std::str::from_utf8(body)
-        .map_err(|error| unreadable("the body is not UTF-8", error.valid_up_to()))?;
-    // To the reader it would be a symbol.
-    if text.starts_with('\u{feff}') {
-        return Err(unreadable("the body begins with a byte-order mark", 0));
-    }
-    let depth = Depth { depth: limits.depth, ..Depth::default() };
-    let message = read_with(text, &depth).map_err(|error| fault::unreadable(&error))?;
+    let message = read(body, limits)?;
     let mut json = String::with_capacity(body.len());
     let members = match message {
         Value::Vector(members) => members.into_vec(),
@@ -48,6 +41,26 @@ pub(crate) fn transcribe(
     }
     json.push(']');
     Ok((json.into(), asides))
+}
+
+/// A message that is not of calls, as JSON.
+pub(crate) fn to_json(body: &[u8], limits: &Limits) -> Result<Bytes, ErrorObject> {
+    let message = read(body, limits)?;
+    let mut json = String::with_capacity(body.len());
+    json::write(&message, &ToJson::default(), &mut json)
+        .map_err(|error| fault::unconvertible(error, None))?;
+    Ok(json.into())
+}
+
+fn read(body: &[u8], limits: &Limits) -> Result<Value, ErrorObject> {
+    let text = std::str::from_utf8(body)
+        .map_err(|error| unreadable("the body is not UTF-8", error.valid_up_to()))?;
+    // To the reader it would be a symbol.
+    if text.starts_with('\u{feff}') {
+        return Err(unreadable("the body begins with a byte-order mark", 0));
+    }
+    let depth = Depth { depth: limits.depth, ..Depth::default() };
+    read_with(text, &depth).map_err(|error| fault::unreadable(&error))
 }
 
 fn transcribe_request(request: Value, reply: Format, out: &mut String) -> Aside {

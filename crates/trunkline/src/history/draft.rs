@@ -28,6 +28,7 @@ impl Draft {
             time: SystemTime::now(),
             duration: Duration::ZERO,
             door: extensions.door(),
+            protocol: extensions.protocol(),
             method: None,
             operation: None,
             id: None,

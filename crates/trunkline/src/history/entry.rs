@@ -26,6 +26,8 @@ pub struct Entry {
     pub duration: Duration,
     /// The door that it came through, as [`Extensions::door`](crate::Extensions::door) names it.
     pub door: &'static str,
+    /// The protocol that it came in, as [`Extensions::protocol`](crate::Extensions::protocol) names it.
+    pub protocol: &'static str,
     /// The method as it was sent, up to 128 bytes of it. None of what is no request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<Box<str>>,

@@ -3,9 +3,10 @@ use std::pin::Pin;
 use bytes::Bytes;
 use http::{Method, Response, Uri};
 
-use super::ReplyBody;
+use super::{ReplyBody, StatusPolicy};
 use crate::error::ErrorObject;
-use crate::extensions::Extensions;
+use crate::extensions::{Extensions, JSON_RPC};
+use crate::format::{Format, Formats};
 use crate::rpc::Reply;
 
 /// Another protocol at paths of its own, behind the same guards as JSON-RPC: host, origin, bearer
@@ -17,10 +18,26 @@ pub trait Door: Send + Sync + 'static {
     /// What the door is called in logs, metrics and history: `mcp`.
     fn name(&self) -> &'static str;
 
+    /// What the messages of this door may be written in: a POST in another format is 415. Default: JSON.
+    ///
+    /// With [`Format::ALL`] it speaks EDN where calls do, by `Content-Type` and `Accept`; its messages
+    /// are then [read](Format::read) and [written](Format::write) in the
+    /// [formats](DoorRequest::formats) of each request.
+    fn formats(&self) -> &'static [Format] {
+        &[Format::Json]
+    }
+
+    /// What history and traces call the protocol of its requests, unless the door
+    /// [says otherwise](Extensions::speaking) of one. Default: `jsonrpc`.
+    fn protocol(&self) -> &'static str {
+        JSON_RPC
+    }
+
     /// Answers a request that was let in.
     fn answer(&self, request: DoorRequest) -> DoorFuture<'_>;
 
-    /// The body of a refusal, as JSON: of what HTTP refuses at this door's paths.
+    /// The body of a refusal, as JSON: of what HTTP refuses at this door's paths. It is sent in the
+    /// format of the reply.
     fn refusal(&self, error: ErrorObject) -> Vec<u8> {
         Reply::error(error, None).into_json().unwrap_or_default()
     }
@@ -39,6 +56,11 @@ pub struct DoorRequest {
     pub uri: Uri,
     /// What calls of this request carry: headers, the peer, what middleware has set.
     pub extensions: Extensions,
-    /// The body. Of a POST, it says to be JSON in UTF-8.
+    /// The body. Of a POST, it says to be in the format of the request, in UTF-8.
     pub body: Bytes,
+    /// What the body is written in, which is JSON of anything but a POST, and what the reply shall be:
+    /// each one of the door's [formats](Door::formats).
+    pub formats: Formats,
+    /// The status of JSON-RPC replies, as [settings](super::Settings::status_policy) have it.
+    pub status_policy: StatusPolicy,
 }

@@ -5,14 +5,17 @@ use http::HeaderValue;
 use crate::format::Format;
 use crate::media_type::{MediaType, named};
 
-/// The `Content-Type` of a reply.
-pub(crate) fn content_type(format: Format) -> HeaderValue {
-    match format {
-        Format::Json => HeaderValue::from_static("application/json"),
-        // JSON is UTF-8 wherever it goes. Of EDN nobody has said so, and there are clients that read
-        // any text without a charset as ISO 8859-1.
-        #[cfg(feature = "edn")]
-        Format::Edn => HeaderValue::from_static("application/edn; charset=utf-8"),
+impl Format {
+    /// The `Content-Type` of a reply.
+    #[must_use]
+    pub fn content_type(self) -> HeaderValue {
+        match self {
+            Self::Json => HeaderValue::from_static("application/json"),
+            // JSON is UTF-8 wherever it goes. Of EDN nobody has said so, and there are clients that
+            // read any text without a charset as ISO 8859-1.
+            #[cfg(feature = "edn")]
+            Self::Edn => HeaderValue::from_static("application/edn; charset=utf-8"),
+        }
     }
 }
 

@@ -20,7 +20,8 @@
 //! | 503 | there are no keys to check tokens with, because they cannot be had (`jwt`) |
 //!
 //! With the feature `edn`, calls are read as EDN if that is their `Content-Type`, and answered, and
-//! refused, in the format that `Accept` prefers, or else in their own. A [`Door`] speaks JSON.
+//! refused, in the format that `Accept` prefers, or else in their own. So are the messages of a [`Door`]
+//! that has [more formats](Door::formats) than JSON.
 //!
 //! [`Server`](crate::Server) adds 503 (it is stopping; nothing was run), with such a body, and what
 //! hyper refuses before the door sees it, with an *empty* body: 400 (a head or a length that cannot
@@ -47,7 +48,6 @@ mod service;
 mod settings;
 mod status;
 
-pub(crate) use media_type::content_type;
 pub(crate) use negotiate::{named, unserved};
 
 pub use authority::Hosts;

@@ -40,6 +40,11 @@ pub(super) fn check(headers: &HeaderMap, route: Route<'_>) -> Result<Formats, Re
     Ok(Formats { request, reply: reply(headers, request, route) })
 }
 
+/// For a request whose body says nothing: it counts as JSON.
+pub(super) fn without_body(headers: &HeaderMap, route: Route<'_>) -> Formats {
+    Formats { request: Format::Json, reply: reply(headers, Format::Json, route) }
+}
+
 /// What a request is answered in that may not come in.
 pub(super) fn refused(headers: &HeaderMap, route: Route<'_>) -> Format {
     reply(headers, named(headers), route)

@@ -60,11 +60,11 @@ impl<'a> Arrived<'a> {
         match route {
             Route::Door(door, _) => {
                 let (method, uri) = (parts.method.clone(), parts.uri.clone());
-                let extensions = Extensions::of(Head::new(parts, peer, route.door()));
-                Plan::Door(door, method, uri, extensions)
+                let extensions = Extensions::of(Head::new(parts, peer, route));
+                Plan::Door(door, DoorHead { method, uri, extensions, formats })
             }
             Route::Calls | Route::Nowhere => {
-                Plan::Calls(Extensions::of(Head::new(parts, peer, route.door())), formats)
+                Plan::Calls(Extensions::of(Head::new(parts, peer, route)), formats)
             }
         }
     }
@@ -80,7 +80,15 @@ pub(super) enum Planned<'a> {
 /// How a request is answered, once its body is there.
 pub(super) enum Plan<'a> {
     Calls(Extensions, Formats),
-    Door(&'a dyn Door, Method, Uri, Extensions),
+    Door(&'a dyn Door, DoorHead),
     Answered(Response<ReplyBody>),
     Refused(Refusal, Format),
+}
+
+/// What a door is asked, without the body.
+pub(super) struct DoorHead {
+    pub(super) method: Method,
+    pub(super) uri: Uri,
+    pub(super) extensions: Extensions,
+    pub(super) formats: Formats,
 }

@@ -6,7 +6,6 @@ use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
-use super::media_type;
 use super::reply_body::ReplyBody;
 use crate::error::{ErrorObject, code};
 use crate::format::Format;
@@ -53,16 +52,22 @@ impl Refusal {
     /// For a protocol that has JSON bodies of its own.
     pub(super) fn response(
         &self,
-        body: impl FnOnce(ErrorObject) -> Vec<u8>,
+        body: impl Fn(ErrorObject) -> Vec<u8>,
+        format: Format,
     ) -> Response<ReplyBody> {
-        self.with_body(body(self.error()), Format::Json)
+        let (body, format) = match format.write(body(self.error())) {
+            Ok(body) => (body, format),
+            // The refusal counts, whatever it is written in.
+            Err(_) => (body(self.error()), Format::Json),
+        };
+        self.with_body(body, format)
     }
 
     fn with_body(&self, body: Vec<u8>, format: Format) -> Response<ReplyBody> {
         let mut response = Response::new(ReplyBody::from(body));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, media_type::content_type(format));
+        headers.insert(CONTENT_TYPE, format.content_type());
         if let Some((name, value)) = self.header() {
             headers.insert(name, value);
         }

@@ -7,6 +7,7 @@ use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
 use http::request::Parts;
 
+use super::route::Route;
 use crate::call::Call;
 use crate::error::ErrorObject;
 use crate::extensions::{Extensions, Origin};
@@ -17,6 +18,7 @@ pub(super) struct Head {
     headers: HeaderMap,
     peer: Option<SocketAddr>,
     door: &'static str,
+    protocol: &'static str,
     extensions: http::Extensions,
 }
 
@@ -24,19 +26,23 @@ pub(super) struct Head {
 const SECRET: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
 
 impl Head {
-    pub(super) fn new(parts: Parts, peer: Option<SocketAddr>, door: &'static str) -> Self {
+    pub(super) fn new(parts: Parts, peer: Option<SocketAddr>, route: Route<'_>) -> Self {
         let Parts { mut headers, extensions, .. } = parts;
         // What is sensitive is not shown by `Debug`, wherever handlers pass it.
         for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(name)) {
             value.set_sensitive(true);
         }
-        Self { headers, peer, door, extensions }
+        Self { headers, peer, door: route.door(), protocol: route.protocol(), extensions }
     }
 }
 
 impl Origin for Head {
     fn door(&self) -> &'static str {
         self.door
+    }
+
+    fn protocol(&self) -> &'static str {
+        self.protocol
     }
 
     fn extensions(&self) -> &http::Extensions {

@@ -4,6 +4,7 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use super::door::Door;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
+use crate::extensions::JSON_RPC;
 use crate::format::Format;
 
 /// Who answers at a path.
@@ -26,12 +27,8 @@ impl Route<'_> {
     /// What messages are written in here.
     pub(super) fn formats(self) -> &'static [Format] {
         match self {
-            Self::Door(..) => &[Format::Json],
-            Self::Calls | Self::Nowhere => &[
-                Format::Json,
-                #[cfg(feature = "edn")]
-                Format::Edn,
-            ],
+            Self::Door(door, _) => door.formats(),
+            Self::Calls | Self::Nowhere => Format::ALL,
         }
     }
 
@@ -43,9 +40,17 @@ impl Route<'_> {
         }
     }
 
+    /// What is spoken here.
+    pub(super) fn protocol(self) -> &'static str {
+        match self {
+            Self::Door(door, _) => door.protocol(),
+            Self::Calls | Self::Nowhere => JSON_RPC,
+        }
+    }
+
     pub(super) fn refuse(self, refusal: &Refusal, format: Format) -> Response<ReplyBody> {
         let mut response = match self {
-            Self::Door(door, _) => refusal.response(|error| door.refusal(error)),
+            Self::Door(door, _) => refusal.response(|error| door.refusal(error), format),
             Self::Calls | Self::Nowhere => refusal.json_rpc_response(format),
         };
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {

@@ -12,18 +12,18 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode, Uri};
+use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use tower::Service;
 
 use super::cors::Sharing;
 use super::door::{Door, DoorRequest};
-use super::plan::{Admitted, Arrived, Plan, Planned};
+use super::plan::{Admitted, Arrived, DoorHead, Plan, Planned};
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::route::{self, Route};
 use super::settings::Settings;
-use super::{authority, bearer, body, cors, denial, media_type, negotiate, origin};
+use super::{authority, bearer, body, cors, denial, negotiate, origin};
 use crate::extensions::Extensions;
 use crate::format::{Format, Formats};
 use crate::rpc::{Reply, Rpc};
@@ -127,10 +127,7 @@ impl HttpService {
                     self.answer(formats, extensions, body, route).await
                 }
                 // Boxed, so that calls do not carry the room for other protocols along.
-                Plan::Door(door, method, uri, extensions) => {
-                    let request = (method, uri, extensions);
-                    Box::pin(self.answer_door(door, request, body, route)).await
-                }
+                Plan::Door(door, head) => Box::pin(self.answer_door(door, head, body, route)).await,
                 Plan::Answered(response) => response,
                 Plan::Refused(refusal, format) => self.refuse(route, &refusal, None, format),
             };
@@ -180,7 +177,7 @@ impl HttpService {
         body::check_framing(&parts.headers)?;
         let formats = match parts.method {
             Method::POST => negotiate::check(&parts.headers, route)?,
-            _ => Formats::default(),
+            _ => negotiate::without_body(&parts.headers, route),
         };
         Ok(Admitted::Call(caller, formats))
     }
@@ -210,7 +207,7 @@ impl HttpService {
     async fn answer_door<B>(
         &self,
         door: &dyn Door,
-        (method, uri, extensions): (Method, Uri, Extensions),
+        head: DoorHead,
         body: B,
         route: Route<'_>,
     ) -> Response<ReplyBody>
@@ -218,11 +215,15 @@ impl HttpService {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let Settings { max_body, body_timeout, .. } = &self.0.settings;
-        match body::read(body, *max_body, *body_timeout).await {
-            Ok(body) => door.answer(DoorRequest { method, uri, extensions, body }).await,
-            Err(refusal) => self.refuse(route, &refusal, Some(&extensions), Format::Json),
-        }
+        let Settings { max_body, body_timeout, status_policy, .. } = self.0.settings;
+        let DoorHead { method, uri, extensions, formats } = head;
+        let body = match body::read(body, max_body, body_timeout).await {
+            Ok(body) => body,
+            Err(refusal) => {
+                return self.refuse(route, &refusal, Some(&extensions), formats.reply);
+            }
+        };
+        door.answer(DoorRequest { method, uri, extensions, body, formats, status_policy }).await
     }
 
     /// Refuses a request, of which `extensions` tell who has sent it, if it was let in.
@@ -234,7 +235,7 @@ impl HttpService {
         format: Format,
     ) -> Response<ReplyBody> {
         if let Some(history) = self.0.rpc.history() {
-            let unknown = || Extensions::through(route.door());
+            let unknown = || Extensions::through(route.door()).speaking(route.protocol());
             let extensions = extensions.cloned().unwrap_or_else(unknown);
             history.refused(&extensions, &refusal.error());
         }
@@ -253,7 +254,7 @@ pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
         if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
-        response.headers_mut().insert(CONTENT_TYPE, media_type::content_type(format));
+        response.headers_mut().insert(CONTENT_TYPE, format.content_type());
         *response.body_mut() = ReplyBody::from(text);
     }
     response

@@ -17,13 +17,16 @@ pub enum StatusPolicy {
     /// and not what becomes of calls.
     #[default]
     ByRefusal,
-    /// The same, and 400 for -32700 and -32600, 500 for -32603: for gateways and monitors that look
+    /// The same, and 400 for -32700 and -32600, 500 for -32603 and -32000: for gateways and monitors that look
     /// at the status only.
     ByError,
 }
 
 impl StatusPolicy {
-    pub(super) fn status(self, reply: &Reply) -> StatusCode {
+    /// The status of a reply; 204 if there is none, as to notifications. For a [`Door`](super::Door)
+    /// that [responds](super::respond) to calls as this one does.
+    #[must_use]
+    pub fn status(self, reply: &Reply) -> StatusCode {
         if matches!(reply, Reply::None) {
             return StatusCode::NO_CONTENT;
         }
@@ -34,7 +37,9 @@ impl StatusPolicy {
             (_, code::FORBIDDEN) => StatusCode::FORBIDDEN,
             (_, code::RATE_LIMITED) => StatusCode::TOO_MANY_REQUESTS,
             (Self::ByError, code::PARSE_ERROR | code::INVALID_REQUEST) => StatusCode::BAD_REQUEST,
-            (Self::ByError, code::INTERNAL_ERROR) => StatusCode::INTERNAL_SERVER_ERROR,
+            (Self::ByError, code::INTERNAL_ERROR | code::APPLICATION) => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
             _ => StatusCode::OK,
         }
     }

@@ -11,7 +11,6 @@ use super::settings::Health;
 use super::status::Phase;
 use crate::error::{ErrorObject, code};
 use crate::format::Format;
-use crate::http::content_type;
 use crate::id::Id;
 use crate::rpc::Reply;
 
@@ -80,7 +79,7 @@ fn refuse(status: StatusCode, error: ErrorObject, format: Format) -> Response<Fu
 fn respond(status: StatusCode, text: Vec<u8>, format: Format) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, content_type(format));
+    response.headers_mut().insert(CONTENT_TYPE, format.content_type());
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

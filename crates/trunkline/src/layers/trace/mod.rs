@@ -11,6 +11,7 @@ use tracing::Span;
 use tracing::field::{Empty, display};
 
 use crate::call::Call;
+use crate::extensions::JSON_RPC;
 use crate::http::Headers;
 use crate::outcome::Outcome;
 use crate::trace_context::TraceContext;
@@ -23,8 +24,10 @@ use layer::Naming;
 
 /// Opens a span `call` at INFO with OpenTelemetry's names for RPC.
 ///
-/// `rpc.method` is a registered name or `unknown`, except in a [client's](TraceLayer::client); an `X-Request-Id` header is recorded. Params stand
-/// in an event at TRACE only.
+/// `rpc.system.name` is the [protocol](crate::Extensions::protocol) that the call came in, and
+/// `jsonrpc.protocol.version` and `jsonrpc.request.id` are those of a call in JSON-RPC. `rpc.method` is a
+/// registered name or `unknown`, except in a [client's](TraceLayer::client); an `X-Request-Id` header is
+/// recorded. Params stand in an event at TRACE only.
 ///
 /// The span is a child of the one that the call comes from: that of a layer around this one, or of its
 /// `traceparent` header, if there is exactly one and it is valid, or of the call whose handler makes it. A call that comes
@@ -73,9 +76,11 @@ impl<S> Trace<S> {
     }
 
     fn span(&self, call: &Call) -> Span {
+        let protocol = || call.extensions().protocol();
         tracing::info_span!(
             "call",
-            rpc.system.name = "jsonrpc",
+            rpc.system.name = protocol(),
+            jsonrpc.protocol.version = (protocol() == JSON_RPC).then_some("2.0"),
             rpc.method = &*self.naming.name(call),
             jsonrpc.request.id = Empty,
             http.request.id = Empty,
@@ -106,7 +111,8 @@ fn record(span: &Span, call: &Call, context: TraceContext) {
     }
     span.record("trace_id", display(context.trace_id()));
     span.record("span_id", display(context.span_id()));
-    if let Some(id) = call.id() {
+    // In another protocol, the id is none that its client knows.
+    if let Some(id) = call.id().filter(|_| call.extensions().protocol() == JSON_RPC) {
         span.record("jsonrpc.request.id", id.as_raw());
     }
     let request_id = Headers::of(call.extensions()).and_then(|headers| headers.get("x-request-id"));
