@@ -8,6 +8,14 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// There is no such command, or no such resource.
+    #[error("there is no command {resource}.{command}")]
+    UnknownCommand {
+        /// The name of the resource.
+        resource: String,
+        /// The command.
+        command: String,
+    },
     /// What was sent does not fit the resource, or the command.
     #[error("{reason}")]
     Invalid {
@@ -57,7 +65,9 @@ pub enum Error {
         request_id: String,
     },
     /// What a request did cannot be undone without undoing what was done after it.
-    #[error("the {resource} {id:?} was changed after the request {request_id:?}: revert that first")]
+    #[error(
+        "the {resource} {id:?} was changed after the request {request_id:?}: revert that first"
+    )]
     ChangedSince {
         /// The name of the resource.
         resource: String,
@@ -106,6 +116,9 @@ pub enum StorageError {
         /// The record's id.
         id: String,
     },
+    /// What was to be done panicked.
+    #[error("the command panicked")]
+    Panicked,
     /// A worker has ended before it answered.
     #[error("the thread that did the work has ended")]
     WorkerLost,
@@ -122,6 +135,20 @@ pub enum OpenError {
         path: PathBuf,
         /// What the system says.
         source: std::io::Error,
+    },
+    /// The database in the data directory could not be made.
+    #[error("cannot make {}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file is another program's database. It was left as it is.
+    #[error("{} is not a database of trunkline's: move it, or choose another data directory", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
     },
     /// The database in the data directory could not be opened.
     #[error("cannot open {}", path.display())]
@@ -147,6 +174,15 @@ pub enum OpenError {
     /// A thread could not be started.
     #[error("cannot start a thread")]
     Thread(#[source] std::io::Error),
+}
+
+impl Error {
+    /// What is wrong at the end of a path of member names.
+    pub(crate) fn invalid(path: &[&str], reason: impl Into<String>) -> Self {
+        let escaped = path.iter().map(|name| name.replace('~', "~0").replace('/', "~1"));
+        let pointer = escaped.map(|name| format!("/{name}")).collect();
+        Self::Invalid { pointer, reason: reason.into() }
+    }
 }
 
 impl From<rusqlite::Error> for Error {

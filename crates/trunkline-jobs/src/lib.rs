@@ -1,13 +1,45 @@
 //! Resources and native commands as operations: a command API and JSON-RPC 2.0 on one endpoint.
+//!
+//! [`Resources`] are records of types that a TOML file declares, kept in a SQLite database of their own.
+//! [`operations`] registers what can be done with them, so that they can be called through every door;
+//! [`door`] is one for native commands, `POST /execute`, which answers JSON-RPC 2.0 on the same path.
+//!
+//! ```
+//! use trunkline::Router;
+//! use trunkline::http::Settings;
+//! use trunkline_jobs::{ResourceTypes, Resources, door, operations};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! let resources = Resources::open(directory.path(), ResourceTypes::default(), Default::default())?;
+//! let rpc = Router::new().merge(operations(&resources, |_| false)).build()?;
+//! let service = rpc.http_with(Settings::default()).door(door(&rpc, &resources));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `{"command": "create", "resource": "todo", "payload": {"title": "tea"}}` is answered there, and so is
+//! `{"jsonrpc": "2.0", "method": "todo.create", "params": {"title": "tea"}, "id": 1}`.
+//!
+//! Whoever has a service of commands already needs only the [`adapter`].
 
 #![forbid(unsafe_code)]
 
+pub mod adapter;
 mod command;
+mod door;
 mod error;
+mod operations;
+mod record;
+mod resources;
 mod settings;
 mod store;
 mod types;
 
 pub use command::{Command, Metadata, Protocol, RecordId};
+pub use door::door;
 pub use error::{Error, OpenError, StorageError};
+pub use operations::operations;
+pub use resources::{Context, Mode, Resources};
 pub use settings::Settings;
+pub use types::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};

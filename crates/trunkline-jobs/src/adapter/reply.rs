@@ -1,0 +1,93 @@
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use trunkline::{ErrorObject, Outcome, code};
+
+use crate::command::Command;
+
+/// What a native command is answered with: a status, and a body unless that is 204.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NativeReply {
+    /// The status of the response.
+    pub status: StatusCode,
+    /// JSON text.
+    pub body: Option<Vec<u8>>,
+}
+
+impl NativeReply {
+    /// What the outcome of a command is natively: `{"result": …}`, with 201 for `create`; 204 for
+    /// `delete`; `{"error": "…"}`.
+    #[must_use]
+    pub fn of(command: &Command, outcome: &Outcome) -> Self {
+        let result = match outcome.as_result() {
+            Ok(result) => result,
+            Err(error) if error.code() == code::METHOD_NOT_FOUND => {
+                let Command { command, resource, .. } = command;
+                let text = format!("there is no command {command:?} of {resource:?}");
+                return Self::failed(StatusCode::BAD_REQUEST, &text);
+            }
+            Err(error) => return Self::error(error),
+        };
+        let (status, head) = match &*command.command {
+            "delete" if result == b"null" => {
+                return Self { status: StatusCode::NO_CONTENT, body: None };
+            }
+            "create" => (StatusCode::CREATED, &b"{\"statusCode\":201,\"result\":"[..]),
+            _ => (StatusCode::OK, &b"{\"result\":"[..]),
+        };
+        Self { status, body: Some([head, result, b"}"].concat()) }
+    }
+
+    /// What an error is natively.
+    #[must_use]
+    pub fn error(error: &ErrorObject) -> Self {
+        Self::failed(status(error.code()), &text(error))
+    }
+
+    /// 200, with this JSON text.
+    pub(crate) fn plain(json: impl Into<Vec<u8>>) -> Self {
+        Self { status: StatusCode::OK, body: Some(json.into()) }
+    }
+
+    fn failed(status: StatusCode, text: &str) -> Self {
+        #[derive(Serialize)]
+        struct Failed<'a> {
+            error: &'a str,
+        }
+        let body = serde_json::to_vec(&Failed { error: text }).ok();
+        Self { status, body }
+    }
+}
+
+/// 500 for what has no status of its own: an error of an application.
+fn status(code: i64) -> StatusCode {
+    match code {
+        code::PARSE_ERROR
+        | code::INVALID_REQUEST
+        | code::METHOD_NOT_FOUND
+        | code::INVALID_PARAMS => StatusCode::BAD_REQUEST,
+        code::NOT_FOUND => StatusCode::NOT_FOUND,
+        code::CONFLICT => StatusCode::CONFLICT,
+        code::UNAUTHENTICATED => StatusCode::UNAUTHORIZED,
+        code::FORBIDDEN => StatusCode::FORBIDDEN,
+        code::RATE_LIMITED => StatusCode::TOO_MANY_REQUESTS,
+        code::BUSY => StatusCode::SERVICE_UNAVAILABLE,
+        code::TIMEOUT => StatusCode::GATEWAY_TIMEOUT,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// What people are told: the reason, where there is one.
+fn text(error: &ErrorObject) -> String {
+    #[derive(Deserialize)]
+    struct Data {
+        reason: Option<String>,
+        incident: Option<String>,
+    }
+    let data = error.data().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
+    let message = error.message();
+    match data {
+        Some(Data { reason: Some(reason), .. }) => reason,
+        Some(Data { incident: Some(incident), .. }) => format!("{message} (incident {incident})"),
+        _ => message.to_owned(),
+    }
+}

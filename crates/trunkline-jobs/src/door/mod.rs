@@ -1,0 +1,179 @@
+//! The native protocol, and JSON-RPC beside it: `POST /execute`, `/repeat`, `/revert`, `GET /forms`.
+//!
+//! | native status | when |
+//! |---|---|
+//! | 200, 201, 204 | done; 201 of `create`, 204 of `delete` |
+//! | 400 | no command that could be read; unknown; a value that does not fit |
+//! | 401, 403, 429 | who may not call, or calls too often |
+//! | 404, 409 | no such record; it is there already, or has changed |
+//! | 500 | the storage fails |
+//! | 503, 504 | too many calls wait; the call's time is up |
+
+mod forms;
+mod revert;
+
+use std::future::ready;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{Method, Response};
+use tower::Service;
+use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
+use trunkline::{Call, ErrorObject, Extensions, Format, Outcome, Rpc, code};
+
+use crate::adapter::{self, NativeReply};
+use crate::command::Protocol;
+use crate::resources::{Mode, Resources};
+
+/// The door of native commands, for [`HttpService::door`](trunkline::http::HttpService::door).
+///
+/// `POST /execute` takes native commands and JSON-RPC, in JSON or EDN: a command
+/// `{"command", "resource", …}` is a call of the operation `resource.command` of `rpc`, whatever
+/// registered it, through all layers. `POST /repeat` does the same for what may have been done already.
+/// `POST /revert` undoes a request to `resources`, and `GET /forms` describes what can be asked for.
+#[must_use]
+pub fn door(rpc: &Rpc, resources: &Resources) -> Arc<dyn Door> {
+    let forms = forms::document(rpc);
+    Arc::new(Execute { rpc: rpc.clone(), resources: resources.clone(), forms })
+}
+
+struct Execute {
+    rpc: Rpc,
+    resources: Resources,
+    forms: Bytes,
+}
+
+const POST: &[Method] = &[Method::POST];
+const GET: &[Method] = &[Method::GET, Method::HEAD];
+
+/// What is asked of a path, besides what stands in the body.
+#[derive(Clone, Copy)]
+enum Wanted {
+    Command(Mode),
+    Revert,
+}
+
+impl Door for Execute {
+    fn paths(&self) -> &[(&'static str, &'static [Method])] {
+        &[("/execute", POST), ("/repeat", POST), ("/revert", POST), ("/forms", GET)]
+    }
+
+    fn name(&self) -> &'static str {
+        "execute"
+    }
+
+    fn formats(&self) -> &'static [Format] {
+        Format::ALL
+    }
+
+    fn protocol(&self) -> &'static str {
+        adapter::NATIVE
+    }
+
+    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
+        let wanted = match request.uri.path() {
+            "/forms" => {
+                let reply = NativeReply::plain(self.forms.clone());
+                return Box::pin(ready(worded(reply, request.formats.reply)));
+            }
+            "/revert" => Wanted::Revert,
+            "/repeat" => Wanted::Command(Mode::Repeat),
+            _ => Wanted::Command(Mode::Execute),
+        };
+        Box::pin(self.answer_body(request, wanted))
+    }
+
+    fn refusal(&self, error: ErrorObject) -> Vec<u8> {
+        NativeReply::error(&error).body.unwrap_or_default()
+    }
+}
+
+impl Execute {
+    async fn answer_body(&self, request: DoorRequest, wanted: Wanted) -> Response<ReplyBody> {
+        let DoorRequest { extensions, body, formats, status_policy, .. } = request;
+        let json = match formats.request.read(body.clone(), self.rpc.limits()) {
+            Ok(json) => json,
+            Err(error) => return self.refuse(&error, &extensions, formats.reply),
+        };
+        if adapter::protocol(&json) == Protocol::JsonRpc {
+            let mut extensions = extensions.speaking(adapter::JSON_RPC);
+            if let Wanted::Command(mode) = wanted {
+                extensions.insert(mode);
+            }
+            // As it came: an id in EDN goes back as it was sent.
+            let reply = self.rpc.handle_in(formats, body, extensions).await;
+            return respond(status_policy.status(&reply), reply);
+        }
+        let answered = match wanted {
+            Wanted::Command(mode) => self.execute(&json, extensions.clone(), mode).await,
+            Wanted::Revert => self.revert(&json, extensions.clone()).await,
+        };
+        match answered {
+            Ok(reply) => worded(reply, formats.reply),
+            Err(error) => self.refuse(&error, &extensions, formats.reply),
+        }
+    }
+
+    /// Executes a native message. The error is of one that is no command.
+    async fn execute(
+        &self,
+        json: &[u8],
+        mut extensions: Extensions,
+        mode: Mode,
+    ) -> Result<NativeReply, ErrorObject> {
+        let command = adapter::read(json)?;
+        let call = adapter::call_of(&command)?;
+        extensions.insert(mode);
+        Ok(NativeReply::of(&command, &self.run(call, extensions).await))
+    }
+
+    async fn run(&self, mut call: Call, extensions: Extensions) -> Outcome {
+        *call.extensions_mut() = extensions;
+        let Ok(outcome) = Service::call(&mut self.rpc.clone(), call).await;
+        let limit = self.rpc.limits().reply_bytes;
+        match outcome.as_result() {
+            Ok(result) if result.len() > limit => Outcome::error(too_large(limit)),
+            _ => outcome,
+        }
+    }
+
+    /// What was read and is no call is recorded here.
+    fn refuse(
+        &self,
+        error: &ErrorObject,
+        extensions: &Extensions,
+        format: Format,
+    ) -> Response<ReplyBody> {
+        if let Some(history) = self.rpc.history() {
+            history.refused(extensions, error);
+        }
+        worded(NativeReply::error(error), format)
+    }
+}
+
+fn too_large(limit: usize) -> ErrorObject {
+    let reason = format!("the reply is over the limit of {limit} bytes: ask for less");
+    ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large")
+        .with_data(&serde_json::json!({ "reason": reason }))
+}
+
+/// The response that a native reply is.
+fn worded(reply: NativeReply, format: Format) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::default());
+    let (mut status, mut body) = (reply.status, reply.body);
+    body = match body.map(|json| format.write(json)).transpose() {
+        Ok(body) => body,
+        Err(error) => {
+            let reply = NativeReply::error(&error);
+            status = reply.status;
+            reply.body.and_then(|json| format.write(json).ok())
+        }
+    };
+    *response.status_mut() = status;
+    if let Some(body) = body {
+        response.headers_mut().insert(CONTENT_TYPE, format.content_type());
+        *response.body_mut() = ReplyBody::from(body);
+    }
+    response
+}

@@ -1,0 +1,85 @@
+//! The domain's errors as error objects.
+
+use serde::Serialize;
+use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
+
+use crate::adapter::fault;
+use crate::error::Error;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resource: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+}
+
+impl RpcError for Error {
+    fn into_error_object(self) -> ErrorObject {
+        let reason = self.to_string();
+        let none = Data { reason, kind: None, resource: None, id: None, version: None };
+        match &self {
+            Self::Invalid { pointer, reason } => fault::invalid(pointer, reason),
+            Self::UnknownCommand { resource, command } => {
+                ErrorObject::method_not_found(&format!("{resource}.{command}"))
+            }
+            Self::NotFound { resource, id } => {
+                let data = Data { resource: Some(resource), id: Some(id), ..none };
+                ErrorObject::new(code::NOT_FOUND, "Not found").with_data(&data)
+            }
+            Self::Exists { resource, id } => {
+                conflict("exists", Data { resource: Some(resource), id: Some(id), ..none })
+            }
+            Self::VersionMismatch { resource, id, found, .. } => {
+                let (resource, id, version) = (Some(&**resource), Some(&**id), Some(*found));
+                conflict("version_mismatch", Data { resource, id, version, ..none })
+            }
+            Self::ChangedSince { resource, id, .. } => {
+                conflict("changed_since", Data { resource: Some(resource), id: Some(id), ..none })
+            }
+            Self::RequestReused { .. } => conflict("request_reused", none),
+            Self::RequestReverted { .. } => conflict("request_reverted", none),
+            Self::Busy | Self::Closed => {
+                ErrorObject::new(code::BUSY, "Server is busy").with_data(&none)
+            }
+            Self::Timeout { .. } | Self::Unconfirmed => {
+                ErrorObject::new(code::TIMEOUT, "Call timed out").with_data(&none)
+            }
+            Self::Cancelled => {
+                ErrorObject::new(code::CANCELLED, "Request cancelled").with_data(&none)
+            }
+            Self::Storage(cause) => {
+                tracing::error!(%cause, "the storage of resources failed");
+                ErrorObject::new(code::APPLICATION, "Internal server error")
+            }
+        }
+    }
+
+    fn from_error_object(_: &ErrorObject) -> Option<Self> {
+        None
+    }
+
+    fn descriptions() -> Vec<ErrorDescription> {
+        [
+            (code::INVALID_PARAMS, "Invalid params"),
+            (code::NOT_FOUND, "Not found"),
+            (code::CONFLICT, "Conflict"),
+            (code::TIMEOUT, "Call timed out"),
+            (code::BUSY, "Server is busy"),
+            (code::APPLICATION, "Internal server error"),
+        ]
+        .map(|(code, message)| ErrorDescription::new(code, message))
+        .to_vec()
+    }
+}
+
+fn conflict(kind: &'static str, data: Data<'_>) -> ErrorObject {
+    let data = Data { kind: Some(kind), ..data };
+    ErrorObject::new(code::CONFLICT, "Conflict").with_data(&data)
+}

@@ -1,0 +1,135 @@
+//! Records, page by page.
+
+use std::ops::ControlFlow;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::Resources;
+use crate::command::Command;
+use crate::error::Error;
+use crate::record::{self, Criteria, Record};
+use crate::settings::Settings;
+use crate::store::Reading;
+use crate::types::ResourceType;
+
+/// Which page is wanted.
+pub(super) struct Paging {
+    limit: usize,
+    /// The last id of the page before.
+    cursor: Option<String>,
+}
+
+impl Paging {
+    /// Takes `names` out of the payload, and both from the metadata.
+    pub(super) fn take(
+        command: &mut Command,
+        names: &[&str],
+        settings: &Settings,
+    ) -> Result<Self, Error> {
+        let mut paging = Self { limit: settings.page.min(settings.max_page), cursor: None };
+        for name in ["limit", "cursor"] {
+            if let Some(value) = command.metadata.others.get(name) {
+                paging.set(name, value, &["metadata", name], settings)?;
+            }
+            if names.contains(&name)
+                && let Some(value) = command.payload.remove(name)
+            {
+                paging.set(name, &value, &[name], settings)?;
+            }
+        }
+        Ok(paging)
+    }
+
+    fn set(
+        &mut self,
+        name: &str,
+        value: &Value,
+        path: &[&str],
+        settings: &Settings,
+    ) -> Result<(), Error> {
+        match (name, value) {
+            (_, Value::Null) => {}
+            ("limit", value) => {
+                let limit = value.as_u64().and_then(|limit| usize::try_from(limit).ok());
+                let most = settings.max_page;
+                self.limit = limit.filter(|limit| (1..=most).contains(limit)).ok_or_else(|| {
+                    Error::invalid(path, format!("limit is a whole number from 1 to {most}"))
+                })?;
+            }
+            (_, Value::String(cursor)) => self.cursor = Some(cursor.clone()),
+            _ => return Err(Error::invalid(path, "cursor is the nextCursor of the page before")),
+        }
+        Ok(())
+    }
+}
+
+impl Resources {
+    pub(super) async fn filter(
+        &self,
+        kind: &ResourceType,
+        mut command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        // A field of that name is a criterion.
+        let is_free = |name: &&str| kind.field(name).is_none();
+        let names: Vec<&str> = ["limit", "cursor"].into_iter().filter(is_free).collect();
+        let paging = Paging::take(&mut command, &names, &self.0.settings)?;
+        let mut criteria = command.payload;
+        if let Some(id) = command.id {
+            criteria.insert("id".to_owned(), id.as_str().into());
+        }
+        let criteria = Criteria::new(criteria);
+        let (kind, settings) = (kind.clone(), self.0.settings.clone());
+        let read =
+            move |store: &Reading<'_>| read(store, &kind, &paging, Some(&criteria), &settings);
+        self.0.store.read(cancel, read).await
+    }
+}
+
+/// The JSON text of a page. It ends when it is full, or when it has cost enough.
+pub(super) fn read(
+    store: &Reading<'_>,
+    kind: &ResourceType,
+    paging: &Paging,
+    criteria: Option<&Criteria>,
+    settings: &Settings,
+) -> Result<String, Error> {
+    let mut text = String::from("{\"items\":[");
+    let (mut count, mut scanned) = (0, 0);
+    // The last id that was looked at.
+    let mut last: Option<String> = None;
+    let mut is_over = true;
+    store.scan(kind.name(), paging.cursor.as_deref(), |id, row| {
+        let is_full = count == paging.limit || text.len() >= settings.max_page_bytes;
+        if is_full || scanned == settings.max_scan {
+            is_over = false;
+            return Ok(ControlFlow::Break(()));
+        }
+        scanned += 1;
+        let record = Record::new(kind, id, &row)?;
+        if criteria.is_none_or(|criteria| criteria.fit(&record)) {
+            let item = record::json(&record);
+            // One record is less than a page; the first is always shown.
+            if count > 0 && text.len() + item.len() > settings.max_page_bytes {
+                is_over = false;
+                return Ok(ControlFlow::Break(()));
+            }
+            if count > 0 {
+                text.push(',');
+            }
+            text += &item;
+            count += 1;
+        }
+        match &mut last {
+            Some(last) => id.clone_into(last),
+            None => last = Some(id.to_owned()),
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let next = last.filter(|_| !is_over);
+    text += "],\"nextCursor\":";
+    text += &record::json(&next);
+    text.push('}');
+    Ok(text)
+}

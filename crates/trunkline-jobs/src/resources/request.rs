@@ -1,0 +1,153 @@
+//! Requests with an id: they act once, and can be reverted.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::change::{Change, Changed};
+use super::{Context, Resources};
+use crate::command::{Command, RecordId};
+use crate::error::Error;
+use crate::record;
+use crate::store::{Request, Row, Writing};
+use crate::types::{ResourceType, Verb};
+
+/// Most bytes of a `requestId`.
+const MAX_BYTES: usize = 256;
+
+/// What tells whether two requests are the same.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Asked<'a> {
+    command: &'a str,
+    resource: &'a str,
+    id: Option<&'a RecordId>,
+    payload: &'a Map<String, Value>,
+    if_version: Option<u64>,
+}
+
+impl Resources {
+    pub(super) async fn change(
+        &self,
+        kind: &ResourceType,
+        verb: Verb,
+        command: Command,
+        context: &Context,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        let max_bytes = self.0.settings.max_record_bytes;
+        let Some(request_id) = command.metadata.request_id.clone() else {
+            let change = Change::new(kind, verb, command, context.mode)?;
+            let write = move |store: &Writing<'_>| Ok(change.make(store, max_bytes)?.reply);
+            return self.0.store.write(cancel, write).await;
+        };
+        check_request_id(&["metadata", "requestId"], &request_id)?;
+        let asked = asked(&command);
+        let change = Change::new(kind, verb, command, context.mode)?;
+        let (resource, caller) = (kind.name().to_owned(), context.caller.clone());
+        let write = move |store: &Writing<'_>| {
+            if let Some(done) = store.request(&caller, &request_id)? {
+                return again(done, request_id, &asked);
+            }
+            let Changed { id, before, after, reply } = change.make(store, max_bytes)?;
+            let request = Request {
+                resource,
+                command: verb.as_str().to_owned(),
+                id: id.to_string(),
+                asked,
+                before,
+                after: after.map(|row| row.state),
+                reply: reply.clone(),
+                reverted: false,
+                at: record::now(),
+            };
+            store.log(&caller, &request_id, &request)?;
+            Ok(reply)
+        };
+        self.0.store.write(cancel, write).await
+    }
+
+    pub(super) async fn revert(
+        &self,
+        kind: &ResourceType,
+        mut command: Command,
+        context: &Context,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        super::no_id(&command)?;
+        let request_id = match command.payload.remove("requestId") {
+            Some(Value::String(id)) => id,
+            Some(Value::Number(id)) => id.to_string(),
+            _ => {
+                let reason = "revert needs the requestId of a request, as a string";
+                return Err(Error::invalid(&["requestId"], reason));
+            }
+        };
+        super::nothing_else(&command)?;
+        check_request_id(&["requestId"], &request_id)?;
+        let (resource, caller) = (kind.name().to_owned(), context.caller.clone());
+        let write = move |store: &Writing<'_>| {
+            let done = store.request(&caller, &request_id)?;
+            let done = done.filter(|done| done.resource == resource && !done.reverted);
+            let is_undone = match done {
+                Some(done) => {
+                    store.mark_reverted(&caller, &request_id)?;
+                    undo(store, done, &request_id)?
+                }
+                None => false,
+            };
+            let status = if is_undone { "reverted" } else { "noop" };
+            Ok(record::json(&serde_json::json!({ "status": status, "requestId": request_id })))
+        };
+        self.0.store.write(cancel, write).await
+    }
+}
+
+fn asked(command: &Command) -> String {
+    let Command { command, resource, id, payload, metadata } = command;
+    let (id, if_version) = (id.as_ref(), metadata.if_version);
+    record::json(&Asked { command, resource, id, payload, if_version })
+}
+
+fn check_request_id(path: &[&str], request_id: &str) -> Result<(), Error> {
+    if (1..=MAX_BYTES).contains(&request_id.len()) {
+        return Ok(());
+    }
+    Err(Error::invalid(path, format!("a requestId has 1 to {MAX_BYTES} bytes")))
+}
+
+/// The reply to a request that was done.
+fn again(done: Request, request_id: String, asked: &str) -> Result<String, Error> {
+    if done.asked != asked {
+        return Err(Error::RequestReused { request_id });
+    }
+    if done.reverted {
+        return Err(Error::RequestReverted { request_id });
+    }
+    Ok(done.reply)
+}
+
+/// Puts a record back to what it was before a request, and tells whether there was anything to do. What
+/// others did to the record since then is not undone.
+fn undo(store: &Writing<'_>, done: Request, request_id: &str) -> Result<bool, Error> {
+    let Request { resource, id, before, after, .. } = done;
+    let current = store.record(&resource, &id)?;
+    let left_as_it_was = before.as_ref().map(|row| row.state) == after;
+    let is_gone = current.is_none() && after.is_some();
+    if left_as_it_was || is_gone {
+        return Ok(false);
+    }
+    if current.as_ref().map(|row| row.state) != after {
+        let request_id = request_id.to_owned();
+        return Err(Error::ChangedSince { resource, id, request_id });
+    }
+    match before {
+        None => store.remove(&resource, &id)?,
+        Some(before) => {
+            let version = store.last_version(&resource, &id)? + 1;
+            let updated_at = record::now().max(before.updated_at);
+            store.put(&resource, &id, &Row { version, updated_at, ..before })?;
+        }
+    }
+    Ok(true)
+}

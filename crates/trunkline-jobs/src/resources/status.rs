@@ -1,0 +1,98 @@
+//! How many records there are, and what they hold.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::Resources;
+use crate::command::Command;
+use crate::error::Error;
+use crate::record::{self, Record};
+use crate::store::Reading;
+use crate::types::{Field, FieldType, ResourceType, Verb};
+
+#[derive(Serialize)]
+struct Status<'a> {
+    resource: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    counts: Counts<'a>,
+    commands: Vec<&'static str>,
+    schema: Value,
+}
+
+#[derive(Serialize)]
+struct Counts<'a> {
+    total: u64,
+    /// Of the fields of which all values are known, how many records have each.
+    fields: BTreeMap<&'a str, BTreeMap<String, u64>>,
+}
+
+impl Resources {
+    pub(super) async fn status(
+        &self,
+        kind: &ResourceType,
+        command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        super::no_id(&command)?;
+        super::nothing_else(&command)?;
+        let kind = kind.clone();
+        let read = move |store: &Reading<'_>| {
+            let counts = Counts::of(&kind, store)?;
+            let status = Status {
+                resource: kind.name(),
+                description: kind.description(),
+                counts,
+                commands: Verb::ALL.iter().map(|verb| verb.as_str()).collect(),
+                schema: kind.schema(),
+            };
+            Ok(record::json(&status))
+        };
+        self.0.store.read(cancel, read).await
+    }
+}
+
+impl<'a> Counts<'a> {
+    fn of(kind: &'a ResourceType, store: &Reading<'_>) -> Result<Self, Error> {
+        let countable = kind.fields().iter().filter_map(|field| {
+            let counts = values(field)?.map(|value| (key(&value), 0)).collect();
+            Some((field.name(), counts))
+        });
+        let mut counts = Self { total: 0, fields: countable.collect() };
+        store.scan(kind.name(), None, |id, row| {
+            counts.total += 1;
+            if !counts.fields.is_empty() {
+                let record = Record::new(kind, id, &row)?;
+                for (name, counts) in &mut counts.fields {
+                    if let Some(count) =
+                        record.field(name).and_then(|value| counts.get_mut(&key(value)))
+                    {
+                        *count += 1;
+                    }
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(counts)
+    }
+}
+
+/// All values that a field may have, if it has but a few.
+fn values(field: &Field) -> Option<Box<dyn Iterator<Item = Value> + '_>> {
+    match (field.allowed(), field.kind()) {
+        (Some(allowed), _) => Some(Box::new(allowed.iter().cloned())),
+        (None, FieldType::Boolean) => Some(Box::new([false, true].into_iter().map(Value::Bool))),
+        _ => None,
+    }
+}
+
+fn key(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
+}
