@@ -1,0 +1,201 @@
+use std::fmt;
+
+use serde_json::Value;
+
+use super::nearest;
+use super::sameness::same;
+
+/// One of the things that a record holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    pub(super) name: String,
+    pub(super) kind: FieldType,
+    pub(super) required: bool,
+    pub(super) default: Option<Value>,
+    pub(super) allowed: Option<Vec<Value>>,
+    pub(super) description: Option<String>,
+}
+
+impl Field {
+    /// Most bytes of its name.
+    pub const MAX_NAME: usize = 64;
+
+    /// Its name, as it stands in a record.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What its values are.
+    #[must_use]
+    pub fn kind(&self) -> FieldType {
+        self.kind
+    }
+
+    /// Whether every record has it. It then has no default.
+    #[must_use]
+    pub fn required(&self) -> bool {
+        self.required
+    }
+
+    /// What a record has that was created without it.
+    #[must_use]
+    pub fn default(&self) -> Option<&Value> {
+        self.default.as_ref()
+    }
+
+    /// The only values that it may have, if they are declared (`enum`). There is at least one.
+    #[must_use]
+    pub fn allowed(&self) -> Option<&[Value]> {
+        self.allowed.as_deref()
+    }
+
+    /// What it is, if its file says so.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// What is wrong with a value, if anything, in a sentence that may be sent to a client.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        let Self { name, kind, allowed, .. } = self;
+        if !kind.fits(value) {
+            let is = kind.with_article();
+            return Err(match kind {
+                FieldType::Integer if value.is_f64() => {
+                    format!(
+                        "{name} is {is} of at most 64 bits, written without fraction: {value} is not"
+                    )
+                }
+                _ => format!("{name} is {is}, and {} is not one", Shown(value)),
+            });
+        }
+        let Some(allowed) = allowed else { return Ok(()) };
+        if allowed.iter().any(|one| same(one, value)) {
+            return Ok(());
+        }
+        let names = allowed.iter().filter_map(Value::as_str);
+        let meant = value.as_str().and_then(|wanted| nearest::to(wanted, names));
+        Err(match (allowed.as_slice(), meant) {
+            ([only], _) => format!("{name} is always {}, and never {}", Shown(only), Shown(value)),
+            (_, Some(meant)) => {
+                let meant = Value::from(meant);
+                format!("{name} cannot be {}: did you mean {}?", Shown(value), Shown(&meant))
+            }
+            _ => format!("{name} cannot be {}: it is one of {}", Shown(value), Listed(allowed)),
+        })
+    }
+}
+
+/// What the values of a field are, in JSON Schema's words. Closed: JSON has no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FieldType {
+    /// Text.
+    String,
+    /// A number from -2^63 to 2^64 - 1, written without a fraction.
+    Integer,
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// Any object.
+    Object,
+    /// Any array.
+    Array,
+}
+
+impl FieldType {
+    /// All of them, in the order in which they are told of.
+    pub const ALL: [Self; 6] =
+        [Self::String, Self::Integer, Self::Number, Self::Boolean, Self::Object, Self::Array];
+
+    /// Its name in a file of types, and in a JSON Schema.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Object => "object",
+            Self::Array => "array",
+        }
+    }
+
+    /// The type of this name, if there is one.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::String => value.is_string(),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::Object => value.is_object(),
+            Self::Array => value.is_array(),
+        }
+    }
+
+    fn with_article(self) -> &'static str {
+        match self {
+            Self::String => "a string",
+            Self::Integer => "an integer",
+            Self::Number => "a number",
+            Self::Boolean => "a boolean",
+            Self::Object => "an object",
+            Self::Array => "an array",
+        }
+    }
+}
+
+impl fmt::Display for FieldType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A value as messages show it: not a whole document.
+struct Shown<'v>(&'v Value);
+
+impl Shown<'_> {
+    /// Most characters of a text.
+    const CHARACTERS: usize = 40;
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Object(_) => f.write_str("an object"),
+            Value::Array(_) => f.write_str("an array"),
+            Value::String(text) => match text.char_indices().nth(Self::CHARACTERS) {
+                Some((end, _)) => write!(f, "{}…", Value::from(&text[..end])),
+                None => write!(f, "{}", self.0),
+            },
+            plain => write!(f, "{plain}"),
+        }
+    }
+}
+
+/// Values as messages list them.
+struct Listed<'v>(&'v [Value]);
+
+impl Listed<'_> {
+    /// Most values that are shown.
+    const SHOWN: usize = 10;
+}
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, value) in self.0.iter().take(Self::SHOWN).enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{}", Shown(value))?;
+        }
+        match self.0.len().saturating_sub(Self::SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
