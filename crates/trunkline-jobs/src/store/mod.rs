@@ -1,1 +1,130 @@
 //! Records and requests in a SQLite file.
+//!
+//! SQLite blocks, so each connection lives on a thread of its own and never meets the async runtime. Several
+//! readers share one [`queue`]; the one writer has another, and commits what waits there together, since
+//! making a commit durable costs a thousand times what most commands do. A [`Claim`](claim::Claim) settles,
+//! between a thread that takes a command and a caller that goes, whether the command is done.
+
+mod claim;
+mod file;
+mod group;
+mod migrations;
+mod purge;
+mod queue;
+mod reader;
+mod reading;
+mod row;
+mod task;
+mod threads;
+mod writer;
+mod writing;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::error::{Error, OpenError};
+use crate::settings::Settings;
+use file::DatabaseFile;
+use queue::Queue;
+use threads::Ended;
+
+pub(crate) use reading::Reading;
+pub(crate) use row::{Request, Row};
+pub(crate) use writing::Writing;
+
+/// Records and requests in a SQLite file. Cloning is cheap; the threads end with the last clone.
+#[derive(Clone)]
+pub(crate) struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    reads: Arc<Queue>,
+    writes: Arc<Queue>,
+    timeout: Duration,
+    ended: Arc<Ended>,
+}
+
+/// How long a command that was begun is waited for after its time.
+const COMMIT_WAIT: Duration = Duration::from_secs(5);
+
+impl Store {
+    /// Opens `trunkline.sqlite` in `directory`. Both are made if they are missing, for their owner only.
+    pub(crate) fn open(directory: &Path, settings: &Settings) -> Result<Self, OpenError> {
+        let file = DatabaseFile::prepare(directory, settings)?;
+        let shared = Arc::new(Shared {
+            reads: Arc::new(Queue::new(settings.read_queue)),
+            writes: Arc::new(Queue::new(settings.write_queue)),
+            timeout: settings.timeout,
+            ended: Arc::new(Ended::default()),
+        });
+        // From here on, an error drops `shared`, which ends the threads that were started.
+        let mut readers = Vec::with_capacity(settings.readers.max(1));
+        for _ in 0..settings.readers.max(1) {
+            readers.push(reader::start(&file, &shared.reads)?);
+        }
+        writer::start(&file, settings, &shared.writes, (readers, &shared.ended))?;
+        Ok(Self { shared })
+    }
+
+    /// Runs `work` in the writer's next transaction; answers when its commit is durable. An error of `work`
+    /// undoes what it has written, and nothing else.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before the work was begun, the future prevents it. Afterwards the work is done all the same.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        cancel: &CancellationToken,
+        work: impl FnOnce(&Writing<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let work = move |connection: &_| work(&Writing::new(connection));
+        let mut pending = self.shared.writes.enqueue(self.shared.timeout, work)?;
+        match pending.in_time(cancel).await {
+            Ok(outcome) => outcome,
+            Err(reason) if pending.abandon() => Err(reason),
+            Err(_) => pending.confirmed(COMMIT_WAIT).await,
+        }
+    }
+
+    /// Runs `work` on one state of the store, which no write changes meanwhile.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future interrupts the work.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        cancel: &CancellationToken,
+        work: impl FnOnce(&Reading<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let work = move |connection: &_| work(&Reading::new(connection));
+        let mut pending = self.shared.reads.enqueue(self.shared.timeout, work)?;
+        pending.in_time(cancel).await?
+    }
+
+    /// Takes no more commands, finishes those that were taken, and waits until the threads have ended.
+    /// Blocks. False if that was not in time.
+    pub(crate) fn close(&self, patience: Duration) -> bool {
+        self.shared.close();
+        self.shared.ended.wait(patience)
+    }
+}
+
+impl Shared {
+    fn close(&self) {
+        self.reads.close();
+        self.writes.close();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

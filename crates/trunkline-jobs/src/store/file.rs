@@ -1,0 +1,104 @@
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::migrations;
+use crate::error::OpenError;
+use crate::settings::Settings;
+
+/// Where the database is, and how it is connected to.
+pub(super) struct DatabaseFile {
+    path: PathBuf,
+    lock_wait: Duration,
+}
+
+const NAME: &str = "trunkline.sqlite";
+
+/// Statements that a connection keeps ready: more than there are.
+const CACHED_STATEMENTS: usize = 32;
+
+/// Bytes of the log that stay on the disk between two checkpoints, after it was larger once.
+const LOG_BYTES: i64 = 64 << 20;
+
+/// Between two tries to open a file that another process opens as well. Some of the locks that this takes
+/// have no other way to wait.
+const RETRY_AFTER: Duration = Duration::from_millis(5);
+
+impl DatabaseFile {
+    /// Makes what is missing, and brings the schema up to date.
+    pub(super) fn prepare(directory: &Path, settings: &Settings) -> Result<Arc<Self>, OpenError> {
+        make_directory(directory)
+            .map_err(|source| OpenError::Directory { path: directory.to_owned(), source })?;
+        let path = directory.join(NAME);
+        make_file(&path).map_err(|source| OpenError::File { path: path.clone(), source })?;
+        let file = Self { path, lock_wait: settings.lock_wait };
+        let since = Instant::now();
+        loop {
+            match file.migrate() {
+                Err(OpenError::Sqlite { source, .. })
+                    if is_busy(&source) && since.elapsed() < settings.lock_wait =>
+                {
+                    thread::sleep(RETRY_AFTER);
+                }
+                done => return done.map(|()| Arc::new(file)),
+            }
+        }
+    }
+
+    fn migrate(&self) -> Result<(), OpenError> {
+        let connection = self.connect_for_writing().map_err(|source| self.failed(source))?;
+        migrations::run(&connection, &self.path)
+    }
+
+    pub(super) fn connect_for_writing(&self) -> rusqlite::Result<Connection> {
+        let connection = self.connect()?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+        Ok(connection)
+    }
+
+    pub(super) fn connect_for_reading(&self) -> rusqlite::Result<Connection> {
+        let connection = self.connect()?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    }
+
+    fn connect(&self) -> rusqlite::Result<Connection> {
+        // Not `CREATE`: a file that was taken away is an error, not an empty store.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(self.lock_wait)?;
+        connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
+        Ok(connection)
+    }
+
+    fn failed(&self, source: rusqlite::Error) -> OpenError {
+        OpenError::Sqlite { path: self.path.clone(), source }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+fn make_directory(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// SQLite would make the file, but for everyone; its log takes over the permissions of the file.
+fn make_file(path: &Path) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(drop)
+}

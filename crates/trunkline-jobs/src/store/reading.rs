@@ -1,0 +1,125 @@
+use std::ops::ControlFlow;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::row::{Request, Row};
+use crate::error::{Error, StorageError};
+
+/// One state of the store.
+pub(crate) struct Reading<'c> {
+    connection: &'c Connection,
+}
+
+impl<'c> Reading<'c> {
+    pub(super) fn new(connection: &'c Connection) -> Self {
+        Self { connection }
+    }
+
+    pub(super) fn connection(&self) -> &'c Connection {
+        self.connection
+    }
+
+    /// The record with this id, if there is one.
+    pub(crate) fn record(&self, resource: &str, id: &str) -> Result<Option<Row>, Error> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT fields, version, state, created_at, updated_at
+             FROM records WHERE resource = ?1 AND id = ?2",
+        )?;
+        let row = statement.query_row((resource, id), |row| stored(row, 0)).optional()?;
+        row.map(|row| row.checked(resource, id)).transpose()
+    }
+
+    /// Calls `each` with the records of a resource in the order of their ids, those behind `after`, until it
+    /// breaks.
+    pub(crate) fn scan(
+        &self,
+        resource: &str,
+        after: Option<&str>,
+        mut each: impl FnMut(&str, Row) -> Result<ControlFlow<()>, Error>,
+    ) -> Result<(), Error> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT fields, version, state, created_at, updated_at, id
+             FROM records WHERE resource = ?1 AND id > ?2 ORDER BY id",
+        )?;
+        // No id is empty, so all ids are behind the empty text.
+        let mut rows = statement.query((resource, after.unwrap_or_default()))?;
+        while let Some(row) = rows.next()? {
+            let id = row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?;
+            if each(id, stored(row, 0)?.checked(resource, id)?)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The request that a caller made under this id, if it is remembered.
+    pub(crate) fn request(&self, caller: &str, request_id: &str) -> Result<Option<Request>, Error> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT before_fields, before_version, before_state, before_created_at, before_updated_at,
+                    resource, command, id, asked, after, reply, reverted, at
+             FROM requests WHERE caller = ?1 AND request_id = ?2",
+        )?;
+        let mut rows = statement.query((caller, request_id))?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let (resource, id): (String, String) = (row.get(5)?, row.get(7)?);
+        let had_record = row.get_ref(0)? != rusqlite::types::ValueRef::Null;
+        let before = had_record.then(|| stored(row, 0)?.checked(&resource, &id)).transpose()?;
+        let after = row.get::<_, Option<i64>>(9)?;
+        let after = after.map(|state| number("state", state, &resource, &id)).transpose()?;
+        Ok(Some(Request {
+            command: row.get(6)?,
+            asked: row.get(8)?,
+            reply: row.get(10)?,
+            reverted: row.get(11)?,
+            at: row.get(12)?,
+            resource,
+            id,
+            before,
+            after,
+        }))
+    }
+}
+
+/// A [`Row`] whose numbers are SQLite's.
+struct Stored {
+    fields: String,
+    version: i64,
+    state: i64,
+    created_at: i64,
+    updated_at: i64,
+}
+
+fn stored(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Stored> {
+    Ok(Stored {
+        fields: row.get(first)?,
+        version: row.get(first + 1)?,
+        state: row.get(first + 2)?,
+        created_at: row.get(first + 3)?,
+        updated_at: row.get(first + 4)?,
+    })
+}
+
+impl Stored {
+    fn checked(self, resource: &str, id: &str) -> Result<Row, Error> {
+        Ok(Row {
+            version: number("version", self.version, resource, id)?,
+            state: number("state", self.state, resource, id)?,
+            fields: self.fields,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+/// A version or a state: it is never negative.
+pub(super) fn number(
+    what: &'static str,
+    stored: i64,
+    resource: &str,
+    id: &str,
+) -> Result<u64, Error> {
+    u64::try_from(stored).map_err(|_| {
+        let (resource, id) = (resource.to_owned(), id.to_owned());
+        Error::Storage(StorageError::Corrupt { what, resource, id })
+    })
+}

@@ -1,0 +1,125 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::claim::Claim;
+use crate::error::{Error, StorageError};
+
+/// A command whose result type the threads do not know. Dropped without an answer, its caller learns that
+/// the worker was lost.
+pub(super) trait Task: Send {
+    fn claim(&self) -> &Arc<Claim>;
+    /// Runs it, once.
+    fn run(&mut self, connection: &Connection);
+    /// How it ended, in place of a run.
+    fn fail(&mut self, error: Error);
+    /// Why it failed, if it did.
+    fn error(&self) -> Option<&Error>;
+    /// Tells the caller how it ended.
+    fn answer(self: Box<Self>);
+}
+
+/// Longer than any process runs, and within the range of every clock.
+const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+
+/// A task, and what its caller keeps of it.
+pub(super) fn task<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+) -> (Box<dyn Task>, Pending<T>) {
+    let deadline = Instant::now() + limit.min(FAR);
+    let claim = Arc::new(Claim::new(limit, deadline.into_std()));
+    let (reply, answer) = oneshot::channel();
+    let task = Work { claim: Arc::clone(&claim), work: Some(work), outcome: None, reply };
+    (Box::new(task), Pending { claim, deadline, answer })
+}
+
+struct Work<T, F> {
+    claim: Arc<Claim>,
+    work: Option<F>,
+    outcome: Option<Result<T, Error>>,
+    reply: oneshot::Sender<Result<T, Error>>,
+}
+
+impl<T, F> Task for Work<T, F>
+where
+    T: Send,
+    F: FnOnce(&Connection) -> Result<T, Error> + Send,
+{
+    fn claim(&self) -> &Arc<Claim> {
+        &self.claim
+    }
+
+    fn run(&mut self, connection: &Connection) {
+        if let Some(work) = self.work.take() {
+            // What a panic leaves half done is rolled back with the savepoint or the transaction around it.
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(connection)));
+            self.outcome = Some(outcome.unwrap_or(Err(Error::Storage(StorageError::Panicked))));
+        }
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.outcome = Some(Err(error));
+    }
+
+    fn error(&self) -> Option<&Error> {
+        self.outcome.as_ref()?.as_ref().err()
+    }
+
+    fn answer(self: Box<Self>) {
+        if let Some(outcome) = self.outcome {
+            // A caller that is gone wants no answer.
+            drop(self.reply.send(outcome));
+        }
+    }
+}
+
+/// A task as its caller sees it. Dropped, it is abandoned.
+pub(super) struct Pending<T> {
+    claim: Arc<Claim>,
+    deadline: Instant,
+    answer: oneshot::Receiver<Result<T, Error>>,
+}
+
+impl<T> Pending<T> {
+    /// The outcome; the error of the outer result is why it is waited for no longer.
+    pub(super) async fn in_time(
+        &mut self,
+        cancel: &CancellationToken,
+    ) -> Result<Result<T, Error>, Error> {
+        tokio::select! {
+            biased;
+            answer = &mut self.answer => Ok(answer.unwrap_or_else(lost)),
+            () = cancel.cancelled() => Err(Error::Cancelled),
+            () = sleep_until(self.deadline) => Err(self.claim.timeout()),
+        }
+    }
+
+    /// True if the task was not begun, and so never will be.
+    pub(super) fn abandon(&self) -> bool {
+        self.claim.abandon()
+    }
+
+    /// The outcome of a task that was begun, if it comes within `patience` after its time.
+    pub(super) async fn confirmed(&mut self, patience: Duration) -> Result<T, Error> {
+        match timeout_at(self.deadline + patience, &mut self.answer).await {
+            Ok(answer) => answer.unwrap_or_else(lost),
+            Err(_) => Err(Error::Unconfirmed),
+        }
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        self.claim.abandon();
+    }
+}
+
+fn lost<T>(_: oneshot::error::RecvError) -> Result<T, Error> {
+    Err(Error::Storage(StorageError::WorkerLost))
+}

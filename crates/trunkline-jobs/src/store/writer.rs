@@ -1,0 +1,112 @@
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+use tracing::warn;
+
+use super::file::DatabaseFile;
+use super::group::{self, Group};
+use super::purge::Purge;
+use super::queue::Queue;
+use super::task::Task;
+use super::threads::{self, Ended};
+use crate::error::OpenError;
+use crate::settings::Settings;
+
+/// Starts the thread that writes. It ends when the queue is closed and empty, and after `readers`.
+pub(super) fn start(
+    file: &Arc<DatabaseFile>,
+    settings: &Settings,
+    queue: &Arc<Queue>,
+    (readers, ended): (Vec<JoinHandle<()>>, &Arc<Ended>),
+) -> Result<(), OpenError> {
+    let mut writer = Writer {
+        file: Arc::clone(file),
+        queue: Arc::clone(queue),
+        bound: settings.group.max(1),
+        purge: Purge::new(settings),
+        connection: None,
+        readers,
+        ended: Arc::clone(ended),
+    };
+    threads::start("jobs-writer", move || writer.serve()).map(drop)
+}
+
+struct Writer {
+    file: Arc<DatabaseFile>,
+    queue: Arc<Queue>,
+    bound: usize,
+    purge: Purge,
+    /// None before the first task, and after an error that may have spoiled it. A connection that goes in a
+    /// transaction rolls it back.
+    connection: Option<Connection>,
+    readers: Vec<JoinHandle<()>>,
+    ended: Arc<Ended>,
+}
+
+impl Writer {
+    fn serve(&mut self) {
+        // After a panic, the connection may be in the midst of anything.
+        self.connection = None;
+        if let Err(error) = self.begin().and_then(|connection| self.commit(connection)) {
+            warn!(%error, "the database could not be written to at first");
+        }
+        while let Some(task) = self.queue.take() {
+            self.run(task);
+        }
+        self.end();
+    }
+
+    /// Runs a task and those that wait, as one transaction.
+    fn run(&mut self, first: Box<dyn Task>) {
+        let connection = match self.begin() {
+            Ok(connection) => connection,
+            Err(error) => return group::refuse(first, self.bound, &self.queue, &error),
+        };
+        let mut group = Group::new(self.bound);
+        let ran = group.run(first, &connection, &self.queue);
+        if let Err(error) = ran.and_then(|()| self.commit(connection)) {
+            group.fail(&error);
+        }
+        if group.met_storage_error() {
+            self.connection = None;
+        }
+        group.answer();
+    }
+
+    /// Begins a transaction. It waits for the lock here, so that nothing after it does.
+    fn begin(&mut self) -> rusqlite::Result<Connection> {
+        let connection = self.take_connection()?;
+        connection.prepare_cached("BEGIN IMMEDIATE")?.execute(())?;
+        Ok(connection)
+    }
+
+    /// Makes a transaction last, with a bite of the purge if one is due.
+    fn commit(&mut self, connection: Connection) -> rusqlite::Result<()> {
+        self.purge.bite_if_due(&connection)?;
+        connection.prepare_cached("COMMIT")?.execute(())?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    fn take_connection(&mut self) -> rusqlite::Result<Connection> {
+        self.connection.take().map_or_else(|| self.file.connect_for_writing(), Ok)
+    }
+
+    /// Leaves the database as one file.
+    fn end(&mut self) {
+        for reader in self.readers.drain(..) {
+            // It ends when its queue is closed and empty, and has caught what panicked.
+            drop(reader.join());
+        }
+        if let Err(error) = self.take_connection().and_then(checkpoint) {
+            warn!(%error, "the log of the database stays beside it");
+        }
+        self.ended.set();
+    }
+}
+
+fn checkpoint(connection: Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))?;
+    connection.close().map_err(|(_, error)| error)
+}
