@@ -38,6 +38,17 @@ impl Format {
     /// A message in this format as JSON text, for a protocol of JSON messages that are not calls. JSON
     /// is passed on as it is, and not checked: whoever reads the result does that.
     ///
+    /// ```
+    /// # #[cfg(feature = "edn")] {
+    /// use trunkline::{Format, Limits};
+    ///
+    /// let json = Format::Edn.read("{:say [1 2]}".into(), &Limits::default())?;
+    /// assert_eq!(json, r#"{"say":[1,2]}"#);
+    /// assert_eq!(Format::Edn.write(json.into())?, b"{:say [1 2]}");
+    /// # }
+    /// # Ok::<(), trunkline::ErrorObject>(())
+    /// ```
+    ///
     /// # Errors
     /// As of a call in EDN: -32700 if it is no EDN, or nested deeper than the limits allow; -32603 if
     /// it has no JSON.

@@ -2,6 +2,7 @@
 
 mod calls;
 mod described;
+mod doors;
 mod handlers;
 mod http;
 mod kept;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline::history::{Filter, Settings, Status};
-use trunkline::{ErrorObject, code};
+use trunkline::{ErrorObject, Extensions, code};
 
 use super::{from, handle, recorded, recorded_as, reply_bytes, request, router, told};
 use crate::support::{Client, in_time, on_loopback, post, post_with, serve_with};
@@ -17,6 +17,7 @@ async fn check(body: &str, expected: &[Value]) {
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert_eq!(found["sequence"], json!(index + 1), "{body}");
         assert_eq!((&found["kind"], &found["door"]), (&json!("call"), &json!("test")), "{body}");
+        assert_eq!(found["protocol"], "jsonrpc", "{body}");
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(found[name], *value, "{name} of {body}: {found:#}");
         }
@@ -156,6 +157,26 @@ async fn who_has_called_and_in_which_trace() {
     let entry = &history.entries(&Filter::default()).entries[0];
     assert_eq!((entry.door, entry.code), ("json-rpc", Some(code::PARSE_ERROR)));
     in_time("the end of the server", handle.stop()).await;
+}
+
+#[tokio::test]
+async fn what_a_call_was_spoken_in() {
+    let rows = [
+        (Extensions::new(), ("in-process", "jsonrpc")),
+        (Extensions::through("stdio"), ("stdio", "jsonrpc")),
+        (Extensions::through("execute").speaking("native"), ("execute", "native")),
+        (from("execute", Some("ada")).speaking("native"), ("execute", "native")),
+        (from("execute", None).speaking("native").speaking("jsonrpc"), ("execute", "jsonrpc")),
+    ];
+    let (rpc, history) = recorded(Settings::default());
+    for (extensions, expected) in rows {
+        let batch = format!("[{},1]", request("echo", 1));
+        for body in [request("echo", 1), batch, "[".to_owned()] {
+            rpc.handle(body.clone().into(), extensions.clone()).await;
+            let entry = &history.entries(&Filter::default()).entries[0];
+            assert_eq!((entry.door, entry.protocol), expected, "{body}");
+        }
+    }
 }
 
 #[tokio::test]

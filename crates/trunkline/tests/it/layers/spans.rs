@@ -56,7 +56,12 @@ fn check(body: &str, expected: &[&[(&str, &str)]]) {
         span.remove("trace_id").expect("it belongs to a trace");
         span.remove("span_id").expect("and has a place in it");
     }
-    let common = [("span", "call"), ("level", "INFO"), ("rpc.system.name", "jsonrpc")];
+    let common = [
+        ("span", "call"),
+        ("level", "INFO"),
+        ("rpc.system.name", "jsonrpc"),
+        ("jsonrpc.protocol.version", "2.0"),
+    ];
     let expected: Vec<Fields> = expected
         .iter()
         .map(|fields| {
@@ -88,6 +93,33 @@ fn each_call_has_one_span_with_the_names_of_opentelemetry() {
         &[&[method("ok"), id("1")], &[method("ok")]],
     );
     check("{}", &[]);
+}
+
+/// What JSON-RPC calls its version and its ids is told of nothing else.
+#[test]
+fn a_call_in_another_protocol_is_told_so() {
+    let rpc = service();
+    for (extensions, system, version, id) in [
+        (Extensions::through("stdio"), "jsonrpc", Some("2.0"), Some("1")),
+        (Extensions::new().speaking("native"), "native", None, None),
+        (Extensions::through("execute").speaking("native"), "native", None, None),
+        (
+            Extensions::new().speaking("native").speaking("jsonrpc"),
+            "jsonrpc",
+            Some("2.0"),
+            Some("1"),
+        ),
+    ] {
+        let Recorded { spans, .. } = recorder::record(Level::INFO, || {
+            let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
+            paused().block_on(rpc.handle(body.into(), extensions.clone()))
+        });
+        let found = |name| spans[0].get(name).map(String::as_str);
+        assert_eq!(found("rpc.system.name"), Some(system));
+        assert_eq!(found("jsonrpc.protocol.version"), version, "{system}");
+        assert_eq!(found("jsonrpc.request.id"), id, "{system}");
+        assert_eq!((spans.len(), found("rpc.method")), (1, Some("ok")), "{system}");
+    }
 }
 
 #[test]

@@ -1,0 +1,313 @@
+//! Doors of other protocols: what their messages may be written in, and what theirs are told apart by.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use http::header::CONTENT_TYPE;
+use http::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use trunkline::history::{Filter, History};
+use trunkline::http::{
+    Door, DoorFuture, DoorRequest, HttpService, ReplyBody, Settings, StatusPolicy, respond,
+};
+use trunkline::server::{self, ServerHandle};
+use trunkline::{ErrorObject, Format, Json, Limits, RawParams, Router, Rpc, code};
+
+use crate::support::{Client, Reply, in_time, on_loopback, serve_with};
+
+const JSON: &str = "application/json";
+const EDN: &str = "application/edn; charset=utf-8";
+
+/// A protocol of `{"say": …}`, answered `{"said": …}` or `{"error": …}`; and JSON-RPC beside it. What
+/// is sent as `{"raw": …}` is answered with that text.
+struct Parrot {
+    rpc: Rpc,
+    paths: [(&'static str, &'static [Method]); 1],
+    formats: &'static [Format],
+}
+
+impl Door for Parrot {
+    fn paths(&self) -> &[(&'static str, &'static [Method])] {
+        &self.paths
+    }
+
+    fn name(&self) -> &'static str {
+        "parrot"
+    }
+
+    fn formats(&self) -> &'static [Format] {
+        self.formats
+    }
+
+    fn protocol(&self) -> &'static str {
+        "squawk"
+    }
+
+    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
+        Box::pin(self.reply(request))
+    }
+
+    fn refusal(&self, error: ErrorObject) -> Vec<u8> {
+        json!({ "error": error.message() }).to_string().into_bytes()
+    }
+}
+
+impl Parrot {
+    async fn reply(&self, request: DoorRequest) -> Response<ReplyBody> {
+        let DoorRequest { method, extensions, body, formats, status_policy, .. } = request;
+        if method == Method::GET {
+            return worded(formats.reply, Ok(r#"{"said":"hello"}"#.to_owned()));
+        }
+        let read = formats.request.read(body.clone(), self.rpc.limits());
+        let message = read.and_then(|json| {
+            let unreadable = |_| ErrorObject::new(code::PARSE_ERROR, "Parse error");
+            serde_json::from_slice::<Value>(&json).map_err(unreadable)
+        });
+        let said = match message {
+            Ok(message) if message.get("jsonrpc").is_some() => {
+                let extensions = extensions.speaking("jsonrpc");
+                let reply = self.rpc.handle_in(formats, body, extensions).await;
+                return respond(status_policy.status(&reply), reply);
+            }
+            Ok(message) if message.get("raw").is_some() => {
+                Ok(message["raw"].as_str().unwrap_or_default().to_owned())
+            }
+            Ok(message) => {
+                let call =
+                    json!({ "jsonrpc": "2.0", "method": "echo", "params": message, "id": 1 });
+                let reply = self.rpc.handle(call.to_string().into(), extensions).await;
+                let reply: Value = serde_json::from_slice(&reply.into_json().unwrap()).unwrap();
+                Ok(json!({ "said": reply["result"]["say"] }).to_string())
+            }
+            Err(error) => Err(error),
+        };
+        worded(formats.reply, said)
+    }
+}
+
+fn worded(format: Format, said: Result<String, ErrorObject>) -> Response<ReplyBody> {
+    let written = said.and_then(|said| format.write(said.into_bytes()));
+    let (status, text) = written.map_or_else(
+        |error| {
+            let said = json!({ "error": error.message(), "code": error.code() }).to_string();
+            (StatusCode::BAD_REQUEST, format.write(said.into_bytes()).unwrap())
+        },
+        |text| (StatusCode::OK, text),
+    );
+    let mut response = Response::new(ReplyBody::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, format.content_type());
+    response
+}
+
+/// `/parrot` speaks both formats, `/json` only one.
+fn service(settings: Settings) -> (HttpService, History) {
+    let history = History::new(Default::default());
+    let limits = Limits { depth: 5, ..Limits::default() };
+    let router = Router::new()
+        .method("echo", |params: RawParams| Json(params.0))
+        .method("refuse", || Err::<(), _>(ErrorObject::new(code::APPLICATION, "no")));
+    let rpc = router.limits(limits).build().unwrap().recorded(history.clone());
+    let door = |path, formats| {
+        let paths: [(_, &[Method]); 1] = [(path, &[Method::GET, Method::POST])];
+        Arc::new(Parrot { rpc: rpc.clone(), paths, formats })
+    };
+    let service = rpc.http_with(settings);
+    let service = service.door(door("/parrot", Format::ALL)).door(door("/json", &[Format::Json]));
+    (service, history)
+}
+
+async fn serve(settings: Settings) -> (ServerHandle, History) {
+    let (service, history) = service(settings);
+    (serve_with(service, server::Settings::default()).await, history)
+}
+
+/// `POST /parrot` with these header lines, each with its CRLF.
+fn post(media: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST /parrot HTTP/1.1\r\nHost: localhost\r\nContent-Type: {media}\r\n{headers}\
+         Content-Length: {length}\r\n\r\n{body}"
+    )
+}
+
+async fn ask(server: &ServerHandle, request: impl AsRef<[u8]>) -> Reply {
+    let mut client = Client::connect(server.local_addr()).await;
+    in_time("a reply", client.ask(request)).await
+}
+
+#[track_caller]
+fn check(name: &str, reply: &Reply, status: u16, media: &str, expected: &str) {
+    let text = std::str::from_utf8(&reply.body).unwrap();
+    let found = (reply.status, reply.header("content-type"), text);
+    assert_eq!(found, (status, Some(media), expected), "{name}");
+}
+
+#[tokio::test]
+async fn messages() {
+    let (server, _) = serve(on_loopback()).await;
+    let (json, edn) = (JSON, "application/edn");
+    let accept_edn = "Accept: application/edn\r\n";
+    let accept_json = "Accept: application/json\r\n";
+    let rows = [
+        (json, "", r#"{"say":[1]}"#, 200, JSON, r#"{"said":[1]}"#),
+        (json, accept_edn, r#"{"say":[1]}"#, 200, EDN, "{:said [1]}"),
+        (edn, "", "{:say #{a/b}}", 200, EDN, r#"{:said ["a/b"]}"#),
+        (edn, "Accept: */*\r\n", "{say \\a}", 200, EDN, r#"{:said "a"}"#),
+        (edn, accept_json, r#"{"say" 1.50M}"#, 200, JSON, r#"{"said":1.5}"#),
+        // A vector is no batch here.
+        (
+            edn,
+            "",
+            "[{:say 1} ##Inf]",
+            400,
+            EDN,
+            r#"{:code -32603, :error "JSON conversion error"}"#,
+        ),
+        (edn, "", "{:say #t/x 1}", 400, EDN, r#"{:code -32603, :error "JSON conversion error"}"#),
+        (edn, "", "{:say", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
+        (edn, "", "{:say [[[[[[]]]]]]}", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
+        (edn, "", "\u{feff}{:say 1}", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
+        (edn, accept_json, "", 400, JSON, r#"{"code":-32700,"error":"Parse error"}"#),
+        (json, "", "{", 400, JSON, r#"{"code":-32700,"error":"Parse error"}"#),
+        // What a door says need not have EDN.
+        (json, "", r#"{"raw":"{\"a\":1,\"a\":2}"}"#, 200, JSON, r#"{"a":1,"a":2}"#),
+        (
+            json,
+            accept_edn,
+            r#"{"raw":"{\"a\":1,\"a\":2}"}"#,
+            400,
+            EDN,
+            r#"{:code -32603, :error "JSON conversion error"}"#,
+        ),
+        (
+            json,
+            accept_edn,
+            r#"{"raw":"{"}"#,
+            400,
+            EDN,
+            r#"{:code -32603, :error "JSON conversion error"}"#,
+        ),
+    ];
+    for (media, headers, body, status, answered, expected) in rows {
+        let reply = ask(&server, post(media, headers, body)).await;
+        check(&format!("{media} {headers}{body}"), &reply, status, answered, expected);
+    }
+    for (accept, media, expected) in [
+        ("", JSON, r#"{"said":"hello"}"#),
+        (accept_json, JSON, r#"{"said":"hello"}"#),
+        (accept_edn, EDN, r#"{:said "hello"}"#),
+        ("Content-Type: application/edn\r\n", JSON, r#"{"said":"hello"}"#),
+    ] {
+        let request = format!("GET /parrot HTTP/1.1\r\nHost: localhost\r\n{accept}\r\n");
+        check(accept, &ask(&server, request).await, 200, media, expected);
+    }
+}
+
+#[tokio::test]
+async fn calls_beside_them() {
+    for (status_policy, failed) in [(StatusPolicy::ByRefusal, 200), (StatusPolicy::ByError, 500)] {
+        let (server, _) = serve(Settings { status_policy, ..on_loopback() }).await;
+        let call = r#"{:jsonrpc "2.0" :method "echo" :params [:a] :id a/b}"#;
+        let reply = ask(&server, post("application/edn", "", call)).await;
+        let result = r#"{:jsonrpc "2.0", :result ["a"], :id a/b}"#;
+        check(call, &reply, 200, EDN, result);
+        let call = r#"{"jsonrpc":"2.0","method":"refuse","id":1}"#;
+        let reply = ask(&server, post(JSON, "", call)).await;
+        let error = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"no"},"id":1}"#;
+        check(call, &reply, failed, JSON, error);
+        let reply = ask(&server, post(JSON, "", r#"{"jsonrpc":"2.0","method":"echo"}"#)).await;
+        assert_eq!((reply.status, reply.body.len()), (204, 0), "a notification");
+    }
+}
+
+/// A refusal is worded by the door, and written in what the client would have been answered in.
+#[tokio::test]
+async fn refusals() {
+    let mut settings = Settings { max_body: 100, ..on_loopback() };
+    settings.bearer.allow("secret");
+    let (server, history) = serve(settings).await;
+    let token = "Authorization: Bearer secret\r\n";
+    let post = |media: &str, body: &str| post(media, token, body);
+    let edn = "application/edn";
+    let request = post(edn, "{:say 1}");
+    let rows = [
+        (401, request.replace(token, ""), EDN, r#"{:error "Unauthenticated"}"#),
+        (403, request.replace("localhost", "a.example"), EDN, r#"{:error "Forbidden"}"#),
+        (405, request.replace("POST", "PUT"), EDN, r#"{:error "Request refused"}"#),
+        (413, post(edn, &"x".repeat(101)), EDN, r#"{:error "Request refused"}"#),
+        (415, post("text/edn", "{:say 1}"), JSON, r#"{"error":"Request refused"}"#),
+        // A door with one format has that, whatever is sent and wished for.
+        (415, request.replace("/parrot", "/json"), JSON, r#"{"error":"Request refused"}"#),
+        (
+            413,
+            post(JSON, &"x".repeat(101))
+                .replace("/parrot", "/json")
+                .replace(token, &format!("{token}Accept: application/edn\r\n")),
+            JSON,
+            r#"{"error":"Request refused"}"#,
+        ),
+    ];
+    for (status, request, media, expected) in rows {
+        check(&request, &ask(&server, &request).await, status, media, expected);
+        let entry = &history.entries(&Filter::default()).entries[0];
+        assert_eq!((entry.door, entry.protocol), ("parrot", "squawk"), "{request}");
+
+        let json = request.replace(token, &format!("{token}Accept: application/json\r\n"));
+        let reply = ask(&server, json).await;
+        assert_eq!(reply.status, status, "{request}");
+        let found = reply.header("content-type");
+        assert_eq!(found, Some(if request.contains(token) { JSON } else { media }), "{request}");
+    }
+}
+
+/// A refusal that has no EDN is sent all the same.
+#[tokio::test]
+async fn a_refusal_that_is_json_only() {
+    struct Odd;
+
+    impl Door for Odd {
+        fn paths(&self) -> &[(&'static str, &'static [Method])] {
+            &[("/parrot", &[Method::GET])]
+        }
+
+        fn name(&self) -> &'static str {
+            "odd"
+        }
+
+        fn formats(&self) -> &'static [Format] {
+            Format::ALL
+        }
+
+        fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
+            Box::pin(ready(worded(request.formats.reply, Ok("[]".to_owned()))))
+        }
+
+        fn refusal(&self, _: ErrorObject) -> Vec<u8> {
+            br#"{"error":1,"error":2}"#.to_vec()
+        }
+    }
+
+    let service = Router::new().build().unwrap().http_with(on_loopback()).door(Arc::new(Odd));
+    let server = serve_with(service, server::Settings::default()).await;
+    let reply = ask(&server, post("application/edn", "", "{:say 1}")).await;
+    check("POST", &reply, 405, JSON, r#"{"error":1,"error":2}"#);
+}
+
+#[tokio::test]
+async fn what_history_tells_them_apart_by() {
+    let (server, history) = serve(on_loopback()).await;
+    let call = r#"{"jsonrpc":"2.0","method":"echo","params":[1],"id":1}"#;
+    let rows = [
+        (post(JSON, "", r#"{"say":1}"#), ("parrot", "squawk")),
+        (post("application/edn", "", "{:say 1}"), ("parrot", "squawk")),
+        (post(JSON, "", call), ("parrot", "jsonrpc")),
+        (post(JSON, "", call).replace("/parrot", "/"), ("json-rpc", "jsonrpc")),
+    ];
+    for (request, expected) in rows {
+        assert_eq!(ask(&server, &request).await.status, 200, "{request}");
+        let entry = &history.entries(&Filter::default()).entries[0];
+        assert_eq!((entry.door, entry.protocol), expected, "{request}");
+        assert_eq!(entry.method.as_deref(), Some("echo"), "{request}");
+    }
+}
