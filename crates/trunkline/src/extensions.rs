@@ -55,8 +55,9 @@ impl Extensions {
         self.origin.as_deref().map_or("in-process", Origin::door)
     }
 
-    /// The same of calls that came in another protocol than JSON-RPC. A door names it with one word, as
-    /// [history](crate::history::Entry::protocol) and traces (`rpc.system.name`) show it.
+    /// The same, of calls that come in this protocol: by one word, which
+    /// [history](crate::history::Entry::protocol) and traces (`rpc.system.name`) show. Without it, they
+    /// come in that of their [door](crate::http::Door::protocol).
     #[must_use]
     pub fn speaking(mut self, protocol: &'static str) -> Self {
         if protocol != self.protocol() {
