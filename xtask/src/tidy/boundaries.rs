@@ -30,7 +30,10 @@ const ROOMS_WITH_A_RUNTIME: &[&str] = &[
 const RUNTIME: &[&str] = &["tokio::", "hyper", "hyper_util", "http::", "use http"];
 
 /// Domain crates, each with the rooms of its `src` that register it with the protocol.
-const DOMAINS: &[(&str, &[&str])] = &[("trunkline-sql", &["lib", "operations"])];
+const DOMAINS: &[(&str, &[&str])] = &[
+    ("trunkline-sql", &["lib", "operations"]),
+    ("trunkline-jobs", &["lib", "adapter", "door", "operations"]),
+];
 
 /// What a domain may not mention outside those rooms.
 const PROTOCOL: &[&str] = &["trunkline::", "use trunkline"];
@@ -134,5 +137,7 @@ mod tests {
         check_file("crates/trunkline-sql/src/lib.rs", speaks, &[]);
         check_file("crates/trunkline-sql/src/operations.rs", speaks, &[]);
         check_file("crates/trunkline-sql/src/operations/query.rs", speaks, &[]);
+        check_file("crates/trunkline-jobs/src/resources/mod.rs", speaks, &[2]);
+        check_file("crates/trunkline-jobs/src/adapter/native.rs", speaks, &[]);
     }
 }

@@ -22,8 +22,7 @@ impl NativeReply {
             Ok(result) => result,
             Err(error) if error.code() == code::METHOD_NOT_FOUND => {
                 let Command { command, resource, .. } = command;
-                let text = format!("there is no command {command:?} of {resource:?}");
-                return Self::failed(StatusCode::BAD_REQUEST, &text);
+                return Self::unknown(&format!("there is no command {command:?} of {resource:?}"));
             }
             Err(error) => return Self::error(error),
         };
@@ -41,6 +40,11 @@ impl NativeReply {
     #[must_use]
     pub fn error(error: &ErrorObject) -> Self {
         Self::failed(status(error.code()), &text(error))
+    }
+
+    /// What a command is answered that does not exist.
+    pub(crate) fn unknown(text: &str) -> Self {
+        Self::failed(StatusCode::BAD_REQUEST, text)
     }
 
     /// 200, with this JSON text.

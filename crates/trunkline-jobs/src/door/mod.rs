@@ -23,7 +23,7 @@ use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
 use trunkline::{Call, ErrorObject, Extensions, Format, Outcome, Rpc, code};
 
 use crate::adapter::{self, NativeReply};
-use crate::command::Protocol;
+use crate::command::{Command, Protocol};
 use crate::resources::{Mode, Resources};
 
 /// The door of native commands, for [`HttpService::door`](trunkline::http::HttpService::door).
@@ -125,7 +125,26 @@ impl Execute {
         let command = adapter::read(json)?;
         let call = adapter::call_of(&command)?;
         extensions.insert(mode);
-        Ok(NativeReply::of(&command, &self.run(call, extensions).await))
+        let outcome = self.run(call, extensions).await;
+        if outcome.code() == Some(code::METHOD_NOT_FOUND) {
+            return Ok(NativeReply::unknown(&self.what_there_is(&command)));
+        }
+        Ok(NativeReply::of(&command, &outcome))
+    }
+
+    /// What could have been asked for in place of a command that is unknown.
+    fn what_there_is(&self, Command { command, resource, .. }: &Command) -> String {
+        let operations = self.rpc.operations().iter();
+        let names: Vec<_> = operations.filter_map(|one| one.name().rsplit_once('.')).collect();
+        let of_resource = names.iter().filter(|(name, _)| name == resource);
+        let commands: Vec<&str> = of_resource.map(|(_, command)| *command).collect();
+        if commands.is_empty() {
+            let mut resources: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+            resources.dedup();
+            return format!("there is no resource {resource:?}: there is {}", resources.join(", "));
+        }
+        let commands = commands.join(", ");
+        format!("{resource} has no command {command:?}: it has {commands}")
     }
 
     async fn run(&self, mut call: Call, extensions: Extensions) -> Outcome {

@@ -61,17 +61,24 @@ fn complete(
 
 fn declared<'a>(kind: &'a ResourceType, name: &str) -> Result<&'a Field, Error> {
     kind.field(name).ok_or_else(|| {
-        let resource = kind.name();
         let reason = match name {
             "version" => "version is the server's: to ask for one, send metadata.ifVersion".into(),
             "createdAt" | "updatedAt" => format!("{name} is the server's: leave it out"),
-            name => {
-                let names: Vec<&str> = kind.fields().iter().map(Field::name).collect();
-                format!("{resource} has no field {name:?}: it has {}", names.join(", "))
-            }
+            name => unknown(kind, name),
         };
         invalid(name, reason)
     })
+}
+
+fn unknown(kind: &ResourceType, name: &str) -> String {
+    let said = format!("{} has no field {name:?}", kind.name());
+    match kind.nearest_field(name) {
+        Some(meant) => format!("{said}; did you mean {}?", meant.name()),
+        None => {
+            let names: Vec<&str> = kind.fields().iter().map(Field::name).collect();
+            format!("{said}: it has {}", names.join(", "))
+        }
+    }
 }
 
 fn check(field: &Field, value: &Value) -> Result<(), Error> {

@@ -51,6 +51,14 @@ impl Change {
         Ok(Self { kind: kind.clone(), verb, id, payload, if_version, mode })
     }
 
+    pub(super) fn resource(&self) -> &str {
+        self.kind.name()
+    }
+
+    pub(super) fn verb(&self) -> Verb {
+        self.verb
+    }
+
     /// Makes the change, and nothing of it if it fails.
     pub(super) fn make(mut self, store: &Writing<'_>, max_bytes: usize) -> Result<Changed, Error> {
         let payload = mem::take(&mut self.payload);

@@ -16,9 +16,10 @@ use crate::command::{Command, RecordId};
 use crate::error::{Error, OpenError, StorageError};
 use crate::record;
 use crate::settings::Settings;
-use crate::store::{Reading, Store};
+use crate::store::{Reading, Store, Writing};
 use crate::types::{ResourceType, ResourceTypes, Verb};
 use page::Paging;
+use request::Requested;
 
 /// The records of some resource types, kept in a SQLite database of their own. Clones are the same
 /// records.
@@ -106,7 +107,10 @@ impl Resources {
             Verb::Filter => self.filter(kind, command, cancel).await?,
             Verb::Status => self.status(kind, command, cancel).await?,
             Verb::Create | Verb::Update | Verb::Delete => {
-                self.change(kind, verb, command, context, cancel).await?
+                let requested = Requested::new(kind, verb, command, context)?;
+                let max_bytes = self.0.settings.max_record_bytes;
+                let write = move |store: &Writing<'_>| requested.make(store, max_bytes);
+                self.0.store.write(cancel, write).await?
             }
             Verb::Revert => self.revert(kind, command, context, cancel).await?,
         };

@@ -26,47 +26,64 @@ struct Asked<'a> {
     if_version: Option<u64>,
 }
 
-impl Resources {
-    pub(super) async fn change(
-        &self,
+/// A change, and the request that it is made for, if that has an id.
+pub(super) struct Requested {
+    change: Change,
+    request: Option<Named>,
+}
+
+/// A request with an id of its caller's.
+struct Named {
+    caller: String,
+    request_id: String,
+    asked: String,
+}
+
+impl Requested {
+    pub(super) fn new(
         kind: &ResourceType,
         verb: Verb,
         command: Command,
         context: &Context,
-        cancel: &CancellationToken,
-    ) -> Result<String, Error> {
-        let max_bytes = self.0.settings.max_record_bytes;
-        let Some(request_id) = command.metadata.request_id.clone() else {
-            let change = Change::new(kind, verb, command, context.mode)?;
-            let write = move |store: &Writing<'_>| Ok(change.make(store, max_bytes)?.reply);
-            return self.0.store.write(cancel, write).await;
-        };
-        check_request_id(&["metadata", "requestId"], &request_id)?;
-        let asked = asked(&command);
+    ) -> Result<Self, Error> {
+        let mut request = None;
+        if let Some(request_id) = command.metadata.request_id.clone() {
+            check_request_id(&["metadata", "requestId"], &request_id)?;
+            let (caller, asked) = (context.caller.clone(), asked(&command));
+            request = Some(Named { caller, request_id, asked });
+        }
         let change = Change::new(kind, verb, command, context.mode)?;
-        let (resource, caller) = (kind.name().to_owned(), context.caller.clone());
-        let write = move |store: &Writing<'_>| {
-            if let Some(done) = store.request(&caller, &request_id)? {
-                return again(done, request_id, &asked);
-            }
-            let Changed { id, before, after, reply } = change.make(store, max_bytes)?;
-            let request = Request {
-                resource,
-                command: verb.as_str().to_owned(),
-                id: id.to_string(),
-                asked,
-                before,
-                after: after.map(|row| row.state),
-                reply: reply.clone(),
-                reverted: false,
-                at: record::now(),
-            };
-            store.log(&caller, &request_id, &request)?;
-            Ok(reply)
-        };
-        self.0.store.write(cancel, write).await
+        Ok(Self { change, request })
     }
 
+    /// Makes the change, unless the request was done before, and answers with its reply.
+    pub(super) fn make(self, store: &Writing<'_>, max_bytes: usize) -> Result<String, Error> {
+        let Self { change, request } = self;
+        let Some(Named { caller, request_id, asked }) = request else {
+            return Ok(change.make(store, max_bytes)?.reply);
+        };
+        if let Some(done) = store.request(&caller, &request_id)? {
+            return again(done, request_id, &asked);
+        }
+        let (resource, command) = (change.resource().to_owned(), change.verb().as_str().to_owned());
+        let Changed { id, before, after, reply } = change.make(store, max_bytes)?;
+        let request = Request {
+            resource,
+            command,
+            id: id.to_string(),
+            asked,
+            before,
+            after: after.map(|row| row.state),
+            reply: reply.clone(),
+            reverted: false,
+            at: record::now(),
+        };
+        store.log(&caller, &request_id, &request)?;
+        Ok(reply)
+    }
+}
+
+impl Resources {
     pub(super) async fn revert(
         &self,
         kind: &ResourceType,

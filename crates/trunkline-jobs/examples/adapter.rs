@@ -1,0 +1,56 @@
+//! A command API that somebody has already, on axum, with JSON-RPC 2.0 put beside it on the same path.
+//!
+//! ```text
+//! cargo run -p trunkline-jobs --example adapter
+//! curl -s localhost:3000/execute -H 'Content-Type: application/json' \
+//!   -d '{"command": "update", "resource": "todo", "id": "a", "payload": {"done": true}}'
+//! curl -s localhost:3000/execute -H 'Content-Type: application/json' \
+//!   -d '{"jsonrpc": "2.0", "method": "todo.update", "params": {"id": "a", "done": true}, "id": 1}'
+//! ```
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use serde_json::{Value, json};
+use trunkline::http::{StatusPolicy, respond};
+use trunkline::{ErrorObject, Extensions, Outcome};
+use trunkline_jobs::adapter::{self, NativeReply};
+use trunkline_jobs::{Command, Protocol};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let rpc = trunkline::Router::new().build()?.projected(adapter::commands(command));
+    let execute = async move |body: Bytes| match adapter::protocol(&body) {
+        Protocol::JsonRpc => {
+            let reply = rpc.handle(body, Extensions::new()).await;
+            respond(StatusPolicy::default().status(&reply), reply).into_response()
+        }
+        Protocol::Native => native(body).await,
+    };
+    let app = Router::new().route("/execute", post(execute));
+    axum::serve(tokio::net::TcpListener::bind("127.0.0.1:3000").await?, app).await?;
+    Ok(())
+}
+
+/// What the service does, which need not know JSON-RPC.
+async fn command(command: Command) -> Result<Value, ErrorObject> {
+    match (&*command.resource, &*command.command) {
+        ("todo", "update") => Ok(json!({ "id": command.id, "done": command.payload["done"] })),
+        (resource, name) => Err(ErrorObject::method_not_found(&format!("{resource}.{name}"))),
+    }
+}
+
+/// How it has answered its clients so far, and goes on to.
+async fn native(body: Bytes) -> Response {
+    let reply = match adapter::read(&body) {
+        Ok(message) => match command(message.clone()).await {
+            Ok(result) => NativeReply::of(&message, &Outcome::result(&result)),
+            Err(error) => NativeReply::error(&error),
+        },
+        Err(error) => NativeReply::error(&error),
+    };
+    let body = reply.body.unwrap_or_default();
+    (reply.status, [(CONTENT_TYPE, "application/json")], body).into_response()
+}
