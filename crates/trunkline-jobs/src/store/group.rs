@@ -67,8 +67,10 @@ impl Group {
 
 /// Answers `first` and those that wait, at most `bound` in all, when their transaction could not be begun.
 pub(super) fn refuse(first: Box<dyn Task>, bound: usize, queue: &Queue, error: &rusqlite::Error) {
+    // All are taken before the first one is answered: what its caller sends then is another matter.
     let others = (1..bound).map_while(|_| queue.take_now());
-    for mut task in iter::once(first).chain(others) {
+    let refused: Vec<_> = iter::once(first).chain(others).collect();
+    for mut task in refused {
         task.fail(again(error).into());
         task.answer();
     }

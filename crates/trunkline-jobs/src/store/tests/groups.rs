@@ -1,0 +1,170 @@
+//! What is committed together, and what happens to the others when something fails.
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Fixture, enqueue, enqueue_all, gate, outcome, row, while_writing};
+use crate::error::{Error, StorageError};
+
+#[tokio::test]
+async fn what_waits_is_committed_together() {
+    // The bound of a group, the commands that wait behind the one that runs, and the commits.
+    for (group, waiting, expected) in [(256, 100, 1), (10, 99, 10), (1, 5, 6), (0, 5, 6)] {
+        let fixture = Fixture::with(|settings| settings.group = group);
+        let commits = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&commits);
+        let hook = move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        fixture.write(|writing| Ok(writing.connection().commit_hook(Some(hook))?)).await.unwrap();
+        commits.store(0, Ordering::Relaxed);
+        let put =
+            |n| fixture.write(move |writing| writing.put("todo", &format!("{n:03}"), &row(1)));
+        let mut commands = Vec::new();
+        // The command that holds the writer writes nothing, so it has to share its commit or has none.
+        while_writing(&fixture, async || commands = enqueue_all((0..waiting).map(put)).await).await;
+        for command in commands {
+            command.await.unwrap();
+        }
+        assert_eq!(fixture.ids().await.len(), waiting);
+        let commits = commits.load(Ordering::Relaxed);
+        assert_eq!(commits, expected, "groups of {group}, {waiting} waiting");
+    }
+}
+
+#[tokio::test]
+async fn an_error_undoes_its_own_command_only() {
+    let fixture = Fixture::new();
+    let mut commands = Vec::new();
+    while_writing(&fixture, async || {
+        let put = |(id, fate): (&'static str, fn() -> Result<(), Error>)| {
+            fixture.write(move |writing| {
+                writing.put("todo", id, &row(1))?;
+                fate()
+            })
+        };
+        let fates: [(&'static str, fn() -> Result<(), Error>); 5] = [
+            ("a", || Ok(())),
+            ("b", || Err(Error::Closed)),
+            ("c", || panic!("as a test wants it")),
+            ("d", || Err(Error::Storage(StorageError::WorkerLost))),
+            ("e", || Ok(())),
+        ];
+        commands = enqueue_all(fates.map(put)).await;
+    })
+    .await;
+    let mut outcomes = Vec::new();
+    for command in commands {
+        outcomes.push(command.await);
+    }
+    let names: Vec<_> = outcomes.iter().map(outcome).collect();
+    assert_eq!(names, ["Ok", "Closed", "Storage", "Storage", "Ok"]);
+    assert!(matches!(outcomes[2], Err(Error::Storage(StorageError::Panicked))));
+    assert_eq!(fixture.ids().await, ["a", "e"]);
+}
+
+#[tokio::test]
+async fn an_error_is_answered_with_the_commit_that_it_rests_on() {
+    let fixture = Fixture::new();
+    let ((first_gate, first_passage), (last_gate, last_passage)) = (gate(), gate());
+    let mut first = pin!(fixture.write(move |writing| {
+        first_passage.pass();
+        writing.put("todo", "a", &row(1))
+    }));
+    let mut second = pin!(fixture.write(|writing| match writing.record("todo", "a")? {
+        Some(_) => Err(Error::Exists { resource: "todo".to_owned(), id: "a".to_owned() }),
+        None => Ok(()),
+    }));
+    let mut last = pin!(fixture.write(move |_| {
+        last_passage.pass();
+        Ok(())
+    }));
+    enqueue(first.as_mut()).await;
+    first_gate.reached();
+    enqueue(second.as_mut()).await;
+    enqueue(last.as_mut()).await;
+    first_gate.open();
+    last_gate.reached();
+    // Two have run, and nothing is committed.
+    enqueue(first.as_mut()).await;
+    enqueue(second.as_mut()).await;
+    assert_eq!(fixture.ids().await, [""; 0]);
+    last_gate.open();
+    assert_eq!(outcome(&first.await), "Ok");
+    assert_eq!(outcome(&second.await), "Exists");
+    last.await.unwrap();
+}
+
+/// A command of any type.
+type Command<'f> = Pin<Box<dyn Future<Output = Result<(), Error>> + 'f>>;
+
+#[tokio::test]
+async fn a_commit_that_fails_fails_all() {
+    let fixture = Fixture::new();
+    fixture.put("before").await.unwrap();
+    // SQLite rolls back what a hook refuses.
+    fixture
+        .write(|writing| Ok(writing.connection().commit_hook(Some(|| true))?))
+        .await
+        .unwrap_err();
+    fixture.put("between").await.expect("the connection is a fresh one");
+    let mut commands: Vec<Command<'_>> = vec![
+        Box::pin(fixture.put("a")),
+        Box::pin(fixture.write(|_| Err(Error::Closed))),
+        Box::pin(fixture.write(|w| Ok(w.connection().commit_hook(Some(|| true))?))),
+    ];
+    while_writing(&fixture, async || {
+        for command in &mut commands {
+            enqueue(command.as_mut()).await;
+        }
+    })
+    .await;
+    for command in commands {
+        // Also the one that has failed: what it has seen is gone.
+        assert_eq!(outcome(&command.await), "Storage");
+    }
+    fixture.put("after").await.expect("the connection is a fresh one");
+    assert_eq!(fixture.ids().await, ["after", "before", "between"]);
+}
+
+#[tokio::test]
+async fn a_disk_that_was_full_works_again() {
+    let fixture = Fixture::new();
+    fixture.put("before").await.unwrap();
+    let large = crate::store::Row { fields: "x".repeat(1 << 20), ..row(1) };
+    let mut commands: Vec<Command<'_>> = vec![
+        Box::pin(fixture.put("a")),
+        Box::pin(fixture.write(move |writing| {
+            writing.connection().pragma_update(None, "max_page_count", 1)?;
+            writing.put("todo", "b", &large)
+        })),
+        Box::pin(fixture.put("c")),
+    ];
+    while_writing(&fixture, async || {
+        for command in &mut commands {
+            enqueue(command.as_mut()).await;
+        }
+    })
+    .await;
+    let mut outcomes = Vec::new();
+    for command in commands {
+        outcomes.push(outcome(&command.await));
+    }
+    // The last one had not begun when the transaction ended: the next one has it.
+    assert_eq!(outcomes, ["Storage", "Storage", "Ok"]);
+    assert_eq!(fixture.ids().await, ["before", "c"]);
+}
+
+#[tokio::test]
+async fn a_table_that_was_away_is_found_again() {
+    let fixture = Fixture::new();
+    fixture.put("before").await.unwrap();
+    let stranger = fixture.stranger();
+    stranger.execute_batch("ALTER TABLE records RENAME TO away").unwrap();
+    assert_eq!(outcome(&fixture.put("meanwhile").await), "Storage");
+    stranger.execute_batch("ALTER TABLE away RENAME TO records").unwrap();
+    fixture.put("after").await.unwrap();
+    assert_eq!(fixture.ids().await, ["after", "before"]);
+}

@@ -1,0 +1,145 @@
+//! What is not begun, and what becomes of that which was.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::{Fixture, PATIENCE, enqueue, enqueue_all, gate, outcome, row, while_writing};
+
+const SOON: Duration = Duration::from_millis(20);
+
+#[tokio::test]
+async fn a_lock_of_another_process_is_waited_for_so_long() {
+    let fixture = Fixture::with(|settings| settings.lock_wait = SOON);
+    fixture.put("before").await.unwrap();
+    let stranger = fixture.stranger();
+    stranger.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let puts = enqueue_all(["a", "b", "c"].map(|id| fixture.put(id))).await;
+    for put in puts {
+        assert_eq!(outcome(&put.await), "Busy");
+    }
+    stranger.execute_batch("ROLLBACK").unwrap();
+    fixture.put("after").await.unwrap();
+    assert_eq!(fixture.ids().await, ["after", "before"]);
+}
+
+#[tokio::test]
+async fn no_more_wait_than_may() {
+    let fixture = Fixture::with(|settings| settings.write_queue = 2);
+    while_writing(&fixture, async || {
+        let mut waiting = enqueue_all(["a", "b"].map(|id| fixture.put(id))).await;
+        assert_eq!(outcome(&fixture.put("c").await), "Busy");
+        // One that has gone makes room.
+        waiting.remove(0);
+        enqueue_all([fixture.put("d")]).await;
+        waiting
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_more_reads_wait_than_may() {
+    let fixture = Fixture::with(|settings| {
+        settings.readers = 1;
+        settings.read_queue = 1;
+    });
+    let none = CancellationToken::new();
+    let (gate, passage) = gate();
+    let mut holding = pin!(fixture.store.read(&none, move |_| {
+        passage.pass();
+        Ok(())
+    }));
+    enqueue(holding.as_mut()).await;
+    gate.reached();
+    let mut waiting = pin!(fixture.store.read(&none, |_| Ok(())));
+    enqueue(waiting.as_mut()).await;
+    assert_eq!(outcome(&fixture.store.read(&none, |_| Ok(())).await), "Busy");
+    gate.open();
+    holding.await.unwrap();
+    waiting.await.unwrap();
+}
+
+/// How a caller goes before its command is begun.
+#[derive(Debug, Clone, Copy)]
+enum Leaving {
+    TimeIsUp,
+    Cancelled,
+    Dropped,
+}
+
+#[tokio::test]
+async fn what_is_over_is_never_begun() {
+    for (leaving, expected) in [
+        (Leaving::TimeIsUp, "Timeout"),
+        (Leaving::Cancelled, "Cancelled"),
+        (Leaving::Dropped, "dropped"),
+    ] {
+        let timeout = if matches!(leaving, Leaving::TimeIsUp) { SOON } else { PATIENCE };
+        let fixture = Fixture::with(|settings| settings.timeout = timeout);
+        let ran = Arc::new(AtomicBool::new(false));
+        let runs = Arc::clone(&ran);
+        while_writing(&fixture, async || {
+            let cancel = CancellationToken::new();
+            let mut write = Box::pin(fixture.store.write(&cancel, move |_| {
+                runs.store(true, Ordering::Relaxed);
+                Ok(())
+            }));
+            enqueue(write.as_mut()).await;
+            let found = match leaving {
+                Leaving::TimeIsUp => outcome(&write.await),
+                Leaving::Cancelled => {
+                    cancel.cancel();
+                    outcome(&write.await)
+                }
+                Leaving::Dropped => {
+                    drop(write);
+                    "dropped".to_owned()
+                }
+            };
+            assert_eq!(found, expected);
+        })
+        .await;
+        assert!(fixture.store.close(PATIENCE), "all that was taken is done");
+        assert!(!ran.load(Ordering::Relaxed), "{leaving:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_begun_is_done_though_it_is_cancelled() {
+    let fixture = Fixture::new();
+    let (gate, passage) = gate();
+    let cancel = CancellationToken::new();
+    let mut write = pin!(fixture.store.write(&cancel, move |writing| {
+        passage.pass();
+        writing.put("todo", "a", &row(1))
+    }));
+    enqueue(write.as_mut()).await;
+    gate.reached();
+    cancel.cancel();
+    enqueue(write.as_mut()).await;
+    gate.open();
+    assert_eq!(outcome(&write.await), "Ok");
+    assert_eq!(fixture.ids().await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_begun_and_does_not_end_is_unconfirmed() {
+    let fixture = Fixture::new();
+    let (gate, passage) = gate();
+    let started = tokio::time::Instant::now();
+    let mut write = pin!(fixture.write(move |writing| {
+        passage.pass();
+        writing.put("todo", "a", &row(1))
+    }));
+    enqueue(write.as_mut()).await;
+    gate.reached();
+    assert_eq!(outcome(&write.await), "Unconfirmed");
+    assert_eq!(started.elapsed().as_secs(), PATIENCE.as_secs() + 5);
+    gate.open();
+    assert!(fixture.store.close(PATIENCE));
+    let found = fixture.stranger().query_row("SELECT id FROM records", (), |row| row.get(0));
+    assert_eq!(found, Ok("a".to_owned()), "it was done all the same");
+}

@@ -1,0 +1,83 @@
+//! What is forgotten, and when.
+
+use rusqlite::Connection;
+use tokio_util::sync::CancellationToken;
+
+use super::{Fixture, PATIENCE};
+use crate::settings::Settings;
+use crate::store::Store;
+
+/// A closed store with as many requests and deleted records, all of which are old but for one of each.
+fn aged(requests: u32, deleted: u32) -> (tempfile::TempDir, Connection) {
+    let Fixture { store, directory } = Fixture::new();
+    assert!(store.close(PATIENCE));
+    let connection = Connection::open(directory.path().join("trunkline.sqlite")).unwrap();
+    let insert = |sql: &str, count: u32| {
+        let numbers = "WITH RECURSIVE numbers (n) AS
+            (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n <= ?1)";
+        let sql = sql.replace("{at}", "iif(n > ?1, 1 << 62, n)");
+        connection.execute(&format!("{numbers} {sql} FROM numbers WHERE ?1 > 0"), [count]).unwrap();
+    };
+    insert(
+        "INSERT INTO requests (caller, request_id, resource, command, id, asked, reply, reverted, at)
+         SELECT '', n, 'todo', 'create', n, '', '', 0, {at}",
+        requests,
+    );
+    insert("INSERT INTO deleted (resource, id, version, at) SELECT 'todo', n, 1, {at}", deleted);
+    (directory, connection)
+}
+
+fn left(connection: &Connection) -> (i64, i64) {
+    let counts = "SELECT (SELECT count(*) FROM requests), (SELECT count(*) FROM deleted)";
+    connection.query_row(counts, (), |row| Ok((row.get(0)?, row.get(1)?))).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_old_goes_bite_by_bite() {
+    // How many requests and deleted records are old, and what is left after each of three commits; a bite
+    // was taken before the first one. What is not old stays.
+    let rows = [
+        (3, 0, [(1, 0), (1, 0), (1, 0)]),
+        (0, 3, [(0, 1), (0, 1), (0, 1)]),
+        (1_200, 700, [(201, 1), (1, 1), (1, 1)]),
+        (10, 1_700, [(1, 701), (1, 201), (1, 1)]),
+    ];
+    for (requests, deleted, expected) in rows {
+        let (directory, connection) = aged(requests, deleted);
+        let store = Store::open(directory.path(), &Settings::default()).unwrap();
+        for expected in expected {
+            store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+            assert_eq!(left(&connection), expected, "{requests}, {deleted}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_next_bite_is_not_at_once() {
+    let (directory, connection) = aged(1, 0);
+    let store = Store::open(directory.path(), &Settings::default()).unwrap();
+    store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+    assert_eq!(left(&connection), (1, 0));
+    connection.execute("UPDATE requests SET at = 0", ()).unwrap();
+    store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+    assert_eq!(left(&connection), (1, 0));
+}
+
+#[tokio::test]
+async fn a_large_group_takes_a_large_bite() {
+    let (directory, connection) = aged(1_200, 0);
+    let settings = Settings { group: 1_000, ..Settings::default() };
+    let store = Store::open(directory.path(), &settings).unwrap();
+    store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+    assert_eq!(left(&connection), (1, 0));
+}
+
+#[tokio::test]
+async fn a_purge_that_fails_fails_no_command() {
+    let (directory, connection) = aged(1, 1);
+    connection.execute_batch("ALTER TABLE requests RENAME TO away").unwrap();
+    let store = Store::open(directory.path(), &Settings::default()).unwrap();
+    store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+    connection.execute_batch("ALTER TABLE away RENAME TO requests").unwrap();
+    assert_eq!(left(&connection), (2, 2));
+}

@@ -1,0 +1,203 @@
+//! What each method stores, and what is read again.
+
+use std::ops::ControlFlow;
+
+use super::{Fixture, outcome, row};
+use crate::error::Error;
+use crate::store::{Request, Row, Writing};
+
+type Steps = fn(&Writing<'_>) -> Result<(), Error>;
+
+#[tokio::test]
+async fn records_are_put_and_removed() {
+    let rows: [(&str, Steps, Option<Row>, u64); 10] = [
+        ("nothing", |_| Ok(()), None, 0),
+        ("put", |w| w.put("todo", "a", &row(1)), Some(row(1)), 1),
+        (
+            "replaced",
+            |w| w.put("todo", "a", &row(1)).and_then(|()| w.put("todo", "a", &row(2))),
+            Some(row(2)),
+            2,
+        ),
+        ("removed, though never put", |w| w.remove("todo", "a"), None, 0),
+        ("removed", |w| w.put("todo", "a", &row(3)).and_then(|()| w.remove("todo", "a")), None, 3),
+        (
+            "removed twice",
+            |w| {
+                w.put("todo", "a", &row(3))?;
+                w.remove("todo", "a")?;
+                w.remove("todo", "a")
+            },
+            None,
+            3,
+        ),
+        (
+            "put again",
+            |w| {
+                w.put("todo", "a", &row(3))?;
+                w.remove("todo", "a")?;
+                w.put("todo", "a", &row(4))
+            },
+            Some(row(4)),
+            4,
+        ),
+        (
+            "removed again",
+            |w| {
+                w.put("todo", "a", &row(3))?;
+                w.remove("todo", "a")?;
+                w.put("todo", "a", &row(4))?;
+                w.remove("todo", "a")
+            },
+            None,
+            4,
+        ),
+        ("another resource", |w| w.put("note", "a", &row(1)), None, 0),
+        ("another case", |w| w.put("todo", "A", &row(1)), None, 0),
+    ];
+    for (name, steps, record, last_version) in rows {
+        let fixture = Fixture::new();
+        fixture.write(steps).await.unwrap();
+        let found = fixture.write(|w| Ok((w.record("todo", "a")?, w.last_version("todo", "a")?)));
+        assert_eq!(found.await.unwrap(), (record, last_version), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn every_text_comes_back() {
+    let fixture = Fixture::new();
+    for id in ["a\0b", "\u{feff}é\u{10ffff}", "' OR 1=1; --", "%_*?", &"x".repeat(256)] {
+        let id = id.to_owned();
+        let stored =
+            Row { fields: format!(r#"{{"title":{id:?}}}"#), version: u64::MAX >> 1, ..row(1) };
+        let (key, expected) = (id.clone(), stored.clone());
+        let found = fixture.write(move |writing| {
+            writing.put("todo", &key, &stored)?;
+            writing.record("todo", &key)
+        });
+        assert_eq!(found.await.unwrap(), Some(expected), "{id:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_that_sqlite_cannot_hold_is_an_error() {
+    let fixture = Fixture::new();
+    let put = fixture.write(|writing| writing.put("todo", "a", &row(1 << 63))).await;
+    assert_eq!(outcome(&put), "Storage");
+    assert_eq!(fixture.ids().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_version_that_cannot_be_is_an_error() {
+    let fixture = Fixture::new();
+    fixture.put("a").await.unwrap();
+    fixture.stranger().execute("UPDATE records SET version = -1", ()).unwrap();
+    let read = fixture.write(|writing| writing.record("todo", "a")).await;
+    assert_eq!(outcome(&read), "Storage");
+}
+
+#[tokio::test]
+async fn scans_are_in_the_order_of_ids() {
+    let fixture = Fixture::new();
+    let put = fixture.write(|writing| {
+        for id in ["b", "é", "10", "a", "B", "9", "aa"] {
+            writing.put("todo", id, &row(1))?;
+        }
+        writing.put("note", "n", &row(1))
+    });
+    put.await.unwrap();
+    let rows: [(Option<&str>, usize, &[&str]); 6] = [
+        (None, 9, &["10", "9", "B", "a", "aa", "b", "é"]),
+        (None, 2, &["10", "9"]),
+        (Some("a"), 9, &["aa", "b", "é"]),
+        (Some("a"), 1, &["aa"]),
+        (Some("ab"), 9, &["b", "é"]),
+        (Some("é"), 9, &[]),
+    ];
+    for (after, limit, expected) in rows {
+        let seen = fixture.write(move |writing| {
+            let mut seen = Vec::new();
+            writing.scan("todo", after, |id, found| {
+                assert_eq!(found, row(1));
+                seen.push(id.to_owned());
+                let is_full = seen.len() == limit;
+                Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            Ok(seen)
+        });
+        assert_eq!(seen.await.unwrap(), expected, "after {after:?}, {limit}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_ends_a_scan() {
+    let fixture = Fixture::new();
+    fixture.put("a").await.unwrap();
+    let scan = fixture.write(|writing| writing.scan("todo", None, |_, _| Err(Error::Closed))).await;
+    assert_eq!(outcome(&scan), "Closed");
+}
+
+fn request() -> Request {
+    Request {
+        resource: "todo".to_owned(),
+        command: "update".to_owned(),
+        id: "a".to_owned(),
+        asked: r#"{"done":true}"#.to_owned(),
+        before: Some(row(3)),
+        after: Some(4),
+        reply: r#"{"id":"a"}"#.to_owned(),
+        reverted: false,
+        at: i64::MAX,
+    }
+}
+
+#[tokio::test]
+async fn requests_are_remembered() {
+    let rows = [
+        ("an update", request()),
+        ("a creation", Request { before: None, ..request() }),
+        ("a deletion", Request { after: None, ..request() }),
+        ("an old one", Request { at: -5, reverted: true, ..request() }),
+    ];
+    for (name, logged) in rows {
+        let fixture = Fixture::new();
+        let expected = logged.clone();
+        let found = fixture.write(move |writing| {
+            writing.log("alice", "r1", &logged)?;
+            let of_others = (writing.request("bob", "r1")?, writing.request("alice", "R1")?);
+            assert_eq!(of_others, (None, None));
+            writing.request("alice", "r1")
+        });
+        assert_eq!(found.await.unwrap(), Some(expected), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn requests_are_marked_one_by_one() {
+    let fixture = Fixture::new();
+    let reverted = fixture.write(|writing| {
+        writing.log("alice", "r1", &request())?;
+        writing.log("alice", "r2", &request())?;
+        writing.log("bob", "r1", &request())?;
+        writing.mark_reverted("alice", "r1")?;
+        let keys = [("alice", "r1"), ("alice", "r2"), ("bob", "r1")];
+        let found = keys.map(|(caller, id)| writing.request(caller, id));
+        found
+            .into_iter()
+            .map(|found| Ok(found?.is_some_and(|found| found.reverted)))
+            .collect::<Result<Vec<_>, Error>>()
+    });
+    assert_eq!(reverted.await.unwrap(), vec![true, false, false]);
+}
+
+#[tokio::test]
+async fn a_request_is_logged_once() {
+    let fixture = Fixture::new();
+    fixture.write(|writing| writing.log("alice", "r1", &request())).await.unwrap();
+    let again = fixture.write(|writing| {
+        writing.log("alice", "r1", &Request { reply: "another".to_owned(), ..request() })
+    });
+    assert_eq!(outcome(&again.await), "Storage");
+    let found = fixture.write(|writing| writing.request("alice", "r1")).await.unwrap();
+    assert_eq!(found, Some(request()));
+}
