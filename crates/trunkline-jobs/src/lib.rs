@@ -43,3 +43,7 @@ pub use operations::operations;
 pub use resources::{Context, Mode, Resources};
 pub use settings::Settings;
 pub use types::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/execute.md")]
+struct Page;

@@ -47,6 +47,9 @@ struct Execute {
 const POST: &[Method] = &[Method::POST];
 const GET: &[Method] = &[Method::GET, Method::HEAD];
 
+/// What an EDN message has that is JSON-RPC, wherever it breaks off.
+const JSON_RPC: &[u8] = b"jsonrpc";
+
 /// What is asked of a path, besides what stands in the body.
 #[derive(Clone, Copy)]
 enum Wanted {
@@ -92,11 +95,13 @@ impl Door for Execute {
 impl Execute {
     async fn answer_body(&self, request: DoorRequest, wanted: Wanted) -> Response<ReplyBody> {
         let DoorRequest { extensions, body, formats, status_policy, .. } = request;
-        let json = match formats.request.read(body.clone(), self.rpc.limits()) {
-            Ok(json) => json,
-            Err(error) => return self.refuse(&error, &extensions, formats.reply),
+        let read = formats.request.read(body.clone(), self.rpc.limits());
+        let is_json_rpc = match &read {
+            Ok(json) => adapter::protocol(json) == Protocol::JsonRpc,
+            // Not what is no JSON: that was passed on. This has no members to look at.
+            Err(_) => body.windows(JSON_RPC.len()).any(|part| part == JSON_RPC),
         };
-        if adapter::protocol(&json) == Protocol::JsonRpc {
+        if is_json_rpc {
             let mut extensions = extensions.speaking(adapter::JSON_RPC);
             if let Wanted::Command(mode) = wanted {
                 extensions.insert(mode);
@@ -105,6 +110,10 @@ impl Execute {
             let reply = self.rpc.handle_in(formats, body, extensions).await;
             return respond(status_policy.status(&reply), reply);
         }
+        let json = match read {
+            Ok(json) => json,
+            Err(error) => return self.refuse(&error, &extensions, formats.reply),
+        };
         let answered = match wanted {
             Wanted::Command(mode) => self.execute(&json, extensions.clone(), mode).await,
             Wanted::Revert => self.revert(&json, extensions.clone()).await,

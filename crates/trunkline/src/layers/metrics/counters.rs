@@ -29,7 +29,7 @@ pub struct MethodMetrics {
     /// Calls that ended with an error that the caller can do something about: -32602, -32601,
     /// what a database refused, or an error of the application's own.
     pub refused: u64,
-    /// Calls that ended with a failure of the server: -32603, a timeout, busy. On a client also those
+    /// Calls that ended with a failure of the server: -32603, -32000, a timeout, busy. On a client also those
     /// that got no reply.
     pub failed: u64,
     /// Calls that nobody waited for any more.
@@ -54,7 +54,9 @@ impl End {
     pub(super) fn of(code: Option<i64>) -> Self {
         match code {
             None => Self::Succeeded,
-            Some(code::INTERNAL_ERROR | code::TIMEOUT | code::BUSY) => Self::Failed,
+            Some(code::INTERNAL_ERROR | code::APPLICATION | code::TIMEOUT | code::BUSY) => {
+                Self::Failed
+            }
             Some(_) => Self::Refused,
         }
     }
