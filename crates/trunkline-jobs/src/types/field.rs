@@ -19,6 +19,8 @@ pub struct Field {
 impl Field {
     /// Most bytes of its name.
     pub const MAX_NAME: usize = 64;
+    /// Most values of its `enum`.
+    pub const MAX_VALUES: usize = 1_000;
 
     /// Its name, as it stands in a record.
     #[must_use]
@@ -64,7 +66,7 @@ impl Field {
             return Err(match kind {
                 FieldType::Integer if value.is_f64() => {
                     format!(
-                        "{name} is {is} of at most 64 bits, written without fraction: {value} is not"
+                        "{name} is {is} of 64 bits at most and without a fraction, and {value} is not one"
                     )
                 }
                 _ => format!("{name} is {is}, and {} is not one", Shown(value)),
@@ -77,7 +79,7 @@ impl Field {
         let names = allowed.iter().filter_map(Value::as_str);
         let meant = value.as_str().and_then(|wanted| nearest::to(wanted, names));
         Err(match (allowed.as_slice(), meant) {
-            ([only], _) => format!("{name} is always {}, and never {}", Shown(only), Shown(value)),
+            ([only], _) => format!("{name} can only be {}, and not {}", Shown(only), Shown(value)),
             (_, Some(meant)) => {
                 let meant = Value::from(meant);
                 format!("{name} cannot be {}: did you mean {}?", Shown(value), Shown(&meant))

@@ -12,6 +12,8 @@ mod nearest;
 mod resource_type;
 mod sameness;
 mod schema;
+#[cfg(test)]
+mod tests;
 mod verb;
 
 pub use error::TypesError;
@@ -55,6 +57,8 @@ impl ResourceTypes {
     /// # Errors
     /// The first fault, with its place.
     pub fn parse(toml: &str) -> Result<Self, TypesError> {
+        // Editors do not count a byte order mark as a character of its line.
+        let toml = toml.strip_prefix('\u{feff}').unwrap_or(toml);
         file::types(toml).map_err(|fault| fault.in_text(toml))
     }
 

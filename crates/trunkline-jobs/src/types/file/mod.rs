@@ -28,6 +28,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<&str, TypesError> {
     })
 }
 
+/// The types that a text declares.
 pub(super) fn types(text: &str) -> Result<ResourceTypes, Fault> {
     let document = DeTable::parse(text).map_err(|error| Fault {
         at: error.span().map_or(0, |span| span.start),
@@ -80,13 +81,12 @@ fn resource(node: &Node<'_>) -> Result<ResourceType, Fault> {
         );
     }
     if fields.is_empty() {
-        let example = r#"{ NAME = { type = "string" } }"#;
-        return Err(
-            node.misplaced(format!("a resource has at least one field: add fields = {example}"))
-        );
+        let table = node.path();
+        return Err(node
+            .misplaced(format!("a resource has at least one field: add it in [{table}.fields]")));
     }
     let fields: Result<_, Fault> = fields.iter().map(field).collect();
-    Ok(ResourceType { name: name.to_owned(), description, fields: fields? })
+    Ok(ResourceType::new(name.to_owned(), description, fields?))
 }
 
 fn resource_name<'t>(node: &Node<'t>) -> Result<&'t str, Fault> {
@@ -109,7 +109,7 @@ fn resource_name<'t>(node: &Node<'t>) -> Result<&'t str, Fault> {
     }
     // The methods of such a resource could not be registered (JSON-RPC 2.0, section 8).
     if name.split('.').next() == Some("rpc") {
-        return Err(node.misplaced("names in rpc are reserved: give the resource another name"));
+        return Err(node.misplaced("rpc is reserved: begin the name otherwise"));
     }
     Ok(name)
 }
@@ -141,7 +141,10 @@ fn field(node: &Node<'_>) -> Result<Field, Fault> {
     let mut default = None;
     let mut allowed = None;
     let mut description = None;
-    for member in node.members()? {
+    let members = node.members();
+    for member in
+        members.map_err(|_| node.wrong("a field is a table: write { type = \"string\" }"))?
+    {
         match member.key() {
             "type" => kind = Some(field_type(&member)?),
             "required" => required = Some(member.flag()?),
@@ -208,8 +211,12 @@ fn field_type(node: &Node<'_>) -> Result<FieldType, Fault> {
 
 /// The values of a field's `enum`.
 fn values(node: &Node<'_>, field: &Field) -> Result<Vec<Value>, Fault> {
+    let elements = node.elements()?;
+    if let Some(one) = elements.get(Field::MAX_VALUES) {
+        return Err(one.wrong(format!("an enum has at most {} values", Field::MAX_VALUES)));
+    }
     let mut values: Vec<Value> = Vec::new();
-    for element in node.elements()? {
+    for element in elements {
         let value = element.json()?;
         field.check(&value).map_err(|reason| element.wrong(reason))?;
         if values.iter().any(|one| same(one, &value)) {

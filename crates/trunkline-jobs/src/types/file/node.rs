@@ -24,6 +24,11 @@ impl<'t> Node<'t> {
         Self { value, at: 0, key: "", key_at: 0, path: String::new() }
     }
 
+    /// The keys that lead to it, as TOML writes them.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Its name in the table in which it stands.
     pub(super) fn key(&self) -> &'t str {
         self.key
@@ -119,7 +124,7 @@ impl<'t> Node<'t> {
             DeValue::Array(_) => "an array",
             DeValue::Table(_) => "a table",
         };
-        self.wrong(format!("this is {wanted}, and not {found}"))
+        self.wrong(format!("write {wanted} here, and not {found}"))
     }
 }
 

@@ -1,1 +1,350 @@
+use jsonschema::Validator;
+use serde_json::{Value, json};
 
+use crate::types::{ResourceType, ResourceTypes, Verb};
+
+/// One type with fields of all kinds, and the names of a page's params.
+const TYPES: &str = r#"
+[resources.thing]
+description = "A thing"
+
+[resources.thing.fields]
+name = { type = "string", required = true, description = "What it is called" }
+state = { type = "string", enum = ["new", "old"], default = "new", description = "How it is." }
+size = { type = "integer", enum = [1, 2] }
+weight = { type = "number" }
+done = { type = "boolean", default = false }
+more = { type = "object" }
+tags = { type = "array" }
+
+[resources.paged.fields]
+limit = { type = "boolean" }
+cursor = { type = "string", required = true, enum = ["arrow", "hand"] }
+"#;
+
+fn kind(name: &str) -> ResourceType {
+    ResourceTypes::parse(TYPES).unwrap().get(name).unwrap().clone()
+}
+
+#[track_caller]
+fn validator(schema: &Value) -> Validator {
+    jsonschema::draft202012::meta::validate(schema)
+        .unwrap_or_else(|error| panic!("{error}: {schema}"));
+    jsonschema::draft202012::options().should_validate_formats(true).build(schema).unwrap()
+}
+
+/// Whether a schema admits each of these.
+#[track_caller]
+fn check(schema: &Value, expected: bool, instances: &[Value]) {
+    let validator = validator(schema);
+    for instance in instances {
+        assert_eq!(validator.is_valid(instance), expected, "{instance} by {schema}");
+    }
+}
+
+#[track_caller]
+fn admits(command: Verb, instances: &[Value]) {
+    check(&kind("thing").input(command), true, instances);
+}
+
+#[track_caller]
+fn refuses(command: Verb, instances: &[Value]) {
+    check(&kind("thing").input(command), false, instances);
+}
+
+#[test]
+fn inputs_are_objects_of_described_params_and_no_other() {
+    for name in ["thing", "paged"] {
+        for verb in Verb::ALL {
+            let input = kind(name).input(verb);
+            assert_eq!(
+                (&input["type"], &input["additionalProperties"]),
+                (&json!("object"), &json!(false))
+            );
+            assert_eq!(input["properties"]["metadata"]["type"], "object", "{verb}");
+            check(&input, false, &[json!([]), json!(null), json!({ "unknown": 1 })]);
+        }
+    }
+    let described =
+        |schema: &Value| schema["description"].as_str().is_some_and(|text| text.len() > 5);
+    for verb in Verb::ALL {
+        for (name, param) in kind("thing").input(verb)["properties"].as_object().unwrap() {
+            let untold = ["size", "weight", "done", "more", "tags"];
+            let may_be_untold = verb == Verb::Create && untold.contains(&name.as_str());
+            assert!(described(param) || may_be_untold, "{verb} {name}");
+        }
+    }
+}
+
+#[test]
+fn create_takes_what_a_record_must_have() {
+    admits(
+        Verb::Create,
+        &[
+            json!({ "name": "" }),
+            json!({ "id": "a", "name": "n", "state": "old", "size": 1, "weight": 1.5, "done": true, "more": {},
+                "tags": [1], "metadata": { "requestId": "r", "trace": [1] } }),
+            json!({ "id": 0, "name": "n" }),
+            json!({ "id": "x".repeat(256), "name": "n", "size": 2.0, "weight": 1 }),
+        ],
+    );
+    refuses(
+        Verb::Create,
+        &[
+            json!({}),
+            json!({ "name": null }),
+            json!({ "name": "n", "id": "" }),
+            json!({ "name": "n", "id": null }),
+            json!({ "name": "n", "id": "x".repeat(257) }),
+            json!({ "name": "n", "state": "odd" }),
+            json!({ "name": "n", "size": 3 }),
+            json!({ "name": "n", "weight": "1" }),
+            json!({ "name": "n", "done": 0 }),
+            json!({ "name": "n", "more": [] }),
+            json!({ "name": "n", "tags": {} }),
+            json!({ "name": "n", "version": 1 }),
+            json!({ "name": "n", "metadata": { "requestId": 1 } }),
+            json!({ "name": "n", "metadata": [] }),
+        ],
+    );
+}
+
+#[test]
+fn update_takes_any_fields_and_null_for_those_that_may_be_removed() {
+    let nulls = json!({ "id": 1, "state": null, "size": null, "weight": null, "done": null, "more": null,
+                        "tags": null });
+    admits(
+        Verb::Update,
+        &[
+            nulls,
+            json!({ "id": "a" }),
+            json!({ "id": "a", "name": "n", "metadata": { "ifVersion": 1, "requestId": "r" } }),
+        ],
+    );
+    refuses(
+        Verb::Update,
+        &[
+            json!({ "name": "n" }),
+            json!({ "id": "a", "name": null }),
+            json!({ "id": "a", "state": "odd" }),
+            json!({ "id": "a", "createdAt": "2026-11-22T11:13:45.123Z" }),
+            json!({ "id": "a", "metadata": { "ifVersion": 0 } }),
+            json!({ "id": "a", "metadata": { "ifVersion": "1" } }),
+        ],
+    );
+}
+
+#[test]
+fn only_create_tells_defaults_as_such() {
+    let thing = kind("thing");
+    let state = |verb| thing.input(verb)["properties"]["state"].clone();
+    let text = |schema: Value| schema["description"].as_str().unwrap().to_owned();
+    assert_eq!(state(Verb::Create)["default"], "new");
+    assert_eq!(text(state(Verb::Create)), "How it is.");
+    for verb in [Verb::Update, Verb::Filter] {
+        assert_eq!(state(verb).get("default"), None, "{verb}");
+    }
+    assert_eq!(text(state(Verb::Update)), "How it is. Null puts its default back: \"new\".");
+    assert_eq!(
+        text(state(Verb::Filter)),
+        "How it is. A part of it will do, in upper or lower case."
+    );
+    let described = |verb, name: &str| text(thing.input(verb)["properties"][name].clone());
+    assert_eq!(
+        described(Verb::Filter, "name"),
+        "What it is called. A part of it will do, in upper or lower case."
+    );
+    assert_eq!(described(Verb::Filter, "size"), "It must be equal.");
+    assert_eq!(described(Verb::Update, "size"), "Null removes it.");
+}
+
+#[test]
+fn records_are_addressed_by_their_id() {
+    for verb in [Verb::Read, Verb::Delete] {
+        admits(verb, &[json!({ "id": "a" }), json!({ "id": -1.5, "metadata": {} })]);
+        refuses(verb, &[json!({}), json!({ "id": "a", "name": "n" }), json!({ "id": [] })]);
+    }
+    refuses(Verb::Delete, &[json!({ "id": "a", "metadata": { "ifVersion": -1 } })]);
+}
+
+#[test]
+fn pages_are_asked_for() {
+    admits(
+        Verb::List,
+        &[
+            json!({}),
+            json!({ "limit": 1, "cursor": "c" }),
+            json!({ "cursor": null, "metadata": { "limit": 5, "cursor": "c" } }),
+        ],
+    );
+    refuses(
+        Verb::List,
+        &[
+            json!({ "limit": 0 }),
+            json!({ "limit": "1" }),
+            json!({ "cursor": 1 }),
+            json!({ "name": "n" }),
+            json!({ "metadata": { "limit": 0 } }),
+        ],
+    );
+    admits(
+        Verb::Filter,
+        &[
+            json!({}),
+            json!({ "limit": 1, "cursor": "c", "name": "n", "state": "ne", "size": 1, "done": true, "more": {} }),
+            json!({ "id": "a", "version": 1, "createdAt": "2026", "updatedAt": "2026-11" }),
+        ],
+    );
+    refuses(
+        Verb::Filter,
+        &[json!({ "state": 1 }), json!({ "done": "yes" }), json!({ "limit": 0 })],
+    );
+}
+
+#[test]
+fn limit_and_cursor_give_way_to_fields_of_their_names() {
+    let paged = kind("paged");
+    let filter = paged.input(Verb::Filter);
+    check(
+        &filter,
+        true,
+        &[json!({ "limit": true, "cursor": "arr", "metadata": { "limit": 1, "cursor": "c" } })],
+    );
+    check(
+        &filter,
+        false,
+        &[
+            json!({ "limit": 1 }),
+            json!({ "cursor": null }),
+            json!({ "metadata": { "limit": true } }),
+        ],
+    );
+    check(&paged.input(Verb::List), true, &[json!({ "limit": 1 })]);
+    check(&paged.input(Verb::Create), false, &[json!({ "limit": true }), json!({ "cursor": "c" })]);
+}
+
+#[test]
+fn status_and_revert() {
+    admits(Verb::Status, &[json!({}), json!({ "metadata": { "a": 1 } })]);
+    refuses(Verb::Status, &[json!({ "id": "a" })]);
+    admits(Verb::Revert, &[json!({ "requestId": "r" })]);
+    refuses(Verb::Revert, &[json!({}), json!({ "requestId": 1 }), json!({ "id": "a" })]);
+}
+
+fn record() -> Value {
+    json!({
+        "id": "a", "name": "n", "state": "new", "done": false,
+        "version": 1, "createdAt": "2026-11-22T11:13:45.123Z", "updatedAt": "2026-11-22T11:13:45.123Z",
+    })
+}
+
+/// A record with one member replaced, or if it is null, removed.
+fn record_with(name: &str, value: Value) -> Value {
+    let mut record = record();
+    let members = record.as_object_mut().unwrap();
+    if value.is_null() {
+        members.remove(name)
+    } else {
+        members.insert(name.to_owned(), value)
+    };
+    record
+}
+
+#[test]
+fn records() {
+    let thing = kind("thing");
+    let schemas = [
+        thing.schema(),
+        thing.output(Verb::Create),
+        thing.output(Verb::Read),
+        thing.output(Verb::Update),
+    ];
+    for schema in schemas {
+        check(
+            &schema,
+            true,
+            &[record(), record_with("size", json!(2)), record_with("weight", json!(0.5))],
+        );
+        let members = record();
+        for name in members.as_object().unwrap().keys() {
+            check(&schema, false, &[record_with(name, Value::Null)]);
+        }
+        check(
+            &schema,
+            false,
+            &[
+                record_with("id", json!(1)),
+                record_with("version", json!(0)),
+                record_with("createdAt", json!("today")),
+                record_with("unknown", json!(1)),
+                record_with("state", json!("odd")),
+            ],
+        );
+    }
+    let schema = thing.schema();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!((&schema["title"], &schema["description"]), (&json!("thing"), &json!("A thing")));
+    let required = json!(["id", "name", "state", "done", "version", "createdAt", "updatedAt"]);
+    assert_eq!(schema["required"], required);
+}
+
+#[test]
+fn results() {
+    let thing = kind("thing");
+    check(&thing.output(Verb::Delete), true, &[json!(null)]);
+    check(&thing.output(Verb::Delete), false, &[json!({})]);
+    for verb in [Verb::List, Verb::Filter] {
+        check(
+            &thing.output(verb),
+            true,
+            &[
+                json!({ "items": [], "nextCursor": null }),
+                json!({ "items": [record(), record()], "nextCursor": "c" }),
+            ],
+        );
+        check(
+            &thing.output(verb),
+            false,
+            &[
+                json!({ "items": [] }),
+                json!({ "items": [{}], "nextCursor": null }),
+                json!({ "items": [], "nextCursor": null, "total": 1 }),
+            ],
+        );
+    }
+    let status = |counts: Value| {
+        let commands = Verb::ALL.map(Verb::as_str);
+        let schema = kind("thing").schema();
+        json!({ "resource": "thing", "counts": counts, "commands": commands, "schema": schema })
+    };
+    check(
+        &thing.output(Verb::Status),
+        true,
+        &[
+            status(json!({ "total": 0, "fields": {} })),
+            status(json!({ "total": 3, "fields": { "done": { "false": 2, "true": 1 } } })),
+        ],
+    );
+    check(
+        &thing.output(Verb::Status),
+        false,
+        &[
+            status(json!({ "total": -1, "fields": {} })),
+            status(json!({ "total": 1 })),
+            status(json!({ "total": 1, "fields": { "done": 1 } })),
+        ],
+    );
+    check(
+        &thing.output(Verb::Revert),
+        true,
+        &[
+            json!({ "status": "reverted", "requestId": "r" }),
+            json!({ "status": "noop", "requestId": "r" }),
+        ],
+    );
+    check(
+        &thing.output(Verb::Revert),
+        false,
+        &[json!({ "status": "done", "requestId": "r" }), json!({ "status": "noop" })],
+    );
+}

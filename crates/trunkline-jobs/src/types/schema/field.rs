@@ -1,0 +1,67 @@
+//! What a field is in records, and to commands.
+
+use serde_json::{Value, json};
+
+use crate::types::{Field, FieldType};
+
+/// How text is looked for.
+pub(super) const PART: &str = "A part of it will do, in upper or lower case.";
+/// How everything else is looked for.
+pub(super) const EQUAL: &str = "It must be equal.";
+
+impl Field {
+    /// As a record has it.
+    pub(super) fn stored(&self) -> Value {
+        let mut schema = self.shape();
+        if let Some(default) = self.default() {
+            schema["default"] = default.clone();
+        }
+        schema
+    }
+
+    /// As an update has it: without its default, which a client might fill in.
+    pub(super) fn changed(&self) -> Value {
+        let mut schema = self.shape();
+        if self.required() {
+            return schema;
+        }
+        schema["type"] = json!([self.kind().as_str(), "null"]);
+        if let Some(Value::Array(allowed)) = schema.get_mut("enum") {
+            allowed.push(Value::Null);
+        }
+        schema["description"] = match self.default() {
+            Some(default) => self.described(&format!("Null puts its default back: {default}.")),
+            None => self.described("Null removes it."),
+        };
+        schema
+    }
+
+    /// As records are looked for by it.
+    pub(super) fn criterion(&self) -> Value {
+        if self.kind() == FieldType::String {
+            // Whatever its enum: a part of a value will do.
+            return json!({ "type": "string", "description": self.described(PART) });
+        }
+        let mut schema = self.shape();
+        schema["description"] = self.described(EQUAL);
+        schema
+    }
+
+    fn shape(&self) -> Value {
+        let mut schema = json!({ "type": self.kind().as_str() });
+        if let Some(allowed) = self.allowed() {
+            schema["enum"] = allowed.into();
+        }
+        if let Some(description) = self.description() {
+            schema["description"] = description.into();
+        }
+        schema
+    }
+
+    /// Its description, and a sentence more.
+    fn described(&self, more: &str) -> Value {
+        let own = self.description().unwrap_or_default().trim_end();
+        let stop = if own.is_empty() || own.ends_with(['.', '!', '?']) { "" } else { "." };
+        format!("{own}{stop} {more}").trim_start().into()
+    }
+}

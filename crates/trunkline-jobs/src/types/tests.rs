@@ -1,0 +1,293 @@
+use std::io::Write;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Field, FieldType, ResourceTypes, TypesError, Verb};
+
+/// A field as its accessors tell of it.
+fn told(field: &Field) -> Value {
+    json!([
+        field.name(),
+        field.kind().as_str(),
+        field.required(),
+        field.default(),
+        field.allowed(),
+        field.description(),
+    ])
+}
+
+/// All types as their accessors tell of them: `[[name, description, [field, …]], …]`.
+#[track_caller]
+fn check(text: &str, expected: Value) {
+    let types = ResourceTypes::parse(text).unwrap();
+    let found: Vec<Value> = types
+        .iter()
+        .map(|one| {
+            assert_eq!(types.get(one.name()), Some(one));
+            let fields: Vec<Value> = one.fields().iter().map(told).collect();
+            json!([one.name(), one.description(), fields])
+        })
+        .collect();
+    assert_eq!(Value::from(found), expected);
+}
+
+#[test]
+fn declared_in_every_notation_of_toml_and_in_their_order() {
+    check(
+        r#"
+        [resources.zebra]
+        description = "Stripes"
+        [resources.zebra.fields]
+        z = { type = "string" }
+        a = { type = "integer", required = true, description = "First?" }
+        [resources."crm.todo".fields.note]
+        type = "string"
+        enum = ["a", "b"]
+        default = "b"
+        [resources]
+        apple.fields.x.type = "object"
+        apple.fields.x.default = { b = [1, 2.5, -3], a = { c = true } }
+        "#,
+        json!([
+            ["zebra", "Stripes", [
+                ["z", "string", false, null, null, null],
+                ["a", "integer", true, null, null, "First?"],
+            ]],
+            ["crm.todo", null, [["note", "string", false, "b", ["a", "b"], null]]],
+            ["apple", null, [
+                ["x", "object", false, { "b": [1, 2.5, -3], "a": { "c": true } }, null, null],
+            ]],
+        ]),
+    );
+}
+
+#[test]
+fn numbers_of_toml() {
+    let integers = "[-9223372036854775808, 18446744073709551615, 0xff, 0o17, 0b11, 1_000, +5]";
+    check(
+        &format!(
+            "[resources.r.fields]\ni = {{ type = 'integer', enum = {integers} }}\n\
+             n = {{ type = 'number', enum = [1, 1.5, -2e3, 1_0.5] }}"
+        ),
+        json!([[
+            "r",
+            null,
+            [
+                ["i", "integer", false, null, [i64::MIN, u64::MAX, 255, 15, 3, 1000, 5], null],
+                ["n", "number", false, null, [1, 1.5, -2000.0, 10.5], null],
+            ]
+        ]]),
+    );
+}
+
+#[test]
+fn the_default_is_todo() {
+    check(
+        include_str!("default.toml"),
+        json!([[
+            "todo",
+            "Something to do",
+            [
+                ["title", "string", true, null, null, "What there is to do"],
+                ["done", "boolean", false, false, null, "Whether it is done"],
+                [
+                    "priority",
+                    "string",
+                    false,
+                    "normal",
+                    ["low", "normal", "high"],
+                    "How much it matters"
+                ],
+            ]
+        ]]),
+    );
+    let types = ResourceTypes::default();
+    assert_eq!(types, ResourceTypes::parse(include_str!("default.toml")).unwrap());
+    assert_eq!(types.get("tod"), None);
+    let todo = types.get("todo").unwrap();
+    assert_eq!(todo.field("Title"), None);
+    assert_eq!(todo.nearest_field("Titel").map(Field::name), Some("title"));
+    assert_eq!(todo.nearest_field("owner"), None);
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    for verb in Verb::ALL {
+        assert_eq!(Verb::parse(&verb.to_string()), Some(verb));
+    }
+    for kind in FieldType::ALL {
+        assert_eq!(FieldType::parse(&kind.to_string()), Some(kind));
+    }
+    assert_eq!(Verb::parse("Create"), None);
+    assert_eq!(FieldType::parse("null"), None);
+}
+
+/// What [`Field::check`] says of a value of the field `x`.
+#[track_caller]
+fn check_value(declaration: &str, value: &str, expected: &str) {
+    let text = format!("[resources.r.fields]\nx = {{ {declaration} }}");
+    let types = ResourceTypes::parse(&text).unwrap();
+    let value: Value = serde_json::from_str(value).unwrap();
+    let found = types.get("r").unwrap().field("x").unwrap().check(&value);
+    assert_eq!(found.err().unwrap_or_default(), expected, "{declaration} {value}");
+}
+
+#[test]
+fn values_fit_their_type() {
+    let types = [
+        ("string", "\"\""),
+        ("integer", "-1"),
+        ("integer", "18446744073709551615"),
+        ("integer", "-9223372036854775808"),
+        ("number", "1"),
+        ("number", "-1.5e300"),
+        ("boolean", "false"),
+        ("object", "{}"),
+        ("array", "[null]"),
+    ];
+    for (kind, value) in types {
+        check_value(&format!("type = '{kind}'"), value, "");
+    }
+    check_value("type = 'string'", "7", "x is a string, and 7 is not one");
+    check_value("type = 'string'", "null", "x is a string, and null is not one");
+    check_value("type = 'boolean'", "\"true\"", "x is a boolean, and \"true\" is not one");
+    check_value("type = 'number'", "\"1\"", "x is a number, and \"1\" is not one");
+    check_value("type = 'object'", "[]", "x is an object, and an array is not one");
+    check_value("type = 'array'", "{}", "x is an array, and an object is not one");
+    check_value("type = 'integer'", "true", "x is an integer, and true is not one");
+    for (value, shown) in
+        [("1.0", "1.0"), ("1.5", "1.5"), ("18446744073709551616", "1.8446744073709552e+19")]
+    {
+        let limits = "x is an integer of 64 bits at most and without a fraction";
+        check_value("type = 'integer'", value, &format!("{limits}, and {shown} is not one"));
+    }
+}
+
+#[test]
+fn values_are_one_of_an_enum() {
+    let priority = "type = 'string', enum = ['low', 'normal', 'high']";
+    check_value(priority, "\"low\"", "");
+    check_value(priority, "\"Low\"", "x cannot be \"Low\": did you mean \"low\"?");
+    check_value(
+        priority,
+        "\"urgent\"",
+        "x cannot be \"urgent\": it is one of \"low\", \"normal\", \"high\"",
+    );
+    check_value(priority, "1", "x is a string, and 1 is not one");
+    check_value("type = 'number', enum = [1, 2.0]", "1.0", "");
+    check_value("type = 'number', enum = [1, 2.0]", "2", "");
+    check_value("type = 'number', enum = [1, 2.0]", "3", "x cannot be 3: it is one of 1, 2.0");
+    check_value(
+        "type = 'array', enum = [[1], []]",
+        "[2]",
+        "x cannot be an array: it is one of an array, an array",
+    );
+    check_value("type = 'string', enum = ['a']", "\"b\"", "x can only be \"a\", and not \"b\"");
+}
+
+#[test]
+fn what_is_said_of_long_values_is_short() {
+    let long = format!("\"{}\"", "é\\n".repeat(1000));
+    let shown = format!("\"{}\"…", "é\\n".repeat(20));
+    check_value("type = 'integer'", &long, &format!("x is an integer, and {shown} is not one"));
+    let many: Vec<String> = (1..=12).map(|n| n.to_string()).collect();
+    check_value(
+        &format!("type = 'integer', enum = [{}]", many.join(", ")),
+        "0",
+        "x cannot be 0: it is one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more",
+    );
+}
+
+/// Reads a file of these bytes.
+fn read(bytes: &[u8]) -> (String, Result<ResourceTypes, TypesError>) {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    (file.path().display().to_string(), ResourceTypes::read(file.path()))
+}
+
+#[test]
+fn files_are_read_up_to_a_bound() {
+    let text = include_str!("default.toml");
+    assert_eq!(read(text.as_bytes()).1.unwrap(), ResourceTypes::default());
+    assert_eq!(read(format!("\u{feff}{text}").as_bytes()).1.unwrap(), ResourceTypes::default());
+
+    let mut full = text.as_bytes().to_vec();
+    full.resize(ResourceTypes::MAX_BYTES, b'\n');
+    assert_eq!(read(&full).1.unwrap(), ResourceTypes::default());
+    full.push(b'\n');
+    let (file, error) = read(&full);
+    assert_eq!(error.unwrap_err().to_string(), format!("{file} has more than 1048576 bytes"));
+}
+
+#[test]
+fn faults_of_files_tell_the_file() {
+    #[track_caller]
+    fn check(bytes: &[u8], expected: &str) {
+        let (file, error) = read(bytes);
+        assert_eq!(error.unwrap_err().to_string(), format!("{file}:{expected}"));
+    }
+    check(b"\n x = 1", "2:2: x: a file of types has no such key: it may have resources");
+    check(b"\na = [", "2:6: this is not TOML: unclosed array, expected `]`");
+    check(b"# fine\n# \xc3\xa9\xff", "2:4: this is not UTF-8, which TOML is written in");
+
+    let nowhere = tempfile::tempdir().unwrap().path().join("types.toml");
+    let error = ResourceTypes::read(&nowhere).unwrap_err();
+    assert_eq!(error.to_string(), format!("cannot read {}", nowhere.display()));
+    assert!(std::error::Error::source(&error).is_some());
+}
+
+proptest! {
+    /// Whatever the text, it is read or refused with a place that is in it.
+    #[test]
+    fn parsing_never_panics(parts in prop::collection::vec(part(), 0..30)) {
+        let text = parts.concat();
+        match ResourceTypes::parse(&text) {
+            Ok(types) => {
+                for one in types.iter() {
+                    prop_assert!(!one.fields().is_empty());
+                    for field in one.fields() {
+                        prop_assert_eq!(field.default().map_or(Ok(()), |value| field.check(value)), Ok(()));
+                    }
+                }
+            }
+            Err(TypesError::Invalid { line, column, reason, .. }) => {
+                prop_assert!((1..=text.matches('\n').count() + 1).contains(&line), "{}", text);
+                let within = text.split('\n').nth(line - 1).map(|line| line.chars().count() + 1);
+                prop_assert!(within.is_some_and(|most| (1..=most).contains(&column)), "{}", text);
+                prop_assert!(!reason.is_empty());
+            }
+            Err(other) => prop_assert!(false, "{}", other),
+        }
+    }
+}
+
+/// A piece of a file of types, or of something like it.
+fn part() -> impl Strategy<Value = String> {
+    let pieces = [
+        "[resources.todo.fields]\n",
+        "[resources.\"crm.todo\"]\n",
+        "[resources.r.fields]\nx = { type = \"string\" }\n",
+        "[resources.a.b.fields]\n",
+        "[[resources]]\n",
+        "resources.é = ",
+        "x = ",
+        "id = ",
+        "{ type = \"string\", enum = [\"low\", \"high\"], default = \"low\" }\n",
+        "{ type = \"integer\", default = 7 }\n",
+        "{ type = \"number\", default = nan }\n",
+        "type = \"object\"\n",
+        "default = { a = [1, 2026-11-22] }\n",
+        "enum = [",
+        "]",
+        "}",
+        "\"",
+        "\"\"\"",
+        "\n",
+        "\r\n",
+        "# é",
+        "\u{feff}",
+        "\\u00",
+    ];
+    prop_oneof![8 => prop::sample::select(pieces.to_vec()).prop_map(str::to_owned), 1 => ".{0,5}"]
+}
