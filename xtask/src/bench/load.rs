@@ -3,12 +3,20 @@
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use super::contender::Case;
 use super::process::LOAD_CORE;
-use super::server::Server;
 use crate::workspace::{self, Workspace};
 
-const CONNECTIONS: u32 = 16;
+/// What is posted, and where to.
+pub(super) struct Post<'p> {
+    pub(super) url: String,
+    /// A file of the checkout.
+    pub(super) body_file: &'p str,
+    /// What is sent besides the type of the content.
+    pub(super) headers: &'p [&'p str],
+    /// So many requests are under way at a time, each over a connection that is kept.
+    pub(super) connections: u32,
+    pub(super) seconds: u32,
+}
 
 /// What `bench/load/post.lua` prints at the end.
 #[derive(Deserialize)]
@@ -28,23 +36,18 @@ pub(super) fn require_wrk() -> Result<()> {
         .context("wrk makes the load and is missing: `apt-get install wrk` (Debian package wrk)")
 }
 
-/// Posts the case's body to the server for so many seconds.
-pub(super) fn post(
-    workspace: &Workspace,
-    server: &Server,
-    case: Case,
-    seconds: u32,
-) -> Result<Load> {
+/// Posts the same for so many seconds.
+pub(super) fn post(workspace: &Workspace, post: &Post<'_>) -> Result<Load> {
+    let Post { url, body_file, headers, connections, seconds } = post;
     let printed = workspace::output(
         workspace
             .command("taskset")
             .args(["-c", LOAD_CORE, "wrk", "-t1"])
-            .arg(format!("-c{CONNECTIONS}"))
+            .arg(format!("-c{connections}"))
             .arg(format!("-d{seconds}s"))
             .args(["-s", "bench/load/post.lua"])
-            .arg(format!("http://{}{}", server.address, case.path()))
-            .args(["--", case.body_file()])
-            .args(case.headers()),
+            .args([url, "--", body_file])
+            .args(*headers),
     )?;
     let line = printed.lines().find(|line| line.starts_with('{'));
     let line = line.with_context(|| format!("wrk printed {printed:?}"))?;

@@ -1,5 +1,5 @@
 //! Measures the server against its peers, each in turn, over rounds: JSON-RPC over HTTP and in process,
-//! `tools/call` of MCP, a database, clients, and EDN. And measures what its own layers cost.
+//! `tools/call` of MCP, a database, records, clients, and EDN. And measures what its own layers cost.
 //!
 //! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
 //! best is the ratio of two of them from the same round.
@@ -8,6 +8,7 @@ mod client;
 mod contender;
 mod dispatch;
 mod edn;
+mod execute;
 mod goals;
 mod layers;
 mod load;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use self::contender::{Case, Contender, Field};
+use self::load::Post;
 use self::options::{Options, Part, USAGE};
 use self::report::Report;
 use self::server::Server;
@@ -39,32 +41,51 @@ struct Sample {
     requests_per_second: f64,
 }
 
+const CONNECTIONS: u32 = 16;
+
 pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     let Some(options) = Options::parse(args)? else {
         println!("{USAGE}");
         return Ok(());
     };
-    if options.wants(Part::Rpc) || options.wants(Part::Mcp) {
+    if [Part::Rpc, Part::Mcp, Part::Execute].into_iter().any(|part| options.wants(part)) {
         load::require_wrk()?;
     }
-    eprintln!("building bench/ in release");
-    let bench = Bench { workspace, binaries: &build(workspace)?, options: &options };
-
     let mut report = Report::new(options.rounds, options.seconds);
+    if options.only != Some(Part::Execute) {
+        beside_others(workspace, &options, &mut report)?;
+    }
+    if options.wants(Part::Execute) {
+        eprintln!("building a server of records in release");
+        let setup = execute::Setup::provide(workspace)?;
+        report.add_execute(&options.rounds_of("records", || setup.round(options.seconds))?);
+    }
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{report}");
+    }
+    Ok(())
+}
+
+/// What is measured with the programs of `bench/`.
+fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) -> Result<()> {
+    eprintln!("building bench/ in release");
+    let bench = Bench { workspace, binaries: &build(workspace)?, options };
     if options.wants(Part::Rpc) {
-        let rounds = bench.rounds("JSON-RPC", |bench| bench.field(&contender::JSON_RPC))?;
+        let rounds = options.rounds_of("JSON-RPC", || bench.field(&contender::JSON_RPC))?;
         eprintln!("in process");
         let in_process = dispatch::measure(bench.binaries, options.rounds)?;
         report.add_rpc(&rounds, &in_process);
     }
     if options.wants(Part::Mcp) {
-        let rounds = bench.rounds("tools/call", |bench| bench.field(&contender::MCP))?;
+        let rounds = options.rounds_of("tools/call", || bench.field(&contender::MCP))?;
         report.add_mcp(&rounds);
     }
     if options.wants(Part::Sql) {
         eprintln!("building the server in release, installing Toolbox, writing a database");
         let setup = Setup::provide(workspace, bench.binaries)?;
-        let rounds = bench.rounds("SQL", |_| setup.round(options.seconds))?;
+        let rounds = options.rounds_of("SQL", || setup.round(options.seconds))?;
         report.add_sql(&rounds, &setup.sizes(workspace)?);
     }
     if options.wants(Part::Client) {
@@ -78,11 +99,6 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     if options.wants(Part::Layers) {
         eprintln!("layers");
         report.add_layers(&layers::measure(bench.binaries, options.rounds)?);
-    }
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
-    } else {
-        print!("{report}");
     }
     Ok(())
 }
@@ -106,16 +122,6 @@ struct Bench<'b> {
 }
 
 impl Bench<'_> {
-    fn rounds<T>(&self, what: &str, round: impl Fn(&Self) -> Result<T>) -> Result<Vec<T>> {
-        let rounds = self.options.rounds;
-        (1..=rounds)
-            .map(|number| {
-                eprintln!("{what}, round {number} of {rounds}");
-                round(self)
-            })
-            .collect()
-    }
-
     fn field(&self, field: &Field) -> Result<Vec<Sample>> {
         let mut samples = Vec::new();
         for &contender in field.contenders {
@@ -132,7 +138,16 @@ impl Bench<'_> {
     fn measure(&self, server: &Server, contender: Contender, case: Case) -> Result<Sample> {
         probe::check(self.workspace, server, case)?;
         let before = server.cpu_time()?;
-        let load = load::post(self.workspace, server, case, self.options.seconds)?;
+        let load = load::post(
+            self.workspace,
+            &Post {
+                url: format!("http://{}{}", server.address, case.path()),
+                body_file: case.body_file(),
+                headers: case.headers(),
+                connections: CONNECTIONS,
+                seconds: self.options.seconds,
+            },
+        )?;
         let cpu = server.cpu_time()? - before;
         let requests = load.requests as f64;
         Ok(Sample {

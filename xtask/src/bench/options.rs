@@ -10,6 +10,7 @@ usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
   --only PART   rpc: JSON-RPC beside jsonrpsee and others, over HTTP and in process
                 mcp: tools/call beside rmcp
                 sql: a database beside Google's MCP Toolbox
+                execute: records natively and by JSON-RPC, and how many can be made to last
                 client: a client and a server in one process, beside jsonrpsee's
                 edn: EDN read and written beside clojure-reader, edn-format and serde_json
                 layers: what each optional layer costs a call, in process
@@ -31,6 +32,7 @@ pub(super) enum Part {
     Rpc,
     Mcp,
     Sql,
+    Execute,
     Client,
     Edn,
     Layers,
@@ -57,6 +59,17 @@ impl Options {
         Ok(Some(options))
     }
 
+    /// What each round has measured.
+    pub(super) fn rounds_of<T>(&self, what: &str, round: impl Fn() -> Result<T>) -> Result<Vec<T>> {
+        let rounds = self.rounds;
+        (1..=rounds)
+            .map(|number| {
+                eprintln!("{what}, round {number} of {rounds}");
+                round()
+            })
+            .collect()
+    }
+
     pub(super) fn wants(&self, part: Part) -> bool {
         self.only.is_none_or(|only| only == part)
     }
@@ -67,10 +80,11 @@ fn part(value: Option<&String>) -> Result<Part> {
         Some("rpc") => Ok(Part::Rpc),
         Some("mcp") => Ok(Part::Mcp),
         Some("sql") => Ok(Part::Sql),
+        Some("execute") => Ok(Part::Execute),
         Some("client") => Ok(Part::Client),
         Some("edn") => Ok(Part::Edn),
         Some("layers") => Ok(Part::Layers),
-        _ => bail!("--only needs one of rpc, mcp, sql, client, edn, layers\n\n{USAGE}"),
+        _ => bail!("--only needs one of rpc, mcp, sql, execute, client, edn, layers\n\n{USAGE}"),
     }
 }
 
@@ -99,6 +113,7 @@ mod tests {
         check("--seconds 1 --only sql", Some((Some(Part::Sql), false, 5, 1)));
         check("--only client --rounds 1", Some((Some(Part::Client), false, 1, 3)));
         check("--json --only layers", Some((Some(Part::Layers), true, 5, 3)));
+        check("--only execute --seconds 2", Some((Some(Part::Execute), false, 5, 2)));
         check("--rounds 2 --only edn", Some((Some(Part::Edn), false, 2, 3)));
         check("--only", None);
         check("--only http", None);

@@ -16,7 +16,7 @@ const DEADLINE: Duration = Duration::from_secs(5);
 pub(super) fn check(workspace: &Workspace, server: &Server, case: Case) -> Result<()> {
     let body = workspace.read(case.body_file().as_ref())?;
     let expected: Value = serde_json::from_str(&workspace.read(case.reply_file().as_ref())?)?;
-    let reply = exchange(&server.address, case, &body)?;
+    let reply = exchange(&server.address, case.path(), case.headers(), &body)?;
     let reply: Value = serde_json::from_str(content(&reply)?)
         .with_context(|| format!("the reply is no JSON: {reply:?}"))?;
     let right = match case {
@@ -30,15 +30,15 @@ pub(super) fn check(workspace: &Workspace, server: &Server, case: Case) -> Resul
     Ok(())
 }
 
-fn exchange(address: &str, case: Case, body: &str) -> Result<String> {
+/// Posts a body of JSON over a connection of its own, and reads all that comes.
+pub(super) fn exchange(address: &str, path: &str, headers: &[&str], body: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(DEADLINE))?;
-    let headers: String = case.headers().iter().map(|header| format!("{header}\r\n")).collect();
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     write!(
         stream,
-        "POST {} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{headers}\
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{headers}\
          Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        case.path(),
         body.len()
     )?;
     let mut reply = String::new();

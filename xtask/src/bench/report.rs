@@ -9,6 +9,7 @@ use super::client;
 use super::contender::{Case, Contender, Field, JSON_RPC, MCP};
 use super::dispatch::{Cost, Round};
 use super::edn;
+use super::execute;
 use super::goals::{self, Verdict};
 use super::layers;
 use super::spread::Spread;
@@ -21,6 +22,7 @@ pub(super) struct Report {
     http: Vec<Http>,
     in_process: Vec<InProcess>,
     sql: Option<sql::Report>,
+    execute: Option<execute::Report>,
     client: Option<client::Report>,
     edn: Option<edn::Report>,
     layers: Option<layers::Report>,
@@ -50,6 +52,7 @@ impl Report {
             http: Vec::new(),
             in_process: Vec::new(),
             sql: None,
+            execute: None,
             client: None,
             edn: None,
             layers: None,
@@ -71,6 +74,11 @@ impl Report {
     pub(super) fn add_sql(&mut self, rounds: &[Vec<Measured>], sizes: &Sizes) {
         self.sql = Some(sql::Report::of(rounds, sizes));
         self.goals.extend(sql::verdicts(rounds, sizes));
+    }
+
+    pub(super) fn add_execute(&mut self, rounds: &[execute::Measured]) {
+        self.execute = Some(execute::Report::of(rounds));
+        self.goals.extend(execute::verdicts(rounds));
     }
 
     pub(super) fn add_client(&mut self, rounds: &[client::Round]) {
@@ -159,6 +167,9 @@ impl fmt::Display for Report {
 
         if let Some(sql) = &self.sql {
             write!(f, "{sql}")?;
+        }
+        if let Some(execute) = &self.execute {
+            write!(f, "{execute}")?;
         }
         if let Some(client) = &self.client {
             write!(f, "{client}")?;

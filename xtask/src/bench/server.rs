@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -20,14 +20,16 @@ impl Server {
     /// Starts the server on a free port and waits until it accepts connections.
     pub(super) fn start(binaries: &Path, contender: Contender) -> Result<Self> {
         let name = contender.binary();
-        let process = Process::start(
-            pinned(SERVER_CORE, binaries.join(name))
-                .args(["--listen", "127.0.0.1:0"])
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped()),
-        )?;
+        let mut command = pinned(SERVER_CORE, binaries.join(name));
+        Self::of(command.args(["--listen", "127.0.0.1:0"]))
+            .with_context(|| format!("{name} did not start"))
+    }
+
+    /// Runs a command of [`pinned`], whose first line says where it listens, and waits for that.
+    pub(super) fn of(command: &mut Command) -> Result<Self> {
+        let process = Process::start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
         let mut server = Self { process, address: String::new() };
-        server.address = server.announced().with_context(|| format!("{name} did not start"))?;
+        server.address = server.announced()?;
         Ok(server)
     }
 

@@ -1,0 +1,163 @@
+//! Records of `trunkline-jobs`, read and written natively and by JSON-RPC over one server, and how many a
+//! second can be made to last.
+
+mod case;
+mod goals;
+mod place;
+mod report;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use self::case::{CASES, Case};
+use self::place::{Place, Places};
+use super::load::{self, Post};
+use super::probe;
+use super::process::{SERVER_CORE, pinned};
+use super::server::Server;
+use crate::workspace::{self, Workspace};
+
+pub(super) use self::goals::verdicts;
+pub(super) use self::report::Report;
+
+/// What a round has measured.
+pub(super) struct Measured {
+    samples: Vec<Sample>,
+    /// Without a server.
+    in_process_per_second: f64,
+}
+
+struct Sample {
+    case: Case,
+    cpu_micros_per_request: f64,
+    requests_per_second: f64,
+}
+
+/// All that a round needs.
+pub(super) struct Setup<'w> {
+    workspace: &'w Workspace,
+    /// Examples of `trunkline-jobs`.
+    server: PathBuf,
+    import: PathBuf,
+    places: Places,
+}
+
+/// The record that is read and updated, in `bench/load`, too.
+const RECORD: &str =
+    r#"{"command":"create","resource":"todo","id":"bench","payload":{"title":"Make tea"}}"#;
+const STATUS: &str = r#"{"jsonrpc":"2.0","method":"todo.status","id":1}"#;
+const READ: &str = r#"{"jsonrpc":"2.0","method":"todo.read","params":["bench"],"id":1}"#;
+
+/// Seconds before the clock runs: what is loaded and grown at first belongs to no case.
+const WARM_UP: u32 = 1;
+
+/// How many records are made without a server, and by how many tasks at a time.
+const IMPORTED: usize = 20_000;
+const IMPORTING: usize = 64;
+
+impl Measured {
+    fn sample(&self, case: Case) -> Option<&Sample> {
+        self.samples.iter().find(|sample| sample.case == case)
+    }
+}
+
+impl<'w> Setup<'w> {
+    pub(super) fn provide(workspace: &'w Workspace) -> Result<Self> {
+        let target = workspace.path("target/bench");
+        workspace::output(
+            workspace
+                .cargo(["build", "--release", "--package=trunkline-jobs"])
+                .args(["--example=todo", "--example=import", "--target-dir"])
+                .arg(&target),
+        )?;
+        let examples = target.join("release/examples");
+        let places = Places::provide(workspace)?;
+        let [server, import] = ["todo", "import"].map(|name| examples.join(name));
+        Ok(Self { workspace, server, import, places })
+    }
+
+    /// Each place in turn, with a server and files of its own.
+    pub(super) fn round(&self, seconds: u32) -> Result<Measured> {
+        let mut samples = Vec::new();
+        for place in [Place::Memory, Place::Disk] {
+            samples.extend(self.measure(place, seconds).with_context(|| place.about())?);
+        }
+        Ok(Measured { samples, in_process_per_second: self.import()? })
+    }
+
+    fn measure(&self, place: Place, seconds: u32) -> Result<Vec<Sample>> {
+        let server = Server::of(
+            pinned(SERVER_CORE, &self.server).arg(self.places.fresh(place)?).arg("127.0.0.1:0"),
+        )?;
+        execute(&server, RECORD)?;
+        let mut samples = Vec::new();
+        let cases = CASES.iter().filter(|case| case.place == place);
+        for (number, &case) in cases.enumerate() {
+            if number == 0 {
+                self.post(&server, case, WARM_UP)?;
+            }
+            let sample = self.sample(&server, case, seconds);
+            samples.push(sample.with_context(|| case.to_string())?);
+        }
+        Ok(samples)
+    }
+
+    fn sample(&self, server: &Server, case: Case, seconds: u32) -> Result<Sample> {
+        let effects = case.effects(server)?;
+        let before = server.cpu_time()?;
+        let load = self.post(server, case, seconds)?;
+        let cpu = server.cpu_time()? - before;
+        let done = case.effects(server)? - effects;
+        // Those of the last requests, whose replies nobody waited for, may be more.
+        let range = case.range_of_effects(load.requests);
+        ensure!(range.contains(&done), "{} requests had {done} effects", load.requests);
+        let requests = load.requests as f64;
+        Ok(Sample {
+            case,
+            cpu_micros_per_request: cpu.as_secs_f64() * 1e6 / requests,
+            requests_per_second: requests * 1e6 / load.micros as f64,
+        })
+    }
+
+    fn post(&self, server: &Server, case: Case, seconds: u32) -> Result<load::Load> {
+        let url = format!("http://{}/execute", server.address);
+        let (body_file, connections) = (&case.body_file(), case.connections);
+        load::post(self.workspace, &Post { url, body_file, headers: &[], connections, seconds })
+    }
+
+    /// How many records a second are made to last without a server, on all cores.
+    fn import(&self) -> Result<f64> {
+        #[derive(Deserialize)]
+        struct Imported {
+            records: f64,
+            micros: f64,
+        }
+        let printed = workspace::output(
+            Command::new(&self.import)
+                .arg(self.places.fresh(Place::Disk)?)
+                .args([IMPORTED, IMPORTING].map(|number| number.to_string())),
+        )?;
+        let Imported { records, micros } = serde_json::from_str(&printed)
+            .with_context(|| format!("the import printed {printed:?}"))?;
+        Ok(records * 1e6 / micros)
+    }
+}
+
+/// The result of one request.
+fn execute(server: &Server, body: &str) -> Result<Value> {
+    let reply = probe::exchange(&server.address, "/execute", &[], body)?;
+    let (_, content) = reply.split_once("\r\n\r\n").context("the reply is no HTTP")?;
+    let reply: Value =
+        serde_json::from_str(content).with_context(|| format!("the reply is no JSON: {reply}"))?;
+    let result = reply.get("result").with_context(|| format!("the reply is {reply}"))?;
+    Ok(result.clone())
+}
+
+fn number(value: &Value, pointer: &str) -> Result<u64> {
+    let number = value.pointer(pointer).and_then(Value::as_u64);
+    number.with_context(|| format!("there is no number at {pointer} in {value}"))
+}
