@@ -34,18 +34,21 @@ async fn what_waits_is_committed_together() {
     }
 }
 
+/// How a command ends.
+type Fate = fn() -> Result<(), Error>;
+
 #[tokio::test]
 async fn an_error_undoes_its_own_command_only() {
     let fixture = Fixture::new();
     let mut commands = Vec::new();
     while_writing(&fixture, async || {
-        let put = |(id, fate): (&'static str, fn() -> Result<(), Error>)| {
+        let put = |(id, fate): (&'static str, Fate)| {
             fixture.write(move |writing| {
                 writing.put("todo", id, &row(1))?;
                 fate()
             })
         };
-        let fates: [(&'static str, fn() -> Result<(), Error>); 5] = [
+        let fates: [(&'static str, Fate); 5] = [
             ("a", || Ok(())),
             ("b", || Err(Error::Closed)),
             ("c", || panic!("as a test wants it")),
