@@ -15,7 +15,7 @@ struct Commands<F>(F);
 ///
 /// The service then reads requests, batches and notifications, and words results and errors; `execute`
 /// need not know JSON-RPC. What it does not know it refuses with
-/// [`ErrorObject::method_not_found`]. Methods that are registered go before.
+/// [`ErrorObject::method_not_found`](trunkline::ErrorObject::method_not_found). Methods that are registered go before.
 ///
 /// ```
 /// use serde_json::{Value, json};

@@ -12,7 +12,7 @@ use crate::command::Command;
 use crate::error::Error;
 use crate::record::{self, Record};
 use crate::store::Reading;
-use crate::types::{Field, FieldType, ResourceType, Verb};
+use crate::types::{Field, FieldType, ResourceType, Verb, same};
 
 #[derive(Serialize)]
 struct Status<'a> {
@@ -68,9 +68,8 @@ impl<'a> Counts<'a> {
             if !counts.fields.is_empty() {
                 let record = Record::new(kind, id, &row)?;
                 for (name, counts) in &mut counts.fields {
-                    if let Some(count) =
-                        record.field(name).and_then(|value| counts.get_mut(&key(value)))
-                    {
+                    let value = record.field(name).map(|value| key(as_declared(kind, name, value)));
+                    if let Some(count) = value.and_then(|value| counts.get_mut(&value)) {
                         *count += 1;
                     }
                 }
@@ -90,9 +89,19 @@ fn values(field: &Field) -> Option<Box<dyn Iterator<Item = Value> + '_>> {
     }
 }
 
+/// The value as its field's `enum` has it: 1 may be stored as 1.0.
+fn as_declared<'v>(kind: &'v ResourceType, name: &str, value: &'v Value) -> &'v Value {
+    let allowed = kind.field(name).and_then(Field::allowed).unwrap_or_default();
+    allowed.iter().find(|one| same(one, value)).unwrap_or(value)
+}
+
 fn key(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
+        // As JSON has one kind of number, 1.0 counts as 1.
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map(|number| number.to_string()).unwrap_or_default()
+        }
         value => value.to_string(),
     }
 }
