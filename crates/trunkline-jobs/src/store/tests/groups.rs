@@ -1,8 +1,12 @@
 //! What is committed together, and what happens to the others when something fails.
 
+use std::error::Error as _;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rusqlite::Connection;
+use tokio_util::sync::CancellationToken;
 
 use super::{Fixture, enqueue, enqueue_all, gate, outcome, row, while_writing};
 use crate::error::{Error, StorageError};
@@ -153,10 +157,19 @@ async fn a_disk_that_was_full_works_again() {
     .await;
     let mut outcomes = Vec::new();
     for command in commands {
-        outcomes.push(outcome(&command.await));
+        outcomes.push(command.await);
     }
     // The last one had not begun when the transaction ended: the next one has it.
-    assert_eq!(outcomes, ["Storage", "Storage", "Ok"]);
+    let names: Vec<_> = outcomes.iter().map(outcome).collect();
+    assert_eq!(names, ["Storage", "Storage", "Ok"]);
+    let causes: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| Some(outcome.as_ref().err()?.source()?.to_string()))
+        .collect();
+    assert_eq!(
+        causes,
+        ["the transaction was rolled back for an error of one command", "database or disk is full"]
+    );
     assert_eq!(fixture.ids().await, ["before", "c"]);
 }
 
@@ -170,4 +183,29 @@ async fn a_table_that_was_away_is_found_again() {
     stranger.execute_batch("ALTER TABLE away RENAME TO records").unwrap();
     fixture.put("after").await.unwrap();
     assert_eq!(fixture.ids().await, ["after", "before"]);
+}
+
+#[tokio::test]
+async fn a_connection_that_may_be_spoiled_is_not_used_again() {
+    let rows: [(Fate, bool); 3] = [
+        (|| Ok(()), true),
+        (|| Err(Error::Closed), true),
+        (|| Err(Error::Storage(StorageError::WorkerLost)), false),
+    ];
+    for (fate, expected) in rows {
+        let fixture = Fixture::with(|settings| settings.readers = 1);
+        let none = CancellationToken::new();
+        let mark = |connection: &Connection| connection.pragma_update(None, "cache_size", 77);
+        let is_marked = |connection: &Connection| {
+            connection.pragma_query_value(None, "cache_size", |row| Ok(row.get::<_, i64>(0)? == 77))
+        };
+        fixture.write(move |writing| Ok(mark(writing.connection())?)).await.unwrap();
+        fixture.store.read(&none, move |reading| Ok(mark(reading.connection())?)).await.unwrap();
+        drop(fixture.write(move |_| fate()).await);
+        drop(fixture.store.read(&none, move |_| fate()).await);
+        let writer = fixture.write(move |writing| Ok(is_marked(writing.connection())?)).await;
+        let reader =
+            fixture.store.read(&none, move |reading| Ok(is_marked(reading.connection())?)).await;
+        assert_eq!((writer.unwrap(), reader.unwrap()), (expected, expected), "{:?}", fate());
+    }
 }

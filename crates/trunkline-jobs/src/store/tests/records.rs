@@ -59,7 +59,11 @@ async fn records_are_put_and_removed() {
         let fixture = Fixture::new();
         fixture.write(steps).await.unwrap();
         let found = fixture.write(|w| Ok((w.record("todo", "a")?, w.last_version("todo", "a")?)));
+        let is_deleted = record.is_none() && last_version > 0;
         assert_eq!(found.await.unwrap(), (record, last_version), "{name}");
+        let deleted = "SELECT count(*) FROM deleted WHERE resource = 'todo'";
+        let deleted = fixture.stranger().query_row(deleted, (), |row| row.get(0));
+        assert_eq!(deleted, Ok(i64::from(is_deleted)), "{name}");
     }
 }
 
