@@ -20,11 +20,12 @@ pub(crate) struct Served {
 
 impl Served {
     /// Starts the program and waits until it says `listening http://…` on its stdout. What it writes to
-    /// its stderr goes to the log file.
+    /// its stderr goes to the log file; its records, if it keeps some, to a directory beside that.
     pub(crate) fn start(command: &mut Command, log: &Path) -> Result<Self> {
         let stderr =
             File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
         let mut child = command
+            .env("TRUNKLINE_DATA_DIR", log.with_extension("data"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr)

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::{call, edn, openrpc};
+use crate::{call, edn, execute, openrpc, records, resources};
 
-/// Serves a SQLite database over JSON-RPC 2.0 and the Model Context Protocol.
+/// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
+/// Protocol and native commands.
 #[derive(Parser)]
 #[command(name = "trunkline", version, args_conflicts_with_subcommands = true)]
 struct Line {
@@ -23,11 +24,16 @@ pub(crate) enum Command {
     /// Answers calls over HTTP. This is what happens without a subcommand, too.
     Serve(Serve),
     /// Speaks the Model Context Protocol on stdin and stdout, for clients that start their servers.
-    Mcp(Source),
+    /// There are resources only with --resources or --expose.
+    Mcp(Stdio),
     /// Calls a method of a JSON-RPC 2.0 server, and prints its result.
     Call(call::Arguments),
     /// Lists the tools of an MCP server, or calls one.
     Tools(call::ToolsArguments),
+    /// Sends a native command to a server, and prints its result.
+    Execute(execute::Arguments),
+    /// Shows the types of resources of a file, or of a server.
+    Resources(resources::Arguments),
     /// Prints what a JSON-RPC 2.0 server says of itself: its OpenRPC document.
     Openrpc(openrpc::Arguments),
     /// Converts documents between EDN and JSON, from stdin to stdout.
@@ -38,6 +44,8 @@ pub(crate) enum Command {
 pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) records: records::Arguments,
     /// The address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
     pub(crate) listen: String,
@@ -100,6 +108,14 @@ pub(crate) struct Access {
         value_delimiter = ','
     )]
     pub(crate) require: Vec<String>,
+}
+
+#[derive(Args)]
+pub(crate) struct Stdio {
+    #[command(flatten)]
+    pub(crate) source: Source,
+    #[command(flatten)]
+    pub(crate) records: records::Arguments,
 }
 
 /// The database, and what callers may do with it.

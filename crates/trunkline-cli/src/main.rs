@@ -6,9 +6,12 @@ mod call;
 mod client;
 mod database;
 mod edn;
+mod execute;
 mod logging;
 mod openrpc;
 mod output;
+mod records;
+mod resources;
 mod serve;
 mod service;
 mod stdio;
@@ -26,6 +29,8 @@ fn main() -> ExitCode {
         Command::Mcp(arguments) => stdio::run(&arguments),
         Command::Call(arguments) => return call::run(&arguments),
         Command::Tools(arguments) => return tools::run(&arguments),
+        Command::Execute(arguments) => return execute::run(&arguments),
+        Command::Resources(arguments) => return resources::run(&arguments),
         Command::Openrpc(arguments) => return openrpc::run(&arguments),
         Command::Edn(arguments) => return edn::run(&arguments),
     };

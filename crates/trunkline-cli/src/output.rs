@@ -4,34 +4,61 @@ use std::io::{self, Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::path::Path;
 
+use trunkline_jobs::{ResourceType, Verb};
+
+use crate::records::Opened;
+
 /// What is served, and where.
 pub(crate) struct Started<'a> {
     pub(crate) database: &'a Path,
     pub(crate) writable: bool,
     pub(crate) address: SocketAddr,
-    pub(crate) methods: &'a [&'a str],
+    /// Without those of resources.
+    pub(crate) methods: &'a [String],
+    pub(crate) records: &'a Opened,
     pub(crate) token_needed: bool,
     pub(crate) is_https: bool,
 }
 
 /// What is served and how to try it.
 pub(crate) fn started(started: &Started<'_>) {
-    let Started { database, writable, address, methods, token_needed, is_https } = started;
+    let Started { database, writable, address, methods, records, token_needed, is_https } = started;
     let version = env!("CARGO_PKG_VERSION");
     let database = database.display();
     let writable = if *writable { "writable" } else { "read-only" };
     let url = format!("http{}://{address}", if *is_https { "s" } else { "" });
     let methods = methods.join(", ");
+    let (resources, directory) = (listed(records), records.directory.display());
+    let legend = if records.exposed.is_empty() { "" } else { "; * are tools of MCP" };
+    let commands = Verb::ALL.map(Verb::as_str).join(",");
     let token = if *token_needed { " -H 'Authorization: Bearer TOKEN'" } else { "" };
     note(&format!(
         "trunkline {version}
   serving   {database} ({writable})
-  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; /mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json)
-  methods   {methods}
+  resources {resources}  (records in {directory}{legend})
+  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; \
+/mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json)
+  methods   {methods}, RESOURCE.{{{commands}}}
 Try it:
   curl -s {url}/ -H 'Content-Type: application/json'{token} \\
     -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"db.list_tables\"}}'"
     ));
+}
+
+/// The names of the resources; those that are tools have a star.
+fn listed(records: &Opened) -> String {
+    /// There may be a hundred.
+    const SHOWN: usize = 20;
+    let types = records.resources.types();
+    let star =
+        |name: &str| if records.exposed.iter().any(|exposed| exposed == name) { "*" } else { "" };
+    let name = |kind: &ResourceType| format!("{}{}", kind.name(), star(kind.name()));
+    let names: Vec<String> = types.iter().take(SHOWN).map(name).collect();
+    let more = match types.iter().count().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.join(", ") + &more
 }
 
 pub(crate) fn note(text: &str) {
@@ -52,9 +79,14 @@ pub(crate) fn complain(lines: &str) {
 
 /// An error and its causes, each on its line.
 pub(crate) fn error(error: &anyhow::Error) {
+    complain(&causes(error));
+}
+
+/// The same as text.
+pub(crate) fn causes(error: &anyhow::Error) -> String {
     let mut text = format!("trunkline: {error}\n");
     for cause in error.chain().skip(1) {
         text += &format!("  because: {cause}\n");
     }
-    drop(write!(stderr(), "{text}"));
+    text
 }

@@ -11,12 +11,13 @@ use trunkline::layers::security_headers::SecurityHeaders;
 use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer, metrics};
 use trunkline::server::{self, Drained, Health, Server, ServerHandle, Tls};
 use trunkline::{CancellationToken, Rpc};
+use trunkline_jobs::Resources;
 
 use crate::arguments::Serve;
 use crate::database::Opened;
 use crate::output::Started;
-use crate::stdio::CLOSING;
-use crate::{access, database, output, service};
+use crate::service::Service;
+use crate::{access, database, output, records};
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
@@ -40,10 +41,13 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     if !is_guarded {
         refuse_open_doors(&arguments.listen, &addresses)?;
     }
+    let declared = records::declared(&arguments.records)?;
     let Opened { path, database, done } = database::open(&arguments.source)?;
+    let records = declared.open()?;
     let tls = tls(arguments)?;
     let is_https = tls.is_some();
-    let mcp = service::guarded(database.clone(), rules, rate(arguments))?;
+    let served = Service { database, records: Some(records.clone()) };
+    let mcp = served.guarded(rules, rate(arguments))?;
     let closing = CancellationToken::new();
     let service = |address: &SocketAddr| {
         let mut http = http.clone();
@@ -53,6 +57,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             .http_with(http)
             .door(mcp.door())
             .door(mcp.sse_door(closing.clone()))
+            .door(trunkline_jobs::door(&rpc, &records.resources))
             .door(rpc.openrpc_door())
             .door(metrics::door(&rpc));
         SecurityHeadersLayer::new().layer(RequestIdLayer::new().layer(service))
@@ -64,7 +69,8 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         database: &path,
         writable: arguments.source.writable,
         address: server.local_addr(),
-        methods: &names(&mcp.rpc()),
+        methods: &methods_beside(&records.resources, &mcp.rpc()),
+        records: &records,
         token_needed: is_guarded,
         is_https,
     });
@@ -78,9 +84,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             bail!("{} requests were cut off by a second signal", server.status().in_flight)
         }
     };
-    if !tokio::task::block_in_place(|| database.close(CLOSING)) {
-        tracing::warn!("the database could not be closed in time");
-    }
+    tokio::task::block_in_place(|| served.close());
     Ok(drained)
 }
 
@@ -108,7 +112,7 @@ fn refuse_open_doors(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result<(
 async fn start(
     addresses: &[SocketAddr],
     tls: Option<Tls>,
-    service: impl Fn(&SocketAddr) -> Service,
+    service: impl Fn(&SocketAddr) -> Doors,
 ) -> anyhow::Result<ServerHandle> {
     let server = |address: &SocketAddr| {
         let server = Server::bind(address).settings(server_settings());
@@ -128,7 +132,7 @@ async fn start(
 }
 
 /// The doors, in what every response has.
-type Service = SecurityHeaders<RequestId<HttpService>>;
+type Doors = SecurityHeaders<RequestId<HttpService>>;
 
 fn tls(arguments: &Serve) -> anyhow::Result<Option<Tls>> {
     match (&arguments.tls_cert, &arguments.tls_key) {
@@ -175,8 +179,15 @@ fn server_settings() -> server::Settings {
     server::Settings { health: Some(health), ..Default::default() }
 }
 
-fn names(rpc: &Rpc) -> Vec<&str> {
-    rpc.operations().iter().map(|operation| operation.name()).collect()
+/// The names of all methods but those of resources, which are eight of each.
+fn methods_beside(resources: &Resources, rpc: &Rpc) -> Vec<String> {
+    let is_of_resource = |name: &&str| {
+        let resource = name.rsplit_once('.').map(|(resource, _)| resource);
+        resource.is_some_and(|resource| resources.types().get(resource).is_some())
+    };
+    let operations = rpc.operations().iter();
+    let names = operations.map(|operation| operation.name());
+    names.filter(|name| !is_of_resource(name)).map(str::to_owned).collect()
 }
 
 /// Each connection takes a file descriptor, and the usual limit of 1,024 is soon reached. Where

@@ -1,32 +1,37 @@
 //! `trunkline mcp`.
 
 use std::io::{stdin, stdout};
-use std::time::Duration;
 
 use anyhow::{Context, bail};
+use tracing::field::display;
 use trunkline::CancellationToken;
 use trunkline::server::shutdown_signal;
 use trunkline_mcp::Mcp;
 
-use crate::arguments::Source;
-use crate::{database, service};
-
-/// How long a database that was written to may take to be closed.
-pub(crate) const CLOSING: Duration = Duration::from_secs(5);
+use crate::arguments::Stdio;
+use crate::database::{self, Opened};
+use crate::records;
+use crate::service::Service;
 
 /// Serves the client that started this process, until it closes stdin, or SIGINT or SIGTERM; what it
 /// asked for until then is answered, unless there is a second signal.
-pub(crate) fn run(arguments: &Source) -> anyhow::Result<()> {
+pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    let opened = database::open(arguments)?;
-    let writable = if arguments.writable { "writable" } else { "read-only" };
+    // A client may start this where nothing can be written.
+    let are_wanted = arguments.records.are_given();
+    let declared = are_wanted.then(|| records::declared(&arguments.records)).transpose()?;
+    let Opened { path, database, done } = database::open(&arguments.source)?;
+    let records = declared.map(records::Declared::open).transpose()?;
+    let writable = if arguments.source.writable { "writable" } else { "read-only" };
+    let directory = records.as_ref().map(|records| display(records.directory.display()));
+    let database_path = path.display();
     // stdout is the client's.
-    tracing::info!(database = %opened.path.display(), writable, done = opened.done, "serving on stdio");
-    let mcp = service::of(opened.database.clone())?;
-    let served = runtime.block_on(serve(&mcp));
+    tracing::info!(database = %database_path, writable, done, records = directory, "serving on stdio");
+    let service = Service { database, records };
+    let served = runtime.block_on(serve(&service.mcp()?));
     // The thread that reads stdin may wait there for ever.
     runtime.shutdown_background();
-    opened.database.close(CLOSING);
+    service.close();
     served
 }
 

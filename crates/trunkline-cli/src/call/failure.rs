@@ -13,7 +13,7 @@ use trunkline::client::TransportError;
 
 use super::printed::Form;
 use super::{document, text};
-use crate::client::{CallError, McpError, Members};
+use crate::client::{CallError, McpError, Members, NativeError, Refusal};
 
 /// Why a command printed no result.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) enum Failure {
     Usage(String),
     Call(CallError),
     Mcp(McpError),
+    /// A command was, in the native protocol.
+    Refused(Refusal),
     /// Told in the server's own words, or JSON.
     Told(String),
     /// The result could not be printed.
@@ -43,13 +45,22 @@ impl From<McpError> for Failure {
     }
 }
 
+impl From<NativeError> for Failure {
+    fn from(error: NativeError) -> Self {
+        match error {
+            NativeError::Call(error) => Self::Call(error),
+            NativeError::Refused(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         const FAILED: u8 = 1;
         const USAGE: u8 = 2;
         const PROTOCOL: u8 = 4;
         ExitCode::from(match self {
-            Self::Told(_) | Self::Output(_) => FAILED,
+            Self::Refused(_) | Self::Told(_) | Self::Output(_) => FAILED,
             Self::Usage(_) => USAGE,
             Self::Call(error) | Self::Mcp(McpError::Call(error) | McpError::Begin(error)) => {
                 code_of_call(error)
@@ -63,6 +74,8 @@ impl Failure {
         match self {
             Self::Told(text) => text.clone(),
             Self::Output(error) => format!("trunkline: cannot print the result: {error}\n"),
+            Self::Refused(refusal) if form.is_json => form.told_json(refusal.json.get()),
+            Self::Refused(refusal) => native(refusal),
             Self::Usage(text) => {
                 format!("trunkline: {}\nFor more information, try '--help'.\n", text::line(text))
             }
@@ -133,6 +146,13 @@ fn one_line(value: &RawValue) -> String {
         Ok(text) => text::line(&text).into_owned(),
         Err(_) => document::for_terminal(value.get()),
     }
+}
+
+fn native(refusal: &Refusal) -> String {
+    let Refusal { status, text, .. } = refusal;
+    let said = format!("error {}: {}\n", status.as_u16(), text::line(text));
+    // It is a record that is not found.
+    if *status == StatusCode::NOT_FOUND { said } else { said + &remedy_of_status(*status) }
 }
 
 fn remedy_of_status(status: StatusCode) -> String {

@@ -1,4 +1,4 @@
-//! `trunkline call`, and how results and failures are shown, which `trunkline tools` shares.
+//! `trunkline call`, and how results and failures are shown, which the client's other commands share.
 
 mod arguments;
 mod document;
@@ -19,8 +19,9 @@ pub(crate) use self::arguments::{Arguments, Connection, NOTES, ToolsArguments, u
 pub(crate) use self::document::indented;
 pub(crate) use self::failure::Failure;
 pub(crate) use self::printed::Form;
+pub(crate) use self::table::Table;
 pub(crate) use self::text::{line, lines};
-pub(crate) use self::words::Words;
+pub(crate) use self::words::{Words, document};
 use crate::client::{CallError, Observed};
 use crate::output;
 
@@ -50,9 +51,7 @@ fn call(arguments: &Arguments, form: Form) -> Result<String, Failure> {
 }
 
 /// Runs a client to its end.
-pub(crate) fn wait_for(
-    client: impl Future<Output = Result<String, Failure>>,
-) -> Result<String, Failure> {
+pub(crate) fn wait_for<T>(client: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(Failure::Output)?;
     let done = runtime.block_on(client);

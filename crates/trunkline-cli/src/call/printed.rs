@@ -4,6 +4,7 @@ use std::io::{IsTerminal, stderr, stdout};
 
 use serde_json::value::RawValue;
 
+use super::table::Table;
 use super::{document, rowset, text};
 
 /// How results are printed.
@@ -34,6 +35,11 @@ impl Form {
             Some(columns) => text::cut(line, columns).into_owned() + "\n",
             None => format!("{line}\n"),
         }
+    }
+
+    /// A table, cut to the terminal.
+    pub(crate) fn table(self, table: &Table) -> String {
+        table.lay_out(self.terminal)
     }
 
     /// JSON for programs.
@@ -127,6 +133,13 @@ mod tests {
             r#"[{"b":1,"a":"x"},{"a":null,"c":true}]"#,
             "b  a     c\n-  ----  ----\n1  x\nNULL  true\n2 rows",
         );
+        check(r#"{"items":[{"a":1}],"nextCursor":null}"#, "a\n-\n1\n1 row");
+        check(
+            r#"{"items":[{"a":1}],"nextCursor":"c"}"#,
+            "a\n-\n1\n1 row (--json shows nextCursor)",
+        );
+        check(r#"{"items":[],"nextCursor":null}"#, "{\n\"items\": [],\n\"nextCursor\": null\n}");
+        check(r#"{"items":[{"a":1}],"x":1}"#, "{\n\"items\": [\n{\n\"a\": 1\n}\n],\n\"x\": 1\n}");
         check(r#"[{"a":[]}]"#, "[\n{\n\"a\": []\n}\n]");
     }
 }

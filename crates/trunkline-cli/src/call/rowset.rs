@@ -1,4 +1,4 @@
-//! Results that are tables: rows of a database, and arrays of flat objects.
+//! Results that are tables: rows of a database, arrays of flat objects, and pages of them.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -33,7 +33,8 @@ struct Column {
 
 /// The result as a table, if it is one.
 pub(super) fn find(result: &RawValue) -> Option<Rowset> {
-    if result.get().starts_with('{') { rows(result.get()) } else { objects(result.get()) }
+    let json = result.get();
+    if json.starts_with('{') { rows(json).or_else(|| page(json)) } else { objects(json) }
 }
 
 /// `{"columns": [{"name": …}], "rows": [[…]]}`, as `db.query_records` gives it.
@@ -60,6 +61,23 @@ fn rows(json: &str) -> Option<Rowset> {
     let count = count(table.rows.len());
     let footer = if notes.is_empty() { count } else { format!("{count} ({})", notes.join("; ")) };
     Some(Rowset { table, footer })
+}
+
+/// `{"items": [{…}], "nextCursor": …}`, as `list` of a resource gives it.
+fn page(json: &str) -> Option<Rowset> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Page<'r> {
+        #[serde(borrow)]
+        items: &'r RawValue,
+        next_cursor: Option<String>,
+    }
+    let page: Page<'_> = serde_json::from_str(json).ok()?;
+    let mut found = objects(page.items.get())?;
+    if page.next_cursor.is_some() {
+        found.footer += " (--json shows nextCursor)";
+    }
+    Some(found)
 }
 
 /// `[{"a": 1}, {"a": 2, "b": 3}]`: as many columns as there are names.

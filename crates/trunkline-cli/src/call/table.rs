@@ -13,7 +13,7 @@ const WIDEST_PADDED: usize = 200;
 const NARROWEST: usize = 4;
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     pub(super) header: Vec<String>,
     /// As many cells each as the header has. They hold no control characters.
     pub(super) rows: Vec<Vec<Cell>>,
@@ -36,6 +36,16 @@ pub(super) enum Side {
 }
 
 impl Table {
+    /// A table of texts, whoever they come from.
+    pub(crate) fn of_texts<const N: usize>(
+        header: [&str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> Self {
+        let cell = |text: String| Cell { text: text::line(&text).into_owned(), side: Side::Left };
+        let rows = rows.into_iter().map(|row| row.map(cell).into());
+        Self { header: header.map(str::to_owned).into(), rows: rows.collect() }
+    }
+
     /// The lines of the table, cut to a terminal's columns, if it is for one.
     pub(super) fn lay_out(&self, terminal: Option<usize>) -> String {
         let columns = self.columns();

@@ -32,14 +32,8 @@ impl Words {
     pub(crate) fn read(words: &[String], stdin: impl Read) -> Result<Self, String> {
         match words {
             [] => Ok(Self::None),
-            [word] if word == "-" => {
-                let mut text = String::new();
-                let read = stdin.take(MAX_STDIN).read_to_string(&mut text);
-                read.map_err(|error| format!("cannot read params from stdin: {error}"))?;
-                json(&text).map(Self::Json).map_err(|error| format!("stdin {error}"))
-            }
-            [word] if word.trim_start().starts_with(['{', '[']) => {
-                json(word).map(Self::Json).map_err(|error| format!("{word:?} {error}"))
+            [word] if word == "-" || word.trim_start().starts_with(['{', '[']) => {
+                document(word, stdin).map(Self::Json)
             }
             words => named(words),
         }
@@ -70,6 +64,21 @@ impl Words {
         text.push('}');
         Some(RawValue::from_string(text).expect("members in braces are an object"))
     }
+}
+
+/// A JSON object or array, which is in stdin if the word is `-`.
+///
+/// # Errors
+///
+/// What is wrong, for people.
+pub(crate) fn document(word: &str, stdin: impl Read) -> Result<Box<RawValue>, String> {
+    if word != "-" {
+        return json(word).map_err(|error| format!("{word:?} {error}"));
+    }
+    let mut text = String::new();
+    let read = stdin.take(MAX_STDIN).read_to_string(&mut text);
+    read.map_err(|error| format!("cannot read stdin: {error}"))?;
+    json(&text).map_err(|error| format!("stdin {error}"))
 }
 
 fn named(words: &[String]) -> Result<Words, String> {

@@ -1,13 +1,15 @@
-//! What the commands need beyond the library's client: what HTTP said, and MCP. It knows no command
-//! line.
+//! What the commands need beyond the library's client: what HTTP said, MCP, and native commands. It
+//! knows no command line.
 
 mod call_error;
 mod mcp;
 mod members;
+mod native;
 mod observed;
 mod sse;
 
 pub(crate) use self::call_error::CallError;
 pub(crate) use self::mcp::{Content, Mcp, McpError, Property, Tool, ToolAnswer, Tools};
 pub(crate) use self::members::Members;
+pub(crate) use self::native::{Native, NativeError, Refusal};
 pub(crate) use self::observed::Observed;

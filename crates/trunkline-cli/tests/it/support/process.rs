@@ -6,6 +6,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::http::{Connection, Reply, post};
 use super::pipe::Pipe;
@@ -52,6 +53,8 @@ pub(crate) fn run(command: &mut Command) -> Ended {
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     process: Process,
+    /// Where its records are, if they are not where the command says.
+    _data: Option<TempDir>,
     _machine: Share,
 }
 
@@ -79,25 +82,37 @@ impl Server {
         Self::start_with(command, Share::Shared(machine))
     }
 
+    /// The same with records where the command says: others have a directory of their own for them.
+    pub(crate) fn start_where_told(command: Command) -> Self {
+        let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        Self::start_on(command, None, Share::Shared(machine))
+    }
+
     fn start_with(mut command: Command, machine: Share) -> Self {
+        let data = data_of_its_own(&mut command);
+        Self::start_on(command, Some(data), machine)
+    }
+
+    fn start_on(mut command: Command, data: Option<TempDir>, machine: Share) -> Self {
         let mut process = Process::spawn(&mut command);
         let found = process.stdout.find(|line| line.contains("listening"));
         let Some(line) = found else {
             panic!("it does not listen: {:?}", process.end());
         };
         let address = address(&line);
-        Self { address, process, _machine: machine }
+        Self { address, process, _data: data, _machine: machine }
     }
 
     /// A server whose stdout leads nowhere; the log says where it listens.
     pub(crate) fn start_unheard(mut command: Command) -> Self {
         let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        let data = data_of_its_own(&mut command);
         let mut process = Process::spawn(&mut command);
         let Some(line) = process.stderr.find(|line| line.contains("server is running")) else {
             panic!("it does not listen: {:?}", process.end());
         };
         let address = line.split_once("address=").unwrap().1.trim().parse().unwrap();
-        Self { address, process, _machine: Share::Shared(machine) }
+        Self { address, process, _data: Some(data), _machine: Share::Shared(machine) }
     }
 
     /// The whole of what it prints when it starts.
@@ -169,6 +184,12 @@ impl Server {
         self.signal("TERM");
         self.end()
     }
+}
+
+fn data_of_its_own(command: &mut Command) -> TempDir {
+    let data = tempfile::tempdir().unwrap();
+    command.env("TRUNKLINE_DATA_DIR", data.path());
+    data
 }
 
 /// From `listening http://127.0.0.1:1234  (…)`.

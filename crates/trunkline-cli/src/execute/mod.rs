@@ -1,0 +1,67 @@
+//! `trunkline execute`.
+
+mod arguments;
+
+use std::io::stdin;
+use std::process::ExitCode;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::json;
+use trunkline::client::http::Url;
+
+pub(crate) use self::arguments::Arguments;
+use crate::call::{Failure, Form, document, finish, wait_for};
+use crate::client::Native;
+
+/// Where commands are sent, which a URL may name.
+const ENDPOINTS: [&str; 3] = ["/execute", "/repeat", "/revert"];
+
+/// Sends the command, and prints its result.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let form = Form::of_streams(arguments.connection.json);
+    finish(form, || {
+        let (path, body) = match (&arguments.command, &arguments.revert) {
+            (_, Some(id)) => ("/revert", json!({ "requestId": id }).to_string()),
+            (command, None) => {
+                let path = if arguments.repeat { "/repeat" } else { "/execute" };
+                (path, native(command.as_deref().unwrap_or("-"))?)
+            }
+        };
+        let url = endpoint(arguments.url.clone(), path)?;
+        let connection = &arguments.connection;
+        let native = Native::new(connection.connect(url)?, connection.timeout());
+        wait_for(async {
+            let result = native.post(body).await?;
+            Ok(result.map(|result| form.value(&result)).unwrap_or_default())
+        })
+    })
+}
+
+/// The JSON text of a native command, which the server looks into.
+fn native(word: &str) -> Result<String, Failure> {
+    #[derive(Deserialize)]
+    struct Message {
+        jsonrpc: Option<IgnoredAny>,
+    }
+    let json = document(word, stdin()).map_err(Failure::Usage)?;
+    let told = |text: &str| Err(Failure::Usage(text.to_owned()));
+    match serde_json::from_str::<Message>(json.get()) {
+        _ if !json.get().starts_with('{') => told("a command is a JSON object"),
+        Ok(Message { jsonrpc: Some(_) }) => told("this is JSON-RPC: use `trunkline call`"),
+        _ => Ok(String::from(Box::<str>::from(json))),
+    }
+}
+
+/// A URL that names another endpoint than the one that is asked for would do something else.
+fn endpoint(url: Url, path: &'static str) -> Result<Url, Failure> {
+    let url = url.or_path(path);
+    let text = url.to_string();
+    let named = text.split('?').next().unwrap_or_default();
+    match ENDPOINTS.iter().find(|known| **known != path && named.ends_with(*known)) {
+        Some(other) => Err(Failure::Usage(format!(
+            "{text} is where {other} is, not {path}: leave out its path"
+        ))),
+        None => Ok(url),
+    }
+}

@@ -1,0 +1,95 @@
+//! The records beside the database: of which types they are, where they are kept, and which of them are
+//! tools.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use trunkline_jobs::{ResourceType, ResourceTypes, Resources, Settings};
+
+use crate::serve::entries;
+
+/// The resources beside the database, and which of them are tools.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The types of resources, as TOML. Without it there is one, todo; `trunkline resources` shows it.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_RESOURCES")]
+    resources: Option<PathBuf>,
+    /// The directory that holds their records; it is made if it is missing.
+    #[arg(long, value_name = "DIR", default_value = ".trunkline", env = "TRUNKLINE_DATA_DIR")]
+    data_dir: PathBuf,
+    /// A type of resources whose commands are tools of MCP, too, like `todo_create`; `*` is all.
+    /// Repeats, or several with commas between them.
+    #[arg(long, value_name = "NAME", env = "TRUNKLINE_EXPOSE", value_delimiter = ',')]
+    expose: Vec<String>,
+}
+
+impl Arguments {
+    /// Whether somebody wants resources, who may do without them.
+    pub(crate) fn are_given(&self) -> bool {
+        self.resources.is_some() || entries(&self.expose).next().is_some()
+    }
+}
+
+/// Resources whose records were not opened yet.
+pub(crate) struct Declared {
+    types: ResourceTypes,
+    directory: PathBuf,
+    exposed: Vec<String>,
+}
+
+/// Resources that can be served.
+#[derive(Clone)]
+pub(crate) struct Opened {
+    pub(crate) resources: Resources,
+    pub(crate) directory: PathBuf,
+    /// The types that are tools, too.
+    pub(crate) exposed: Vec<String>,
+}
+
+/// Reads what is to be served, and makes nothing.
+pub(crate) fn declared(arguments: &Arguments) -> anyhow::Result<Declared> {
+    let types = types(arguments.resources.as_deref())?;
+    let exposed = exposed(&types, &arguments.expose)?;
+    Ok(Declared { types, directory: arguments.data_dir.clone(), exposed })
+}
+
+/// The types of a file, or those that there are without one.
+pub(crate) fn types(file: Option<&Path>) -> anyhow::Result<ResourceTypes> {
+    let Some(file) = file else { return Ok(ResourceTypes::default()) };
+    let types = ResourceTypes::read(file)?;
+    for kind in types.iter() {
+        let namespace = kind.name().split('.').next();
+        ensure!(
+            namespace != Some("db"),
+            "{}: the resource {:?} has the name of the database's methods, db.*: give it another name",
+            file.display(),
+            kind.name(),
+        );
+    }
+    Ok(types)
+}
+
+fn exposed(types: &ResourceTypes, wanted: &[String]) -> anyhow::Result<Vec<String>> {
+    let names = || types.iter().map(ResourceType::name);
+    let wanted: Vec<&str> = entries(wanted).collect();
+    if let Some(slip) = wanted.iter().find(|name| **name != "*" && types.get(name).is_none()) {
+        let known: Vec<_> = names().collect();
+        bail!("--expose {slip}: there is no such resource; there are: {}", known.join(", "));
+    }
+    let is_wanted = |name: &&str| wanted.contains(&"*") || wanted.contains(name);
+    Ok(names().filter(is_wanted).map(str::to_owned).collect())
+}
+
+impl Declared {
+    /// Makes the directory, and opens what is in it.
+    pub(crate) fn open(self) -> anyhow::Result<Opened> {
+        let Self { types, directory, exposed } = self;
+        let resources = Resources::open(&directory, types, Settings::default());
+        let resources = resources.with_context(|| {
+            let shown = directory.display();
+            format!("the records of resources cannot be kept in {shown}; --data-dir names another directory")
+        })?;
+        Ok(Opened { resources, directory, exposed })
+    }
+}
