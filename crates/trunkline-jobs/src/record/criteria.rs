@@ -1,6 +1,7 @@
 use serde_json::{Map, Value};
 
 use super::Record;
+use crate::types::same;
 
 /// What the records have that are wanted. Strings are found by a part of them, whatever its case;
 /// everything else is the same or is no match; a field that a record does not have is no match.
@@ -33,12 +34,7 @@ impl Criterion {
         match (self, value) {
             (Self::Contains(part), Value::String(text)) => text.to_lowercase().contains(part),
             (Self::Contains(_), _) => false,
-            // As JSON has one kind of number, 1 is 1.0.
-            (Self::Is(Value::Number(wanted)), Value::Number(number)) => {
-                wanted == number
-                    || (wanted.is_f64() != number.is_f64() && wanted.as_f64() == number.as_f64())
-            }
-            (Self::Is(wanted), value) => wanted == value,
+            (Self::Is(wanted), value) => same(wanted, value),
         }
     }
 }

@@ -21,6 +21,8 @@ pub use field::{Field, FieldType};
 pub use resource_type::ResourceType;
 pub use verb::Verb;
 
+pub(crate) use sameness::same;
+
 /// All resource types of a server, by name, in the order of their declaration.
 ///
 /// They are declared in TOML. The [default](Self::default) is this:
