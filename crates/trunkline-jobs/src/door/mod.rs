@@ -9,6 +9,7 @@
 //! | 500 | the storage fails |
 //! | 503, 504 | too many calls wait; the call's time is up |
 
+mod answer;
 mod forms;
 mod revert;
 
@@ -16,7 +17,6 @@ use std::future::ready;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
 use http::{Method, Response};
 use tower::Service;
 use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
@@ -25,6 +25,7 @@ use trunkline::{Call, ErrorObject, Extensions, Format, Outcome, Rpc, code};
 use crate::adapter::{self, NativeReply};
 use crate::command::{Command, Protocol};
 use crate::resources::{Mode, Resources};
+use answer::Answer;
 
 /// The door of native commands, for [`HttpService::door`](trunkline::http::HttpService::door).
 ///
@@ -78,7 +79,7 @@ impl Door for Execute {
         let wanted = match request.uri.path() {
             "/forms" => {
                 let reply = NativeReply::plain(self.forms.clone());
-                return Box::pin(ready(worded(reply, request.formats.reply)));
+                return Box::pin(ready(Answer::from(reply).response(request.formats.reply)));
             }
             "/revert" => Wanted::Revert,
             "/repeat" => Wanted::Command(Mode::Repeat),
@@ -119,7 +120,7 @@ impl Execute {
             Wanted::Revert => self.revert(&json, extensions.clone()).await,
         };
         match answered {
-            Ok(reply) => worded(reply, formats.reply),
+            Ok(answer) => answer.response(formats.reply),
             Err(error) => self.refuse(&error, &extensions, formats.reply),
         }
     }
@@ -130,15 +131,15 @@ impl Execute {
         json: &[u8],
         mut extensions: Extensions,
         mode: Mode,
-    ) -> Result<NativeReply, ErrorObject> {
+    ) -> Result<Answer, ErrorObject> {
         let command = adapter::read(json)?;
         let call = adapter::call_of(&command)?;
         extensions.insert(mode);
         let outcome = self.run(call, extensions).await;
         if outcome.code() == Some(code::METHOD_NOT_FOUND) {
-            return Ok(NativeReply::unknown(&self.what_there_is(&command)));
+            return Ok(NativeReply::unknown(&self.what_there_is(&command)).into());
         }
-        Ok(NativeReply::of(&command, &outcome))
+        Ok(Answer::of(&command, &outcome))
     }
 
     /// What could have been asked for in place of a command that is unknown.
@@ -176,7 +177,7 @@ impl Execute {
         if let Some(history) = self.rpc.history() {
             history.refused(extensions, error);
         }
-        worded(NativeReply::error(error), format)
+        Answer::from(NativeReply::error(error)).response(format)
     }
 }
 
@@ -184,24 +185,4 @@ fn too_large(limit: usize) -> ErrorObject {
     let reason = format!("the reply is over the limit of {limit} bytes: ask for less");
     ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large")
         .with_data(&serde_json::json!({ "reason": reason }))
-}
-
-/// The response that a native reply is.
-fn worded(reply: NativeReply, format: Format) -> Response<ReplyBody> {
-    let mut response = Response::new(ReplyBody::default());
-    let (mut status, mut body) = (reply.status, reply.body);
-    body = match body.map(|json| format.write(json)).transpose() {
-        Ok(body) => body,
-        Err(error) => {
-            let reply = NativeReply::error(&error);
-            status = reply.status;
-            reply.body.and_then(|json| format.write(json).ok())
-        }
-    };
-    *response.status_mut() = status;
-    if let Some(body) = body {
-        response.headers_mut().insert(CONTENT_TYPE, format.content_type());
-        *response.body_mut() = ReplyBody::from(body);
-    }
-    response
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use trunkline::{CancellationToken, ErrorObject, Extensions, RpcError, code};
 
 use super::Execute;
+use super::answer::Answer;
 use crate::adapter::{self, NativeReply};
 use crate::command::Command;
 use crate::resources::Context;
@@ -21,7 +22,7 @@ impl Execute {
         &self,
         json: &[u8],
         extensions: Extensions,
-    ) -> Result<NativeReply, ErrorObject> {
+    ) -> Result<Answer, ErrorObject> {
         let request_id = read(json)?;
         let context = Context::of(&extensions);
         let cancel = CancellationToken::new();
@@ -29,15 +30,15 @@ impl Execute {
         let requested = self.resources.requested(&request_id, &context, &cancel).await;
         let Some(resource) = requested.map_err(RpcError::into_error_object)? else {
             let noop = json!({ "status": "noop", "requestId": request_id });
-            return Ok(NativeReply::plain(noop.to_string()));
+            return Ok(NativeReply::plain(noop.to_string()).into());
         };
         let mut command = Command::new(resource, "revert");
         command.payload.insert("requestId".to_owned(), request_id.into());
         let outcome = self.run(adapter::call_of(&command)?, extensions).await;
         Ok(match outcome.as_result() {
             // The object itself, without one around it.
-            Ok(result) => NativeReply::plain(result),
-            Err(_) => NativeReply::of(&command, &outcome),
+            Ok(result) => NativeReply::plain(result).into(),
+            Err(_) => Answer::of(&command, &outcome),
         })
     }
 }
