@@ -1,5 +1,6 @@
 //! Calls as commands, and commands as calls.
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use trunkline::{Call, ErrorObject, Id};
@@ -25,14 +26,10 @@ pub fn command_of(call: &Call) -> Result<Command, ErrorObject> {
         }
         _ => return Err(ErrorObject::method_not_found(&method)),
     };
-    let mut payload = match call.params() {
-        None => Map::new(),
+    let (id, mut payload) = match call.params() {
+        None => (None, Map::new()),
         Some(params @ [b'[', ..]) => by_position(&command, params)?,
-        Some(params) => object("", params)?,
-    };
-    let id = match payload.remove("id") {
-        None | Some(Value::Null) => None,
-        Some(id) => Some(member_id(call, &id)?),
+        Some(params) => by_name(call, params)?,
     };
     let sent = match payload.remove("metadata") {
         None | Some(Value::Null) => Map::new(),
@@ -76,8 +73,23 @@ fn origin(call: &Call) -> Metadata {
     }
 }
 
+fn by_name(
+    call: &Call,
+    params: &[u8],
+) -> Result<(Option<RecordId>, Map<String, Value>), ErrorObject> {
+    let mut payload = object("", params)?;
+    let id = match payload.remove("id") {
+        None | Some(Value::Null) => None,
+        Some(id) => Some(member_id(call, &id)?),
+    };
+    Ok((id, payload))
+}
+
 /// The only param that a command may have by its position.
-fn by_position(command: &str, params: &[u8]) -> Result<Map<String, Value>, ErrorObject> {
+fn by_position(
+    command: &str,
+    params: &[u8],
+) -> Result<(Option<RecordId>, Map<String, Value>), ErrorObject> {
     let name = match command {
         "read" | "delete" => "id",
         "revert" => "requestId",
@@ -86,12 +98,17 @@ fn by_position(command: &str, params: &[u8]) -> Result<Map<String, Value>, Error
             return Err(fault::invalid("", &reason));
         }
     };
-    let params: Vec<Value> = read(params)?;
-    match <[Value; 1]>::try_from(params) {
-        Ok([value]) => Ok(Map::from_iter([(name.to_owned(), value)])),
-        Err(params) => {
-            let reason = format!("{command} takes [{name}], and there are {} params", params.len());
-            Err(fault::invalid("", &reason))
+    let params: Vec<&RawValue> = read(params)?;
+    let [param] = params[..] else {
+        let reason = format!("{command} takes [{name}], and there are {} params", params.len());
+        return Err(fault::invalid("", &reason));
+    };
+    match (name, param.get()) {
+        ("id", "null") => Ok((None, Map::new())),
+        ("id", id) => Ok((Some(record_id("/id", id)?), Map::new())),
+        (name, text) => {
+            let value = read(text.as_bytes())?;
+            Ok((None, Map::from_iter([(name.to_owned(), value)])))
         }
     }
 }
@@ -109,7 +126,7 @@ fn object(pointer: &str, params: &[u8]) -> Result<Map<String, Value>, ErrorObjec
     Ok(object.0)
 }
 
-fn read(params: &[u8]) -> Result<Vec<Value>, ErrorObject> {
+fn read<'p, T: Deserialize<'p>>(params: &'p [u8]) -> Result<T, ErrorObject> {
     serde_json::from_slice(params)
         .map_err(|error| fault::invalid("", &fault::without_place(&error)))
 }

@@ -34,11 +34,19 @@ pub fn read(body: &[u8]) -> Result<Command, ErrorObject> {
     let message: Message<'_> = serde_json::from_slice(body).map_err(|error| unreadable(&error))?;
     let command = name("command", message.command)?;
     let resource = name("resource", message.resource)?;
+    if command.contains('.') {
+        let reason = "a command has no dots: namespaces stand in resource";
+        return Err(fault::refused(code::INVALID_REQUEST, "Invalid Request", reason));
+    }
     let id = message.id.map(|id| record_id("/id", id.get())).transpose()?;
     let mut payload = object("payload", message.payload)?;
+    if payload.contains_key("metadata") {
+        let reason = "metadata stands beside payload, not in it";
+        return Err(fault::invalid("/payload/metadata", reason));
+    }
     // Some clients send a record as it is, with its id in it.
-    let inner = payload.remove("id").filter(|inner| !inner.is_null());
-    let inner = inner.map(|inner| record_id("/payload/id", &inner.to_string())).transpose()?;
+    let inner = payload.remove("id").and(message.payload).and_then(id_in);
+    let inner = inner.map(|inner| record_id("/payload/id", inner.get())).transpose()?;
     let id = match (id, inner) {
         (Some(id), Some(inner)) if id != inner => {
             let reason = format!("id is {id:?}, and payload.id is {inner:?}: send one of them");
@@ -80,6 +88,16 @@ fn object(member: &str, raw: Option<&RawValue>) -> Result<Map<String, Value>, Er
         )
     };
     Ok(object.map_err(told)?.0)
+}
+
+/// The id in a payload that is an object, as it was sent.
+fn id_in(payload: &RawValue) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    struct Payload<'a> {
+        #[serde(borrow)]
+        id: Option<&'a RawValue>,
+    }
+    serde_json::from_str::<Payload<'_>>(payload.get()).ok()?.id
 }
 
 /// An id from its JSON text.
