@@ -130,6 +130,7 @@ impl Resources {
         context: &Context,
         cancel: &CancellationToken,
     ) -> Result<Option<String>, Error> {
+        request::check_id(&["requestId"], request_id)?;
         let (caller, request_id) = (context.caller.clone(), request_id.to_owned());
         let read = move |store: &Reading<'_>| store.request(&caller, &request_id);
         let request = self.0.store.read(cancel, read).await?;

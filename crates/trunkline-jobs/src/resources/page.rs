@@ -101,8 +101,9 @@ pub(super) fn read(
     let mut last: Option<String> = None;
     let mut is_over = true;
     store.scan(kind.name(), paging.cursor.as_deref(), |id, row| {
-        let is_full = count == paging.limit || text.len() >= settings.max_page_bytes;
-        if is_full || scanned == settings.max_scan {
+        let is_full = count > 0 && text.len() >= settings.max_page_bytes || count >= paging.limit;
+        // Without a record, there is no cursor to go on from.
+        if scanned > 0 && (is_full || scanned >= settings.max_scan) {
             is_over = false;
             return Ok(ControlFlow::Break(()));
         }

@@ -48,7 +48,7 @@ impl Requested {
     ) -> Result<Self, Error> {
         let mut request = None;
         if let Some(request_id) = command.metadata.request_id.clone() {
-            check_request_id(&["metadata", "requestId"], &request_id)?;
+            check_id(&["metadata", "requestId"], &request_id)?;
             let (caller, asked) = (context.caller.clone(), asked(&command));
             request = Some(Named { caller, request_id, asked });
         }
@@ -101,7 +101,7 @@ impl Resources {
             }
         };
         super::nothing_else(&command)?;
-        check_request_id(&["requestId"], &request_id)?;
+        check_id(&["requestId"], &request_id)?;
         let (resource, caller) = (kind.name().to_owned(), context.caller.clone());
         let write = move |store: &Writing<'_>| {
             let done = store.request(&caller, &request_id)?;
@@ -126,7 +126,7 @@ fn asked(command: &Command) -> String {
     record::json(&Asked { command, resource, id, payload, if_version })
 }
 
-fn check_request_id(path: &[&str], request_id: &str) -> Result<(), Error> {
+pub(super) fn check_id(path: &[&str], request_id: &str) -> Result<(), Error> {
     if (1..=MAX_BYTES).contains(&request_id.len()) {
         return Ok(());
     }
