@@ -1,0 +1,184 @@
+//! Commands in EDN, as they are in JSON.
+
+use serde_json::{Value, json};
+
+use crate::served::{Reply, Served, post};
+
+const EDN: &str = "Content-Type: application/edn\r\n";
+
+async fn with_a() -> Served {
+    let mut served = Served::new().await;
+    let create = r#"{:command :create, :resource :todo, :id "a", :payload {:title "Tea"}}"#;
+    let reply = served.ask(post("/execute", EDN, create)).await;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    served
+}
+
+/// The reply in EDN, as JSON.
+#[track_caller]
+fn told(reply: &Reply) -> Value {
+    assert_eq!(reply.header("content-type"), Some("application/edn; charset=utf-8"), "{reply:?}");
+    serde_json::from_str(&trunkline::edn::json::to_string(&read(reply)).unwrap()).unwrap()
+}
+
+#[track_caller]
+fn read(reply: &Reply) -> trunkline::edn::Value {
+    trunkline::edn::read(reply.text()).unwrap_or_else(|error| panic!("{error}: {}", reply.text()))
+}
+
+/// Posts EDN, and compares the status and the parts of the reply, which is EDN.
+async fn check(served: &mut Served, body: &str, status: u16, expected: Value) {
+    let reply = served.ask(post("/execute", EDN, body)).await;
+    assert_eq!(reply.status, status, "{body}: {}", reply.text());
+    crate::served::assert_fits(body, &expected, &told(&reply));
+}
+
+#[tokio::test]
+async fn native_commands() {
+    let mut served = with_a().await;
+    let rows = [
+        (
+            r#"{:command :update :resource :todo :id "a" :payload {:done true :priority :high}}"#,
+            200,
+            json!({ "result": { "id": "a", "title": "Tea", "done": true, "priority": "high", "version": 2 } }),
+        ),
+        (
+            r#"{"command" "read", "resource" "todo", "id" "a"}"#,
+            200,
+            json!({ "result": { "version": 2 } }),
+        ),
+        ("{:command :read :resource :todo :id a}", 200, json!({ "result": { "version": 2 } })),
+        (
+            r#"{:command :create :resource :todo :id 7 :payload {:title "x"}} ; seven"#,
+            201,
+            json!({ "statusCode": 201, "result": { "id": "7" } }),
+        ),
+        (
+            "{:command :filter :resource :todo :payload {:done false}}",
+            200,
+            json!({ "result": { "items": [{ "id": "7" }] } }),
+        ),
+        ("{:command :read :resource :todo :id nil}", 400, json!({ "error": "*id of a record*" })),
+        ("{:command :read :resource :todo :id none}", 404, json!({ "error": "*none*" })),
+        (
+            r#"{:command :create :resource :todo :id "a" :payload {:title "x"}}"#,
+            409,
+            json!({ "error": "*already*" }),
+        ),
+        ("{:command :fly :resource :todo}", 400, json!({ "error": "*fly*" })),
+        ("{:resource :todo}", 400, json!({ "error": "*command*" })),
+        ("{:command :read", 400, json!({ "error": "*" })),
+        ("", 400, json!({ "error": "*" })),
+    ];
+    for (body, status, expected) in rows {
+        check(&mut served, body, status, expected).await;
+    }
+    let reply = served.ask(post("/execute", EDN, "{:command :delete :resource :todo :id 7}")).await;
+    assert_eq!((reply.status, reply.text()), (204, ""));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn json_rpc() {
+    let mut served = with_a().await;
+    let rows = [
+        (
+            r#"{:jsonrpc "2.0" :method :todo.read :params ["a"] :id :one}"#,
+            json!({ "jsonrpc": "2.0", "result": { "id": "a", "title": "Tea" }, "id": "one" }),
+        ),
+        (
+            r#"{:jsonrpc "2.0" :method "todo.read" :params {:id "none"} :id 1}"#,
+            json!({ "error": { "code": -32011 }, "id": 1 }),
+        ),
+        (
+            r#"{:jsonrpc "2.0" :method "todo.read""#,
+            json!({ "error": { "code": -32700 }, "id": null }),
+        ),
+        (
+            r#"[{:jsonrpc "2.0" :method "todo.read" :params ["a"] :id 1} {:jsonrpc "2.0"}]"#,
+            json!([{ "id": 1 }, { "id": null }]),
+        ),
+        // What has no JSON is refused where it stands.
+        (
+            r#"{:jsonrpc "2.0" :method "todo.create" :params {:title ##NaN} :id 5}"#,
+            json!({ "error": { "code": -32603 }, "id": 5 }),
+        ),
+        (
+            r#"[{:jsonrpc "2.0" :method "todo.read" :params ["a"] :id 1} {:jsonrpc "2.0" :method "todo.read" :params [##Inf] :id 2}]"#,
+            json!([{ "result": { "id": "a" }, "id": 1 }, { "error": {}, "id": 2 }]),
+        ),
+    ];
+    for (body, expected) in rows {
+        check(&mut served, body, 200, expected).await;
+    }
+    // The id goes back as it was sent.
+    let body = r#"{:jsonrpc "2.0" :method :todo.read :params {:id "a"} :id :one/two}"#;
+    let reply = served.ask(post("/execute", EDN, body)).await;
+    assert!(reply.text().contains(":id :one/two"), "{}", reply.text());
+    let notification = r#"{:jsonrpc "2.0" :method :todo.update :params {:id "a" :done true}}"#;
+    let reply = served.ask(post("/execute", EDN, notification)).await;
+    assert_eq!((reply.status, reply.text()), (204, ""));
+    check(
+        &mut served,
+        r#"{:command :read :resource :todo :id "a"}"#,
+        200,
+        json!({ "result": { "version": 2 } }),
+    )
+    .await;
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn what_has_no_json() {
+    let mut served = with_a().await;
+    for value in ["##NaN", "##Inf", "{[1] 2, \"[1]\" 3}"] {
+        let body =
+            format!("{{:command :update :resource :todo :id \"a\" :payload {{:title {value}}}}}");
+        let reply = served.ask(post("/execute", EDN, &body)).await;
+        assert!([400, 500].contains(&reply.status), "{body}: {} {}", reply.status, reply.text());
+        assert!(told(&reply)["error"].is_string(), "{body}: {}", reply.text());
+    }
+    check(
+        &mut served,
+        r#"{:command :read :resource :todo :id "a"}"#,
+        200,
+        json!({ "result": { "version": 1 } }),
+    )
+    .await;
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn the_reply_is_in_what_is_accepted() {
+    let mut served = with_a().await;
+    let read = r#"{"command":"read","resource":"todo","id":"a"}"#;
+    let headers = "Content-Type: application/json\r\nAccept: application/edn\r\n";
+    let reply = served.ask(post("/execute", headers, read)).await;
+    assert_eq!(told(&reply)["result"]["id"], "a");
+    let reply = served.ask(post("/execute", headers, "{")).await;
+    assert_eq!((reply.status, told(&reply)["error"].is_string()), (400, true));
+    let headers = format!("{EDN}Accept: application/json\r\n");
+    let reply =
+        served.ask(post("/execute", &headers, "{:command :read :resource :todo :id a}")).await;
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.json()["result"]["id"], "a");
+    let reply = served.ask(post("/revert", EDN, "{:requestId r}")).await;
+    assert_eq!(told(&reply), json!({ "status": "noop", "requestId": "r" }));
+    let refused = served
+        .ask(post("/execute", "Content-Type: text/plain\r\nAccept: application/edn\r\n", "x"))
+        .await;
+    assert_eq!(refused.status, 415);
+    assert!(told(&refused)["error"].is_string());
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn forms() {
+    let mut served = Served::new().await;
+    let request = "GET /forms HTTP/1.1\r\nHost: localhost\r\nAccept: application/edn\r\n\r\n";
+    let in_edn = told(&served.ask(request).await);
+    let in_json = served.ask("GET /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await.json();
+    assert_eq!(in_edn, in_json);
+    assert_eq!(in_json["mediaTypes"], json!(["application/json", "application/edn"]));
+    served.stop().await;
+}

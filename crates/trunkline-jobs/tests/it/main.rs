@@ -1,0 +1,13 @@
+//! Commands through the doors that their clients take: natively, as JSON-RPC, in EDN, as MCP tools.
+#![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+
+mod doors;
+mod edn;
+mod execute;
+mod execute_failures;
+mod execute_http;
+mod history;
+mod load;
+mod rows;
+mod seed;
+mod served;
