@@ -1,6 +1,7 @@
 //! Commands through the doors that their clients take: natively, as JSON-RPC, in EDN, as MCP tools.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
+mod adapter;
 mod doors;
 mod edn;
 mod execute;
