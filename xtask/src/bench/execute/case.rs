@@ -101,3 +101,36 @@ impl fmt::Display for Case {
         write!(f, "{} {}, {form}, {connections} at a time", command.name(), place.about())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::workspace::Workspace;
+
+    #[track_caller]
+    fn check(command: Command, form: Form, pointer: &str, expected: &str) {
+        let case = Case::of(Place::Memory, command, form, 1);
+        let body = Workspace::find().unwrap().read(case.body_file().as_ref()).unwrap();
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(body.pointer(pointer), Some(&Value::from(expected)), "{body}");
+    }
+
+    #[test]
+    fn each_form_has_a_body() {
+        check(Command::Read, Form::Native, "/command", "read");
+        check(Command::Read, Form::JsonRpc, "/method", "todo.read");
+        check(Command::Update, Form::Native, "/command", "update");
+        check(Command::Update, Form::JsonRpc, "/method", "todo.update");
+        check(Command::Create, Form::Native, "/command", "create");
+    }
+
+    #[test]
+    fn requests_under_way_may_have_their_effect() {
+        let range =
+            |command| Case::of(Place::Disk, command, Form::Native, 16).range_of_effects(100);
+        assert_eq!(range(Command::Read), 0..=0);
+        assert_eq!(range(Command::Update), 100..=116);
+    }
+}

@@ -23,7 +23,7 @@ const LASTING: [&str; 2] = ["lasting-1", "lasting-2"];
 const MORTAL: [&str; 4] = ["mortal-1", "mortal-2", "mortal-3", "mortal-4"];
 
 /// So often a counter is counted up, by all clients together.
-const INCREMENTS: usize = 1_000;
+const INCREMENTS: usize = 500;
 
 #[test]
 fn no_update_is_lost() {
