@@ -88,7 +88,7 @@ impl Declared {
         let resources = Resources::open(&directory, types, Settings::default());
         let resources = resources.with_context(|| {
             let shown = directory.display();
-            format!("the records of resources cannot be kept in {shown}; --data-dir names another directory")
+            format!("the records of resources cannot be kept in {shown}; give another directory with --data-dir")
         })?;
         Ok(Opened { resources, directory, exposed })
     }

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use trunkline::client::http::Reply;
 use trunkline::client::{Error, Http, ProtocolError, Response, Transport, TransportError};
 
-use crate::client::CallError;
+use crate::client::{CallError, Members};
 
 /// As much of a page is shown to people.
 const BEGINNING: usize = 256;
@@ -48,14 +48,12 @@ impl Native {
     /// Posts a JSON text. Answers the `result`, or the whole of a reply that has none; nothing if the
     /// reply is empty, as to `delete`.
     pub(crate) async fn post(&self, body: String) -> Result<Option<Box<RawValue>>, NativeError> {
-        #[derive(Deserialize)]
-        struct Done {
-            result: Option<Box<RawValue>>,
-        }
         let reply = self.http.post(HeaderMap::new(), Bytes::from(body));
         let Some(json) = self.answer(reply).await? else { return Ok(None) };
-        let done = serde_json::from_str::<Done>(json.get()).ok();
-        Ok(Some(done.and_then(|done| done.result).unwrap_or(json)))
+        let members = serde_json::from_str::<Members<Box<RawValue>>>(json.get());
+        let members = members.map(|Members(members)| members).unwrap_or_default();
+        let result = members.into_iter().find(|(name, _)| name == "result");
+        Ok(Some(result.map_or(json, |(_, result)| result)))
     }
 
     /// What is published there.

@@ -12,22 +12,22 @@ use serde_json::{Value, json};
 use crate::support::{Server, post, run, tpch, trunkline};
 
 /// An issuer with a new key.
-struct Issuer(Ed25519KeyPair);
+pub(crate) struct Issuer(Ed25519KeyPair);
 
 impl Issuer {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
         Self(Ed25519KeyPair::from_pkcs8_maybe_unchecked(key.serialized_der()).unwrap())
     }
 
-    fn publish(&self, folder: &Path) {
+    pub(crate) fn publish(&self, folder: &Path) {
         let x = encode(self.0.public_key().as_ref());
         let keys = [json!({"kty": "OKP", "crv": "Ed25519", "kid": "a", "x": x})];
         fs::write(folder.join("jwks.json"), json!({"keys": keys}).to_string()).unwrap();
     }
 
     /// As a header line. The claims go before the usual ones.
-    fn token(&self, claims: Value) -> String {
+    pub(crate) fn token(&self, claims: Value) -> String {
         let expiry = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 300;
         let mut all = json!({"iss": "issuer", "aud": "trunkline", "exp": expiry});
         for (name, value) in claims.as_object().unwrap() {

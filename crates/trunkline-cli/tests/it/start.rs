@@ -21,7 +21,7 @@ fn the_banner_says_what_is_served_and_how_to_try_it() {
             "filled trunkline.db with a TPC-H sample".to_owned(),
             format!("trunkline {VERSION}"),
             "  serving   trunkline.db (read-only)".to_owned(),
-            "  resources todo (records in ".to_owned(),
+            "  resources todo  (records in ".to_owned(),
             format!(
                 "  listening http://{}  \
                  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; \

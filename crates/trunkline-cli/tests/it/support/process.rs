@@ -66,8 +66,7 @@ impl Server {
 
     /// The same, while no other server runs.
     pub(crate) fn alone_of(database: &Path) -> Self {
-        let machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
-        Self::start_with(Self::command_of(database), Share::Alone(machine))
+        Self::start_alone(Self::command_of(database))
     }
 
     fn command_of(database: &Path) -> Command {
@@ -82,7 +81,13 @@ impl Server {
         Self::start_with(command, Share::Shared(machine))
     }
 
-    /// The same with records where the command says: others have a directory of their own for them.
+    /// The same, while no other server runs.
+    pub(crate) fn start_alone(command: Command) -> Self {
+        let machine = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+        Self::start_with(command, Share::Alone(machine))
+    }
+
+    /// Starts it with its records where the command says; others have a directory of their own for them.
     pub(crate) fn start_where_told(command: Command) -> Self {
         let machine = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
         Self::start_on(command, None, Share::Shared(machine))

@@ -1,0 +1,121 @@
+//! `trunkline resources`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::call::check;
+use crate::call_peer::{Peer, json as json_answer};
+use crate::resources::{command, place, serve};
+use crate::support::{Server, run, trunkline};
+
+/// A name, arguments, the exit code, and parts of stdout and of stderr.
+type Row<'r> = (&'r str, &'r [&'r str], i32, &'r [&'r str], &'r [&'r str]);
+
+/// A file and a server that serves it say the same.
+#[test]
+fn types_of_a_file_and_of_a_server() {
+    let folder = place();
+    let server = serve(folder.path(), &[]);
+    let url = format!("http://{}", server.address);
+    let list = "\
+name         fields            description
+-----------  ----------------  ---------------
+todo         done, title       Something to do
+crm.contact  age, name, state
+";
+    let contact = "\
+crm.contact
+
+field  type     required  default  values      description
+-----  -------  --------  -------  ----------  -----------
+age    integer
+name   string   yes
+state  string             new      known, new
+
+commands: create, read, update, delete, list, filter, status, revert
+";
+    let todo = "todo: Something to do\n\nfield  type     required  default  values  description\n";
+    let rows: [(&[&str], &str, i32); 4] = [
+        (&["list"], list, 0),
+        (&["describe", "crm.contact"], contact, 0),
+        (&["describe", "todo"], todo, 0),
+        (
+            &["describe", "nope"],
+            "trunkline: there is no resource nope; there are: todo, crm.contact\n",
+            1,
+        ),
+    ];
+    let ask = |wanted: &[&str], source: &[&str]| {
+        run(trunkline(folder.path()).arg("resources").args(wanted).args(source))
+    };
+    for (wanted, expected, code) in rows {
+        let of_file = ask(wanted, &["--resources", "types.toml"]);
+        let of_server = ask(wanted, &["--url", &url]);
+        for (source, ended) in [("file", &of_file), ("server", &of_server)] {
+            assert_eq!(ended.code, Some(code), "{source} {wanted:?}: {ended:?}");
+            let said = if code == 0 { &ended.stdout } else { &ended.stderr };
+            assert!(said.starts_with(expected), "{source} {wanted:?}: {said}");
+        }
+        assert_eq!(of_file.stdout, of_server.stdout, "{wanted:?}");
+        let of_file = ask(wanted, &["--resources", "types.toml", "--json"]);
+        let of_server = ask(wanted, &["--url", &url, "--json"]);
+        assert_eq!(of_file.stdout, of_server.stdout, "{wanted:?}");
+        if code == 0 {
+            let json: Value = serde_json::from_str(&of_file.stdout).unwrap();
+            let schemas = json.as_array().cloned().unwrap_or_else(|| vec![json]);
+            for schema in schemas {
+                assert_eq!(schema["properties"]["version"]["type"], "integer", "{schema}");
+            }
+        }
+    }
+    let ended = run(trunkline(folder.path()).args(["resources", "list"]));
+    check("the types without a file", &ended, 0, &["todo  title, done, priority  "], &[]);
+    let mut command = trunkline(folder.path());
+    let ended = run(command.args(["resources", "list"]).env("TRUNKLINE_RESOURCES", "types.toml"));
+    check("the environment", &ended, 0, &[list], &[]);
+}
+
+#[test]
+fn types_that_cannot_be_had() {
+    let folder = place();
+    fs::write(folder.path().join("bad.toml"), "[resources.a.fields]\na = 1\n").unwrap();
+    fs::write(folder.path().join("db.toml"), "[resources.db.fields]\na = { type = \"string\" }\n")
+        .unwrap();
+    let mut guarded = command(folder.path(), &[]);
+    guarded.env("TRUNKLINE_BEARER", "t0ken");
+    let server = Server::start(guarded);
+    let url = format!("http://{}", server.address);
+    let other = Peer::always(json_answer(r#"{"forms":[{"resource":"db"}]}"#));
+    let rows: [Row<'_>; 7] = [
+        (
+            "a wrong file",
+            &["--resources", "bad.toml"],
+            1,
+            &[],
+            &["trunkline: bad.toml:2:5: ", "resources.a.fields.a"],
+        ),
+        (
+            "no file",
+            &["--resources", "none.toml"],
+            1,
+            &[],
+            &["cannot read none.toml\n  because: No such file"],
+        ),
+        ("the database's name", &["--resources", "db.toml"], 1, &[], &["db.toml", "db.*"]),
+        ("no token", &["--url", &url], 1, &[], &["error 401: ", "try: a token is needed"]),
+        ("a token", &["--url", &url, "--bearer", "t0ken"], 0, &["crm.contact"], &[]),
+        ("another server", &["--url", &other.url], 1, &[], &["does not describe resources"]),
+        (
+            "another path",
+            &["--url", &format!("{url}/health")],
+            1,
+            &[],
+            &["does not describe resources"],
+        ),
+    ];
+    for (name, arguments, code, stdout, stderr) in rows {
+        let ended = run(trunkline(folder.path()).args(["resources", "list"]).args(arguments));
+        check(name, &ended, code, stdout, stderr);
+    }
+}

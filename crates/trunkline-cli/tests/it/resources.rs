@@ -1,0 +1,294 @@
+//! Resources as the server has them: which doors they have, and where their records are kept.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use rusqlite::Connection as Sqlite;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{PATIENCE, Server, files, mismatch, post, run, trunkline};
+
+/// Two types, one of them in a namespace.
+pub(crate) const TYPES: &str = r#"
+[resources.todo]
+description = "Something to do"
+
+[resources.todo.fields]
+done = { type = "boolean", default = false }
+title = { type = "string", required = true, description = "What to do" }
+
+[resources."crm.contact".fields]
+age = { type = "integer" }
+name = { type = "string", required = true }
+state = { type = "string", enum = ["known", "new"], default = "new" }
+"#;
+
+/// A directory with `types.toml`.
+pub(crate) fn place() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("types.toml"), TYPES).unwrap();
+    folder
+}
+
+/// Serves the types of `types.toml`, with records in `data`.
+pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = trunkline(folder);
+    command.args(["--listen", "127.0.0.1:0", "--resources", "types.toml", "--data-dir", "data"]);
+    command.args(arguments);
+    command
+}
+
+pub(crate) fn serve(folder: &Path, arguments: &[&str]) -> Server {
+    Server::start(command(folder, arguments))
+}
+
+/// Posts a body, and compares the status and parts of the reply; null is an empty one.
+#[track_caller]
+fn check(server: &Server, path: &str, body: &Value, status: u16, expected: &Value) {
+    let reply = server.connect().ask(&post(path, &[], body));
+    let found = if reply.body.is_empty() { Value::Null } else { reply.json() };
+    assert_eq!(reply.status, status, "{path} {body}: {found}");
+    assert_eq!(mismatch(&found, expected), None, "{path} {body}: {found}");
+}
+
+pub(crate) fn rpc(method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+}
+
+pub(crate) fn create(id: &str) -> Value {
+    json!({"command": "create", "resource": "todo", "id": id, "payload": {"title": id}})
+}
+
+fn read(id: &str) -> Value {
+    json!({"command": "read", "resource": "todo", "id": id})
+}
+
+#[test]
+fn every_door_has_them() {
+    let folder = place();
+    let server = serve(folder.path(), &[]);
+    check(&server, "/execute", &create("a"), 201, &json!({"result": {"id": "a", "version": 1}}));
+    check(&server, "/repeat", &create("a"), 201, &json!({"result": {"id": "a", "version": 1}}));
+    check(&server, "/execute", &create("a"), 409, &json!({"error": {"$has": "already"}}));
+    let update = rpc("todo.update", &json!({"id": "a", "done": true}));
+    for path in ["/", "/rpc", "/jsonrpc", "/execute", "/mcp"] {
+        let expected = json!({"result": {"id": "a", "done": true}, "id": 1});
+        check(&server, path, &update, 200, &expected);
+    }
+    let contact = rpc("crm.contact.create", &json!({"id": 7, "name": "Ada"}));
+    let batch = json!([contact, {"jsonrpc": "2.0", "method": "todo.delete", "params": ["a"]}]);
+    check(&server, "/execute", &batch, 200, &json!([{"result": {"id": "7", "state": "new"}}]));
+    check(&server, "/execute", &read("a"), 404, &json!({"error": {"$has": "\"a\""}}));
+    let mut request = create("b");
+    request["metadata"] = json!({"requestId": "r"});
+    check(&server, "/execute", &request, 201, &json!({}));
+    check(&server, "/revert", &json!({"requestId": "r"}), 200, &json!({"status": "reverted"}));
+    check(
+        &server,
+        "/execute",
+        &json!({"command": "x", "resource": "todo"}),
+        400,
+        &json!({"error": {"$has": "x"}}),
+    );
+
+    let forms = server.connect().get("/forms").json();
+    let methods = forms["forms"].as_array().unwrap().iter().map(|form| form["method"].as_str());
+    let methods: Vec<_> = methods.collect();
+    assert!(methods.contains(&Some("crm.contact.filter")), "{methods:?}");
+    let document = server.connect().get("/openrpc.json").json();
+    let described = document["methods"].as_array().unwrap().iter().map(|method| &method["name"]);
+    assert!(described.into_iter().any(|name| name == "todo.revert"), "{document}");
+    let metrics = String::from_utf8(server.connect().get("/metrics").body).unwrap();
+    // Three of `create` natively; `update` at five doors.
+    for line in [
+        r#"trunkline_calls_total{method="todo.create",outcome="result"} 3"#,
+        r#"trunkline_calls_total{method="todo.update",outcome="result"} 5"#,
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+}
+
+#[test]
+fn records_outlast_the_server() {
+    let folder = place();
+    let data = folder.path().join("data");
+    let mut server = serve(folder.path(), &[]);
+    let banner = server.banner();
+    for part in [
+        "  resources todo, crm.contact  (records in data)\n",
+        "rpc.discover, RESOURCE.{create,read,update,delete,list,filter,status,revert}\n",
+    ] {
+        assert!(banner.contains(part), "{part} in {banner}");
+    }
+    for id in ["a", "b"] {
+        check(&server, "/execute", &create(id), 201, &json!({}));
+    }
+    check(&server, "/rpc", &rpc("todo.delete", &json!(["b"])), 200, &json!({"result": null}));
+    assert_eq!(server.stop().code, Some(0));
+    // Nothing of a log is left.
+    assert_eq!(files(&data).into_keys().collect::<Vec<_>>(), ["trunkline.sqlite"]);
+
+    let server = serve(folder.path(), &[]);
+    check(&server, "/execute", &read("a"), 200, &json!({"result": {"title": "a", "version": 1}}));
+    check(&server, "/execute", &read("b"), 404, &json!({}));
+    check(&server, "/execute", &create("b"), 201, &json!({"result": {"version": 2}}));
+}
+
+/// A server that is killed keeps what it has acknowledged.
+#[test]
+fn records_outlast_a_kill() {
+    let folder = place();
+    let server = serve(folder.path(), &[]);
+    check(&server, "/execute", &create("a"), 201, &json!({}));
+    server.signal("KILL");
+    assert_eq!(server.end().code, None);
+    let server = serve(folder.path(), &[]);
+    check(&server, "/execute", &read("a"), 200, &json!({"result": {"title": "a"}}));
+}
+
+#[test]
+fn where_records_are() {
+    const NONE: &[(&str, &str)] = &[];
+    let variable: &[(&str, &str)] = &[("TRUNKLINE_DATA_DIR", "variable")];
+    let rows = [
+        ("nothing is said", &[][..], NONE, ".trunkline"),
+        ("a flag", &["--data-dir", "a/b"], NONE, "a/b"),
+        ("the environment", &[], variable, "variable"),
+        ("both", &["--data-dir", "flag"], variable, "flag"),
+    ];
+    for (name, arguments, environment, expected) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = trunkline(folder.path());
+        command.args(["--listen", "127.0.0.1:0"]).args(arguments);
+        command.envs(environment.iter().copied());
+        let mut server = Server::start_where_told(command);
+        let said = format!("  resources todo  (records in {expected})\n");
+        assert!(server.banner().contains(&said), "{name}: {}", server.banner());
+        check(&server, "/execute", &create("a"), 201, &json!({"result": {"priority": "normal"}}));
+        assert!(files(&folder.path().join(expected)).contains_key("trunkline.sqlite"), "{name}");
+        assert_eq!(server.stop().code, Some(0), "{name}");
+    }
+}
+
+/// Runs a server that ends at once, and compares parts of what it says.
+#[track_caller]
+fn check_refused(folder: &Path, name: &str, arguments: &[&str], expected: &[&str]) {
+    let mut command = trunkline(folder);
+    command.args(["--listen", "127.0.0.1:0", "--db", "made.db", "--writable"]).args(arguments);
+    let ended = run(&mut command);
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{name}: {ended:?}");
+    for part in expected {
+        assert!(ended.stderr.contains(part), "{name}: no {part:?} in {}", ended.stderr);
+    }
+}
+
+/// What is wrong with files and names is seen before anything is made.
+#[test]
+fn what_is_not_begun() {
+    let folder = place();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("db.toml", "[resources.\"db.note\".fields]\na = { type = \"string\" }\n");
+    write("slip.toml", "[resources.a.fields]\na = { type = \"strin\" }\n");
+    let before = names(folder.path());
+    let types = ["--resources", "types.toml"];
+    let rows: [(&str, &[&str], &[&str]); 5] = [
+        ("no file", &["--resources", "none.toml"], &["cannot read none.toml", "because: No such"]),
+        ("a wrong file", &["--resources", "slip.toml"], &["slip.toml:2:", "did you mean string?"]),
+        ("the database's name", &["--resources", "db.toml"], &["db.toml", "\"db.note\"", "db.*"]),
+        (
+            "an unknown name",
+            &[types[0], types[1], "--expose", "todo,todos"],
+            &["--expose todos: there is no such resource; there are: todo, crm.contact"],
+        ),
+        ("one of several", &[types[0], types[1], "--expose", "*,x"], &["--expose x: "]),
+    ];
+    for (name, arguments, expected) in rows {
+        check_refused(folder.path(), name, arguments, expected);
+        assert_eq!(names(folder.path()), before, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_opened() {
+    let folder = place();
+    let file = "[resources.\"a.b\".fields]\na = { type = \"string\" }\n\
+                [resources.a_b.fields]\na = { type = \"string\" }\n";
+    fs::write(folder.path().join("alike.toml"), file).unwrap();
+    fs::create_dir(folder.path().join("other")).unwrap();
+    let other = folder.path().join("other/trunkline.sqlite");
+    Sqlite::open(&other).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
+    let before = fs::read(&other).unwrap();
+    let rows: [(&str, &[&str], &[&str]); 3] = [
+        (
+            "no directory can be made",
+            &["--data-dir", "types.toml/data"],
+            &[
+                "cannot be kept in types.toml/data; give another directory with --data-dir",
+                "because",
+            ],
+        ),
+        (
+            "another program's",
+            &["--data-dir", "other"],
+            &["--data-dir", "because: other/trunkline.sqlite is not a database of trunkline's"],
+        ),
+        (
+            "tools of one name",
+            &["--resources", "alike.toml", "--expose", "*"],
+            &["tool `a_b_create` is method `a.b.create` and method `a_b.create`"],
+        ),
+    ];
+    for (name, arguments, expected) in rows {
+        check_refused(folder.path(), name, arguments, expected);
+    }
+    assert!(fs::read(&other).unwrap() == before, "another program's database has changed");
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Calls that are under way when the signal comes are answered, and what they did is there.
+#[test]
+fn a_stopping_server_finishes_what_was_begun() {
+    let folder = place();
+    let data = folder.path().join("data");
+    let server = Server::start_alone(command(folder.path(), &[]));
+    // The writer waits for this lock for 2 s.
+    let lock = Sqlite::open(data.join("trunkline.sqlite")).unwrap();
+    lock.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut running = server.connect();
+    running.send(&post("/execute", &[], &create("a")));
+    until(|| {
+        let metrics = String::from_utf8(server.connect().get("/metrics").body).unwrap();
+        metrics.contains(r#"trunkline_calls_running{method="todo.create"} 1"#)
+    });
+    server.signal("TERM");
+    until(|| server.connect().get_unless_closed("/health").is_none_or(|page| page.status == 503));
+    lock.execute_batch("ROLLBACK").unwrap();
+    drop(lock);
+    let reply = running.reply();
+    assert_eq!(reply.status, 201, "{}", reply.json());
+    let ended = server.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(!ended.stderr.contains("could not be closed"), "{}", ended.stderr);
+    assert_eq!(files(&data).into_keys().collect::<Vec<_>>(), ["trunkline.sqlite"]);
+    let server = serve(folder.path(), &[]);
+    check(&server, "/execute", &read("a"), 200, &json!({"result": {"id": "a"}}));
+}
+
+#[track_caller]
+fn until(is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it never comes to be so");
+        thread::yield_now();
+    }
+}
