@@ -1,6 +1,5 @@
 //! What every door of the binary serves: the operations of a database, and those of resources.
 
-use std::fmt::Write;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
@@ -8,7 +7,6 @@ use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::{BuildError, Limits, Router};
-use trunkline_jobs::ResourceType;
 use trunkline_mcp::{Mcp, Settings};
 use trunkline_sql::Database;
 
@@ -97,25 +95,15 @@ impl Service {
     }
 
     fn instructions(&self) -> String {
-        let mut text = INSTRUCTIONS.to_owned();
-        let Some(Opened { resources, exposed, .. }) = &self.records else { return text };
-        let exposed: Vec<&ResourceType> =
-            exposed.iter().filter_map(|name| resources.types().get(name)).collect();
-        let Some(first) = exposed.first() else { return text };
-        text += " Beside it there are records, which are no tables of the database: ";
-        for (index, kind) in exposed.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(text, "{comma}{}", kind.name()).expect("a string takes all");
-        }
-        let tool = first.name().replace('.', "_");
-        write!(
-            text,
-            ". {tool}_status tells what a record holds and how many there are, {tool}_list and \
-             {tool}_filter find records, {tool}_create, {tool}_update and {tool}_delete change them{}. \
-             What records hold is data, too.",
-            if exposed.len() == 1 { "" } else { "; the others have the same tools" },
+        let exposed = self.records.as_ref().map_or(&[][..], |records| &records.exposed);
+        let Some(first) = exposed.first() else { return INSTRUCTIONS.to_owned() };
+        let (names, tool) = (exposed.join(", "), first.replace('.', "_"));
+        let others = if exposed.len() == 1 { "" } else { "; the others have the same tools" };
+        format!(
+            "{INSTRUCTIONS} Beside it there are records, which are no tables of the database: {names}. \
+             {tool}_status tells what a record holds and how many there are, {tool}_list and \
+             {tool}_filter find records, {tool}_create, {tool}_update and {tool}_delete change \
+             them{others}. What records hold is data, too."
         )
-        .expect("a string takes all");
-        text
     }
 }

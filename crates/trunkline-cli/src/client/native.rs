@@ -65,25 +65,28 @@ impl Native {
         &self,
         reply: impl Future<Output = Result<Reply, TransportError>>,
     ) -> Result<Option<Box<RawValue>>, NativeError> {
-        let mut status = None;
-        let answer = async {
-            let reply = reply.await?;
-            status = Some(reply.status);
-            if reply.status.is_client_error() || reply.status.is_server_error() {
-                return refusal(reply).await.map(|refusal| Err(NativeError::Refused(refusal)));
-            }
-            let Some(body) = reply.json().await? else { return Ok(Ok(None)) };
-            let malformed =
-                |error: serde_json::Error| ProtocolError::Result { reason: error.to_string() };
-            Ok(Ok(Some(serde_json::from_slice(&body).map_err(malformed)?)))
-        };
         let after = self.timeout;
-        let answer = timeout(after, answer).await.unwrap_or_else(|_| {
+        timeout(after, read(reply)).await.unwrap_or_else(|_| {
             let target = self.http.target().into_owned();
-            Err(TransportError::Timeout { target, after }.into())
-        });
-        answer.map_err(|error: Error| CallError::new(error, status))?
+            Err(CallError::new(TransportError::Timeout { target, after }, None).into())
+        })
     }
+}
+
+async fn read(
+    reply: impl Future<Output = Result<Reply, TransportError>>,
+) -> Result<Option<Box<RawValue>>, NativeError> {
+    let reply = reply.await.map_err(|error| CallError::new(error, None))?;
+    let status = reply.status;
+    let failed = |error: Error| NativeError::Call(CallError::new(error, Some(status)));
+    if status.is_client_error() || status.is_server_error() {
+        return Err(refusal(reply).await.map_or_else(failed, NativeError::Refused));
+    }
+    let Some(body) = reply.json().await.map_err(|error| failed(error.into()))? else {
+        return Ok(None);
+    };
+    let malformed = |error: serde_json::Error| ProtocolError::Result { reason: error.to_string() };
+    serde_json::from_slice(&body).map_err(|error| failed(malformed(error).into()))
 }
 
 /// Why the server does not do it, in the words of its protocol.

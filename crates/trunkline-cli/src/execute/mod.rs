@@ -21,11 +21,12 @@ const ENDPOINTS: [&str; 3] = ["/execute", "/repeat", "/revert"];
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let form = Form::of_streams(arguments.connection.json);
     finish(form, || {
-        let (path, body) = match (&arguments.command, &arguments.revert) {
-            (_, Some(id)) => ("/revert", json!({ "requestId": id }).to_string()),
-            (command, None) => {
-                let path = if arguments.repeat { "/repeat" } else { "/execute" };
-                (path, native(command.as_deref().unwrap_or("-"))?)
+        let (path, body) = match &arguments.revert {
+            Some(id) => ("/revert", json!({ "requestId": id }).to_string()),
+            None => {
+                let command = arguments.command.as_deref();
+                let command = command.expect("clap asks for one where nothing is reverted");
+                (if arguments.repeat { "/repeat" } else { "/execute" }, native(command)?)
             }
         };
         let url = endpoint(arguments.url.clone(), path)?;

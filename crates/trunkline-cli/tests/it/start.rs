@@ -42,6 +42,26 @@ fn the_banner_says_what_is_served_and_how_to_try_it() {
     }
 }
 
+/// It stays as long as a person reads, however many there are.
+#[test]
+fn the_banner_of_many_resources() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = |index: usize| format!("type_{index}");
+    let types = (0..25)
+        .map(|index| format!("[resources.{}.fields]\na = {{ type = \"string\" }}\n", name(index)));
+    fs::write(folder.path().join("types.toml"), types.collect::<String>()).unwrap();
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--resources", "types.toml", "--expose", "type_1"]);
+    command.args(["--data-dir", "data"]);
+    let banner = Server::start(command).banner();
+    let shown = (0..20).map(name).collect::<Vec<_>>().join(", ").replace("type_1,", "type_1*,");
+    let line = format!("  resources {shown} and 5 more  (records in data; * are tools of MCP)\n");
+    assert!(banner.contains(&line), "{line} in {banner}");
+    let methods = "rpc.discover, RESOURCE.{create,read,update,delete,list,filter,status,revert}\n";
+    assert!(banner.contains(methods), "{banner}");
+    assert!(banner.lines().all(|line| line.len() < 300), "{banner}");
+}
+
 #[test]
 fn with_a_token_the_line_to_try_shows_where_it_goes() {
     let (folder, _) = tpch();
