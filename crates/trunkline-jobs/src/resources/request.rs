@@ -107,12 +107,14 @@ impl Resources {
             let done = store.request(&caller, &request_id)?;
             let done = done.filter(|done| done.resource == resource && !done.reverted);
             let is_undone = match done {
-                Some(done) => {
-                    store.mark_reverted(&caller, &request_id)?;
-                    undo(store, done, &request_id)?
-                }
+                Some(done) => undo(store, done, &request_id)?,
                 None => false,
             };
+            // Where there was nothing to undo now, there may be later: once a delete that came after a
+            // create is undone.
+            if is_undone {
+                store.mark_reverted(&caller, &request_id)?;
+            }
             let status = if is_undone { "reverted" } else { "noop" };
             Ok(record::json(&serde_json::json!({ "status": status, "requestId": request_id })))
         };
