@@ -85,6 +85,33 @@ async fn operations_that_are_of_no_resource() {
 }
 
 #[tokio::test]
+async fn a_resource_may_be_called_as_an_operation_is() {
+    let toml = "[resources.\"math.add\".fields]\na = { type = \"integer\" }";
+    let types = ResourceTypes::parse(toml).unwrap();
+    let setup = Setup { router: others(), types, ..Setup::default() };
+    let mut served = Served::with(setup).await;
+    let rows = [
+        (
+            json!({ "command": "add", "resource": "math", "payload": { "a": 1, "b": 2 } }),
+            json!({ "result": 3 }),
+        ),
+        (
+            json!({ "command": "create", "resource": "math.add", "id": "x", "payload": { "a": 1 } }),
+            json!({ "statusCode": 201, "result": { "id": "x", "a": 1 } }),
+        ),
+        (
+            json!({ "command": "add.read", "resource": "math", "id": "x" }),
+            json!({ "error": "*no dots*" }),
+        ),
+    ];
+    for (command, expected) in rows {
+        let reply = served.native(&command).await.json();
+        assert_fits(&command.to_string(), &expected, &reply);
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
 async fn metadata_reaches_a_handler() {
     let mut served = Served::with(Setup { router: others(), ..Setup::default() }).await;
     let sent = json!({

@@ -10,5 +10,6 @@ mod execute_http;
 mod history;
 mod load;
 mod rows;
+mod rows_kept;
 mod seed;
 mod served;

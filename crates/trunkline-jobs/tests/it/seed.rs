@@ -2,10 +2,10 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use trunkline::{Call, Id};
-use trunkline_jobs::{Protocol, adapter};
+use trunkline::{Call, ErrorObject, Id, Router, Server, ServerHandle};
+use trunkline_jobs::{Command, Protocol, adapter};
 
-use crate::served::Served;
+use crate::served::{Client, Served, assert_fits, post};
 
 /// The request of the examples.
 const REQUEST: &str = r#"{
@@ -32,6 +32,9 @@ const COMMAND: &str = r#"{
     "jsonrpcId": "12345"
   }
 }"#;
+
+/// The reply to it of a service that has no more to say.
+const RESULT: &str = r#"{"jsonrpc":"2.0","result":{"status":"ok"},"id":"12345"}"#;
 
 /// The reply to it when the storage fails.
 const ERROR: &str =
@@ -132,6 +135,68 @@ async fn every_command_fails_alike_when_the_storage_does() {
     let reply = served.post("/revert", r#"{"requestId":"r"}"#).await;
     assert_eq!((reply.status, reply.text()), (500, r#"{"error":"Internal server error"}"#));
     served.stop().await;
+}
+
+/// The service that the examples stand for: a function of commands of its own, and its reply.
+async fn serve_commands<F, R>(execute: F) -> (ServerHandle, Client)
+where
+    F: Fn(Command) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Value, ErrorObject>> + Send + 'static,
+{
+    let rpc = Router::new().build().unwrap().projected(adapter::commands(execute));
+    let handle = Server::bind("127.0.0.1:0").serve(rpc.http()).await.unwrap();
+    let client = Client::connect(handle.local_addr()).await;
+    (handle, client)
+}
+
+/// `toJsonRpcResult` and `toJsonRpcError` of the examples.
+#[tokio::test]
+async fn a_service_of_ones_own_answers_as_the_examples() {
+    let json = "Content-Type: application/json\r\n";
+    let (handle, mut client) = serve_commands(async |command| {
+        assert_eq!(json!(command), value(COMMAND));
+        Ok(json!({ "status": "ok" }))
+    })
+    .await;
+    let reply = client.ask(post("/execute", json, REQUEST)).await;
+    assert_eq!((reply.status, reply.text()), (200, RESULT));
+    assert!(handle.stop().await.is_complete());
+    let fail = async |_| Err(ErrorObject::new(-32000, "Internal server error"));
+    let (handle, mut client) = serve_commands(fail).await;
+    let reply = client.ask(post("/execute", json, REQUEST)).await;
+    assert_eq!((reply.status, reply.text()), (200, ERROR));
+    assert!(handle.stop().await.is_complete());
+}
+
+#[tokio::test]
+async fn a_service_of_ones_own_has_all_of_json_rpc() {
+    let execute = async |command: Command| match &*command.command {
+        "echo" => Ok(json!(command)),
+        command => Err(ErrorObject::method_not_found(command)),
+    };
+    let (handle, mut client) = serve_commands(execute).await;
+    let rows = [
+        (r#"{"jsonrpc":"2.0","method":"a.b.echo","params":{"id":0}}"#, Value::Null),
+        (
+            r#"[{"jsonrpc":"2.0","method":"a.b.echo","params":{"id":0},"id":0},{"jsonrpc":"2.0","method":"a.echo"}]"#,
+            json!([{ "result": { "resource": "a.b", "id": "0", "metadata": { "jsonrpcId": 0 } }, "id": 0 }]),
+        ),
+        (r#"{"jsonrpc":"2.0","method":"a.fly","id":1}"#, json!({ "error": { "code": -32601 } })),
+        (r#"{"jsonrpc":"2.0","method":"echo","id":1}"#, json!({ "error": { "code": -32601 } })),
+        (
+            r#"{"jsonrpc":"2.0","method":"a.echo","params":[1],"id":1}"#,
+            json!({ "error": { "code": -32602 } }),
+        ),
+        (r#"{"command":"echo","resource":"a"}"#, json!({ "error": { "code": -32600 } })),
+    ];
+    for (body, expected) in rows {
+        let reply = client.ask(post("/", "Content-Type: application/json\r\n", body)).await;
+        match reply.status {
+            204 => assert_eq!(expected, Value::Null, "{body}"),
+            _ => assert_fits(body, &expected, &reply.json()),
+        }
+    }
+    assert!(handle.stop().await.is_complete());
 }
 
 /// `isJsonRpc` of the examples.

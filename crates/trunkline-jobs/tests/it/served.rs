@@ -31,6 +31,7 @@ pub(crate) struct Served {
     pub(crate) handle: ServerHandle,
     pub(crate) history: History,
     client: Client,
+    resources: Resources,
 }
 
 /// What a server of a test differs in from the default.
@@ -62,7 +63,11 @@ impl Served {
     }
 
     pub(crate) async fn with(setup: Setup) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::on(tempfile::tempdir().unwrap(), setup).await
+    }
+
+    /// Serves what is in a directory.
+    pub(crate) async fn on(directory: TempDir, setup: Setup) -> Self {
         let resources = Resources::open(directory.path(), setup.types, setup.settings).unwrap();
         let router = setup.router.merge(operations(&resources, |_| false));
         let history = History::new(Default::default());
@@ -70,7 +75,7 @@ impl Served {
         let service = rpc.http_with(setup.http).door(door(&rpc, &resources));
         let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
         let client = Client::connect(handle.local_addr()).await;
-        Self { directory, handle, history, client }
+        Self { directory, handle, history, client, resources }
     }
 
     pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
@@ -117,7 +122,16 @@ impl Served {
     }
 
     pub(crate) async fn stop(self) {
+        self.closed().await;
+    }
+
+    /// Stops the server, closes what is stored, and returns the directory that it is in.
+    pub(crate) async fn closed(self) -> TempDir {
         assert!(in_time("the end of the server", self.handle.stop()).await.is_complete());
+        let resources = self.resources;
+        let close = tokio::task::spawn_blocking(move || resources.close(PATIENCE));
+        assert!(close.await.unwrap(), "what was stored is closed");
+        self.directory
     }
 }
 
