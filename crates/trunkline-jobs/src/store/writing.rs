@@ -46,10 +46,13 @@ impl<'c> Writing<'c> {
             ":created_at": row.created_at,
             ":updated_at": row.updated_at,
         })?;
-        let mut statement = self
-            .connection()
-            .prepare_cached("DELETE FROM deleted WHERE resource = ?1 AND id = ?2")?;
-        statement.execute((resource, id))?;
+        // A first version is of an id that was not deleted before.
+        if row.version > 1 {
+            let mut statement = self
+                .connection()
+                .prepare_cached("DELETE FROM deleted WHERE resource = ?1 AND id = ?2")?;
+            statement.execute((resource, id))?;
+        }
         Ok(())
     }
 
