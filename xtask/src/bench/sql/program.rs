@@ -57,7 +57,9 @@ impl Programs {
                 command
             }
         };
+        let data = log.with_extension("data");
         let log = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+        command.env("TRUNKLINE_DATA_DIR", data);
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         Ok(command)
     }
