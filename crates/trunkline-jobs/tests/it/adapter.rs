@@ -429,7 +429,7 @@ proptest! {
     ) {
         let body = tokens.concat();
         let json_rpc = adapter::protocol(body.as_bytes()) == Protocol::JsonRpc;
-        prop_assert!(!json_rpc || body.contains("jsonrpc") || body.starts_with('['));
+        prop_assert!(!json_rpc || body.contains("jsonrpc") || body.trim_start().starts_with('['));
         match adapter::read(body.as_bytes()) {
             Ok(command) => {
                 // What is read is a call.
