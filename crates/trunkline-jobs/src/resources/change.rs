@@ -8,7 +8,7 @@ use super::{Mode, not_found};
 use crate::command::{Command, Metadata, RecordId};
 use crate::error::Error;
 use crate::record::{self, Record};
-use crate::store::{Row, Writing};
+use crate::store::{Mark, Row, Standing, Writing};
 use crate::types::{ResourceType, Verb};
 
 /// A command that changes a record, checked as far as that needs no store.
@@ -21,11 +21,11 @@ pub(super) struct Change {
     mode: Mode,
 }
 
-/// What a change came to: how the record was, how it is, and what its caller is answered.
+/// What a change came to: what stood there, what stands there now, and what its caller is answered.
 pub(super) struct Changed {
     pub(super) id: RecordId,
-    pub(super) before: Option<Row>,
-    pub(super) after: Option<Row>,
+    pub(super) before: Standing,
+    pub(super) after: Mark,
     pub(super) reply: String,
 }
 
@@ -62,45 +62,48 @@ impl Change {
     /// Makes the change, and nothing of it if it fails.
     pub(super) fn make(mut self, store: &Writing<'_>, max_bytes: usize) -> Result<Changed, Error> {
         let payload = mem::take(&mut self.payload);
-        let before = store.record(self.kind.name(), self.id.as_str())?;
-        let after = match (self.verb, &before) {
-            (Verb::Create, None) => Some(self.created(store, payload, max_bytes)?),
-            (Verb::Create, Some(row)) if self.mode == Mode::Repeat => Some(row.clone()),
+        let before = store.standing(self.kind.name(), self.id.as_str())?;
+        let after = match (self.verb, before.record()) {
+            (Verb::Create, None) => {
+                Standing::Record(self.created(before.version() + 1, payload, max_bytes)?)
+            }
+            (Verb::Create, Some(_)) | (Verb::Delete, None) if self.mode == Mode::Repeat => {
+                before.clone()
+            }
             (Verb::Create, Some(_)) => {
                 let (resource, id) = (self.kind.name().to_owned(), self.id.to_string());
                 return Err(Error::Exists { resource, id });
             }
-            (Verb::Delete, None) if self.mode == Mode::Repeat => None,
             (_, None) => return Err(not_found(&self.kind, &self.id)),
             (Verb::Delete, Some(row)) => {
                 self.check_version(row)?;
-                None
+                Standing::Nothing { version: row.version, state: row.version }
             }
-            (_, Some(row)) => Some(self.updated(row, payload, max_bytes)?),
+            (_, Some(row)) => Standing::Record(self.updated(row, payload, max_bytes)?),
         };
-        match (&before, &after) {
-            (before, Some(after)) if before.as_ref() != Some(after) => {
-                store.put(self.kind.name(), self.id.as_str(), after)?;
+        if after != before {
+            match &after {
+                Standing::Record(row) => store.put(self.kind.name(), self.id.as_str(), row)?,
+                Standing::Nothing { state, .. } => {
+                    store.remove(self.kind.name(), self.id.as_str(), *state)?;
+                }
             }
-            (Some(_), None) => store.remove(self.kind.name(), self.id.as_str())?,
-            _ => {}
         }
         let reply = match &after {
-            Some(row) => record::text(&self.kind, &self.id, row)?,
-            None => "null".to_owned(),
+            Standing::Record(row) => record::text(&self.kind, &self.id, row)?,
+            Standing::Nothing { .. } => "null".to_owned(),
         };
-        Ok(Changed { id: self.id, before, after, reply })
+        Ok(Changed { id: self.id, before, after: after.mark(), reply })
     }
 
     fn created(
         &self,
-        store: &Writing<'_>,
+        version: u64,
         payload: Map<String, Value>,
         max_bytes: usize,
     ) -> Result<Row, Error> {
         let fields = record::created(&self.kind, payload)?;
         let fields = self.text(&fields, max_bytes)?;
-        let version = store.last_version(self.kind.name(), self.id.as_str())? + 1;
         let now = record::now();
         Ok(Row { fields, version, state: version, created_at: now, updated_at: now })
     }

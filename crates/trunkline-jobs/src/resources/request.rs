@@ -9,7 +9,7 @@ use super::{Context, Resources};
 use crate::command::{Command, RecordId};
 use crate::error::Error;
 use crate::record;
-use crate::store::{Request, Row, Writing};
+use crate::store::{Mark, Request, Row, Standing, Writing};
 use crate::types::{ResourceType, Verb};
 
 /// Most bytes of a `requestId`.
@@ -73,7 +73,7 @@ impl Requested {
             id: id.to_string(),
             asked,
             before,
-            after: after.map(|row| row.state),
+            after,
             reply: reply.clone(),
             reverted: false,
             at: record::now(),
@@ -146,24 +146,23 @@ fn again(done: Request, request_id: String, asked: &str) -> Result<String, Error
     Ok(done.reply)
 }
 
-/// Puts a record back to what it was before a request, and tells whether there was anything to do. What
-/// others did to the record since then is not undone.
+/// Puts back what stood there before a request, and tells whether there was anything to do. What others did
+/// to the record since then is not undone.
 fn undo(store: &Writing<'_>, done: Request, request_id: &str) -> Result<bool, Error> {
     let Request { resource, id, before, after, .. } = done;
-    let current = store.record(&resource, &id)?;
-    let left_as_it_was = before.as_ref().map(|row| row.state) == after;
-    let is_gone = current.is_none() && after.is_some();
-    if left_as_it_was || is_gone {
+    let current = store.standing(&resource, &id)?;
+    let is_gone = matches!((current.mark(), after), (Mark::Nothing(_), Mark::Record(_)));
+    if before.mark() == after || is_gone {
         return Ok(false);
     }
-    if current.as_ref().map(|row| row.state) != after {
+    if current.mark() != after {
         let request_id = request_id.to_owned();
         return Err(Error::ChangedSince { resource, id, request_id });
     }
     match before {
-        None => store.remove(&resource, &id)?,
-        Some(before) => {
-            let version = store.last_version(&resource, &id)? + 1;
+        Standing::Nothing { state, .. } => store.remove(&resource, &id, state)?,
+        Standing::Record(before) => {
+            let version = current.version() + 1;
             let updated_at = record::now().max(before.updated_at);
             store.put(&resource, &id, &Row { version, updated_at, ..before })?;
         }

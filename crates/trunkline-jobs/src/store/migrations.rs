@@ -25,6 +25,7 @@ pub(super) const MIGRATIONS: [&str; 1] = ["
         resource TEXT NOT NULL,
         id       TEXT NOT NULL,
         version  INTEGER NOT NULL,
+        state    INTEGER NOT NULL,
         at       INTEGER NOT NULL,
         PRIMARY KEY (resource, id)
     ) STRICT, WITHOUT ROWID;
@@ -38,11 +39,12 @@ pub(super) const MIGRATIONS: [&str; 1] = ["
         id                TEXT NOT NULL,
         asked             TEXT NOT NULL,
         before_fields     TEXT,
-        before_version    INTEGER,
-        before_state      INTEGER,
+        before_version    INTEGER NOT NULL,
+        before_state      INTEGER NOT NULL,
         before_created_at INTEGER,
         before_updated_at INTEGER,
-        after             INTEGER,
+        after_state       INTEGER NOT NULL,
+        after_deleted     INTEGER NOT NULL,
         reply             TEXT NOT NULL,
         reverted          INTEGER NOT NULL,
         at                INTEGER NOT NULL,

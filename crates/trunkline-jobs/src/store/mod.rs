@@ -35,7 +35,7 @@ use queue::Queue;
 use threads::Ended;
 
 pub(crate) use reading::Reading;
-pub(crate) use row::{Request, Row};
+pub(crate) use row::{Mark, Request, Row, Standing};
 pub(crate) use writing::Writing;
 
 /// Records and requests in a SQLite file. Cloning is cheap; the threads end with the last clone.

@@ -1,8 +1,9 @@
 use std::ops::ControlFlow;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension};
 
-use super::row::{Request, Row};
+use super::row::{Mark, Request, Row, Standing};
 use crate::error::{Error, StorageError};
 
 /// One state of the store.
@@ -27,6 +28,20 @@ impl<'c> Reading<'c> {
         )?;
         let row = statement.query_row((resource, id), |row| stored(row, 0)).optional()?;
         row.map(|row| row.checked(resource, id)).transpose()
+    }
+
+    /// What stands under this id.
+    pub(crate) fn standing(&self, resource: &str, id: &str) -> Result<Standing, Error> {
+        if let Some(row) = self.record(resource, id)? {
+            return Ok(Standing::Record(row));
+        }
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT version, state FROM deleted WHERE resource = ?1 AND id = ?2")?;
+        let numbers = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let (version, state) =
+            statement.query_row((resource, id), numbers).optional()?.unwrap_or((0, 0));
+        nothing(version, state, resource, id)
     }
 
     /// Calls `each` with the records of a resource in the order of their ids, those behind `after`, until it
@@ -56,22 +71,24 @@ impl<'c> Reading<'c> {
     pub(crate) fn request(&self, caller: &str, request_id: &str) -> Result<Option<Request>, Error> {
         let mut statement = self.connection.prepare_cached(
             "SELECT before_fields, before_version, before_state, before_created_at, before_updated_at,
-                    resource, command, id, asked, after, reply, reverted, at
+                    resource, command, id, asked, after_state, after_deleted, reply, reverted, at
              FROM requests WHERE caller = ?1 AND request_id = ?2",
         )?;
         let mut rows = statement.query((caller, request_id))?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let (resource, id): (String, String) = (row.get(5)?, row.get(7)?);
-        let had_record = row.get_ref(0)? != rusqlite::types::ValueRef::Null;
-        let before = had_record.then(|| stored(row, 0)?.checked(&resource, &id)).transpose()?;
-        let after = row.get::<_, Option<i64>>(9)?;
-        let after = after.map(|state| number("state", state, &resource, &id)).transpose()?;
+        let before = match row.get_ref(0)? {
+            ValueRef::Null => nothing(row.get(1)?, row.get(2)?, &resource, &id)?,
+            _ => Standing::Record(stored(row, 0)?.checked(&resource, &id)?),
+        };
+        let state = number("state", row.get(9)?, &resource, &id)?;
+        let after = if row.get(10)? { Mark::Nothing(state) } else { Mark::Record(state) };
         Ok(Some(Request {
             command: row.get(6)?,
             asked: row.get(8)?,
-            reply: row.get(10)?,
-            reverted: row.get(11)?,
-            at: row.get(12)?,
+            reply: row.get(11)?,
+            reverted: row.get(12)?,
+            at: row.get(13)?,
             resource,
             id,
             before,
@@ -111,13 +128,14 @@ impl Stored {
     }
 }
 
+fn nothing(version: i64, state: i64, resource: &str, id: &str) -> Result<Standing, Error> {
+    let version = number("version", version, resource, id)?;
+    let state = number("state", state, resource, id)?;
+    Ok(Standing::Nothing { version, state })
+}
+
 /// A version or a state: it is never negative.
-pub(super) fn number(
-    what: &'static str,
-    stored: i64,
-    resource: &str,
-    id: &str,
-) -> Result<u64, Error> {
+fn number(what: &'static str, stored: i64, resource: &str, id: &str) -> Result<u64, Error> {
     u64::try_from(stored).map_err(|_| {
         let (resource, id) = (resource.to_owned(), id.to_owned());
         Error::Storage(StorageError::Corrupt { what, resource, id })

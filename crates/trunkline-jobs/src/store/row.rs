@@ -13,6 +13,53 @@ pub(crate) struct Row {
     pub(crate) updated_at: i64,
 }
 
+/// What stands under an id, if anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// A record.
+    Record(Row),
+    /// Nothing, any more or yet.
+    Nothing {
+        /// The last version of the record that stood there; 0 if there was none.
+        version: u64,
+        /// Which deletion left it so, by the version that it deleted: reverting brings an old state back.
+        state: u64,
+    },
+}
+
+impl Standing {
+    /// The record.
+    pub(crate) fn record(&self) -> Option<&Row> {
+        match self {
+            Self::Record(row) => Some(row),
+            Self::Nothing { .. } => None,
+        }
+    }
+
+    /// The last version that there was.
+    pub(crate) fn version(&self) -> u64 {
+        match self {
+            Self::Record(Row { version, .. }) | Self::Nothing { version, .. } => *version,
+        }
+    }
+
+    pub(crate) fn mark(&self) -> Mark {
+        match self {
+            Self::Record(row) => Mark::Record(row.state),
+            Self::Nothing { state, .. } => Mark::Nothing(*state),
+        }
+    }
+}
+
+/// Tells what stands under an id from everything else that stood there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A record, by its state.
+    Record(u64),
+    /// Nothing, by its state.
+    Nothing(u64),
+}
+
 /// A request with an id, that was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {
@@ -24,10 +71,10 @@ pub(crate) struct Request {
     pub(crate) id: String,
     /// What was asked, for comparing.
     pub(crate) asked: String,
-    /// The record before, unless there was none.
-    pub(crate) before: Option<Row>,
-    /// The state that it left; none if it deleted the record.
-    pub(crate) after: Option<u64>,
+    /// What stood there before.
+    pub(crate) before: Standing,
+    /// What it left.
+    pub(crate) after: Mark,
     /// What was answered.
     pub(crate) reply: String,
     /// Whether it was undone.

@@ -1,10 +1,10 @@
 use std::ops::Deref;
 use std::time::SystemTime;
 
-use rusqlite::{Connection, OptionalExtension, named_params};
+use rusqlite::{Connection, named_params};
 
-use super::reading::{Reading, number};
-use super::row::{Request, Row};
+use super::reading::Reading;
+use super::row::{Mark, Request, Row};
 use crate::error::{Error, StorageError};
 
 /// The store while one command changes it.
@@ -15,17 +15,6 @@ pub(crate) struct Writing<'c> {
 impl<'c> Writing<'c> {
     pub(super) fn new(connection: &'c Connection) -> Self {
         Self { reading: Reading::new(connection) }
-    }
-
-    /// The version of the record, or the last one of the record that was deleted; 0 if there was none.
-    pub(crate) fn last_version(&self, resource: &str, id: &str) -> Result<u64, Error> {
-        let mut statement = self.connection().prepare_cached(
-            "SELECT version FROM records WHERE resource = ?1 AND id = ?2
-             UNION ALL
-             SELECT version FROM deleted WHERE resource = ?1 AND id = ?2",
-        )?;
-        let version = statement.query_row((resource, id), |row| row.get(0)).optional()?;
-        number("version", version.unwrap_or(0), resource, id)
     }
 
     /// Inserts or replaces a record.
@@ -56,13 +45,14 @@ impl<'c> Writing<'c> {
         Ok(())
     }
 
-    /// Removes a record, if it is there. Its version is remembered.
-    pub(crate) fn remove(&self, resource: &str, id: &str) -> Result<(), Error> {
+    /// Removes a record, if it is there, and leaves nothing in this state. Its version is remembered.
+    pub(crate) fn remove(&self, resource: &str, id: &str, state: u64) -> Result<(), Error> {
+        let state = integer("state", state, resource, id)?;
         let mut statement = self.connection().prepare_cached(
-            "INSERT OR REPLACE INTO deleted (resource, id, version, at)
-             SELECT resource, id, version, ?3 FROM records WHERE resource = ?1 AND id = ?2",
+            "INSERT OR REPLACE INTO deleted (resource, id, version, state, at)
+             SELECT resource, id, version, ?3, ?4 FROM records WHERE resource = ?1 AND id = ?2",
         )?;
-        statement.execute((resource, id, milliseconds(SystemTime::now())))?;
+        statement.execute((resource, id, state, milliseconds(SystemTime::now())))?;
         let mut statement = self
             .connection()
             .prepare_cached("DELETE FROM records WHERE resource = ?1 AND id = ?2")?;
@@ -82,12 +72,15 @@ impl<'c> Writing<'c> {
         let mut statement = self.connection().prepare_cached(
             "INSERT INTO requests (caller, request_id, resource, command, id, asked,
                  before_fields, before_version, before_state, before_created_at, before_updated_at,
-                 after, reply, reverted, at)
+                 after_state, after_deleted, reply, reverted, at)
              VALUES (:caller, :request_id, :resource, :command, :id, :asked,
                  :before_fields, :before_version, :before_state, :before_created_at, :before_updated_at,
-                 :after, :reply, :reverted, :at)",
+                 :after_state, :after_deleted, :reply, :reverted, :at)",
         )?;
-        let before = before.as_ref();
+        let (before_state, _) = numbered(before.mark());
+        let (after_state, after_deleted) = numbered(request.after);
+        let version = before.version();
+        let before = before.record();
         statement.execute(named_params! {
             ":caller": caller,
             ":request_id": request_id,
@@ -96,11 +89,12 @@ impl<'c> Writing<'c> {
             ":id": id,
             ":asked": request.asked,
             ":before_fields": before.map(|row| &row.fields),
-            ":before_version": before.map(|row| number("version", row.version)).transpose()?,
-            ":before_state": before.map(|row| number("state", row.state)).transpose()?,
+            ":before_version": number("version", version)?,
+            ":before_state": number("state", before_state)?,
             ":before_created_at": before.map(|row| row.created_at),
             ":before_updated_at": before.map(|row| row.updated_at),
-            ":after": request.after.map(|state| number("state", state)).transpose()?,
+            ":after_state": number("state", after_state)?,
+            ":after_deleted": after_deleted,
             ":reply": request.reply,
             ":reverted": request.reverted,
             ":at": request.at,
@@ -123,6 +117,14 @@ impl<'c> Deref for Writing<'c> {
 
     fn deref(&self) -> &Reading<'c> {
         &self.reading
+    }
+}
+
+/// A state, and whether it is one of nothing.
+fn numbered(mark: Mark) -> (u64, bool) {
+    match mark {
+        Mark::Record(state) => (state, false),
+        Mark::Nothing(state) => (state, true),
     }
 }
 

@@ -19,11 +19,15 @@ fn aged(requests: u32, deleted: u32) -> (tempfile::TempDir, Connection) {
         connection.execute(&format!("{numbers} {sql} FROM numbers WHERE ?1 > 0"), [count]).unwrap();
     };
     insert(
-        "INSERT INTO requests (caller, request_id, resource, command, id, asked, reply, reverted, at)
-         SELECT '', n, 'todo', 'create', n, '', '', 0, {at}",
+        "INSERT INTO requests (caller, request_id, resource, command, id, asked,
+             before_version, before_state, after_state, after_deleted, reply, reverted, at)
+         SELECT '', n, 'todo', 'create', n, '', 0, 0, 1, 0, '', 0, {at}",
         requests,
     );
-    insert("INSERT INTO deleted (resource, id, version, at) SELECT 'todo', n, 1, {at}", deleted);
+    insert(
+        "INSERT INTO deleted (resource, id, version, state, at) SELECT 'todo', n, 1, 1, {at}",
+        deleted,
+    );
     (directory, connection)
 }
 

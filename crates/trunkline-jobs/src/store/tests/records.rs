@@ -4,63 +4,67 @@ use std::ops::ControlFlow;
 
 use super::{Fixture, outcome, row};
 use crate::error::Error;
-use crate::store::{Request, Row, Writing};
+use crate::store::{Mark, Request, Row, Standing, Writing};
 
 type Steps = fn(&Writing<'_>) -> Result<(), Error>;
 
 #[tokio::test]
 async fn records_are_put_and_removed() {
-    let rows: [(&str, Steps, Option<Row>, u64); 10] = [
-        ("nothing", |_| Ok(()), None, 0),
-        ("put", |w| w.put("todo", "a", &row(1)), Some(row(1)), 1),
+    let never = Standing::Nothing { version: 0, state: 0 };
+    let deleted = |version| Standing::Nothing { version, state: 7 };
+    let rows: [(&str, Steps, Standing); 10] = [
+        ("nothing", |_| Ok(()), never.clone()),
+        ("put", |w| w.put("todo", "a", &row(1)), Standing::Record(row(1))),
         (
             "replaced",
             |w| w.put("todo", "a", &row(1)).and_then(|()| w.put("todo", "a", &row(2))),
-            Some(row(2)),
-            2,
+            Standing::Record(row(2)),
         ),
-        ("removed, though never put", |w| w.remove("todo", "a"), None, 0),
-        ("removed", |w| w.put("todo", "a", &row(3)).and_then(|()| w.remove("todo", "a")), None, 3),
+        ("removed, though never put", |w| w.remove("todo", "a", 7), never.clone()),
+        (
+            "removed",
+            |w| w.put("todo", "a", &row(3)).and_then(|()| w.remove("todo", "a", 7)),
+            deleted(3),
+        ),
         (
             "removed twice",
             |w| {
                 w.put("todo", "a", &row(3))?;
-                w.remove("todo", "a")?;
-                w.remove("todo", "a")
+                w.remove("todo", "a", 7)?;
+                w.remove("todo", "a", 7)
             },
-            None,
-            3,
+            deleted(3),
         ),
         (
             "put again",
             |w| {
                 w.put("todo", "a", &row(3))?;
-                w.remove("todo", "a")?;
+                w.remove("todo", "a", 7)?;
                 w.put("todo", "a", &row(4))
             },
-            Some(row(4)),
-            4,
+            Standing::Record(row(4)),
         ),
         (
             "removed again",
             |w| {
                 w.put("todo", "a", &row(3))?;
-                w.remove("todo", "a")?;
+                w.remove("todo", "a", 7)?;
                 w.put("todo", "a", &row(4))?;
-                w.remove("todo", "a")
+                w.remove("todo", "a", 7)
             },
-            None,
-            4,
+            deleted(4),
         ),
-        ("another resource", |w| w.put("note", "a", &row(1)), None, 0),
-        ("another case", |w| w.put("todo", "A", &row(1)), None, 0),
+        ("another resource", |w| w.put("note", "a", &row(1)), never.clone()),
+        ("another case", |w| w.put("todo", "A", &row(1)), never.clone()),
     ];
-    for (name, steps, record, last_version) in rows {
+    for (name, steps, expected) in rows {
         let fixture = Fixture::new();
         fixture.write(steps).await.unwrap();
-        let found = fixture.write(|w| Ok((w.record("todo", "a")?, w.last_version("todo", "a")?)));
-        let is_deleted = record.is_none() && last_version > 0;
-        assert_eq!(found.await.unwrap(), (record, last_version), "{name}");
+        let is_deleted = expected.record().is_none() && expected.version() > 0;
+        let found = fixture.write(|w| Ok((w.record("todo", "a")?, w.standing("todo", "a")?)));
+        let (record, standing) = found.await.unwrap();
+        assert_eq!(standing, expected, "{name}");
+        assert_eq!(record.as_ref(), expected.record(), "{name}");
         let deleted = "SELECT count(*) FROM deleted WHERE resource = 'todo'";
         let deleted = fixture.stranger().query_row(deleted, (), |row| row.get(0));
         assert_eq!(deleted, Ok(i64::from(is_deleted)), "{name}");
@@ -147,8 +151,8 @@ fn request() -> Request {
         command: "update".to_owned(),
         id: "a".to_owned(),
         asked: r#"{"done":true}"#.to_owned(),
-        before: Some(row(3)),
-        after: Some(4),
+        before: Standing::Record(row(3)),
+        after: Mark::Record(4),
         reply: r#"{"id":"a"}"#.to_owned(),
         reverted: false,
         at: i64::MAX,
@@ -159,8 +163,8 @@ fn request() -> Request {
 async fn requests_are_remembered() {
     let rows = [
         ("an update", request()),
-        ("a creation", Request { before: None, ..request() }),
-        ("a deletion", Request { after: None, ..request() }),
+        ("a creation", Request { before: Standing::Nothing { version: 2, state: 1 }, ..request() }),
+        ("a deletion", Request { after: Mark::Nothing(3), ..request() }),
         ("an old one", Request { at: -5, reverted: true, ..request() }),
     ];
     for (name, logged) in rows {

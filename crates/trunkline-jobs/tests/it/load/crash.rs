@@ -202,7 +202,7 @@ fn read(caller: &mut Caller, id: &str) -> Value {
 fn check_store(directory: &Path) {
     let database = sound_database(directory);
     let mut made: BTreeMap<String, (i64, Option<Value>)> = BTreeMap::new();
-    let requests = "SELECT id, command, reply, after FROM requests
+    let requests = "SELECT id, command, reply, after_state FROM requests
                     ORDER BY id, CAST(substr(request_id, instr(request_id, 'step ') + 5) AS INTEGER)";
     let mut requests = database.prepare(requests).unwrap();
     let mut rows = requests.query(()).unwrap();
@@ -216,7 +216,7 @@ fn check_store(directory: &Path) {
             *record = None;
         } else {
             *version += 1;
-            assert_eq!(row.get::<_, Option<i64>>(3).unwrap(), Some(*version), "{reply}");
+            assert_eq!(row.get::<_, i64>(3).unwrap(), *version, "{reply}");
             assert_eq!(reply["version"], *version, "{reply}");
             *record = Some(reply);
         }
