@@ -10,6 +10,7 @@
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
@@ -22,9 +23,11 @@ use trunkline_jobs::{Command, Protocol};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rpc = trunkline::Router::new().build()?.projected(adapter::commands(command));
-    let execute = async move |body: Bytes| match adapter::protocol(&body) {
+    let execute = async move |headers: HeaderMap, body: Bytes| match adapter::protocol(&body) {
         Protocol::JsonRpc => {
-            let reply = rpc.handle(body, Extensions::new()).await;
+            let mut caller = Extensions::new();
+            caller.insert(headers);
+            let reply = rpc.handle(body, caller).await;
             respond(StatusPolicy::default().status(&reply), reply).into_response()
         }
         Protocol::Native => native(body).await,
@@ -34,8 +37,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What the service does, which need not know JSON-RPC.
-async fn command(command: Command) -> Result<Value, ErrorObject> {
+/// What the service does, which need not know JSON-RPC; `_caller` has the headers, for who may do it.
+async fn command(command: Command, _caller: Extensions) -> Result<Value, ErrorObject> {
     match (&*command.resource, &*command.command) {
         ("todo", "update") => Ok(json!({ "id": command.id, "done": command.payload["done"] })),
         (resource, name) => Err(ErrorObject::method_not_found(&format!("{resource}.{name}"))),
@@ -45,7 +48,7 @@ async fn command(command: Command) -> Result<Value, ErrorObject> {
 /// How it has answered its clients so far, and goes on to.
 async fn native(body: Bytes) -> Response {
     let reply = match adapter::read(&body) {
-        Ok(message) => match command(message.clone()).await {
+        Ok(message) => match command(message.clone(), Extensions::new()).await {
             Ok(result) => NativeReply::of(&message, &Outcome::result(&result)),
             Err(error) => NativeReply::error(&error),
         },

@@ -1,6 +1,7 @@
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -9,6 +10,7 @@ use serde_json::{Map, Value};
 ///
 /// Serialises to the native message.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Command {
     /// What to do: `update`.
     pub command: String,
@@ -36,10 +38,13 @@ impl Command {
     }
 }
 
-/// A record's id: text of at least one character. A number is kept as its text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct RecordId(String);
+/// A record's id: text of 1 to 256 bytes. A number is its text: `0` and `"0"` are the same id.
+#[derive(Debug, Clone)]
+pub struct RecordId {
+    text: String,
+    /// Whether it came as a number, which other operations than those of resources may want.
+    is_number: bool,
+}
 
 impl RecordId {
     /// Most bytes of an id.
@@ -48,39 +53,66 @@ impl RecordId {
     /// An id, unless it is empty or over [`MAX_BYTES`](Self::MAX_BYTES).
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
-        (1..=Self::MAX_BYTES).contains(&text.len()).then_some(Self(text))
+        let is_number = false;
+        (1..=Self::MAX_BYTES).contains(&text.len()).then_some(Self { text, is_number })
     }
 
     /// A new id: a UUID of version 7, so that ids are in the order in which they were made.
     #[must_use]
     pub fn generate() -> Self {
-        Self(uuid::Uuid::now_v7().to_string())
+        Self { text: uuid::Uuid::now_v7().to_string(), is_number: false }
     }
 
     /// Its text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// A string's text, or that of a number as it was sent.
+    pub(crate) fn of_json(json: &RawValue) -> Result<Self, String> {
+        let is_number = matches!(json.get().as_bytes(), [b'-' | b'0'..=b'9', ..]);
+        let text = if is_number {
+            json.get().to_owned()
+        } else {
+            serde_json::from_str(json.get()).map_err(|_| "an id is a string or a number")?
+        };
+        let id = Self::new(text).ok_or_else(|| format!("an id has 1 to {} bytes", Self::MAX_BYTES));
+        id.map(|id| Self { is_number, ..id })
+    }
+
+    /// As it came.
+    pub(crate) fn as_json(&self) -> Box<RawValue> {
+        let json =
+            if self.is_number { self.text.clone() } else { Value::from(&*self.text).to_string() };
+        RawValue::from_string(json)
+            .expect("numbers are kept as they were read, and text is written")
+    }
+}
+
+impl PartialEq for RecordId {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for RecordId {}
+
+impl Hash for RecordId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
     }
 }
 
 impl fmt::Display for RecordId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.text)
     }
 }
 
-impl<'de> Deserialize<'de> for RecordId {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        use serde::de::Error;
-        let raw = <&RawValue>::deserialize(deserializer)?.get();
-        let id = match raw.as_bytes() {
-            [b'"', ..] => serde_json::from_str(raw).map_err(D::Error::custom)?,
-            [b'-' | b'0'..=b'9', ..] => raw.to_owned(),
-            _ => return Err(D::Error::custom("an id is a string or a number")),
-        };
-        let too_long = format!("an id has 1 to {} bytes", Self::MAX_BYTES);
-        Self::new(id).ok_or_else(|| D::Error::custom(too_long))
+impl Serialize for RecordId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
     }
 }
 
@@ -89,6 +121,7 @@ impl<'de> Deserialize<'de> for RecordId {
 /// Serialises in camelCase; what its client sent besides is kept in `others`.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Metadata {
     /// The protocol that the command came in.
     pub protocol: Protocol,
@@ -124,7 +157,7 @@ impl Default for Metadata {
     }
 }
 
-/// What a body is written as.
+/// What a body is written as: the one or the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-use trunkline::{Call, CallFuture, Outcome, Projected, Projection, RpcError};
+use trunkline::{Call, CallFuture, Extensions, Outcome, Projected, Projection, RpcError};
 
 use super::command_of;
 use crate::command::Command;
@@ -14,7 +14,8 @@ struct Commands<F>(F);
 /// [`Rpc::projected`](trunkline::Rpc::projected).
 ///
 /// The service then reads requests, batches and notifications, and words results and errors; `execute`
-/// need not know JSON-RPC. What it does not know it refuses with
+/// need not know JSON-RPC. It is given what the transport knows of the caller, as that was given to
+/// [`Rpc::handle`](trunkline::Rpc::handle). What it does not know it refuses with
 /// [`ErrorObject::method_not_found`](trunkline::ErrorObject::method_not_found). Methods that are registered go before.
 ///
 /// ```
@@ -22,7 +23,7 @@ struct Commands<F>(F);
 /// use trunkline::{ErrorObject, Extensions, Router};
 /// use trunkline_jobs::{Command, adapter};
 ///
-/// async fn execute(command: Command) -> Result<Value, ErrorObject> {
+/// async fn execute(command: Command, _caller: Extensions) -> Result<Value, ErrorObject> {
 ///     Ok(json!({ "status": "ok", "done": command.payload["done"] }))
 /// }
 ///
@@ -40,13 +41,13 @@ struct Commands<F>(F);
 /// ```
 pub fn commands<F, R, T, E>(execute: F) -> Arc<dyn Projection>
 where
-    F: Fn(Command) -> R + Send + Sync + 'static,
+    F: Fn(Command, Extensions) -> R + Send + Sync + 'static,
     R: Future<Output = Result<T, E>> + Send + 'static,
     T: Serialize,
     E: RpcError,
 {
-    let answer = move |command: Command| {
-        let result = execute(command);
+    let answer = move |command: Command, caller: Extensions| {
+        let result = execute(command, caller);
         CallFuture::later(async move {
             match result.await {
                 Ok(result) => Outcome::result(&result),
@@ -57,10 +58,10 @@ where
     Arc::new(Commands(answer))
 }
 
-impl<F: Fn(Command) -> CallFuture + Send + Sync + 'static> Projection for Commands<F> {
+impl<F: Fn(Command, Extensions) -> CallFuture + Send + Sync + 'static> Projection for Commands<F> {
     fn project(&self, call: Call) -> Projected {
         Projected::Answered(match command_of(&call) {
-            Ok(command) => (self.0)(command),
+            Ok(command) => (self.0)(command, call.extensions().clone()),
             Err(error) => CallFuture::ready(Outcome::error(error)),
         })
     }

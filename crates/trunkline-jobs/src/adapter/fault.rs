@@ -16,6 +16,11 @@ pub(crate) fn invalid(pointer: &str, reason: &str) -> ErrorObject {
     ErrorObject::new(code::INVALID_PARAMS, "Invalid params").with_data(&data)
 }
 
+/// The place of a member (RFC 6901, section 3).
+pub(super) fn pointer(base: &str, member: &str) -> String {
+    format!("{base}/{}", member.replace('~', "~0").replace('/', "~1"))
+}
+
 pub(super) fn refused(code: i64, message: &'static str, reason: &str) -> ErrorObject {
     ErrorObject::new(code, message).with_data(&Reason { pointer: None, reason })
 }

@@ -1,12 +1,13 @@
 //! Calls as commands, and commands as calls.
 
-use serde::Deserialize;
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use trunkline::{Call, ErrorObject, Id};
 
+use super::members::members;
 use super::native::record_id;
-use super::object::Object;
 use super::{fault, metadata};
 use crate::command::{Command, Metadata, Protocol, RecordId};
 
@@ -26,17 +27,18 @@ pub fn command_of(call: &Call) -> Result<Command, ErrorObject> {
         }
         _ => return Err(ErrorObject::method_not_found(&method)),
     };
-    let (id, mut payload) = match call.params() {
-        None => (None, Map::new()),
-        Some(params @ [b'[', ..]) => by_position(&command, params)?,
-        Some(params) => by_name(call, params)?,
+    let (id, sent, payload) = match call.params() {
+        None => (None, (METADATA, None), Map::new()),
+        Some(params @ [b'[', ..]) => by_position(&command, read(params)?)?,
+        Some(params) => {
+            let mut params = members("", "params", read(params)?)?;
+            let id = params.take("id").map(|id| record_id("/id", id)).transpose()?;
+            let sent = params.take("metadata");
+            (id, (METADATA, sent), params.into_map("")?)
+        }
     };
-    let sent = match payload.remove("metadata") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(sent)) => sent,
-        Some(_) => return Err(fault::invalid("/metadata", "metadata is an object")),
-    };
-    let metadata = metadata::read(sent, origin(call))?;
+    let (pointer, sent) = sent;
+    let metadata = metadata::read(pointer, sent, origin(call))?;
     Ok(Command { command, resource, id, payload, metadata })
 }
 
@@ -45,18 +47,34 @@ pub fn command_of(call: &Call) -> Result<Command, ErrorObject> {
 /// # Errors
 /// -32602 when the params nest deeper than [`Limits::MAX_DEPTH`](trunkline::Limits::MAX_DEPTH).
 pub fn call_of(command: &Command) -> Result<Call, ErrorObject> {
-    let mut params = command.payload.clone();
-    if let Some(id) = &command.id {
-        params.insert("id".to_owned(), id.as_str().into());
-    }
-    let metadata = metadata::written(&command.metadata);
-    if !metadata.is_empty() {
-        params.insert("metadata".to_owned(), Value::Object(metadata));
-    }
     let method = format!("{}.{}", command.resource, command.command);
+    let metadata = metadata::written(&command.metadata);
+    let has_params = command.id.is_some() || !command.payload.is_empty() || !metadata.is_empty();
     // Without any, a method without params can be called.
-    let params = (!params.is_empty()).then_some(params);
+    let params = has_params.then_some(Params { command, metadata });
     Call::request(&Id::NULL, &method, &params)
+}
+
+/// The params of a command. An id that came as a number is one.
+struct Params<'a> {
+    command: &'a Command,
+    metadata: Map<String, Value>,
+}
+
+impl Serialize for Params<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut params = serializer.serialize_map(None)?;
+        for (name, value) in &self.command.payload {
+            params.serialize_entry(name, value)?;
+        }
+        if let Some(id) = &self.command.id {
+            params.serialize_entry("id", &id.as_json())?;
+        }
+        if !self.metadata.is_empty() {
+            params.serialize_entry("metadata", &self.metadata)?;
+        }
+        params.end()
+    }
 }
 
 /// How the call came.
@@ -73,57 +91,46 @@ fn origin(call: &Call) -> Metadata {
     }
 }
 
-fn by_name(
-    call: &Call,
-    params: &[u8],
-) -> Result<(Option<RecordId>, Map<String, Value>), ErrorObject> {
-    let mut payload = object("", params)?;
-    let id = match payload.remove("id") {
-        None | Some(Value::Null) => None,
-        Some(id) => Some(member_id(call, &id)?),
-    };
-    Ok((id, payload))
-}
+/// What params tell: the id, the metadata with its place, and the payload.
+type Told<'a> = (Option<RecordId>, (&'static str, Option<&'a RawValue>), Map<String, Value>);
 
-/// The only param that a command may have by its position.
-fn by_position(
-    command: &str,
-    params: &[u8],
-) -> Result<(Option<RecordId>, Map<String, Value>), ErrorObject> {
+/// Where metadata stands among params by name.
+const METADATA: &str = "/metadata";
+
+/// The params that a command may have by their positions: what it is about, and metadata.
+fn by_position<'a>(command: &str, params: &'a RawValue) -> Result<Told<'a>, ErrorObject> {
+    let params: Vec<&RawValue> = read(params.get().as_bytes())?;
     let name = match command {
         "read" | "delete" => "id",
         "revert" => "requestId",
+        // Some clients send no params so.
+        _ if params.is_empty() => return Ok((None, (METADATA, None), Map::new())),
         _ => {
             let reason = format!("the params of {command} go by name: send an object");
             return Err(fault::invalid("", &reason));
         }
     };
-    let params: Vec<&RawValue> = read(params)?;
-    let [param] = params[..] else {
-        let reason = format!("{command} takes [{name}], and there are {} params", params.len());
-        return Err(fault::invalid("", &reason));
+    let (about, sent) = match params[..] {
+        [about] => (about, None),
+        [about, sent] => (about, Some(sent).filter(|sent| sent.get() != "null")),
+        _ => {
+            let reason = format!(
+                "{command} takes [{name}, metadata], and there are {} params",
+                params.len()
+            );
+            return Err(fault::invalid("", &reason));
+        }
     };
-    match (name, param.get()) {
-        ("id", "null") => Ok((None, Map::new())),
-        ("id", id) => Ok((Some(record_id("/id", id)?), Map::new())),
-        (name, text) => {
-            let value = read(text.as_bytes())?;
-            Ok((None, Map::from_iter([(name.to_owned(), value)])))
+    let mut payload = Map::new();
+    let mut id = None;
+    match name {
+        _ if about.get() == "null" => {}
+        "id" => id = Some(record_id("/0", about)?),
+        name => {
+            payload.insert(name.to_owned(), read(about.get().as_bytes())?);
         }
     }
-}
-
-/// An id of a number is the text of the number as it was sent.
-fn member_id(call: &Call, value: &Value) -> Result<RecordId, ErrorObject> {
-    let part = call.members().find(|(name, _)| name == "id").map(|(_, part)| call.text(part));
-    let sent = part.and_then(|text| std::str::from_utf8(text).ok());
-    record_id("/id", sent.unwrap_or(&value.to_string()))
-}
-
-fn object(pointer: &str, params: &[u8]) -> Result<Map<String, Value>, ErrorObject> {
-    let object: Object = serde_json::from_slice(params)
-        .map_err(|error| fault::invalid(pointer, &fault::without_place(&error)))?;
-    Ok(object.0)
+    Ok((id, ("/1", sent), payload))
 }
 
 fn read<'p, T: Deserialize<'p>>(params: &'p [u8]) -> Result<T, ErrorObject> {

@@ -1,9 +1,11 @@
 //! What is known of a command, from `metadata` as it was sent.
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use trunkline::ErrorObject;
 
 use super::fault;
+use super::members::members;
 use crate::command::Metadata;
 
 /// What tells how a command came, which is not for its client to say.
@@ -13,33 +15,43 @@ const OURS: [&str; 3] = ["protocol", "version", "jsonrpcId"];
 const REQUEST_ID: &str = "requestId";
 const IF_VERSION: &str = "ifVersion";
 
-/// Reads what a client has sent into what its protocol tells.
+/// Reads what a client has sent, at this place, into what its protocol tells.
 pub(super) fn read(
-    mut sent: Map<String, Value>,
+    pointer: &str,
+    sent: Option<&RawValue>,
     mut metadata: Metadata,
 ) -> Result<Metadata, ErrorObject> {
+    let Some(sent) = sent else {
+        return Ok(metadata);
+    };
+    let mut sent = members(pointer, "metadata", sent)?;
     for name in OURS {
-        sent.remove(name);
+        sent.take(name);
     }
-    metadata.request_id = match sent.remove(REQUEST_ID) {
-        None | Some(Value::Null) => None,
-        Some(Value::String(id)) => Some(id),
-        Some(Value::Number(id)) => Some(id.to_string()),
-        Some(_) => return Err(invalid(REQUEST_ID, "requestId is a string or a number")),
-    };
-    metadata.if_version = match sent.remove(IF_VERSION) {
-        None | Some(Value::Null) => None,
-        Some(version) => {
-            let told =
-                || invalid(IF_VERSION, "ifVersion is the version of the record, a whole number");
-            Some(version.as_u64().ok_or_else(told)?)
-        }
-    };
-    if let Some((slip, meant)) = sent.keys().find_map(|name| Some((name, meant(name)?))) {
+    let invalid = |name: &str, reason: &str| fault::invalid(&fault::pointer(pointer, name), reason);
+    if let Some(id) = sent.take(REQUEST_ID) {
+        let told = || invalid(REQUEST_ID, "requestId is a string or a number");
+        metadata.request_id = Some(text(id).ok_or_else(told)?);
+    }
+    if let Some(version) = sent.take(IF_VERSION) {
+        let told =
+            |_| invalid(IF_VERSION, "ifVersion is the version of the record, a whole number");
+        metadata.if_version = Some(version.get().parse().map_err(told)?);
+    }
+    if let Some((slip, meant)) = sent.names().find_map(|name| Some((name, meant(name)?))) {
         return Err(invalid(slip, &format!("there is no metadata.{slip}: write {meant}")));
     }
-    metadata.others = sent;
+    metadata.others = sent.into_map(pointer)?;
     Ok(metadata)
+}
+
+/// A text, or the text of a number as it was sent.
+pub(crate) fn text(json: &RawValue) -> Option<String> {
+    match json.get().as_bytes() {
+        [b'"', ..] => serde_json::from_str(json.get()).ok(),
+        [b'-' | b'0'..=b'9', ..] => Some(json.get().to_owned()),
+        _ => None,
+    }
 }
 
 /// What `metadata` has to be, for the command to become this one.
@@ -55,12 +67,12 @@ pub(super) fn written(metadata: &Metadata) -> Map<String, Value> {
 }
 
 /// The name that a slip would be taken for: passed over, it would take a protection away.
-fn meant(name: &str) -> Option<&'static str> {
-    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
-    let plain: String = letters.collect::<String>().to_ascii_lowercase();
-    [REQUEST_ID, IF_VERSION].into_iter().find(|known| known.to_ascii_lowercase() == plain)
+pub(super) fn meant(name: &str) -> Option<&'static str> {
+    [REQUEST_ID, IF_VERSION].into_iter().find(|known| plain(known) == plain(name))
 }
 
-fn invalid(name: &str, reason: &str) -> ErrorObject {
-    fault::invalid(&format!("/metadata/{}", name.replace('~', "~0").replace('/', "~1")), reason)
+/// A name without what people get wrong.
+pub(super) fn plain(name: &str) -> String {
+    let letters = name.chars().filter(|letter| !matches!(letter, '_' | '-'));
+    letters.collect::<String>().to_ascii_lowercase()
 }

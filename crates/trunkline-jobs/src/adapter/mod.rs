@@ -16,9 +16,9 @@
 mod commands;
 pub(crate) mod fault;
 mod json_rpc;
+mod members;
 mod metadata;
 mod native;
-mod object;
 mod protocol;
 mod reply;
 
@@ -29,3 +29,5 @@ pub use protocol::protocol;
 pub use reply::NativeReply;
 
 pub(crate) use json_rpc::{JSON_RPC, NATIVE};
+pub(crate) use metadata::text;
+pub(crate) use native::not_json;

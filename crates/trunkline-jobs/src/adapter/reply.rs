@@ -6,6 +6,7 @@ use crate::command::Command;
 
 /// What a native command is answered with: a status, and a body unless that is 204.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NativeReply {
     /// The status of the response.
     pub status: StatusCode,
@@ -42,6 +43,11 @@ impl NativeReply {
         Self::failed(status(error.code()), &text(error))
     }
 
+    /// What a message is answered that no command can be read from.
+    pub(crate) fn unreadable(error: &ErrorObject) -> Self {
+        Self::failed(StatusCode::BAD_REQUEST, &text(error))
+    }
+
     /// What a command is answered that does not exist.
     pub(crate) fn unknown(text: &str) -> Self {
         Self::failed(StatusCode::BAD_REQUEST, text)
@@ -68,7 +74,9 @@ fn status(code: i64) -> StatusCode {
         code::PARSE_ERROR
         | code::INVALID_REQUEST
         | code::METHOD_NOT_FOUND
-        | code::INVALID_PARAMS => StatusCode::BAD_REQUEST,
+        | code::INVALID_PARAMS
+        | code::DATABASE
+        | code::REPLY_TOO_LARGE => StatusCode::BAD_REQUEST,
         code::NOT_FOUND => StatusCode::NOT_FOUND,
         code::CONFLICT => StatusCode::CONFLICT,
         code::UNAUTHENTICATED => StatusCode::UNAUTHORIZED,
@@ -85,11 +93,14 @@ fn text(error: &ErrorObject) -> String {
     #[derive(Deserialize)]
     struct Data {
         reason: Option<String>,
+        /// Which param, where the reason does not say.
+        param: Option<String>,
         incident: Option<String>,
     }
     let data = error.data().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
     let message = error.message();
     match data {
+        Some(Data { reason: Some(reason), param: Some(param), .. }) => format!("{param}: {reason}"),
         Some(Data { reason: Some(reason), .. }) => reason,
         Some(Data { incident: Some(incident), .. }) => format!("{message} (incident {incident})"),
         _ => message.to_owned(),

@@ -48,7 +48,7 @@ pub(super) fn document(rpc: &Rpc) -> Bytes {
 /// None of an operation that is of no resource.
 fn form(operation: &Registered) -> Option<Form<'_>> {
     let method = operation.name();
-    let (resource, command) = method.rsplit_once('.')?;
+    let (resource, command) = method.rsplit_once('.').filter(|(resource, _)| *resource != "rpc")?;
     let description = operation.description();
     Some(Form {
         method,

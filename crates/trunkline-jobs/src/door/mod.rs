@@ -11,6 +11,7 @@
 
 mod answer;
 mod forms;
+mod repeat;
 mod revert;
 
 use std::future::ready;
@@ -107,13 +108,22 @@ impl Execute {
             if let Wanted::Command(mode) = wanted {
                 extensions.insert(mode);
             }
+            if let (Wanted::Command(Mode::Repeat), Ok(json)) = (wanted, &read) {
+                let sent = (formats, body.clone());
+                if let Some(reply) = self.refuse_repetition(json, sent, &extensions) {
+                    return respond(status_policy.status(&reply), reply);
+                }
+            }
             // As it came: an id in EDN goes back as it was sent.
             let reply = self.rpc.handle_in(formats, body, extensions).await;
             return respond(status_policy.status(&reply), reply);
         }
         let json = match read {
             Ok(json) => json,
-            Err(error) => return self.refuse(&error, &extensions, formats.reply),
+            Err(error) => {
+                self.record(&error, &extensions);
+                return Answer::from(NativeReply::unreadable(&error)).response(formats.reply);
+            }
         };
         let answered = match wanted {
             Wanted::Command(mode) => self.execute(&json, extensions.clone(), mode).await,
@@ -121,7 +131,10 @@ impl Execute {
         };
         match answered {
             Ok(answer) => answer.response(formats.reply),
-            Err(error) => self.refuse(&error, &extensions, formats.reply),
+            Err(error) => {
+                self.record(&error, &extensions);
+                Answer::from(NativeReply::error(&error)).response(formats.reply)
+            }
         }
     }
 
@@ -134,6 +147,11 @@ impl Execute {
     ) -> Result<Answer, ErrorObject> {
         let command = adapter::read(json)?;
         let call = adapter::call_of(&command)?;
+        if mode == Mode::Repeat
+            && let Some(error) = self.would_act_again(&call.method())
+        {
+            return Err(error);
+        }
         extensions.insert(mode);
         let outcome = self.run(call, extensions).await;
         if outcome.code() == Some(code::METHOD_NOT_FOUND) {
@@ -149,7 +167,9 @@ impl Execute {
         let of_resource = names.iter().filter(|(name, _)| name == resource);
         let commands: Vec<&str> = of_resource.map(|(_, command)| *command).collect();
         if commands.is_empty() {
-            let mut resources: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+            let resources = names.iter().map(|(name, _)| *name).filter(|name| *name != "rpc");
+            let mut resources: Vec<&str> = resources.collect();
+            resources.sort_unstable();
             resources.dedup();
             return format!("there is no resource {resource:?}: there is {}", resources.join(", "));
         }
@@ -167,17 +187,11 @@ impl Execute {
         }
     }
 
-    /// What was read and is no call is recorded here.
-    fn refuse(
-        &self,
-        error: &ErrorObject,
-        extensions: &Extensions,
-        format: Format,
-    ) -> Response<ReplyBody> {
+    /// Records what was read and is no call.
+    fn record(&self, error: &ErrorObject, extensions: &Extensions) {
         if let Some(history) = self.rpc.history() {
             history.refused(extensions, error);
         }
-        Answer::from(NativeReply::error(error)).response(format)
     }
 }
 

@@ -1,7 +1,8 @@
 //! `POST /revert {"requestId"}`.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 use trunkline::{CancellationToken, ErrorObject, Extensions, RpcError, code};
 
 use super::Execute;
@@ -9,15 +10,19 @@ use super::answer::Answer;
 use crate::adapter::{self, NativeReply};
 use crate::command::Command;
 use crate::resources::Context;
+use crate::types::ResourceType;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Message {
-    request_id: Value,
+struct Message<'a> {
+    #[serde(borrow)]
+    request_id: Option<&'a RawValue>,
 }
 
 impl Execute {
-    /// Reverts a request, whatever resource it was made to, by the operation `revert` of that resource.
+    /// Reverts a request, whatever resource it was made to, by the operation `revert` of that resource. That
+    /// of the first one answers for requests that nobody knows, or to what is not served any more, so that
+    /// every message is a call.
     pub(super) async fn revert(
         &self,
         json: &[u8],
@@ -28,11 +33,11 @@ impl Execute {
         let cancel = CancellationToken::new();
         let _cancelled_when_dropped = cancel.clone().drop_guard();
         let requested = self.resources.requested(&request_id, &context, &cancel).await;
-        let Some(resource) = requested.map_err(RpcError::into_error_object)? else {
-            let noop = json!({ "status": "noop", "requestId": request_id });
-            return Ok(NativeReply::plain(noop.to_string()).into());
-        };
-        let mut command = Command::new(resource, "revert");
+        let types = self.resources.types();
+        let resource = requested.map_err(RpcError::into_error_object)?;
+        let kind = resource.and_then(|resource| types.get(&resource));
+        let name = kind.or_else(|| types.iter().next()).map(ResourceType::name);
+        let mut command = Command::new(name.unwrap_or_default(), "revert");
         command.payload.insert("requestId".to_owned(), request_id.into());
         let outcome = self.run(adapter::call_of(&command)?, extensions).await;
         Ok(match outcome.as_result() {
@@ -44,15 +49,16 @@ impl Execute {
 }
 
 fn read(json: &[u8]) -> Result<String, ErrorObject> {
-    let message = serde_json::from_slice::<Message>(json);
-    match message.map(|message| message.request_id) {
-        Ok(Value::String(id)) => Ok(id),
-        Ok(Value::Number(id)) => Ok(id.to_string()),
-        _ => {
-            let reason =
-                "send {\"requestId\": \"…\"}: the metadata.requestId of the request to undo";
-            let error = ErrorObject::new(code::INVALID_REQUEST, "Invalid Request");
-            Err(error.with_data(&json!({ "reason": reason })))
-        }
+    let message = serde_json::from_slice::<Message<'_>>(json);
+    if let Err(error) = &message
+        && !error.is_data()
+    {
+        return Err(adapter::not_json(error));
     }
+    let id = message.ok().and_then(|message| adapter::text(message.request_id?));
+    id.ok_or_else(|| {
+        let reason = "send {\"requestId\": \"…\"}: the metadata.requestId of the request to undo";
+        let error = ErrorObject::new(code::INVALID_REQUEST, "Invalid Request");
+        error.with_data(&json!({ "reason": reason }))
+    })
 }

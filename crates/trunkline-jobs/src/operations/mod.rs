@@ -120,10 +120,10 @@ impl<S> FromCall<S> for Command {
     }
 }
 
-/// A command whose only param by position is the id.
+/// A command whose params by position are the id and metadata.
 struct ById(Command);
 
-/// A command whose only param by position is the `requestId`.
+/// A command whose params by position are the `requestId` and metadata.
 struct ByRequestId(Command);
 
 macro_rules! by_position {
@@ -136,7 +136,7 @@ macro_rules! by_position {
             }
 
             fn declared() -> Vec<&'static str> {
-                vec![$param]
+                vec![$param, "metadata"]
             }
         }
 

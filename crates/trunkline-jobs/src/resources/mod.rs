@@ -5,6 +5,7 @@ mod page;
 mod request;
 mod status;
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,7 @@ struct Inner {
 
 /// For whom a command is executed, and how.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Context {
     /// Whose the command is. Requests of different callers may have the same `requestId`. Empty where
     /// nobody is known.
@@ -42,7 +44,7 @@ pub struct Context {
     pub mode: Mode,
 }
 
-/// Whether a command may have been executed before.
+/// Whether a command may have been executed before: it may or it may not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Mode {
     /// It is executed, or it fails.
@@ -173,6 +175,12 @@ impl Resources {
         let (kind, settings) = (kind.clone(), self.0.settings.clone());
         let read = move |store: &Reading<'_>| page::read(store, &kind, &paging, None, &settings);
         self.0.store.read(cancel, read).await
+    }
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resources").field("types", &self.0.types).finish_non_exhaustive()
     }
 }
 

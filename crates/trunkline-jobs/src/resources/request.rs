@@ -94,7 +94,8 @@ impl Resources {
         super::no_id(&command)?;
         let request_id = match command.payload.remove("requestId") {
             Some(Value::String(id)) => id,
-            Some(Value::Number(id)) => id.to_string(),
+            // A larger number is not what was sent any more.
+            Some(Value::Number(id)) if !id.is_f64() => id.to_string(),
             _ => {
                 let reason = "revert needs the requestId of a request, as a string";
                 return Err(Error::invalid(&["requestId"], reason));

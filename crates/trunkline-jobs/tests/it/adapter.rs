@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trunkline::{Call, ErrorObject, Extensions, Id, Limits, Outcome, code};
 use trunkline_jobs::adapter::{self, NativeReply};
-use trunkline_jobs::{Command, Metadata, Protocol, RecordId};
+use trunkline_jobs::{Command, Protocol, RecordId};
 
 #[test]
 fn a_body_is_of_json_rpc_if_it_has_its_mark() {
@@ -167,6 +167,10 @@ fn calls_are_commands() {
             Some("12345678901234567890123"),
             json!({}),
         ),
+        ("todo.list", "[]", "list", "todo", None, json!({})),
+        ("todo.read", r#"["a",null]"#, "read", "todo", Some("a"), json!({})),
+        ("todo.read", "[1e400]", "read", "todo", Some("1e400"), json!({})),
+        ("todo.read", r#"{"id":1e400}"#, "read", "todo", Some("1e400"), json!({})),
         ("todo.list", r#"{"id":null,"limit":5}"#, "list", "todo", None, json!({ "limit": 5 })),
         // What goes by position is no payload.
         ("todo.read", r#"["a"]"#, "read", "todo", Some("a"), json!({})),
@@ -215,10 +219,11 @@ fn calls_that_are_no_commands() {
         ("todo.", "{}", code::METHOD_NOT_FOUND, None),
         (".", "{}", code::METHOD_NOT_FOUND, None),
         ("todo.create", r#"["a"]"#, params, Some("")),
-        ("todo.list", "[]", params, Some("")),
+        ("todo.list", "[5]", params, Some("")),
         ("todo.read", "[]", params, Some("")),
-        ("todo.read", r#"["a","b"]"#, params, Some("")),
-        ("todo.read", "[true]", params, Some("/id")),
+        ("todo.read", r#"["a","b"]"#, params, Some("/1")),
+        ("todo.read", r#"["a",null,1]"#, params, Some("")),
+        ("todo.read", "[true]", params, Some("/0")),
         ("todo.read", r#"[""]"#, params, Some("/id")),
         ("todo.read", r#"{"id":{}}"#, params, Some("/id")),
         ("todo.read", r#"{"id":"a","id":"b"}"#, params, Some("")),
@@ -300,10 +305,10 @@ fn every_code_of_the_table_has_a_status() {
         (code::APPLICATION, 500),
         (code::TOOL_NOT_FOUND, 500),
         (code::TOOL_EXECUTION, 500),
-        (code::DATABASE, 500),
+        (code::DATABASE, 400),
         (code::TIMEOUT, 504),
         (code::BUSY, 503),
-        (code::REPLY_TOO_LARGE, 500),
+        (code::REPLY_TOO_LARGE, 400),
         (code::UNAUTHENTICATED, 401),
         (code::FORBIDDEN, 403),
         (code::REFUSED, 500),
@@ -382,8 +387,13 @@ prop_compose! {
         if_version in option::of(any::<u64>()),
         others in members(&["protocol", "version"]),
     ) -> Command {
-        let metadata = Metadata { request_id, if_version, others, ..Metadata::default() };
-        Command { id: id.and_then(RecordId::new), payload, metadata, ..Command::new(resource, command) }
+        let mut command = Command::new(resource, command);
+        command.metadata.request_id = request_id;
+        command.metadata.if_version = if_version;
+        command.metadata.others = others;
+        command.id = id.and_then(RecordId::new);
+        command.payload = payload;
+        command
     }
 }
 

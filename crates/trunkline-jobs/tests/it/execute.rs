@@ -64,9 +64,9 @@ async fn bodies_that_are_no_command() {
         (r#"{"command":"read","resource":["todo"]}"#, 400, "*resource is missing*"),
         (r#"{"command":"read","command":"delete","resource":"todo","id":"a"}"#, 400, "*command*"),
         (r#"{"method":"todo.read","params":["a"],"id":1}"#, 400, "*command is missing*"),
-        (r#"{"command":"create","resource":"todo","payload":5}"#, 400, "*payload: *"),
-        (r#"{"command":"create","resource":"todo","payload":["x"]}"#, 400, "*payload: *"),
-        (r#"{"command":"create","resource":"todo","payload":"x"}"#, 400, "*payload: *"),
+        (r#"{"command":"create","resource":"todo","payload":5}"#, 400, "payload is an object"),
+        (r#"{"command":"create","resource":"todo","payload":["x"]}"#, 400, "payload is an object"),
+        (r#"{"command":"create","resource":"todo","payload":"x"}"#, 400, "payload is an object"),
         (
             r#"{"command":"create","resource":"todo","payload":{"title":"x","title":"y"}}"#,
             400,
@@ -77,7 +77,11 @@ async fn bodies_that_are_no_command() {
             400,
             "*metadata stands beside payload*",
         ),
-        (r#"{"command":"delete","resource":"todo","id":"a","metadata":5}"#, 400, "*metadata: *"),
+        (
+            r#"{"command":"delete","resource":"todo","id":"a","metadata":5}"#,
+            400,
+            "metadata is an object",
+        ),
         (
             r#"{"command":"delete","resource":"todo","id":"a","metadata":{"ifVersion":1,"ifVersion":9}}"#,
             400,
@@ -380,7 +384,9 @@ async fn bodies_that_revert_nothing() {
             // Arrays are of JSON-RPC.
             assert_fits(body, &error(-32700, Value::Null), &reply.json());
         } else {
-            check_refused(body, &reply, 400, "*requestId*");
+            let is_json = serde_json::from_str::<Value>(body).is_ok();
+            let told = if is_json { "*requestId*" } else { "*the body is not JSON: *" };
+            check_refused(body, &reply, 400, told);
         }
     }
     served.stop().await;

@@ -153,7 +153,7 @@ async fn operations_of_others() {
     let rows = [
         ("wait", (504, -32004), "*"),
         ("leak", (500, -32603), "Internal error (incident *"),
-        ("speak", (500, -32006), "*2000 bytes*"),
+        ("speak", (400, -32006), "*2000 bytes*"),
         ("fail", (500, 418), "Out of tea"),
         ("lack", (404, -32011), "Out of tea"),
     ];

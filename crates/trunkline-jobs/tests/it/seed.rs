@@ -143,7 +143,10 @@ where
     F: Fn(Command) -> R + Send + Sync + 'static,
     R: Future<Output = Result<Value, ErrorObject>> + Send + 'static,
 {
-    let rpc = Router::new().build().unwrap().projected(adapter::commands(execute));
+    let rpc = Router::new()
+        .build()
+        .unwrap()
+        .projected(adapter::commands(move |command, _| execute(command)));
     let handle = Server::bind("127.0.0.1:0").serve(rpc.http()).await.unwrap();
     let client = Client::connect(handle.local_addr()).await;
     (handle, client)
