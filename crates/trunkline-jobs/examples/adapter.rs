@@ -9,13 +9,13 @@
 //! ```
 
 use axum::Router;
-use axum::body::Bytes;
-use axum::http::HeaderMap;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
-use trunkline::http::{StatusPolicy, respond};
 use trunkline::{ErrorObject, Extensions, Outcome};
 use trunkline_jobs::adapter::{self, NativeReply};
 use trunkline_jobs::{Command, Protocol};
@@ -23,14 +23,18 @@ use trunkline_jobs::{Command, Protocol};
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rpc = trunkline::Router::new().build()?.projected(adapter::commands(command));
-    let execute = async move |headers: HeaderMap, body: Bytes| match adapter::protocol(&body) {
-        Protocol::JsonRpc => {
-            let mut caller = Extensions::new();
-            caller.insert(headers);
-            let reply = rpc.handle(body, caller).await;
-            respond(StatusPolicy::default().status(&reply), reply).into_response()
+    let json_rpc = rpc.http();
+    let execute = async move |request: Request| {
+        let (head, body) = request.into_parts();
+        let Ok(body) = to_bytes(body, 1 << 20).await else {
+            return StatusCode::PAYLOAD_TOO_LARGE.into_response();
+        };
+        match adapter::protocol(&body) {
+            Protocol::JsonRpc => {
+                json_rpc.handle(Request::from_parts(head, Body::from(body))).await.into_response()
+            }
+            Protocol::Native => native(body).await,
         }
-        Protocol::Native => native(body).await,
     };
     let app = Router::new().route("/execute", post(execute));
     axum::serve(tokio::net::TcpListener::bind("127.0.0.1:3000").await?, app).await?;

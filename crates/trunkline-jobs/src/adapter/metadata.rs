@@ -7,6 +7,7 @@ use trunkline::ErrorObject;
 use super::fault;
 use super::members::members;
 use crate::command::Metadata;
+use crate::excerpt::excerpt;
 
 /// What tells how a command came, which is not for its client to say.
 const OURS: [&str; 3] = ["protocol", "version", "jsonrpcId"];
@@ -30,8 +31,7 @@ pub(super) fn read(
     }
     let invalid = |name: &str, reason: &str| fault::invalid(&fault::pointer(pointer, name), reason);
     if let Some(id) = sent.take(REQUEST_ID) {
-        let told = || invalid(REQUEST_ID, "requestId is a string or a number");
-        metadata.request_id = Some(text(id).ok_or_else(told)?);
+        metadata.request_id = Some(request_id(&fault::pointer(pointer, REQUEST_ID), id)?);
     }
     if let Some(version) = sent.take(IF_VERSION) {
         let told =
@@ -39,10 +39,14 @@ pub(super) fn read(
         metadata.if_version = Some(version.get().parse().map_err(told)?);
     }
     if let Some((slip, meant)) = sent.names().find_map(|name| Some((name, meant(name)?))) {
-        return Err(invalid(slip, &format!("there is no metadata.{slip}: write {meant}")));
+        return Err(invalid(slip, &format!("there is no metadata.{}: write {meant}", excerpt(slip))));
     }
     metadata.others = sent.into_map(pointer)?;
     Ok(metadata)
+}
+
+pub(super) fn request_id(pointer: &str, id: &RawValue) -> Result<String, ErrorObject> {
+    text(id).ok_or_else(|| fault::invalid(pointer, "requestId is a string or a number"))
 }
 
 /// A text, or the text of a number as it was sent.

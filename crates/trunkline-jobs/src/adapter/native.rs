@@ -6,6 +6,7 @@ use trunkline::{ErrorObject, code};
 use super::members::{Members, members};
 use super::{fault, metadata};
 use crate::command::{Command, Metadata, RecordId};
+use crate::excerpt::excerpt;
 
 /// What a message may have. Other members are nobody's.
 const MEMBERS: [&str; 5] = ["command", "resource", "id", "payload", "metadata"];
@@ -26,6 +27,8 @@ pub fn read(body: &[u8]) -> Result<Command, ErrorObject> {
     }
     let (id, payload, sent) =
         (message.take("id"), message.take("payload"), message.take("metadata"));
+    // Where the clients of job control send it.
+    let beside = message.take("requestId");
     if let Some(slip) = message.names().find_map(slip) {
         return Err(no_command(&slip));
     }
@@ -47,7 +50,15 @@ pub fn read(body: &[u8]) -> Result<Command, ErrorObject> {
         (id, inner) => id.or(inner),
     };
     let payload = payload.into_map("/payload")?;
-    let metadata = metadata::read("/metadata", sent, Metadata::default())?;
+    let mut metadata = metadata::read("/metadata", sent, Metadata::default())?;
+    if let Some(beside) = beside {
+        let beside = metadata::request_id("/requestId", beside)?;
+        if metadata.request_id.as_ref().is_some_and(|inner| *inner != beside) {
+            let reason = "requestId and metadata.requestId differ: send one of them";
+            return Err(fault::invalid("/requestId", reason));
+        }
+        metadata.request_id = Some(beside);
+    }
     Ok(Command { command, resource, id, payload, metadata })
 }
 
@@ -80,7 +91,7 @@ fn slip(name: &str) -> Option<String> {
     }
     let known =
         MEMBERS.into_iter().find(|known| metadata::plain(known) == metadata::plain(name))?;
-    Some(format!("there is no {name:?}: write {known}"))
+    Some(format!("there is no {:?}: write {known}", excerpt(name)))
 }
 
 fn no_command(reason: &str) -> ErrorObject {

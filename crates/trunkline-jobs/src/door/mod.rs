@@ -1,4 +1,5 @@
-//! The native protocol, and JSON-RPC beside it: `POST /execute`, `/repeat`, `/revert`, `GET /forms`.
+//! The native protocol, and JSON-RPC beside it: `POST /execute`, `/repeat`, `/revert`, `GET /forms`,
+//! `/ping`.
 //!
 //! | native status | when |
 //! |---|---|
@@ -17,7 +18,6 @@ mod revert;
 use std::future::ready;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use http::{Method, Response};
 use tower::Service;
 use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
@@ -25,6 +25,7 @@ use trunkline::{Call, ErrorObject, Extensions, Format, Outcome, Rpc, code};
 
 use crate::adapter::{self, NativeReply};
 use crate::command::{Command, Protocol};
+use crate::excerpt::excerpt;
 use crate::resources::{Mode, Resources};
 use answer::Answer;
 
@@ -33,17 +34,16 @@ use answer::Answer;
 /// `POST /execute` takes native commands and JSON-RPC, in JSON or EDN: a command
 /// `{"command", "resource", …}` is a call of the operation `resource.command` of `rpc`, whatever
 /// registered it, through all layers. `POST /repeat` does the same for what may have been done already.
-/// `POST /revert` undoes a request to `resources`, and `GET /forms` describes what can be asked for.
+/// `POST /revert` undoes a request to `resources`, `GET /forms` describes what can be asked for, and
+/// `GET /ping` is answered as long as the server runs.
 #[must_use]
 pub fn door(rpc: &Rpc, resources: &Resources) -> Arc<dyn Door> {
-    let forms = forms::document(rpc);
-    Arc::new(Execute { rpc: rpc.clone(), resources: resources.clone(), forms })
+    Arc::new(Execute { rpc: rpc.clone(), resources: resources.clone() })
 }
 
 struct Execute {
     rpc: Rpc,
     resources: Resources,
-    forms: Bytes,
 }
 
 const POST: &[Method] = &[Method::POST];
@@ -61,7 +61,7 @@ enum Wanted {
 
 impl Door for Execute {
     fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &[("/execute", POST), ("/repeat", POST), ("/revert", POST), ("/forms", GET)]
+        &[("/execute", POST), ("/repeat", POST), ("/revert", POST), ("/forms", GET), ("/ping", GET)]
     }
 
     fn name(&self) -> &'static str {
@@ -78,8 +78,11 @@ impl Door for Execute {
 
     fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
         let wanted = match request.uri.path() {
-            "/forms" => {
-                let reply = NativeReply::plain(self.forms.clone());
+            "/forms" | "/ping" => {
+                let reply = NativeReply::plain(match request.uri.path() {
+                    "/ping" => br#"{"status":"ok"}"#.to_vec(),
+                    _ => self.forms(&request.uri, &request.extensions),
+                });
                 return Box::pin(ready(Answer::from(reply).response(request.formats.reply)));
             }
             "/revert" => Wanted::Revert,
@@ -171,10 +174,11 @@ impl Execute {
             let mut resources: Vec<&str> = resources.collect();
             resources.sort_unstable();
             resources.dedup();
-            return format!("there is no resource {resource:?}: there is {}", resources.join(", "));
+            let (name, others) = (excerpt(resource), resources.join(", "));
+            return format!("there is no resource {name:?}: there is {others}");
         }
-        let commands = commands.join(", ");
-        format!("{resource} has no command {command:?}: it has {commands}")
+        let (name, commands) = (excerpt(command), commands.join(", "));
+        format!("{resource} has no command {name:?}: it has {commands}")
     }
 
     async fn run(&self, mut call: Call, extensions: Extensions) -> Outcome {

@@ -96,35 +96,49 @@ async fn forms_describe_all_commands() {
     let mut served = Served::new().await;
     let reply = served.ask("GET /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("application/json")));
-    let document = reply.json();
-    let paths: Vec<&str> = document["endpoints"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["href"].as_str().unwrap())
-        .collect();
-    assert_eq!(paths, ["/execute", "/repeat", "/revert", "/forms"]);
-    let forms = document["forms"].as_array().unwrap();
+    let forms = reply.json();
+    let forms = forms.as_array().unwrap();
+    // By these, clients of job control find where to send what.
+    for (rel, method) in [
+        ("execute", "POST"),
+        ("repeat", "POST"),
+        ("revert", "POST"),
+        ("forms", "GET"),
+        ("ping", "GET"),
+    ] {
+        let form = forms.iter().find(|form| form["rel"] == rel).unwrap();
+        assert_eq!(form["method"], method, "{rel}");
+        assert_eq!(form["href"], format!("http://localhost/{rel}"), "{rel}");
+    }
+    let behind_a_proxy =
+        "GET /forms HTTP/1.1\r\nHost: localhost:1\r\nX-Forwarded-Proto: https\r\n\r\n";
+    let first = served.ask(behind_a_proxy).await.json()[0]["href"].clone();
+    assert_eq!(first, "https://localhost:1/execute");
+    let ping = served.ask("GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
+    assert_eq!((ping.status, ping.text()), (200, r#"{"status":"ok"}"#));
     let types = types();
     for kind in types.iter() {
         for verb in trunkline_jobs::Verb::ALL {
             let method = format!("{}.{verb}", kind.name());
-            let form = forms.iter().find(|form| form["method"] == *method);
+            let form = forms.iter().find(|form| form["rel"] == *method);
             let form = form.unwrap_or_else(|| panic!("{method} is not described"));
             assert_eq!(
                 (&form["command"], &form["resource"]),
                 (&json!(verb.as_str()), &json!(kind.name()))
             );
+            assert_eq!(form["href"], "http://localhost/execute");
+            let fields: Vec<&str> = kind.fields().iter().map(trunkline_jobs::Field::name).collect();
+            assert_eq!(form["fields"], json!(fields), "{method}");
             assert_eq!(form["input"], kind.input(verb), "{method}");
             assert_eq!(form["output"], kind.output(verb), "{method}");
             assert!(form["title"].is_string() && form["description"].is_string(), "{method}");
         }
     }
     let flags = |method: &str| {
-        let form = forms.iter().find(|form| form["method"] == method).unwrap();
+        let form = forms.iter().find(|form| form["rel"] == method).unwrap();
         ["readOnly", "destructive", "idempotent"].map(|flag| form[flag].as_bool().unwrap())
     };
-    assert_eq!(flags("todo.read"), [true, false, false]);
+    assert_eq!(flags("todo.read"), [true, false, true]);
     assert_eq!(flags("todo.create"), [false, false, false]);
     assert_eq!(flags("todo.update"), [false, true, false]);
     assert_eq!(flags("todo.revert"), [false, true, true]);

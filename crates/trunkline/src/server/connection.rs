@@ -120,6 +120,7 @@ impl<A: Answer> Requests<A> {
         request: Request<Incoming>,
     ) -> Result<Response<Reply<A::Body>>, Infallible> {
         let Self { service, peer, watch, shared } = &*self;
+        let request = shared.marked(request);
         let health = shared.settings.health.as_ref();
         if let Some(health) = health.filter(|health| health::is_asked(health, &request)) {
             let page = health::page(health, shared.counts.phase());

@@ -1,5 +1,8 @@
 //! What all connections of a server share.
 
+use http::Request;
+#[cfg(feature = "tls")]
+use http::uri::Scheme;
 use hyper_util::server::conn::auto::Builder;
 use tokio_util::sync::CancellationToken;
 
@@ -19,4 +22,17 @@ pub(super) struct Shared {
     pub(super) drain: CancellationToken,
     /// Cancelled when they shall end at once.
     pub(super) cut: CancellationToken,
+}
+
+impl Shared {
+    /// The request with the scheme of URLs that lead to this server, where that is not `http`: for
+    /// handlers that tell clients such.
+    #[cfg_attr(not(feature = "tls"), expect(unused_mut, reason = "without TLS, all is http"))]
+    pub(super) fn marked<B>(&self, mut request: Request<B>) -> Request<B> {
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() {
+            request.extensions_mut().insert(Scheme::HTTPS);
+        }
+        request
+    }
 }

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::uri::Scheme;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use trunkline::client::{Client, Http};
 use trunkline::server::{self, Server, ServerHandle, Tls, TlsError};
-use trunkline::{ErrorObject, Router};
+use trunkline::{ErrorObject, Extension, Router};
 
 use super::service::Told;
 use super::serving::https;
@@ -73,6 +74,18 @@ fn client(server: &ServerHandle, trusted: &str) -> Client {
 async fn answers(client: &Client) -> bool {
     let ended = in_time("a call", client.call::<String>("ping", ()).into_future()).await;
     ended.is_ok_and(|pong| pong == "pong")
+}
+
+#[tokio::test]
+async fn handlers_see_that_the_scheme_is_https() {
+    let (files, certificate) = Files::new();
+    let scheme = |Extension(scheme): Extension<Scheme>| scheme.to_string();
+    let rpc = Router::new().method("scheme", scheme).build().unwrap();
+    let tls = files.open().unwrap().check_interval(None);
+    let server = Server::bind("127.0.0.1:0").tls(tls).serve(rpc).await.unwrap();
+    let called = client(&server, &certificate).call::<String>("scheme", ()).into_future();
+    assert_eq!(in_time("a call", called).await.unwrap(), "https");
+    assert!(server.stop().await.is_complete());
 }
 
 #[tokio::test]
