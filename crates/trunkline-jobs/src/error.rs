@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::excerpt::excerpt;
+
 /// Why a command had no effect. `Display` is safe to send to a client; causes are in `source()`, for
 /// the log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// There is no such command, or no such resource.
-    #[error("there is no command {resource}.{command}")]
+    #[error("there is no command {}.{}", excerpt(resource), excerpt(command))]
     UnknownCommand {
         /// The name of the resource.
         resource: String,
@@ -177,9 +179,9 @@ pub enum OpenError {
 }
 
 impl Error {
-    /// What is wrong at the end of a path of member names.
+    /// What is wrong at the end of a path of member names, which may be anything that was sent.
     pub(crate) fn invalid(path: &[&str], reason: impl Into<String>) -> Self {
-        let escaped = path.iter().map(|name| name.replace('~', "~0").replace('/', "~1"));
+        let escaped = path.iter().map(|name| excerpt(name).replace('~', "~0").replace('/', "~1"));
         let pointer = escaped.map(|name| format!("/{name}")).collect();
         Self::Invalid { pointer, reason: reason.into() }
     }

@@ -29,6 +29,7 @@ pub mod adapter;
 mod command;
 mod door;
 mod error;
+mod excerpt;
 mod operations;
 mod record;
 mod resources;

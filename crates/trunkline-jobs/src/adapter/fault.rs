@@ -3,6 +3,8 @@
 use serde::Serialize;
 use trunkline::{ErrorObject, code};
 
+use crate::excerpt::excerpt;
+
 #[derive(Serialize)]
 struct Reason<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -16,9 +18,9 @@ pub(crate) fn invalid(pointer: &str, reason: &str) -> ErrorObject {
     ErrorObject::new(code::INVALID_PARAMS, "Invalid params").with_data(&data)
 }
 
-/// The place of a member (RFC 6901, section 3).
+/// The place of a member (RFC 6901, section 3), whose name may be anything that was sent.
 pub(super) fn pointer(base: &str, member: &str) -> String {
-    format!("{base}/{}", member.replace('~', "~0").replace('/', "~1"))
+    format!("{base}/{}", excerpt(member).replace('~', "~0").replace('/', "~1"))
 }
 
 pub(super) fn refused(code: i64, message: &'static str, reason: &str) -> ErrorObject {

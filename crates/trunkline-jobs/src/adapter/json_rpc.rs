@@ -10,6 +10,7 @@ use super::members::members;
 use super::native::record_id;
 use super::{fault, metadata};
 use crate::command::{Command, Metadata, Protocol, RecordId};
+use crate::excerpt::excerpt;
 
 /// The protocols, as [`Extensions::protocol`](trunkline::Extensions::protocol) names them.
 pub(crate) const NATIVE: &str = "native";
@@ -25,7 +26,7 @@ pub fn command_of(call: &Call) -> Result<Command, ErrorObject> {
         Some((resource, command)) if !resource.is_empty() && !command.is_empty() => {
             (resource.to_owned(), command.to_owned())
         }
-        _ => return Err(ErrorObject::method_not_found(&method)),
+        _ => return Err(ErrorObject::method_not_found(&excerpt(&method))),
     };
     let (id, sent, payload) = match call.params() {
         None => (None, (METADATA, None), Map::new()),
@@ -106,7 +107,7 @@ fn by_position<'a>(command: &str, params: &'a RawValue) -> Result<Told<'a>, Erro
         // Some clients send no params so.
         _ if params.is_empty() => return Ok((None, (METADATA, None), Map::new())),
         _ => {
-            let reason = format!("the params of {command} go by name: send an object");
+            let reason = format!("the params of {} go by name: send an object", excerpt(command));
             return Err(fault::invalid("", &reason));
         }
     };

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use trunkline::ErrorObject;
 
 use super::fault;
+use crate::excerpt::excerpt;
 
 /// The members of an object, not looked into. None stands twice: one of them would be lost.
 #[derive(Default)]
@@ -35,7 +36,7 @@ impl<'a> Members<'a> {
         let mut map = Map::new();
         for (name, value) in self.0 {
             let value = serde_json::from_str(value.get()).map_err(|error| {
-                let reason = format!("{name}: {}", fault::without_place(&error));
+                let reason = format!("{}: {}", excerpt(&name), fault::without_place(&error));
                 fault::invalid(&fault::pointer(pointer, &name), &reason)
             })?;
             map.insert(name, value);
@@ -65,7 +66,9 @@ impl<'de> Visitor<'de> for Reader {
             members.0.push(member);
         }
         match members.twice() {
-            Some(name) => Err(A::Error::custom(format_args!("the member {name:?} stands twice"))),
+            Some(name) => {
+                Err(A::Error::custom(format_args!("the member {:?} stands twice", excerpt(name))))
+            }
             None => Ok(members),
         }
     }

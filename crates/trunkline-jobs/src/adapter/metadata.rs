@@ -39,7 +39,10 @@ pub(super) fn read(
         metadata.if_version = Some(version.get().parse().map_err(told)?);
     }
     if let Some((slip, meant)) = sent.names().find_map(|name| Some((name, meant(name)?))) {
-        return Err(invalid(slip, &format!("there is no metadata.{}: write {meant}", excerpt(slip))));
+        return Err(invalid(
+            slip,
+            &format!("there is no metadata.{}: write {meant}", excerpt(slip)),
+        ));
     }
     metadata.others = sent.into_map(pointer)?;
     Ok(metadata)

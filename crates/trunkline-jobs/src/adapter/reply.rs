@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 use trunkline::{ErrorObject, Outcome, code};
 
 use crate::command::Command;
+use crate::excerpt::excerpt;
 
 /// What a native command is answered with: a status, and a body unless that is 204.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +24,7 @@ impl NativeReply {
             Ok(result) => result,
             Err(error) if error.code() == code::METHOD_NOT_FOUND => {
                 let Command { command, resource, .. } = command;
+                let (command, resource) = (excerpt(command), excerpt(resource));
                 return Self::unknown(&format!("there is no command {command:?} of {resource:?}"));
             }
             Err(error) => return Self::error(error),

@@ -5,6 +5,7 @@ use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
 
 use crate::adapter::fault;
 use crate::error::Error;
+use crate::excerpt::excerpt;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -27,7 +28,7 @@ impl RpcError for Error {
         match &self {
             Self::Invalid { pointer, reason } => fault::invalid(pointer, reason),
             Self::UnknownCommand { resource, command } => {
-                ErrorObject::method_not_found(&format!("{resource}.{command}"))
+                ErrorObject::method_not_found(&excerpt(&format!("{resource}.{command}")))
             }
             Self::NotFound { resource, id } => {
                 let data = Data { resource: Some(resource), id: Some(id), ..none };

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::error::Error;
+use crate::excerpt::excerpt;
 use crate::types::{Field, ResourceType};
 
 /// The fields of a new record.
@@ -71,7 +72,7 @@ fn declared<'a>(kind: &'a ResourceType, name: &str) -> Result<&'a Field, Error> 
 }
 
 fn unknown(kind: &ResourceType, name: &str) -> String {
-    let said = format!("{} has no field {name:?}", kind.name());
+    let said = format!("{} has no field {:?}", kind.name(), excerpt(name));
     match kind.nearest_field(name) {
         Some(meant) => format!("{said}; did you mean {}?", meant.name()),
         None => {
@@ -85,7 +86,6 @@ fn check(field: &Field, value: &Value) -> Result<(), Error> {
     field.check(value).map_err(|reason| invalid(field.name(), reason))
 }
 
-/// `name` may be anything that was sent.
 fn invalid(name: &str, reason: String) -> Error {
     Error::invalid(&[name], reason)
 }

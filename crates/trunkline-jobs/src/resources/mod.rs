@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::command::{Command, RecordId};
 use crate::error::{Error, OpenError, StorageError};
+use crate::excerpt::excerpt;
 use crate::record;
 use crate::settings::Settings;
 use crate::store::{Reading, Store, Writing};
@@ -200,7 +201,7 @@ fn no_id(command: &Command) -> Result<(), Error> {
 fn nothing_else(command: &Command) -> Result<(), Error> {
     match command.payload.keys().next() {
         Some(name) => {
-            let reason = format!("{} knows no {name:?}: leave it out", command.command);
+            let reason = format!("{} knows no {:?}: leave it out", command.command, excerpt(name));
             Err(Error::invalid(&[name], reason))
         }
         None => Ok(()),

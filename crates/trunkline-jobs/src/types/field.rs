@@ -2,8 +2,8 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::nearest;
 use super::sameness::same;
+use crate::excerpt::excerpt;
 
 /// One of the things that a record holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,34 +58,26 @@ impl Field {
         self.description.as_deref()
     }
 
-    /// What is wrong with a value, if anything, in a sentence that may be sent to a client.
+    /// What is wrong with a value, if anything, in a sentence that may be sent to a client. It does not
+    /// tell the value, which may be a secret: a history hides those in requests by the names of their fields.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         let Self { name, kind, allowed, .. } = self;
         if !kind.fits(value) {
             let is = kind.with_article();
             return Err(match kind {
-                FieldType::Integer if value.is_f64() => {
-                    format!(
-                        "{name} is {is} of 64 bits at most and without a fraction, and {value} is not one"
-                    )
-                }
-                _ => format!("{name} is {is}, and {} is not one", Shown(value)),
+                FieldType::Integer if value.is_f64() => format!(
+                    "{name} is {is} of 64 bits at most and without a fraction, and this is another number"
+                ),
+                _ => format!("{name} is {is}, and this is {}", kind_of(value)),
             });
         }
-        let Some(allowed) = allowed else { return Ok(()) };
-        if allowed.iter().any(|one| same(one, value)) {
-            return Ok(());
+        match allowed.as_deref() {
+            Some(allowed) if !allowed.iter().any(|one| same(one, value)) => Err(match allowed {
+                [_] => format!("{name} can only be {}", Listed(allowed)),
+                _ => format!("{name} is one of {}", Listed(allowed)),
+            }),
+            _ => Ok(()),
         }
-        let names = allowed.iter().filter_map(Value::as_str);
-        let meant = value.as_str().and_then(|wanted| nearest::to(wanted, names));
-        Err(match (allowed.as_slice(), meant) {
-            ([only], _) => format!("{name} can only be {}, and not {}", Shown(only), Shown(value)),
-            (_, Some(meant)) => {
-                let meant = Value::from(meant);
-                format!("{name} cannot be {}: did you mean {}?", Shown(value), Shown(&meant))
-            }
-            _ => format!("{name} cannot be {}: it is one of {}", Shown(value), Listed(allowed)),
-        })
     }
 }
 
@@ -159,29 +151,18 @@ impl fmt::Display for FieldType {
     }
 }
 
-/// A value as messages show it: not a whole document.
-struct Shown<'v>(&'v Value);
-
-impl Shown<'_> {
-    /// Most characters of a text.
-    const CHARACTERS: usize = 40;
-}
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Value::Object(_) => f.write_str("an object"),
-            Value::Array(_) => f.write_str("an array"),
-            Value::String(text) => match text.char_indices().nth(Self::CHARACTERS) {
-                Some((end, _)) => write!(f, "{}…", Value::from(&text[..end])),
-                None => write!(f, "{}", self.0),
-            },
-            plain => write!(f, "{plain}"),
-        }
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
     }
 }
 
-/// Values as messages list them.
+/// The values of an `enum` as messages list them.
 struct Listed<'v>(&'v [Value]);
 
 impl Listed<'_> {
@@ -193,7 +174,7 @@ impl fmt::Display for Listed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, value) in self.0.iter().take(Self::SHOWN).enumerate() {
             let comma = if index == 0 { "" } else { ", " };
-            write!(f, "{comma}{}", Shown(value))?;
+            write!(f, "{comma}{}", excerpt(&value.to_string()))?;
         }
         match self.0.len().saturating_sub(Self::SHOWN) {
             0 => Ok(()),

@@ -149,18 +149,16 @@ fn values_fit_their_type() {
     for (kind, value) in types {
         check_value(&format!("type = '{kind}'"), value, "");
     }
-    check_value("type = 'string'", "7", "x is a string, and 7 is not one");
-    check_value("type = 'string'", "null", "x is a string, and null is not one");
-    check_value("type = 'boolean'", "\"true\"", "x is a boolean, and \"true\" is not one");
-    check_value("type = 'number'", "\"1\"", "x is a number, and \"1\" is not one");
-    check_value("type = 'object'", "[]", "x is an object, and an array is not one");
-    check_value("type = 'array'", "{}", "x is an array, and an object is not one");
-    check_value("type = 'integer'", "true", "x is an integer, and true is not one");
-    for (value, shown) in
-        [("1.0", "1.0"), ("1.5", "1.5"), ("18446744073709551616", "1.8446744073709552e+19")]
-    {
+    check_value("type = 'string'", "7", "x is a string, and this is a number");
+    check_value("type = 'string'", "null", "x is a string, and this is null");
+    check_value("type = 'boolean'", "\"true\"", "x is a boolean, and this is a string");
+    check_value("type = 'number'", "\"1\"", "x is a number, and this is a string");
+    check_value("type = 'object'", "[]", "x is an object, and this is an array");
+    check_value("type = 'array'", "{}", "x is an array, and this is an object");
+    check_value("type = 'integer'", "true", "x is an integer, and this is a boolean");
+    for value in ["1.0", "1.5", "18446744073709551616"] {
         let limits = "x is an integer of 64 bits at most and without a fraction";
-        check_value("type = 'integer'", value, &format!("{limits}, and {shown} is not one"));
+        check_value("type = 'integer'", value, &format!("{limits}, and this is another number"));
     }
 }
 
@@ -168,34 +166,28 @@ fn values_fit_their_type() {
 fn values_are_one_of_an_enum() {
     let priority = "type = 'string', enum = ['low', 'normal', 'high']";
     check_value(priority, "\"low\"", "");
-    check_value(priority, "\"Low\"", "x cannot be \"Low\": did you mean \"low\"?");
-    check_value(
-        priority,
-        "\"urgent\"",
-        "x cannot be \"urgent\": it is one of \"low\", \"normal\", \"high\"",
-    );
-    check_value(priority, "1", "x is a string, and 1 is not one");
+    let one = "x is one of \"low\", \"normal\", \"high\"";
+    check_value(priority, "\"Low\"", one);
+    check_value(priority, "\"urgent\"", one);
+    check_value(priority, "1", "x is a string, and this is a number");
     check_value("type = 'number', enum = [1, 2.0]", "1.0", "");
     check_value("type = 'number', enum = [1, 2.0]", "2", "");
-    check_value("type = 'number', enum = [1, 2.0]", "3", "x cannot be 3: it is one of 1, 2.0");
-    check_value(
-        "type = 'array', enum = [[1], []]",
-        "[2]",
-        "x cannot be an array: it is one of an array, an array",
-    );
-    check_value("type = 'string', enum = ['a']", "\"b\"", "x can only be \"a\", and not \"b\"");
+    check_value("type = 'number', enum = [1, 2.0]", "3", "x is one of 1, 2.0");
+    check_value("type = 'array', enum = [[1], []]", "[2]", "x is one of [1], []");
+    check_value("type = 'string', enum = ['a']", "\"b\"", "x can only be \"a\"");
 }
 
 #[test]
 fn what_is_said_of_long_values_is_short() {
-    let long = format!("\"{}\"", "é\\n".repeat(1000));
-    let shown = format!("\"{}\"…", "é\\n".repeat(20));
-    check_value("type = 'integer'", &long, &format!("x is an integer, and {shown} is not one"));
+    let long = "é".repeat(1000);
+    let shown = format!("\"{}…", "é".repeat(63));
+    let expected = format!("x can only be {shown}");
+    check_value(&format!("type = 'string', enum = ['{long}']"), "\"b\"", &expected);
     let many: Vec<String> = (1..=12).map(|n| n.to_string()).collect();
     check_value(
         &format!("type = 'integer', enum = [{}]", many.join(", ")),
         "0",
-        "x cannot be 0: it is one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more",
+        "x is one of 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more",
     );
 }
 

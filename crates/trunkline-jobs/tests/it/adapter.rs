@@ -224,7 +224,7 @@ fn calls_that_are_no_commands() {
         ("todo.read", r#"["a","b"]"#, params, Some("/1")),
         ("todo.read", r#"["a",null,1]"#, params, Some("")),
         ("todo.read", "[true]", params, Some("/0")),
-        ("todo.read", r#"[""]"#, params, Some("/id")),
+        ("todo.read", r#"[""]"#, params, Some("/0")),
         ("todo.read", r#"{"id":{}}"#, params, Some("/id")),
         ("todo.read", r#"{"id":"a","id":"b"}"#, params, Some("")),
         ("todo.read", r#"{"id":"a","metadata":[]}"#, params, Some("/metadata")),

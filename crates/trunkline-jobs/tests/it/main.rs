@@ -9,6 +9,7 @@ mod execute_failures;
 mod execute_http;
 mod history;
 mod load;
+mod messages;
 mod rows;
 mod rows_kept;
 mod seed;

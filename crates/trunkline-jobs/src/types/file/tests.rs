@@ -230,10 +230,10 @@ fn defaults() {
             &format!("line 2, column {column}: resources.todo.fields.x.default: {expected}"),
         );
     }
-    check_default("type = 'string', default = 7", "x is a string, and 7 is not one");
+    check_default("type = 'string', default = 7", "x is a string, and this is a number");
     check_default(
         "default = 1.0, type = 'integer'",
-        "x is an integer of 64 bits at most and without a fraction, and 1.0 is not one",
+        "x is an integer of 64 bits at most and without a fraction, and this is another number",
     );
     let range = "an integer is from -2^63 to 2^64 - 1";
     check_default("type = 'integer', default = 18446744073709551616", range);
@@ -251,17 +251,10 @@ fn defaults() {
         &format!("line 2, column 44: resources.todo.fields.x.default.a[1]: {time}"),
     );
     check_default(
-        "enum = ['low', 'high'], type = 'string', default = 'hgh'",
-        "x cannot be \"hgh\": did you mean \"high\"?",
-    );
-    check_default(
         "enum = ['low', 'high'], type = 'string', default = 'urgent'",
-        "x cannot be \"urgent\": it is one of \"low\", \"high\"",
+        "x is one of \"low\", \"high\"",
     );
-    check_default(
-        "type = 'boolean', enum = [true], default = false",
-        "x can only be true, and not false",
-    );
+    check_default("type = 'boolean', enum = [true], default = false", "x can only be true");
 }
 
 #[test]
@@ -277,7 +270,7 @@ fn enums() {
     );
     check_field(
         "{ type = 'string', enum = ['low', 7] }",
-        "line 2, column 39: resources.todo.fields.x.enum[1]: x is a string, and 7 is not one",
+        "line 2, column 39: resources.todo.fields.x.enum[1]: x is a string, and this is a number",
     );
     let twice = "this value stands here already: leave it out";
     check_field(
