@@ -45,26 +45,27 @@ impl Native {
         Self { http, timeout }
     }
 
-    /// Posts a JSON text. Answers the `result`, or the whole of a reply that has none; nothing if the
-    /// reply is empty, as to `delete`.
+    /// Posts a JSON text. Answers the `result`, or the whole of a reply to `revert`; nothing if the reply
+    /// is 204, as to `delete`.
     pub(crate) async fn post(&self, body: String) -> Result<Option<Box<RawValue>>, NativeError> {
         let reply = self.http.post(HeaderMap::new(), Bytes::from(body));
-        let Some(json) = self.answer(reply).await? else { return Ok(None) };
-        let members = serde_json::from_str::<Members<Box<RawValue>>>(json.get());
-        let members = members.map(|Members(members)| members).unwrap_or_default();
-        let result = members.into_iter().find(|(name, _)| name == "result");
-        Ok(Some(result.map_or(json, |(_, result)| result)))
+        let Answer { status, json } = self.answer(reply).await?;
+        match json {
+            Some(json) => result(status, json).map(Some),
+            None if status == StatusCode::NO_CONTENT => Ok(None),
+            None => Err(failed(status, ProtocolError::Empty { status })),
+        }
     }
 
     /// What is published there.
     pub(crate) async fn get(&self) -> Result<Option<Box<RawValue>>, NativeError> {
-        self.answer(self.http.get(HeaderMap::new())).await
+        Ok(self.answer(self.http.get(HeaderMap::new())).await?.json)
     }
 
     async fn answer(
         &self,
         reply: impl Future<Output = Result<Reply, TransportError>>,
-    ) -> Result<Option<Box<RawValue>>, NativeError> {
+    ) -> Result<Answer, NativeError> {
         let after = self.timeout;
         timeout(after, read(reply)).await.unwrap_or_else(|_| {
             let target = self.http.target().into_owned();
@@ -73,46 +74,70 @@ impl Native {
     }
 }
 
-async fn read(
-    reply: impl Future<Output = Result<Reply, TransportError>>,
-) -> Result<Option<Box<RawValue>>, NativeError> {
-    let reply = reply.await.map_err(|error| CallError::new(error, None))?;
-    let status = reply.status;
-    let failed = |error: Error| NativeError::Call(CallError::new(error, Some(status)));
-    if status.is_client_error() || status.is_server_error() {
-        return Err(refusal(reply).await.map_or_else(failed, NativeError::Refused));
-    }
-    let Some(body) = reply.json().await.map_err(|error| failed(error.into()))? else {
-        return Ok(None);
-    };
-    let malformed = |error: serde_json::Error| ProtocolError::Result { reason: error.to_string() };
-    serde_json::from_slice(&body).map_err(|error| failed(malformed(error).into()))
+/// What HTTP calls a success.
+struct Answer {
+    status: StatusCode,
+    json: Option<Box<RawValue>>,
 }
 
-/// Why the server does not do it, in the words of its protocol.
-async fn refusal(mut reply: Reply) -> Result<Refusal, Error> {
+async fn read(
+    reply: impl Future<Output = Result<Reply, TransportError>>,
+) -> Result<Answer, NativeError> {
+    let mut reply = reply.await.map_err(|error| CallError::new(error, None))?;
+    let status = reply.status;
+    if status.is_client_error() || status.is_server_error() {
+        let mut body = Vec::new();
+        while let Some(chunk) = reply.chunk().await.map_err(|error| failed(status, error))? {
+            body.extend_from_slice(&chunk);
+        }
+        let beginning = || String::from_utf8_lossy(&body[..body.len().min(BEGINNING)]).into_owned();
+        return Err(refusal(status, &body).unwrap_or_else(|| {
+            failed(status, ProtocolError::Refused { status, beginning: beginning() })
+        }));
+    }
+    let json = match reply.json().await.map_err(|error| failed(status, error))? {
+        Some(body) => Some(serde_json::from_slice(&body).map_err(|error| {
+            failed(status, ProtocolError::Result { reason: error.to_string() })
+        })?),
+        None => None,
+    };
+    Ok(Answer { status, json })
+}
+
+/// What a command has come to. An endpoint of JSON-RPC refuses one with 200, and others answer anything.
+fn result(status: StatusCode, json: Box<RawValue>) -> Result<Box<RawValue>, NativeError> {
+    let members = serde_json::from_str::<Members<Box<RawValue>>>(json.get());
+    let mut members = members.map(|Members(members)| members).unwrap_or_default();
+    let place = |wanted: &str| members.iter().position(|(name, _)| name == wanted);
+    if let Some(result) = place("result") {
+        return Ok(members.swap_remove(result).1);
+    }
+    if place("status").and(place("requestId")).is_some() {
+        return Ok(json);
+    }
+    Err(refusal(status, json.get().as_bytes()).unwrap_or_else(|| {
+        let reason = "a reply to a command has a result, a status and a requestId, or an error";
+        failed(status, ProtocolError::Result { reason: reason.to_owned() })
+    }))
+}
+
+/// Why the server does not do it, in the words of its protocol, or of JSON-RPC: as of a server that has
+/// no such path.
+fn refusal(status: StatusCode, body: &[u8]) -> Option<NativeError> {
     #[derive(Deserialize)]
     struct Failed {
         error: String,
     }
-    let status = reply.status;
-    let mut body = Vec::new();
-    while let Some(chunk) = reply.chunk().await? {
-        body.extend_from_slice(&chunk);
-    }
-    if let Ok(Failed { error: text }) = serde_json::from_slice(&body)
-        && let Ok(json) = serde_json::from_slice(&body)
+    if let Ok(Failed { error: text }) = serde_json::from_slice(body)
+        && let Ok(json) = serde_json::from_slice(body)
     {
-        return Ok(Refusal { status, text, json });
+        return Some(NativeError::Refused(Refusal { status, text, json }));
     }
-    // As of a server that has no such path.
-    let body = Bytes::from(body);
-    match Response::parse(&body).map(|response| response.outcome.as_result().err().cloned()) {
-        Ok(Some(error)) => Err(Error::Rpc(error)),
-        _ => {
-            let beginning =
-                String::from_utf8_lossy(&body[..body.len().min(BEGINNING)]).into_owned();
-            Err(ProtocolError::Refused { status, beginning }.into())
-        }
-    }
+    let response = Response::parse(&Bytes::copy_from_slice(body)).ok()?;
+    let error = response.outcome.as_result().err().cloned()?;
+    Some(failed(status, Error::Rpc(error)))
+}
+
+fn failed(status: StatusCode, error: impl Into<Error>) -> NativeError {
+    CallError::new(error, Some(status)).into()
 }

@@ -70,6 +70,9 @@ fn commands() {
     }
     let nowhere = client(&["execute", &format!("{url}/nope"), list]);
     check("no such path", &nowhere, 1, &[], &["error -32009: ", "try: check the path of the URL"]);
+    let elsewhere =
+        client(&["execute", &format!("{url}/rpc"), r#"{"command":"status","resource":"todo"}"#]);
+    check("a path of JSON-RPC", &elsewhere, 1, &[], &["error -32600: "]);
 }
 
 #[test]
@@ -127,10 +130,31 @@ fn answers_of_all_kinds() {
     let answer = |head: &str, body: &str| http(head, body);
     let of_json = |status: &str| format!("{status}\nContent-Type: application/json");
     let none: &[&str] = &[];
-    let rows: [Answered<'_>; 10] = [
-        ("no result member", json_answer(r#"{"status":"ok"}"#), 0, &["\"status\": \"ok\""], none),
+    let no_reply: &[&str] = &["not what was expected", "requestId"];
+    let rows: [Answered<'_>; 16] = [
+        ("neither result nor error", json_answer(r#"{"status":"ok"}"#), 4, none, no_reply),
+        ("an array", json_answer("[1]"), 4, none, no_reply),
+        ("a text", json_answer("\"result\""), 4, none, no_reply),
+        (
+            "a reply to a revert",
+            json_answer(r#"{"status":"noop","requestId":"r"}"#),
+            0,
+            &["\"status\": \"noop\""],
+            none,
+        ),
+        (
+            "an endpoint of JSON-RPC",
+            json_answer(
+                r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request"},"id":null}"#,
+            ),
+            1,
+            none,
+            &["error -32600: Invalid Request"],
+        ),
+        ("an error with 200", json_answer(r#"{"error":"no"}"#), 1, none, &["error 200: no\n"]),
         ("a null result", json_answer(r#"{"result":null}"#), 0, &["null\n"], none),
         ("nothing", answer("204 No Content", ""), 0, none, none),
+        ("nothing, and no word of it", json_answer(""), 4, none, &["HTTP 200 OK, with no reply"]),
         (
             "an error with escape codes",
             answer(&of_json("400 Bad Request"), r#"{"error":"a\u001b[2J"}"#),
@@ -192,6 +216,17 @@ fn wrong_command_lines() {
         ("no JSON", &["execute", url, "{"], "is not JSON"),
         ("an array", &["execute", url, "[]"], "a command is a JSON object"),
         ("JSON-RPC", &["execute", url, r#"{"jsonrpc":"2.0"}"#], "use `trunkline call`"),
+        (
+            "JSON-RPC of no version",
+            &["execute", url, r#"{"jsonrpc":null,"method":"todo.read","id":1}"#],
+            "use `trunkline call`",
+        ),
+        (
+            "JSON-RPC, said twice",
+            &["execute", url, r#"{"id":1,"jsonrpc":1,"jsonrpc":null}"#],
+            "use `trunkline call`",
+        ),
+        ("a batch", &["execute", url, r#"[{"jsonrpc":"2.0"}]"#], "a command is a JSON object"),
         ("both", &["execute", url, "{}", "--revert", "r"], "cannot be used"),
         ("repeat a revert", &["execute", url, "--repeat", "--revert", "r"], "cannot be used"),
         (
