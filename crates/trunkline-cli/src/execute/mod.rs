@@ -5,14 +5,13 @@ mod arguments;
 use std::io::stdin;
 use std::process::ExitCode;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use trunkline::client::http::Url;
 
 pub(crate) use self::arguments::Arguments;
 use crate::call::{Failure, Form, document, finish, wait_for};
-use crate::client::Native;
+use crate::client::{Members, Native};
 
 /// Where commands are sent, which a URL may name.
 const ENDPOINTS: [&str; 3] = ["/execute", "/repeat", "/revert"];
@@ -41,17 +40,15 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 
 /// The JSON text of a native command, which the server looks into.
 fn native(word: &str) -> Result<String, Failure> {
-    #[derive(Deserialize)]
-    struct Message {
-        jsonrpc: Option<IgnoredAny>,
-    }
     let json = document(word, stdin()).map_err(Failure::Usage)?;
     let told = |text: &str| Err(Failure::Usage(text.to_owned()));
-    match serde_json::from_str::<Message>(json.get()) {
-        _ if !json.get().starts_with('{') => told("a command is a JSON object"),
-        Ok(Message { jsonrpc: Some(_) }) => told("this is JSON-RPC: use `trunkline call`"),
-        _ => Ok(String::from(Box::<str>::from(json))),
+    let Ok(Members(members)) = serde_json::from_str::<Members<IgnoredAny>>(json.get()) else {
+        return told("a command is a JSON object");
+    };
+    if members.iter().any(|(name, _)| name == "jsonrpc") {
+        return told("this is JSON-RPC: use `trunkline call`");
     }
+    Ok(String::from(Box::<str>::from(json)))
 }
 
 /// A URL that names another endpoint than the one that is asked for would do something else.
