@@ -8,7 +8,7 @@ use crate::types::same;
 pub(crate) struct Criteria(Vec<(String, Criterion)>);
 
 enum Criterion {
-    /// In lower case.
+    /// [Folded](fold).
     Contains(String),
     Is(Value),
 }
@@ -16,7 +16,7 @@ enum Criterion {
 impl Criteria {
     pub(crate) fn new(criteria: Map<String, Value>) -> Self {
         let criterion = |value| match value {
-            Value::String(text) => Criterion::Contains(text.to_lowercase()),
+            Value::String(text) => Criterion::Contains(fold(&text)),
             value => Criterion::Is(value),
         };
         Self(criteria.into_iter().map(|(name, value)| (name, criterion(value))).collect())
@@ -32,9 +32,19 @@ impl Criteria {
 impl Criterion {
     fn matches(&self, value: &Value) -> bool {
         match (self, value) {
-            (Self::Contains(part), Value::String(text)) => text.to_lowercase().contains(part),
+            (Self::Contains(part), Value::String(text)) => fold(text).contains(part),
             (Self::Contains(_), _) => false,
             (Self::Is(wanted), value) => same(wanted, value),
         }
     }
+}
+
+/// The text without its case, character by character: a part of a text is then a part of the folded text.
+/// `str::to_lowercase` looks at what stands beside a sigma, too.
+fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let one_sigma = |c| if c == 'ς' { 'σ' } else { c };
+    text.chars().flat_map(char::to_lowercase).map(one_sigma).collect()
 }

@@ -20,7 +20,6 @@ use crate::record;
 use crate::settings::Settings;
 use crate::store::{Reading, Store, Writing};
 use crate::types::{ResourceType, ResourceTypes, Verb};
-use page::Paging;
 use request::Requested;
 
 /// The records of some resource types, kept in a SQLite database of their own. Clones are the same
@@ -161,20 +160,6 @@ impl Resources {
             let row = row.ok_or_else(|| not_found(&kind, &id))?;
             record::text(&kind, &id, &row)
         };
-        self.0.store.read(cancel, read).await
-    }
-
-    async fn list(
-        &self,
-        kind: &ResourceType,
-        mut command: Command,
-        cancel: &CancellationToken,
-    ) -> Result<String, Error> {
-        let paging = Paging::take(&mut command, &["limit", "cursor"], &self.0.settings)?;
-        no_id(&command)?;
-        nothing_else(&command)?;
-        let (kind, settings) = (kind.clone(), self.0.settings.clone());
-        let read = move |store: &Reading<'_>| page::read(store, &kind, &paging, None, &settings);
         self.0.store.read(cancel, read).await
     }
 }

@@ -29,13 +29,18 @@ impl Paging {
     ) -> Result<Self, Error> {
         let mut paging = Self { limit: settings.page.min(settings.max_page), cursor: None };
         for name in ["limit", "cursor"] {
-            if let Some(value) = command.metadata.others.get(name) {
+            let beside = command.metadata.others.get(name).filter(|value| !value.is_null());
+            let sent = names.contains(&name).then(|| command.payload.remove(name)).flatten();
+            let sent = sent.filter(|value| !value.is_null());
+            if let Some(value) = beside {
                 paging.set(name, value, &["metadata", name], settings)?;
             }
-            if names.contains(&name)
-                && let Some(value) = command.payload.remove(name)
-            {
-                paging.set(name, &value, &[name], settings)?;
+            if let Some(value) = &sent {
+                paging.set(name, value, &[name], settings)?;
+            }
+            if beside.zip(sent.as_ref()).is_some_and(|(beside, sent)| beside != sent) {
+                let reason = format!("{name} and metadata.{name} differ: send one of them");
+                return Err(Error::invalid(&["metadata", name], reason));
             }
         }
         Ok(paging)
@@ -49,7 +54,6 @@ impl Paging {
         settings: &Settings,
     ) -> Result<(), Error> {
         match (name, value) {
-            (_, Value::Null) => {}
             ("limit", value) => {
                 let limit = value.as_u64().and_then(|limit| usize::try_from(limit).ok());
                 let most = settings.max_page;
@@ -65,6 +69,20 @@ impl Paging {
 }
 
 impl Resources {
+    pub(super) async fn list(
+        &self,
+        kind: &ResourceType,
+        mut command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        let paging = Paging::take(&mut command, &["limit", "cursor"], &self.0.settings)?;
+        super::no_id(&command)?;
+        super::nothing_else(&command)?;
+        let (kind, settings) = (kind.clone(), self.0.settings.clone());
+        let read = move |store: &Reading<'_>| read(store, &kind, &paging, None, &settings);
+        self.0.store.read(cancel, read).await
+    }
+
     pub(super) async fn filter(
         &self,
         kind: &ResourceType,
@@ -77,7 +95,12 @@ impl Resources {
         let paging = Paging::take(&mut command, &names, &self.0.settings)?;
         let mut criteria = command.payload;
         if let Some(id) = command.id {
-            criteria.insert("id".to_owned(), id.as_str().into());
+            let id = Value::from(id.as_str());
+            if criteria.get("id").is_some_and(|other| *other != id) {
+                let reason = "id stands in the payload, too, with another value: send one of them";
+                return Err(Error::invalid(&["id"], reason));
+            }
+            criteria.insert("id".to_owned(), id);
         }
         let criteria = Criteria::new(criteria);
         let (kind, settings) = (kind.clone(), self.0.settings.clone());

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
 mod adapter;
+mod called;
 mod doors;
 mod edn;
 mod execute;
