@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use crate::command::RecordId;
 use crate::error::{Error, StorageError};
 use crate::store::Row;
-use crate::types::ResourceType;
+use crate::types::{Field, ResourceType, same};
 
 pub(crate) use criteria::Criteria;
 pub(crate) use fields::{created, merged};
@@ -43,8 +43,16 @@ impl<'a> Record<'a> {
     }
 
     /// The values, as they are stored.
-    pub(crate) fn into_fields(self) -> Map<String, Value> {
-        self.fields
+    pub(crate) fn fields(&self) -> &Map<String, Value> {
+        &self.fields
+    }
+
+    /// Whether a record with these values would show what it shows.
+    pub(crate) fn shows(&self, fields: &Map<String, Value>) -> bool {
+        self.kind.fields().iter().map(Field::name).all(|name| match fields.get(name) {
+            Some(value) => self.field(name).is_some_and(|shown| same(shown, value)),
+            None => self.field(name).is_none(),
+        })
     }
 
     /// What is compared with a criterion of this name.

@@ -1,5 +1,6 @@
 //! What create, update and delete do, in a transaction.
 
+use std::collections::BTreeMap;
 use std::mem;
 
 use serde_json::{Map, Value};
@@ -114,9 +115,9 @@ impl Change {
         payload: Map<String, Value>,
         max_bytes: usize,
     ) -> Result<Row, Error> {
-        let fields = Record::new(&self.kind, self.id.as_str(), row)?.into_fields();
-        let merged = record::merged(&self.kind, fields.clone(), payload)?;
-        if self.mode == Mode::Repeat && merged == fields {
+        let record = Record::new(&self.kind, self.id.as_str(), row)?;
+        let merged = record::merged(&self.kind, record.fields().clone(), payload)?;
+        if self.mode == Mode::Repeat && record.shows(&merged) {
             return Ok(row.clone());
         }
         self.check_version(row)?;
@@ -138,16 +139,21 @@ impl Change {
         }
     }
 
+    /// What is stored. What the type does not declare any more is not counted: nobody can take it away.
     fn text(&self, fields: &Map<String, Value>, max_bytes: usize) -> Result<String, Error> {
         let text = record::json(fields);
-        if text.len() > max_bytes {
-            let name = self.kind.name();
-            let reason = format!(
-                "a {name} has at most {max_bytes} bytes, and this one would have {}",
-                text.len()
-            );
-            return Err(Error::invalid(&[], reason));
+        if text.len() <= max_bytes {
+            return Ok(text);
         }
-        Ok(text)
+        let is_declared = |(name, _): &(&String, &Value)| self.kind.field(name).is_some();
+        let declared: BTreeMap<_, _> = fields.iter().filter(is_declared).collect();
+        let bytes = record::json(&declared).len();
+        if bytes <= max_bytes {
+            return Ok(text);
+        }
+        let name = self.kind.name();
+        let reason =
+            format!("a {name} has at most {max_bytes} bytes, and this one would have {bytes}");
+        Err(Error::invalid(&[], reason))
     }
 }

@@ -164,7 +164,8 @@ fn undo(store: &Writing<'_>, done: Request, request_id: &str) -> Result<bool, Er
         Standing::Nothing { state, .. } => store.remove(&resource, &id, state)?,
         Standing::Record(before) => {
             let version = current.version() + 1;
-            let updated_at = record::now().max(before.updated_at);
+            let last = current.record().map_or(before.updated_at, |row| row.updated_at);
+            let updated_at = record::now().max(last);
             store.put(&resource, &id, &Row { version, updated_at, ..before })?;
         }
     }

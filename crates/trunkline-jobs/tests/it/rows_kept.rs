@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use trunkline_jobs::ResourceTypes;
+use trunkline_jobs::{ResourceTypes, Settings};
 
 use crate::served::{Served, Setup, assert_fits};
 
@@ -116,5 +116,73 @@ async fn a_record_that_cannot_be_read_is_a_failure_of_the_storage() {
     check(&mut served, "read", json!(["b"]), result(json!({ "id": "b" }))).await;
     check(&mut served, "delete", json!(["a"]), result(Value::Null)).await;
     check(&mut served, "list", json!({}), result(json!({ "items": [{ "id": "b" }] }))).await;
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_new_default_and_another_writing_of_a_number_are_no_changes_to_repeat() {
+    const SIZED: &str = "[resources.todo.fields]\nsize = { type = \"number\" }\n";
+    let mut served = Served::with(of(SIZED)).await;
+    check(&mut served, "create", json!({ "id": "a", "size": 1 }), result(json!({ "version": 1 })))
+        .await;
+    let later = format!("{SIZED}rank = {{ type = \"integer\", default = 5 }}\n");
+    let mut served = Served::on(served.closed().await, of(&later)).await;
+    for (payload, version) in [
+        (r#"{"size":1}"#, 1),
+        (r#"{"size":1.0}"#, 1),
+        (r#"{"rank":5}"#, 1),
+        (r#"{"rank":null}"#, 1),
+        ("{}", 1),
+        (r#"{"size":1.5}"#, 2),
+        (r#"{"rank":6}"#, 3),
+        (r#"{"size":null}"#, 4),
+        (r#"{"size":null}"#, 4),
+    ] {
+        let body =
+            format!(r#"{{"command":"update","resource":"todo","id":"a","payload":{payload}}}"#);
+        let reply = served.post("/repeat", &body).await;
+        assert_eq!(reply.json()["result"]["version"], version, "{body}");
+    }
+    // To execute is to change, whatever is changed.
+    let update = json!({ "id": "a", "rank": 6 });
+    check(&mut served, "update", update, result(json!({ "version": 5 }))).await;
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_not_declared_any_more_does_not_count() {
+    let small = |toml| {
+        let settings = Settings { max_record_bytes: 100, ..Settings::default() };
+        Setup { settings, ..of(toml) }
+    };
+    let mut served = Served::with(small(BEFORE)).await;
+    let create = json!({ "id": "a", "title": "x", "note": "n".repeat(50) });
+    check(&mut served, "create", create, result(json!({ "version": 1 }))).await;
+    let mut served = Served::on(served.closed().await, small(LATER)).await;
+    let update = json!({ "id": "a", "title": "y".repeat(30), "owner": "me" });
+    check(&mut served, "update", update, result(json!({ "version": 2 }))).await;
+    let over = json!({ "id": "a", "title": "y".repeat(60) });
+    let reason = json!({ "reason": "*at most 100 bytes, and this one would have 111*" });
+    check(&mut served, "update", over, json!({ "error": { "data": reason } })).await;
+    let mut served = Served::on(served.closed().await, small(BEFORE)).await;
+    let kept = json!({ "title": "y".repeat(30), "note": "n".repeat(50) });
+    check(&mut served, "read", json!(["a"]), result(kept)).await;
+    served.stop().await;
+}
+
+/// A clock may be put back.
+#[tokio::test]
+async fn reverting_does_not_go_back_in_time() {
+    let mut served = Served::new().await;
+    let create = json!({ "id": "a", "title": "x" });
+    check(&mut served, "create", create, result(json!({ "version": 1 }))).await;
+    let update = json!({ "id": "a", "title": "y", "metadata": { "requestId": "1" } });
+    check(&mut served, "update", update, result(json!({ "version": 2 }))).await;
+    let file = served.directory.path().join("trunkline.sqlite");
+    let later = "UPDATE records SET updated_at = 4102444800000 WHERE id = 'a'";
+    assert_eq!(Connection::open(file).unwrap().execute(later, ()).unwrap(), 1);
+    check(&mut served, "revert", json!(["1"]), result(json!({ "status": "reverted" }))).await;
+    let expected = json!({ "title": "x", "version": 3, "updatedAt": "2100-01-01T00:00:00.000Z" });
+    check(&mut served, "read", json!(["a"]), result(expected)).await;
     served.stop().await;
 }
