@@ -232,6 +232,16 @@ async fn every_door_leads_to_the_same_records() {
         let name = format!("todo.{command}");
         let method = methods.iter().find(|method| method["name"] == *name);
         let method = method.unwrap_or_else(|| panic!("{name} is not described"));
+        // Those whose params may come by position, with metadata behind what they are about.
+        let by_position = ["read", "delete", "revert"].contains(&command);
+        let structure = if by_position { "either" } else { "by-name" };
+        assert_eq!(method["paramStructure"], structure, "{name}");
+        let first = if command == "revert" { "requestId" } else { "id" };
+        if by_position {
+            let params: Vec<&Value> =
+                method["params"].as_array().unwrap().iter().map(|param| &param["name"]).collect();
+            assert_eq!(params, [first, "metadata"], "{name}");
+        }
         assert!(method["result"]["schema"].is_object() && method["errors"].is_array(), "{method}");
     }
     drop(client);

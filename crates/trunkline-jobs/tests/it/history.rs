@@ -1,8 +1,9 @@
 //! What is recorded of commands: each once, with the protocol that it came in.
 
 use serde_json::{Value, json};
+use trunkline_jobs::ResourceTypes;
 
-use crate::served::{Served, assert_fits, post};
+use crate::served::{Served, Setup, assert_fits, post};
 
 /// Sends a body to a path, and compares what is recorded of it.
 async fn check(path: &str, body: &str, expected: Value) {
@@ -81,5 +82,34 @@ async fn what_was_sent_and_answered() {
     let text = |name: &str| told[0][name]["text"].as_str().unwrap().to_owned();
     assert!(text("request").contains("Tea"), "{}", text("request"));
     assert!(text("response").contains("\"version\":1"), "{}", text("response"));
+    served.stop().await;
+}
+
+/// A value of a field that looks like a secret stands in no reply, of which the history keeps as much.
+#[tokio::test]
+async fn secrets_that_do_not_fit() {
+    let toml = "[resources.login.fields]\npassword = { type = \"integer\" }\n\
+                pin = { type = \"string\", enum = [\"none\", \"set\"] }\n";
+    let types = ResourceTypes::parse(toml).unwrap();
+    let mut served = Served::with(Setup { types, ..Setup::default() }).await;
+    for payload in [
+        json!({ "password": "hunter2" }),
+        json!({ "password": 4711.5 }),
+        json!({ "password": { "is": "hunter2" } }),
+        json!({ "pin": "hunter2" }),
+        json!({ "pin": 4711 }),
+        json!({ "pin": ["hunter2", 4711] }),
+    ] {
+        let native = json!({ "command": "create", "resource": "login", "payload": payload });
+        let reply = served.native(&native).await;
+        assert_eq!(reply.status, 400, "{payload}: {}", reply.text());
+        let response = served.call("login.create", &payload).await;
+        assert_eq!(response["error"]["code"], -32602, "{payload}: {response}");
+    }
+    let told = json!(served.told()).to_string();
+    for secret in ["hunter2", "4711"] {
+        assert!(!told.contains(secret), "{told}");
+    }
+    assert_eq!(told.matches("[redacted]").count(), 12, "{told}");
     served.stop().await;
 }

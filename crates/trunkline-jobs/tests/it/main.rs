@@ -11,6 +11,8 @@ mod execute_http;
 mod history;
 mod load;
 mod messages;
+mod repeat;
+mod revert;
 mod rows;
 mod rows_kept;
 mod seed;

@@ -101,6 +101,37 @@ async fn request_ids_of_many_digits_are_as_they_were_sent() {
 }
 
 #[tokio::test]
+async fn a_request_id_may_stand_beside_the_command() {
+    let mut served = Served::new().await;
+    let create = |members: &str| {
+        format!(r#"{{"command":"create","resource":"todo","payload":{{"title":"x"}},{members}}}"#)
+    };
+    let mut made = Vec::new();
+    for members in [
+        r#""requestId":"1""#,
+        r#""requestId":1"#,
+        r#""metadata":{"requestId":"1"}"#,
+        r#""requestId":"1","metadata":{"requestId":1}"#,
+    ] {
+        let reply = served.post("/execute", create(members)).await;
+        assert_eq!(reply.status, 201, "{members}: {}", reply.text());
+        made.push(reply.json()["result"]["id"].take());
+    }
+    made.dedup();
+    assert_eq!(made.len(), 1, "{made:?}");
+    for (members, reason) in [
+        (
+            r#""requestId":"1","metadata":{"requestId":"2"}"#,
+            "requestId and metadata.requestId differ: send one of them",
+        ),
+        (r#""requestId":{}"#, "requestId is a string or a number"),
+    ] {
+        check_refused(members, &served.post("/execute", create(members)).await, 400, reason);
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
 async fn operations_that_want_numbers_for_ids_get_them() {
     let router = Router::new().method("page.show", |Params(Numbered { id })| id);
     let mut served = Served::with(Setup { router, ..Setup::default() }).await;
