@@ -116,6 +116,50 @@ impl Serialize for RecordId {
     }
 }
 
+/// The name that a caller gives to a request, so that it acts once: text of 1 to 256 bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct RequestId(String);
+
+impl RequestId {
+    /// Most bytes of an id.
+    pub const MAX_BYTES: usize = 256;
+
+    /// An id, unless it is empty or over [`MAX_BYTES`](Self::MAX_BYTES).
+    pub fn new(text: impl Into<String>) -> Option<Self> {
+        let text = text.into();
+        (1..=Self::MAX_BYTES).contains(&text.len()).then_some(Self(text))
+    }
+
+    /// Its text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// A string's text, or that of a number as it was sent.
+    pub(crate) fn of_json(json: &RawValue) -> Result<Self, String> {
+        let text = match json.get().as_bytes() {
+            [b'-' | b'0'..=b'9', ..] => json.get().to_owned(),
+            _ => {
+                serde_json::from_str(json.get()).map_err(|_| "requestId is a string or a number")?
+            }
+        };
+        Self::parse(text)
+    }
+
+    /// An id, or what is wrong with its text.
+    pub(crate) fn parse(text: String) -> Result<Self, String> {
+        Self::new(text).ok_or_else(|| format!("a requestId has 1 to {} bytes", Self::MAX_BYTES))
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// What is known of a command besides what it says.
 ///
 /// Serialises in camelCase; what its client sent besides is kept in `others`.
@@ -134,7 +178,7 @@ pub struct Metadata {
     pub jsonrpc_id: Option<Box<RawValue>>,
     /// Whose the same request is, sent again: it is then answered as before, and acts once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_id: Option<String>,
+    pub request_id: Option<RequestId>,
     /// The version that the record must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_version: Option<u64>,

@@ -37,11 +37,11 @@ mod settings;
 mod store;
 mod types;
 
-pub use command::{Command, Metadata, Protocol, RecordId};
+pub use command::{Command, Metadata, Protocol, RecordId, RequestId};
 pub use door::door;
 pub use error::{Error, OpenError, StorageError};
 pub use operations::operations;
-pub use resources::{Context, Mode, Resources};
+pub use resources::{Caller, Context, Mode, Resources};
 pub use settings::Settings;
 pub use types::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
 

@@ -6,7 +6,7 @@ use trunkline::ErrorObject;
 
 use super::fault;
 use super::members::members;
-use crate::command::Metadata;
+use crate::command::{Metadata, RequestId};
 use crate::excerpt::excerpt;
 
 /// What tells how a command came, which is not for its client to say.
@@ -48,17 +48,8 @@ pub(super) fn read(
     Ok(metadata)
 }
 
-pub(super) fn request_id(pointer: &str, id: &RawValue) -> Result<String, ErrorObject> {
-    text(id).ok_or_else(|| fault::invalid(pointer, "requestId is a string or a number"))
-}
-
-/// A text, or the text of a number as it was sent.
-pub(crate) fn text(json: &RawValue) -> Option<String> {
-    match json.get().as_bytes() {
-        [b'"', ..] => serde_json::from_str(json.get()).ok(),
-        [b'-' | b'0'..=b'9', ..] => Some(json.get().to_owned()),
-        _ => None,
-    }
+pub(crate) fn request_id(pointer: &str, id: &RawValue) -> Result<RequestId, ErrorObject> {
+    RequestId::of_json(id).map_err(|reason| fault::invalid(pointer, &reason))
 }
 
 /// What `metadata` has to be, for the command to become this one.

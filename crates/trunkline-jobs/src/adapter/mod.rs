@@ -29,5 +29,5 @@ pub use protocol::protocol;
 pub use reply::NativeReply;
 
 pub(crate) use json_rpc::{JSON_RPC, NATIVE};
-pub(crate) use metadata::text;
+pub(crate) use metadata::request_id;
 pub(crate) use native::not_json;

@@ -8,7 +8,7 @@ use trunkline::{CancellationToken, ErrorObject, Extensions, RpcError, code};
 use super::Execute;
 use super::answer::Answer;
 use crate::adapter::{self, NativeReply};
-use crate::command::Command;
+use crate::command::{Command, RequestId};
 use crate::resources::Context;
 use crate::types::ResourceType;
 
@@ -38,7 +38,7 @@ impl Execute {
         let kind = resource.and_then(|resource| types.get(&resource));
         let name = kind.or_else(|| types.iter().next()).map(ResourceType::name);
         let mut command = Command::new(name.unwrap_or_default(), "revert");
-        command.payload.insert("requestId".to_owned(), request_id.into());
+        command.payload.insert("requestId".to_owned(), request_id.as_str().into());
         let outcome = self.run(adapter::call_of(&command)?, extensions).await;
         Ok(match outcome.as_result() {
             // The object itself, without one around it.
@@ -48,17 +48,17 @@ impl Execute {
     }
 }
 
-fn read(json: &[u8]) -> Result<String, ErrorObject> {
+fn read(json: &[u8]) -> Result<RequestId, ErrorObject> {
     let message = serde_json::from_slice::<Message<'_>>(json);
     if let Err(error) = &message
         && !error.is_data()
     {
         return Err(adapter::not_json(error));
     }
-    let id = message.ok().and_then(|message| adapter::text(message.request_id?));
-    id.ok_or_else(|| {
+    let id = message.ok().and_then(|message| message.request_id).ok_or_else(|| {
         let reason = "send {\"requestId\": \"…\"}: the metadata.requestId of the request to undo";
         let error = ErrorObject::new(code::INVALID_REQUEST, "Invalid Request");
         error.with_data(&json!({ "reason": reason }))
-    })
+    })?;
+    adapter::request_id("/requestId", id)
 }

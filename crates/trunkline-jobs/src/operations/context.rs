@@ -1,7 +1,7 @@
 use trunkline::access::Principal;
 use trunkline::{Call, ErrorObject, Extensions, FromCall};
 
-use crate::resources::{Context, Mode};
+use crate::resources::{Caller, Context, Mode};
 
 /// Who calls, as far as a token tells, and in which [`Mode`], if the door has set one.
 impl<S> FromCall<S> for Context {
@@ -12,16 +12,16 @@ impl<S> FromCall<S> for Context {
 
 impl Context {
     pub(crate) fn of(extensions: &Extensions) -> Self {
-        let caller = extensions.get::<Principal>().map(name).unwrap_or_default();
+        let caller = extensions.get::<Principal>().map(caller).unwrap_or_default();
         let mode = extensions.get::<Mode>().copied().unwrap_or_default();
         Self { caller, mode }
     }
 }
 
 /// Subjects of two issuers are two callers. Many may be without a name.
-fn name(principal: &Principal) -> String {
+fn caller(principal: &Principal) -> Caller {
     match principal.name() {
-        "" => String::new(),
-        name => serde_json::json!([principal.issuer(), name]).to_string(),
+        "" => Caller::default(),
+        name => Caller::new(serde_json::json!([principal.issuer(), name]).to_string()),
     }
 }

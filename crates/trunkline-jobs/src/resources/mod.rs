@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use crate::command::{Command, RecordId};
+use crate::command::{Command, RecordId, RequestId};
 use crate::error::{Error, OpenError, StorageError};
 use crate::excerpt::excerpt;
 use crate::record;
@@ -37,11 +37,27 @@ struct Inner {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Context {
-    /// Whose the command is. Requests of different callers may have the same `requestId`. Empty where
-    /// nobody is known.
-    pub caller: String,
+    /// Whose the command is. Requests of different callers may have the same `requestId`.
+    pub caller: Caller,
     /// Whether it may have been executed before.
     pub mode: Mode,
+}
+
+/// Whose a command is: a name that tells callers apart. The default is that of all whom nobody knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Caller(String);
+
+impl Caller {
+    /// The caller of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// Whether a command may have been executed before: it may or it may not.
@@ -100,7 +116,7 @@ impl Resources {
             command = verb.as_str(),
             protocol = ?command.metadata.protocol,
             jsonrpc_id = command.metadata.jsonrpc_id.as_deref().map(RawValue::get),
-            request_id = command.metadata.request_id,
+            request_id = command.metadata.request_id.as_ref().map(RequestId::as_str),
             "execute"
         );
         let text = match verb {
@@ -128,13 +144,12 @@ impl Resources {
     /// As of [`execute`](Self::execute).
     pub async fn requested(
         &self,
-        request_id: &str,
+        request_id: &RequestId,
         context: &Context,
         cancel: &CancellationToken,
     ) -> Result<Option<String>, Error> {
-        request::check_id(&["requestId"], request_id)?;
-        let (caller, request_id) = (context.caller.clone(), request_id.to_owned());
-        let read = move |store: &Reading<'_>| store.request(&caller, &request_id);
+        let (caller, request_id) = (context.caller.clone(), request_id.clone());
+        let read = move |store: &Reading<'_>| store.request(caller.as_str(), request_id.as_str());
         let request = self.0.store.read(cancel, read).await?;
         Ok(request.map(|request| request.resource))
     }

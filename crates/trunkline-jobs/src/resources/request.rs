@@ -5,15 +5,12 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::change::{Change, Changed};
-use super::{Context, Resources};
-use crate::command::{Command, RecordId};
+use super::{Caller, Context, Resources};
+use crate::command::{Command, RecordId, RequestId};
 use crate::error::Error;
 use crate::record;
 use crate::store::{Mark, Request, Row, Standing, Writing};
 use crate::types::{ResourceType, Verb};
-
-/// Most bytes of a `requestId`.
-const MAX_BYTES: usize = 256;
 
 /// What tells whether two requests are the same.
 #[derive(Serialize)]
@@ -34,8 +31,8 @@ pub(super) struct Requested {
 
 /// A request with an id of its caller's.
 struct Named {
-    caller: String,
-    request_id: String,
+    caller: Caller,
+    request_id: RequestId,
     asked: String,
 }
 
@@ -48,7 +45,6 @@ impl Requested {
     ) -> Result<Self, Error> {
         let mut request = None;
         if let Some(request_id) = command.metadata.request_id.clone() {
-            check_id(&["metadata", "requestId"], &request_id)?;
             let (caller, asked) = (context.caller.clone(), asked(&command));
             request = Some(Named { caller, request_id, asked });
         }
@@ -62,8 +58,8 @@ impl Requested {
         let Some(Named { caller, request_id, asked }) = request else {
             return Ok(change.make(store, max_bytes)?.reply);
         };
-        if let Some(done) = store.request(&caller, &request_id)? {
-            return again(done, request_id, &asked);
+        if let Some(done) = store.request(caller.as_str(), request_id.as_str())? {
+            return again(done, &request_id, &asked);
         }
         let (resource, command) = (change.resource().to_owned(), change.verb().as_str().to_owned());
         let Changed { id, before, after, reply } = change.make(store, max_bytes)?;
@@ -78,7 +74,7 @@ impl Requested {
             reverted: false,
             at: record::now(),
         };
-        store.log(&caller, &request_id, &request)?;
+        store.log(caller.as_str(), request_id.as_str(), &request)?;
         Ok(reply)
     }
 }
@@ -102,10 +98,11 @@ impl Resources {
             }
         };
         super::nothing_else(&command)?;
-        check_id(&["requestId"], &request_id)?;
+        let request_id = RequestId::parse(request_id)
+            .map_err(|reason| Error::invalid(&["requestId"], reason))?;
         let (resource, caller) = (kind.name().to_owned(), context.caller.clone());
         let write = move |store: &Writing<'_>| {
-            let done = store.request(&caller, &request_id)?;
+            let done = store.request(caller.as_str(), request_id.as_str())?;
             let done = done.filter(|done| done.resource == resource && !done.reverted);
             let is_undone = match done {
                 Some(done) => undo(store, done, &request_id)?,
@@ -114,7 +111,7 @@ impl Resources {
             // Where there was nothing to undo now, there may be later: once a delete that came after a
             // create is undone.
             if is_undone {
-                store.mark_reverted(&caller, &request_id)?;
+                store.mark_reverted(caller.as_str(), request_id.as_str())?;
             }
             let status = if is_undone { "reverted" } else { "noop" };
             Ok(record::json(&serde_json::json!({ "status": status, "requestId": request_id })))
@@ -129,27 +126,20 @@ fn asked(command: &Command) -> String {
     record::json(&Asked { command, resource, id, payload, if_version })
 }
 
-pub(super) fn check_id(path: &[&str], request_id: &str) -> Result<(), Error> {
-    if (1..=MAX_BYTES).contains(&request_id.len()) {
-        return Ok(());
-    }
-    Err(Error::invalid(path, format!("a requestId has 1 to {MAX_BYTES} bytes")))
-}
-
 /// The reply to a request that was done.
-fn again(done: Request, request_id: String, asked: &str) -> Result<String, Error> {
+fn again(done: Request, request_id: &RequestId, asked: &str) -> Result<String, Error> {
     if done.asked != asked {
-        return Err(Error::RequestReused { request_id });
+        return Err(Error::RequestReused { request_id: request_id.to_string() });
     }
     if done.reverted {
-        return Err(Error::RequestReverted { request_id });
+        return Err(Error::RequestReverted { request_id: request_id.to_string() });
     }
     Ok(done.reply)
 }
 
 /// Puts back what stood there before a request, and tells whether there was anything to do. What others did
 /// to the record since then is not undone.
-fn undo(store: &Writing<'_>, done: Request, request_id: &str) -> Result<bool, Error> {
+fn undo(store: &Writing<'_>, done: Request, request_id: &RequestId) -> Result<bool, Error> {
     let Request { resource, id, before, after, .. } = done;
     let current = store.standing(&resource, &id)?;
     let is_gone = matches!((current.mark(), after), (Mark::Nothing(_), Mark::Record(_)));
@@ -157,7 +147,7 @@ fn undo(store: &Writing<'_>, done: Request, request_id: &str) -> Result<bool, Er
         return Ok(false);
     }
     if current.mark() != after {
-        let request_id = request_id.to_owned();
+        let request_id = request_id.to_string();
         return Err(Error::ChangedSince { resource, id, request_id });
     }
     match before {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trunkline::{Call, ErrorObject, Extensions, Id, Limits, Outcome, code};
 use trunkline_jobs::adapter::{self, NativeReply};
-use trunkline_jobs::{Command, Protocol, RecordId};
+use trunkline_jobs::{Command, Protocol, RecordId, RequestId};
 
 #[test]
 fn a_body_is_of_json_rpc_if_it_has_its_mark() {
@@ -258,7 +258,7 @@ fn commands_are_calls() {
     assert_eq!((&*found.method(), found.params()), ("crm.todo.status", None));
     command.id = RecordId::new("a");
     command.payload.insert("done".to_owned(), true.into());
-    command.metadata.request_id = Some("r".to_owned());
+    command.metadata.request_id = RequestId::new("r");
     let found = adapter::call_of(&command).unwrap();
     let params: Value = serde_json::from_slice(found.params().unwrap()).unwrap();
     assert_eq!(params, json!({ "id": "a", "done": true, "metadata": { "requestId": "r" } }));
@@ -388,7 +388,7 @@ prop_compose! {
         others in members(&["protocol", "version"]),
     ) -> Command {
         let mut command = Command::new(resource, command);
-        command.metadata.request_id = request_id;
+        command.metadata.request_id = request_id.and_then(RequestId::new);
         command.metadata.if_version = if_version;
         command.metadata.others = others;
         command.id = id.and_then(RecordId::new);
