@@ -6,7 +6,8 @@ pub struct Settings {
     /// Longest time of one command, waiting included; a writing one is then told apart from one that may
     /// still be made to last. Default 5 s.
     pub timeout: Duration,
-    /// Threads, and with them connections, that read at the same time. At least 1. Default 4.
+    /// Threads, and with them connections, that read at the same time. At least 1. One of several is left
+    /// for what reads one record. Default 4.
     pub readers: usize,
     /// Commands that may wait for a reader; the next one is answered `Busy` at once. Default 1,024.
     pub read_queue: usize,
@@ -22,8 +23,12 @@ pub struct Settings {
     pub max_page: usize,
     /// Most bytes of the records of a page, as JSON text: a page ends early instead. Default 1 MiB.
     pub max_page_bytes: usize,
-    /// Most records that one `filter` looks at: a page ends early instead. Default 100,000.
+    /// Most records that one `filter` looks at: a page ends early instead; and of which one `status` counts
+    /// the values. Default 100,000.
     pub max_scan: usize,
+    /// Longest time that one `list`, `filter` or `status` looks at records, and at most half of what is left
+    /// of its `timeout`: a page ends early instead. Default 1 s.
+    pub max_scan_time: Duration,
     /// Most bytes of one record's fields, as JSON text. Default 256 KiB.
     pub max_record_bytes: usize,
     /// How long requests with a `requestId` are remembered, so that they can be answered again and
@@ -44,6 +49,7 @@ impl Default for Settings {
             max_page: 1_000,
             max_page_bytes: 1 << 20,
             max_scan: 100_000,
+            max_scan_time: Duration::from_secs(1),
             max_record_bytes: 256 << 10,
             remember: Duration::from_secs(7 * 86_400),
         }

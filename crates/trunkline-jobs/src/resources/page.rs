@@ -80,7 +80,7 @@ impl Resources {
         super::nothing_else(&command)?;
         let (kind, settings) = (kind.clone(), self.0.settings.clone());
         let read = move |store: &Reading<'_>| read(store, &kind, &paging, None, &settings);
-        self.0.store.read(cancel, read).await
+        self.0.store.scan(cancel, read).await
     }
 
     pub(super) async fn filter(
@@ -106,7 +106,7 @@ impl Resources {
         let (kind, settings) = (kind.clone(), self.0.settings.clone());
         let read =
             move |store: &Reading<'_>| read(store, &kind, &paging, Some(&criteria), &settings);
-        self.0.store.read(cancel, read).await
+        self.0.store.scan(cancel, read).await
     }
 }
 
@@ -126,7 +126,8 @@ pub(super) fn read(
     store.scan(kind.name(), paging.cursor.as_deref(), |id, row| {
         let is_full = count > 0 && text.len() >= settings.max_page_bytes || count >= paging.limit;
         // Without a record, there is no cursor to go on from.
-        if scanned > 0 && (is_full || scanned >= settings.max_scan) {
+        let is_dear = scanned >= settings.max_scan || !store.has_time();
+        if scanned > 0 && (is_full || is_dear) {
             is_over = false;
             return Ok(ControlFlow::Break(()));
         }

@@ -27,6 +27,8 @@ struct Status<'a> {
 #[derive(Serialize)]
 struct Counts<'a> {
     total: u64,
+    /// How many of them are in `fields`.
+    counted: u64,
     /// Of the fields of which all values are known, how many records have each.
     fields: BTreeMap<&'a str, BTreeMap<String, u64>>,
 }
@@ -40,9 +42,9 @@ impl Resources {
     ) -> Result<String, Error> {
         super::no_id(&command)?;
         super::nothing_else(&command)?;
-        let kind = kind.clone();
+        let (kind, max_scan) = (kind.clone(), self.0.settings.max_scan);
         let read = move |store: &Reading<'_>| {
-            let counts = Counts::of(&kind, store)?;
+            let counts = Counts::of(&kind, store, max_scan)?;
             let status = Status {
                 resource: kind.name(),
                 description: kind.description(),
@@ -52,31 +54,40 @@ impl Resources {
             };
             Ok(record::json(&status))
         };
-        self.0.store.read(cancel, read).await
+        self.0.store.scan(cancel, read).await
     }
 }
 
 impl<'a> Counts<'a> {
-    fn of(kind: &'a ResourceType, store: &Reading<'_>) -> Result<Self, Error> {
+    fn of(kind: &'a ResourceType, store: &Reading<'_>, max_scan: usize) -> Result<Self, Error> {
         let countable = kind.fields().iter().filter_map(|field| {
             let counts = values(field)?.map(|value| (key(&value), 0)).collect();
             Some((field.name(), counts))
         });
-        let mut counts = Self { total: 0, fields: countable.collect() };
+        let total = store.count(kind.name())?;
+        let mut counts = Self { total, counted: 0, fields: countable.collect() };
+        if counts.fields.is_empty() {
+            return Ok(Self { counted: total, ..counts });
+        }
+        let most = u64::try_from(max_scan).unwrap_or(u64::MAX);
         store.scan(kind.name(), None, |id, row| {
-            counts.total += 1;
-            if !counts.fields.is_empty() {
-                let record = Record::new(kind, id, &row)?;
-                for (name, counts) in &mut counts.fields {
-                    let value = record.field(name).map(|value| key(as_declared(kind, name, value)));
-                    if let Some(count) = value.and_then(|value| counts.get_mut(&value)) {
-                        *count += 1;
-                    }
-                }
+            if counts.counted >= most || !store.has_time() {
+                return Ok(ControlFlow::Break(()));
             }
+            counts.add(kind, &Record::new(kind, id, &row)?);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(counts)
+    }
+
+    fn add(&mut self, kind: &ResourceType, record: &Record<'_>) {
+        self.counted += 1;
+        for (name, counts) in &mut self.fields {
+            let value = record.field(name).map(|value| key(as_declared(kind, name, value)));
+            if let Some(count) = value.and_then(|value| counts.get_mut(&value)) {
+                *count += 1;
+            }
+        }
     }
 }
 

@@ -1,26 +1,25 @@
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::time::{Duration, Instant};
 
+use super::deadline::Deadline;
 use crate::error::Error;
 
 /// Whether a command was begun, and whether its caller has gone: each side learns what the other did first.
 pub(super) struct Claim {
     state: AtomicU8,
-    limit: Duration,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 const BEGUN: u8 = 1;
 const ABANDONED: u8 = 2;
 
 impl Claim {
-    pub(super) fn new(limit: Duration, deadline: Instant) -> Self {
-        Self { state: AtomicU8::new(0), limit, deadline }
+    pub(super) fn new(deadline: Deadline) -> Self {
+        Self { state: AtomicU8::new(0), deadline }
     }
 
     /// Begins the command, unless it is over. A thread asks once.
     pub(super) fn begin(&self) -> bool {
-        Instant::now() < self.deadline
+        !self.deadline.is_over()
             && self.state.compare_exchange(0, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
@@ -35,15 +34,11 @@ impl Claim {
 
     /// Whether nobody wants the outcome any more.
     pub(super) fn is_over(&self) -> bool {
-        self.is_abandoned() || Instant::now() >= self.deadline
+        self.is_abandoned() || self.deadline.is_over()
     }
 
     /// Why the command is over.
     pub(super) fn reason(&self) -> Error {
-        if self.is_abandoned() { Error::Cancelled } else { self.timeout() }
-    }
-
-    pub(super) fn timeout(&self) -> Error {
-        Error::Timeout { limit: self.limit }
+        if self.is_abandoned() { Error::Cancelled } else { self.deadline.timeout() }
     }
 }

@@ -6,6 +6,7 @@
 //! between a thread that takes a command and a caller that goes, whether the command is done.
 
 mod claim;
+mod deadline;
 mod file;
 mod group;
 mod migrations;
@@ -14,6 +15,7 @@ mod queue;
 mod reader;
 mod reading;
 mod row;
+mod scans;
 mod task;
 mod threads;
 mod writer;
@@ -30,8 +32,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::{Error, OpenError};
 use crate::settings::Settings;
+use deadline::Deadline;
 use file::DatabaseFile;
 use queue::Queue;
+use scans::Scans;
 use threads::Ended;
 
 pub(crate) use reading::Reading;
@@ -47,7 +51,9 @@ pub(crate) struct Store {
 struct Shared {
     reads: Arc<Queue>,
     writes: Arc<Queue>,
+    scans: Scans,
     timeout: Duration,
+    scan_time: Duration,
     ended: Arc<Ended>,
 }
 
@@ -61,7 +67,9 @@ impl Store {
         let shared = Arc::new(Shared {
             reads: Arc::new(Queue::new(settings.read_queue)),
             writes: Arc::new(Queue::new(settings.write_queue)),
+            scans: Scans::new(settings),
             timeout: settings.timeout,
+            scan_time: settings.max_scan_time,
             ended: Arc::new(Ended::default()),
         });
         // From here on, an error drops `shared`, which ends the threads that were started.
@@ -85,7 +93,7 @@ impl Store {
         work: impl FnOnce(&Writing<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let work = move |connection: &_| work(&Writing::new(connection));
-        let mut pending = self.shared.writes.enqueue(self.shared.timeout, work)?;
+        let mut pending = self.shared.writes.enqueue(self.deadline(), work)?;
         match pending.in_time(cancel).await {
             Ok(outcome) => outcome,
             Err(reason) if pending.abandon() => Err(reason),
@@ -104,7 +112,30 @@ impl Store {
         work: impl FnOnce(&Reading<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let work = move |connection: &_| work(&Reading::new(connection));
-        let mut pending = self.shared.reads.enqueue(self.shared.timeout, work)?;
+        let mut pending = self.shared.reads.enqueue(self.deadline(), work)?;
+        pending.in_time(cancel).await?
+    }
+
+    /// As [`read`](Self::read), for work that looks at many records: less of it runs at the same time, and it
+    /// asks whether it still [has time](Reading::has_time).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future interrupts the work.
+    pub(crate) async fn scan<T: Send + 'static>(
+        &self,
+        cancel: &CancellationToken,
+        work: impl FnOnce(&Reading<'_>) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (deadline, longest) = (self.deadline(), self.shared.scan_time);
+        let turn = self.shared.scans.turn(deadline, cancel).await?;
+        let work = move |connection: &_| {
+            // It ends with the work, which goes on for a moment when its caller has gone.
+            let _turn = turn;
+            // What is left over is for the record that is looked at then, and for the answer.
+            work(&Reading::for_time(connection, longest.min(deadline.rest() / 2)))
+        };
+        let mut pending = self.shared.reads.enqueue(deadline, work)?;
         pending.in_time(cancel).await?
     }
 
@@ -113,6 +144,10 @@ impl Store {
     pub(crate) fn close(&self, patience: Duration) -> bool {
         self.shared.close();
         self.shared.ended.wait(patience)
+    }
+
+    fn deadline(&self) -> Deadline {
+        Deadline::after(self.shared.timeout)
     }
 }
 

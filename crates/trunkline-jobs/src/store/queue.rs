@@ -1,9 +1,9 @@
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::deadline::Deadline;
 use super::task::{Pending, Task, task};
 use crate::error::Error;
 
@@ -28,10 +28,10 @@ impl Queue {
     /// Lets `work` wait for a thread, unless too many wait already.
     pub(super) fn enqueue<T: Send + 'static>(
         &self,
-        limit: Duration,
+        deadline: Deadline,
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<Pending<T>, Error> {
-        let (task, pending) = task(limit, work);
+        let (task, pending) = task(deadline, work);
         let mut state = self.state();
         if state.is_closed {
             return Err(Error::Closed);

@@ -1,4 +1,5 @@
 use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension};
@@ -9,15 +10,26 @@ use crate::error::{Error, StorageError};
 /// One state of the store.
 pub(crate) struct Reading<'c> {
     connection: &'c Connection,
+    /// None for as long as it takes.
+    until: Option<Instant>,
 }
 
 impl<'c> Reading<'c> {
     pub(super) fn new(connection: &'c Connection) -> Self {
-        Self { connection }
+        Self { connection, until: None }
+    }
+
+    pub(super) fn for_time(connection: &'c Connection, time: Duration) -> Self {
+        Self { connection, until: Instant::now().checked_add(time) }
     }
 
     pub(super) fn connection(&self) -> &'c Connection {
         self.connection
+    }
+
+    /// Whether there is time to look at another record. What is known otherwise can still be answered.
+    pub(crate) fn has_time(&self) -> bool {
+        self.until.is_none_or(|until| Instant::now() < until)
     }
 
     /// The record with this id, if there is one.
@@ -42,6 +54,14 @@ impl<'c> Reading<'c> {
         let (version, state) =
             statement.query_row((resource, id), numbers).optional()?.unwrap_or((0, 0));
         nothing(version, state, resource, id)
+    }
+
+    /// How many records of a resource there are.
+    pub(crate) fn count(&self, resource: &str) -> Result<u64, Error> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT count(*) FROM records WHERE resource = ?1")?;
+        let count: i64 = statement.query_row([resource], |row| row.get(0))?;
+        Ok(count.unsigned_abs())
     }
 
     /// Calls `each` with the records of a resource in the order of their ids, those behind `after`, until it

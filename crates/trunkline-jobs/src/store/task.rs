@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
 use super::claim::Claim;
+use super::deadline::Deadline;
 use crate::error::{Error, StorageError};
 
 /// A command whose result type the threads do not know. Dropped without an answer, its caller learns that
@@ -24,16 +25,12 @@ pub(super) trait Task: Send {
     fn answer(self: Box<Self>);
 }
 
-/// Longer than any process runs, and within the range of every clock.
-const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
-
 /// A task, and what its caller keeps of it.
 pub(super) fn task<T: Send + 'static>(
-    limit: Duration,
+    deadline: Deadline,
     work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
 ) -> (Box<dyn Task>, Pending<T>) {
-    let deadline = Instant::now() + limit.min(FAR);
-    let claim = Arc::new(Claim::new(limit, deadline.into_std()));
+    let claim = Arc::new(Claim::new(deadline));
     let (reply, answer) = oneshot::channel();
     let task = Work { claim: Arc::clone(&claim), work: Some(work), outcome: None, reply };
     (Box::new(task), Pending { claim, deadline, answer })
@@ -82,7 +79,7 @@ where
 /// A task as its caller sees it. Dropped, it is abandoned.
 pub(super) struct Pending<T> {
     claim: Arc<Claim>,
-    deadline: Instant,
+    deadline: Deadline,
     answer: oneshot::Receiver<Result<T, Error>>,
 }
 
@@ -92,12 +89,8 @@ impl<T> Pending<T> {
         &mut self,
         cancel: &CancellationToken,
     ) -> Result<Result<T, Error>, Error> {
-        tokio::select! {
-            biased;
-            answer = &mut self.answer => Ok(answer.unwrap_or_else(lost)),
-            () = cancel.cancelled() => Err(Error::Cancelled),
-            () = sleep_until(self.deadline) => Err(self.claim.timeout()),
-        }
+        let answer = self.deadline.in_time(cancel, &mut self.answer).await?;
+        Ok(answer.unwrap_or_else(lost))
     }
 
     /// True if the task was not begun, and so never will be.
@@ -107,7 +100,7 @@ impl<T> Pending<T> {
 
     /// The outcome of a task that was begun, if it comes within `patience` after its time.
     pub(super) async fn confirmed(&mut self, patience: Duration) -> Result<T, Error> {
-        match timeout_at(self.deadline + patience, &mut self.answer).await {
+        match timeout_at(self.deadline.at() + patience, &mut self.answer).await {
             Ok(answer) => answer.unwrap_or_else(lost),
             Err(_) => Err(Error::Unconfirmed),
         }

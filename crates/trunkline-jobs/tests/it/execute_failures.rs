@@ -68,6 +68,7 @@ async fn pages_end_early_and_lose_nothing() {
         ("by the bytes of one record", Settings { max_page_bytes: 1, ..default() }, 2),
         ("by what is looked at", Settings { max_scan: 3, ..default() }, 4),
         ("by looking at one record", Settings { max_scan: 0, ..default() }, 10),
+        ("by looking for no time", Settings { max_scan_time: Duration::ZERO, ..default() }, 10),
         ("by the limit", Settings { page: 2, ..default() }, 1),
         ("by the highest limit", Settings { page: 9, max_page: 4, ..default() }, 1),
         ("by no limit that makes sense", Settings { page: 0, ..default() }, 10),
@@ -88,6 +89,38 @@ async fn pages_end_early_and_lose_nothing() {
         let (items, pages) = all(&mut served, "filter", json!({ "title": "found" })).await;
         assert_eq!(items, ["17"], "{name}");
         assert_eq!(pages, found_in, "{name}");
+        served.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn what_status_counts() {
+    let default = Settings::default;
+    let rows = [
+        (
+            "all",
+            default(),
+            json!({ "total": 3, "counted": 3, "fields": { "done": { "true": 1 } } }),
+        ),
+        (
+            "the first",
+            Settings { max_scan: 2, ..default() },
+            json!({ "total": 3, "counted": 2, "fields": { "done": { "false": 2, "true": 0 } } }),
+        ),
+        (
+            "none for want of time",
+            Settings { max_scan_time: Duration::ZERO, ..default() },
+            json!({ "total": 3, "counted": 0, "fields": { "done": { "false": 0, "true": 0 } } }),
+        ),
+    ];
+    for (name, settings, counts) in rows {
+        let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
+        for id in ["a", "b", "c"] {
+            let create = command("create", id, json!({ "title": "x", "done": id == "c" }));
+            assert_eq!(served.native(&create).await.status, 201);
+        }
+        let status = served.call("todo.status", &json!({})).await;
+        assert_fits(name, &json!({ "result": { "counts": counts } }), &status);
         served.stop().await;
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Fixture, enqueue, gate, outcome, row};
+use super::{Fixture, PATIENCE, Passage, enqueue, enqueue_all, gate, outcome, row};
 use crate::error::Error;
 use crate::store::Reading;
 
@@ -62,6 +62,80 @@ async fn reads_run_side_by_side() {
 }
 
 #[tokio::test]
+async fn a_read_does_not_wait_behind_scans() {
+    // The readers, the scans that come, and how many of them run at the same time.
+    for (readers, scans, running) in [(4, 5, 3), (2, 2, 1), (1, 1, 1)] {
+        let fixture = Fixture::with(|settings| settings.readers = readers);
+        let none = CancellationToken::new();
+        let (gates, passages): (Vec<_>, Vec<_>) = (0..scans).map(|_| gate()).unzip();
+        let scan = |passage: Passage| {
+            fixture.store.scan(&none, move |_| {
+                passage.pass();
+                Ok(())
+            })
+        };
+        let waiting = enqueue_all(passages.into_iter().map(scan)).await;
+        for gate in &gates[..running] {
+            gate.reached();
+        }
+        if readers > 1 {
+            assert_eq!(fixture.ids().await, [""; 0], "{readers} readers");
+        }
+        // Those that wait run as soon as others have ended.
+        for (scan, gate) in waiting.into_iter().zip(gates) {
+            gate.open();
+            scan.await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_waits_as_long_as_a_command_may() {
+    let fixture = Fixture::with(|settings| {
+        settings.readers = 2;
+        settings.read_queue = 1;
+    });
+    let (cancel, none) = (CancellationToken::new(), CancellationToken::new());
+    let (gate, passage) = gate();
+    let mut running = pin!(fixture.store.scan(&none, move |_| {
+        passage.pass();
+        Ok(())
+    }));
+    enqueue(running.as_mut()).await;
+    gate.reached();
+    let mut waiting = pin!(fixture.store.scan(&cancel, |_| Ok(())));
+    enqueue(waiting.as_mut()).await;
+    assert_eq!(outcome(&fixture.store.scan(&none, |_| Ok(())).await), "Busy");
+    cancel.cancel();
+    assert_eq!(outcome(&waiting.await), "Cancelled");
+    assert_eq!(outcome(&fixture.store.scan(&none, |_| Ok(())).await), "Timeout");
+    gate.open();
+}
+
+#[tokio::test]
+async fn a_scan_that_stops_when_its_time_is_over_is_in_time() {
+    // The time of a command, and that of a scan.
+    for (timeout, scan_time) in [
+        (PATIENCE, Duration::ZERO),
+        (PATIENCE, Duration::from_millis(20)),
+        (Duration::from_secs(1), PATIENCE),
+    ] {
+        let fixture = Fixture::with(|settings| {
+            settings.timeout = timeout;
+            settings.max_scan_time = scan_time;
+        });
+        let none = CancellationToken::new();
+        let scan = fixture.store.scan(&none, |reading| {
+            while reading.has_time() {
+                std::hint::spin_loop();
+            }
+            Ok(())
+        });
+        assert_eq!(outcome(&scan.await), "Ok", "{timeout:?}, {scan_time:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_read_cannot_write() {
     let fixture = Fixture::new();
     fixture.put("a").await.unwrap();
@@ -88,7 +162,7 @@ async fn a_read_is_interrupted_in_time() {
     });
     let read = fixture.store.read(&CancellationToken::new(), endless).await;
     assert_eq!(outcome(&read), "Timeout");
-    assert!(fixture.store.close(super::PATIENCE), "the only reader has let go");
+    assert!(fixture.store.close(PATIENCE), "the only reader has let go");
 }
 
 #[tokio::test]

@@ -73,15 +73,25 @@ pub(super) fn reverted() -> Value {
 fn counts() -> Value {
     let total =
         json!({ "type": "integer", "minimum": 0, "description": "How many records there are." });
+    let counted = json!({
+        "type": "integer",
+        "minimum": 0,
+        "description": "How many of them are counted in fields: those with the first ids, if there are too \
+                        many for one command.",
+    });
     let fields = json!({
         "type": "object",
         "additionalProperties": {
             "type": "object",
             "additionalProperties": { "type": "integer", "minimum": 0 },
         },
-        "description": "By fields of few values and by value, how many records have it.",
+        "description": "By fields of few values and by value, how many of the counted records have it.",
     });
-    let mut counts = Closed::default().required("total", total).required("fields", fields).schema();
+    let mut counts = Closed::default()
+        .required("total", total)
+        .required("counted", counted)
+        .required("fields", fields)
+        .schema();
     counts["description"] = "What is stored.".into();
     counts
 }

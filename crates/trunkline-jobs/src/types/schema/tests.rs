@@ -321,17 +321,17 @@ fn results() {
         &thing.output(Verb::Status),
         true,
         &[
-            status(json!({ "total": 0, "fields": {} })),
-            status(json!({ "total": 3, "fields": { "done": { "false": 2, "true": 1 } } })),
+            status(json!({ "total": 0, "counted": 0, "fields": {} })),
+            status(json!({ "total": 3, "counted": 3, "fields": { "done": { "false": 2, "true": 1 } } })),
         ],
     );
     check(
         &thing.output(Verb::Status),
         false,
         &[
-            status(json!({ "total": -1, "fields": {} })),
-            status(json!({ "total": 1 })),
-            status(json!({ "total": 1, "fields": { "done": 1 } })),
+            status(json!({ "total": -1, "counted": 0, "fields": {} })),
+            status(json!({ "total": 1, "counted": 1 })),
+            status(json!({ "total": 1, "counted": 1, "fields": { "done": 1 } })),
         ],
     );
     check(
