@@ -142,6 +142,9 @@ async fn forms_describe_all_commands() {
     assert_eq!(flags("todo.create"), [false, false, false]);
     assert_eq!(flags("todo.update"), [false, true, false]);
     assert_eq!(flags("todo.revert"), [false, true, true]);
+    let filter = forms.iter().find(|form| form["rel"] == "todo.filter").unwrap();
+    let told = filter["input"]["description"].as_str().unwrap();
+    assert!(told.contains("no match"), "{told}");
     let head = served.ask("HEAD /forms HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!((head.status, head.text()), (200, ""));
     served.stop().await;

@@ -170,6 +170,32 @@ async fn what_is_not_declared_any_more_does_not_count() {
     served.stop().await;
 }
 
+#[tokio::test]
+async fn a_field_of_another_type_keeps_what_it_holds_until_it_is_changed() {
+    let field = |kind| {
+        format!("[resources.todo.fields]\nrank = {{ {kind} }}\ndone = {{ type = 'boolean' }}")
+    };
+    let mut served = Served::with(of(&field("type = 'string'"))).await;
+    let create = json!({ "id": "a", "rank": "first" });
+    check(&mut served, "create", create, result(json!({ "rank": "first" }))).await;
+    for later in ["type = 'integer'", "type = 'string', enum = ['1st', '2nd']"] {
+        served = Served::on(served.closed().await, of(&field(later))).await;
+        check(&mut served, "read", json!(["a"]), result(json!({ "rank": "first" }))).await;
+        let update = json!({ "id": "a", "done": true });
+        check(&mut served, "update", update, result(json!({ "rank": "first" }))).await;
+        let misfit = json!({ "error": { "data": { "pointer": "/rank" } } });
+        check(&mut served, "update", json!({ "id": "a", "rank": "first" }), misfit).await;
+    }
+    check(
+        &mut served,
+        "update",
+        json!({ "id": "a", "rank": "1st" }),
+        result(json!({ "rank": "1st" })),
+    )
+    .await;
+    served.stop().await;
+}
+
 /// A clock may be put back.
 #[tokio::test]
 async fn reverting_does_not_go_back_in_time() {

@@ -49,7 +49,12 @@ pub(super) fn filter(kind: &ResourceType) -> Value {
     for field in kind.fields() {
         input = input.optional(field.name(), field.criterion());
     }
-    input.optional("metadata", metadata_of_page()).schema()
+    let mut schema = input.optional("metadata", metadata_of_page()).schema();
+    schema["description"] =
+        "What the records have that are wanted. What a record does not have is no match: a criterion that \
+         no field is called finds nothing."
+            .into();
+    schema
 }
 
 pub(super) fn status() -> Value {
