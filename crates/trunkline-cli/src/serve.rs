@@ -17,11 +17,11 @@ use crate::arguments::Serve;
 use crate::database::Opened;
 use crate::output::Started;
 use crate::service::Service;
-use crate::{access, database, output, records};
+use crate::{access, database, limits, output, records};
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
-    raise_file_limit();
+    limits::raise_open_files();
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let drained = runtime.block_on(serve(arguments));
     // What a second signal has cut off may still run; nobody waits for it.
@@ -34,6 +34,7 @@ pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
 }
 
 async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
+    limits::outlive_file_size().context("cannot wait for signals")?;
     let mut http = http_settings(arguments)?;
     let addresses = resolve(&arguments.listen).await?;
     let rules = access::rules(&arguments.access)?;
@@ -188,12 +189,4 @@ fn methods_beside(resources: &Resources, rpc: &Rpc) -> Vec<String> {
     let operations = rpc.operations().iter();
     let names = operations.map(|operation| operation.name());
     names.filter(|name| !is_of_resource(name)).map(str::to_owned).collect()
-}
-
-/// Each connection takes a file descriptor, and the usual limit of 1,024 is soon reached. Where
-/// the limit cannot be raised, connections wait to be accepted.
-fn raise_file_limit() {
-    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
-        tracing::debug!(%error, "the limit of open files stays as it is");
-    }
 }

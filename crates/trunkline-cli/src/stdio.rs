@@ -10,13 +10,14 @@ use trunkline_mcp::Mcp;
 
 use crate::arguments::Stdio;
 use crate::database::{self, Opened};
-use crate::records;
 use crate::service::Service;
+use crate::{limits, records};
 
 /// Serves the client that started this process, until it closes stdin, or SIGINT or SIGTERM; what it
 /// asked for until then is answered, unless there is a second signal.
 pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    runtime.block_on(async { limits::outlive_file_size() }).context("cannot wait for signals")?;
     // A client may start this where nothing can be written.
     let are_wanted = arguments.records.are_given();
     let declared = are_wanted.then(|| records::declared(&arguments.records)).transpose()?;

@@ -1,10 +1,12 @@
 //! A storage of resources that fails while the server runs.
 
-use rusqlite::Connection as Sqlite;
-use serde_json::json;
+use std::process::{Command, Stdio};
 
-use crate::resources::{create, place, rpc, serve};
-use crate::support::post;
+use rusqlite::Connection as Sqlite;
+use serde_json::{Value, json};
+
+use crate::resources::{command, create, place, rpc, serve};
+use crate::support::{Server, post};
 
 /// Every door says so in its own way, and none says why.
 #[test]
@@ -74,4 +76,39 @@ fn a_storage_that_fails() {
     let ended = server.stop();
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.stderr.contains("no such table"), "the cause is in the log: {}", ended.stderr);
+}
+
+/// A file that may not grow is a storage that fails, and no end of the process.
+#[test]
+fn a_file_that_may_not_grow() {
+    let folder = place();
+    let server = Server::start(limited(&command(folder.path(), &[])));
+    let mut connection = server.connect();
+    let mut ask = |call: &Value| connection.ask(&post("/rpc", &[], call)).json();
+    let text = "a".repeat(100_000);
+    let failed = (0..100).find_map(|id: u32| {
+        let reply = ask(&rpc("todo.create", &json!({"id": id, "title": text})));
+        reply.get("error").cloned()
+    });
+    assert_eq!(failed, Some(json!({"code": -32000, "message": "Internal server error"})));
+    assert_eq!(ask(&rpc("todo.read", &json!(["0"])))["result"]["title"], text.as_str());
+    assert_eq!(ask(&rpc("todo.list", &json!({"limit": 1})))["result"]["items"][0]["id"], "0");
+    let ended = server.stop();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// The command, whose files may have half a MiB, or one, as shells count.
+fn limited(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -f 1024 && exec \"$0\" \"$@\""]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell.current_dir(command.get_current_dir().unwrap());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
 }
