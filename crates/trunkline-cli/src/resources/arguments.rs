@@ -1,3 +1,4 @@
+use std::env;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -30,12 +31,21 @@ pub(super) enum Wanted {
 /// Whose types they are.
 #[derive(Args)]
 pub(super) struct Source {
-    /// The types that this file declares; without it, those that `serve` has without it.
-    #[arg(long, value_name = "FILE", env = "TRUNKLINE_RESOURCES")]
-    pub(super) resources: Option<PathBuf>,
+    /// The types that this file declares, or the one that TRUNKLINE_RESOURCES names; without it, those
+    /// that `serve` has without it.
+    // To clap, a variable would contradict --url as the flag does.
+    #[arg(long, value_name = "FILE", conflicts_with = "url")]
+    resources: Option<PathBuf>,
     /// Those of a running server instead, like http://127.0.0.1:8080 (its /forms is asked).
     #[arg(long, value_name = "URL", value_parser = url)]
     pub(super) url: Option<Url>,
     #[command(flatten)]
     pub(super) connection: Connection,
+}
+
+impl Source {
+    /// The file of the flag, or of the variable.
+    pub(super) fn file(&self) -> Option<PathBuf> {
+        self.resources.clone().or_else(|| env::var_os("TRUNKLINE_RESOURCES").map(PathBuf::from))
+    }
 }

@@ -1,22 +1,25 @@
 //! What a server publishes at `GET /forms`.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::summary::{FieldSummary, Summary, shown};
-use crate::client::Members;
 
-#[derive(Deserialize)]
-struct Document {
-    forms: Vec<Form>,
-}
-
-/// One command of a resource, or another operation.
+/// A path, or what it takes: one command of a resource, or another operation.
 #[derive(Deserialize)]
 struct Form {
+    /// The operation's name.
+    rel: String,
+    #[serde(default)]
     resource: String,
+    #[serde(default)]
     command: String,
+    /// Those of a resource, in the order of their declaration.
+    #[serde(default)]
+    fields: Vec<String>,
     input: Option<Box<RawValue>>,
     output: Option<Box<RawValue>>,
 }
@@ -24,7 +27,7 @@ struct Form {
 /// The JSON Schema of what `create` takes.
 #[derive(Deserialize)]
 struct Input {
-    properties: Members<Property>,
+    properties: HashMap<String, Property>,
     #[serde(default)]
     required: Vec<String>,
 }
@@ -42,39 +45,39 @@ struct Property {
 
 /// The types of resources, in the order in which they are published. None if this is no such document.
 pub(super) fn types(document: &RawValue) -> Option<Vec<Summary>> {
-    let document: Document = serde_json::from_str(document.get()).ok()?;
-    let forms = &document.forms;
+    let forms: Vec<Form> = serde_json::from_str(document.get()).ok()?;
     let created = forms.iter().filter(|form| form.command == "create");
-    Some(created.filter_map(|form| summary(form, forms)).collect())
+    Some(created.filter_map(|form| summary(form, &forms)).collect())
 }
 
 /// None of what only has a command of this name.
 fn summary(create: &Form, forms: &[Form]) -> Option<Summary> {
-    /// What `create` takes besides fields.
-    const OTHERS: [&str; 2] = ["id", "metadata"];
-    let of_type = || forms.iter().filter(|form| form.resource == create.resource);
-    let read = of_type().find(|form| form.command == "read")?;
+    let read = format!("{}.read", create.resource);
+    let read = forms.iter().find(|form| form.rel == read)?;
     let mut schema: Value = serde_json::from_str(read.output.as_ref()?.get()).ok()?;
     let record = schema.as_object_mut()?;
     record.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
     record.insert("title".to_owned(), create.resource.as_str().into());
 
-    let Input { properties, required } = serde_json::from_str(create.input.as_ref()?.get()).ok()?;
-    let fields = properties.0.into_iter().filter(|(name, _)| !OTHERS.contains(&name.as_str()));
-    let field = |(name, property): (String, Property)| FieldSummary {
-        kind: property.kind.as_ref().map(shown).unwrap_or_default(),
-        is_required: required.contains(&name),
-        default: property.default.as_ref().map(shown).unwrap_or_default(),
-        values: property.values.iter().map(shown).collect(),
-        description: property.description,
-        name,
+    let input: Input = serde_json::from_str(create.input.as_ref()?.get()).ok()?;
+    let field = |name: &String| {
+        let property = input.properties.get(name)?;
+        Some(FieldSummary {
+            name: name.clone(),
+            kind: property.kind.as_ref().map(shown).unwrap_or_default(),
+            is_required: input.required.contains(name),
+            default: property.default.as_ref().map(shown).unwrap_or_default(),
+            values: property.values.iter().map(shown).collect(),
+            description: property.description.clone(),
+        })
     };
     let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+    let of_type = forms.iter().filter(|form| form.resource == create.resource);
     Some(Summary {
         name: create.resource.clone(),
         description: description.to_owned(),
-        fields: fields.map(field).collect(),
-        commands: of_type().map(|form| form.command.clone()).collect(),
+        fields: create.fields.iter().map(field).collect::<Option<_>>()?,
+        commands: of_type.map(|form| form.command.clone()).collect(),
         schema,
     })
 }

@@ -33,9 +33,9 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 fn types(source: &Source) -> Result<Vec<Summary>, Failure> {
-    let Source { resources, url, connection } = source;
+    let Source { url, connection, .. } = source;
     let Some(url) = url else {
-        let types = records::types(resources.as_deref());
+        let types = records::types(source.file().as_deref());
         let types = types.map_err(|error| Failure::Told(output::causes(&error)))?;
         return Ok(types.iter().map(Summary::from).collect());
     };

@@ -24,11 +24,17 @@ fn commands() {
     let again = &create.replace(r#","metadata":{"requestId":"r"}"#, "");
     let delete = r#"{"command":"delete","resource":"todo","id":"a"}"#;
     let rows: &[Row<'_>] = &[
-        ("create", &[create], 0, &["{\n  \"id\": \"a\",\n  \"done\": false,"], none),
+        ("create", &[create], 0, &["{\n  \"id\": \"a\",\n  \"title\": \"tea"], none),
         ("the same request", &[create], 0, &["\"version\": 1,"], none),
         ("create again", &[again], 1, none, &["error 409: ", "already"]),
         ("repeat", &[again, "--repeat"], 0, &["\"version\": 1,"], none),
-        ("list", &[list], 0, &["id  done   title", "a   false  tea \\u{1b}[2J", "1 row\n"], none),
+        (
+            "list",
+            &[list],
+            0,
+            &["id  title          done", "a   tea \\u{1b}[2J  false", "1 row\n"],
+            none,
+        ),
         (
             "list for programs",
             &[list, "--json"],

@@ -21,16 +21,16 @@ fn types_of_a_file_and_of_a_server() {
     let list = "\
 name         fields            description
 -----------  ----------------  ---------------
-todo         done, title       Something to do
-crm.contact  age, name, state
+todo         title, done       Something to do
+crm.contact  name, age, state
 ";
     let contact = "\
 crm.contact
 
 field  type     required  default  values      description
 -----  -------  --------  -------  ----------  -----------
-age    integer
 name   string   yes
+age    integer
 state  string             new      known, new
 
 commands: create, read, update, delete, list, filter, status, revert
@@ -86,7 +86,7 @@ fn types_that_cannot_be_had() {
     guarded.env("TRUNKLINE_BEARER", "t0ken");
     let server = Server::start(guarded);
     let url = format!("http://{}", server.address);
-    let other = Peer::always(json_answer(r#"{"forms":[{"resource":"db"}]}"#));
+    let other = Peer::always(json_answer(r#"[{"command":"create"}]"#));
     let rows: [Row<'_>; 7] = [
         (
             "a wrong file",
@@ -117,5 +117,29 @@ fn types_that_cannot_be_had() {
     for (name, arguments, code, stdout, stderr) in rows {
         let ended = run(trunkline(folder.path()).args(["resources", "list"]).args(arguments));
         check(name, &ended, code, stdout, stderr);
+    }
+}
+
+/// The variable is for all commands, so that it gives way to a flag; two flags contradict each other.
+#[test]
+fn a_file_and_a_server() {
+    let folder = place();
+    let server = serve(folder.path(), &[]);
+    let url = format!("http://{}", server.address);
+    let ask = |arguments: &[&str], variable: &str| {
+        let mut command = trunkline(folder.path());
+        run(command.arg("resources").args(arguments).env("TRUNKLINE_RESOURCES", variable))
+    };
+    let ended = ask(&["list", "--url", &url], "none.toml");
+    check("the variable, and a server", &ended, 0, &["crm.contact"], &[]);
+    let ended = ask(&["list", "--resources", "types.toml"], "none.toml");
+    check("the variable, and a file", &ended, 0, &["crm.contact"], &[]);
+    let ended = ask(&["list"], "");
+    check("an empty variable", &ended, 2, &[], &["a value is required for '--resources"]);
+    let conflict = "cannot be used with";
+    for wanted in [&["list"][..], &["describe", "todo"]] {
+        let flags = ["--resources", "types.toml", "--url", &url];
+        let ended = ask(&[wanted, &flags].concat(), "types.toml");
+        check("both flags", &ended, 2, &[], &["--resources <FILE>", conflict, "--url <URL>"]);
     }
 }

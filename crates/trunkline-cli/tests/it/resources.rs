@@ -18,12 +18,12 @@ pub(crate) const TYPES: &str = r#"
 description = "Something to do"
 
 [resources.todo.fields]
-done = { type = "boolean", default = false }
 title = { type = "string", required = true, description = "What to do" }
+done = { type = "boolean", default = false }
 
 [resources."crm.contact".fields]
-age = { type = "integer" }
 name = { type = "string", required = true }
+age = { type = "integer" }
 state = { type = "string", enum = ["known", "new"], default = "new" }
 "#;
 
@@ -96,9 +96,8 @@ fn every_door_has_them() {
     );
 
     let forms = server.connect().get("/forms").json();
-    let methods = forms["forms"].as_array().unwrap().iter().map(|form| form["method"].as_str());
-    let methods: Vec<_> = methods.collect();
-    assert!(methods.contains(&Some("crm.contact.filter")), "{methods:?}");
+    let rels: Vec<_> = forms.as_array().unwrap().iter().map(|form| form["rel"].as_str()).collect();
+    assert!(rels.contains(&Some("crm.contact.filter")), "{rels:?}");
     let document = server.connect().get("/openrpc.json").json();
     let described = document["methods"].as_array().unwrap().iter().map(|method| &method["name"]);
     assert!(described.into_iter().any(|name| name == "todo.revert"), "{document}");
