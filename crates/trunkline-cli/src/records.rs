@@ -1,6 +1,7 @@
 //! The records beside the database: of which types they are, where they are kept, and which of them are
 //! tools.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -78,7 +79,24 @@ fn exposed(types: &ResourceTypes, wanted: &[String]) -> anyhow::Result<Vec<Strin
         bail!("--expose {slip}: there is no such resource; there are: {}", known.join(", "));
     }
     let is_wanted = |name: &&str| wanted.contains(&"*") || wanted.contains(name);
-    Ok(names().filter(is_wanted).map(str::to_owned).collect())
+    let exposed = || names().filter(is_wanted);
+    if let Some(alike) = alike(exposed()) {
+        bail!(alike);
+    }
+    Ok(exposed().map(str::to_owned).collect())
+}
+
+/// What is wrong with exposing all of these types, if two would have tools of the same names.
+pub(crate) fn alike<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<String> {
+    let mut tools = HashMap::new();
+    names.find_map(|name| {
+        let tool = name.replace('.', "_");
+        let said = format!(
+            "{name:?} cannot both be tools: both would be called {tool}_create, and so on; give one \
+             another name, or expose only one"
+        );
+        tools.insert(tool, name).map(|other| format!("the resources {other:?} and {said}"))
+    })
 }
 
 impl Declared {

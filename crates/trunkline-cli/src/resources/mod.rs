@@ -23,7 +23,13 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     finish(form, || {
         let types = types(source)?;
         match name {
-            None => Ok(list(&types, form)),
+            None => {
+                // Without --expose they can be served.
+                if let Some(alike) = records::alike(types.iter().map(|kind| &*kind.name)) {
+                    output::complain(&format!("trunkline: {}\n", line(&alike)));
+                }
+                Ok(list(&types, form))
+            }
             Some(name) => match types.iter().find(|kind| kind.name == *name) {
                 Some(kind) => Ok(describe(kind, form)),
                 None => Err(Failure::Told(no_such_type(name, &types))),

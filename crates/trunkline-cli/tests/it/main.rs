@@ -21,6 +21,7 @@ mod refused_start;
 mod resource_types;
 mod resources;
 mod resources_access;
+mod resources_refused;
 mod runaway;
 mod signals;
 mod start;

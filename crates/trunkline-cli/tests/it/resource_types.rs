@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::call::check;
 use crate::call_peer::{Peer, json as json_answer};
-use crate::resources::{command, place, serve};
+use crate::resources::{ALIKE, command, place, serve};
 use crate::support::{Server, run, trunkline};
 
 /// A name, arguments, the exit code, and parts of stdout and of stderr.
@@ -142,4 +142,15 @@ fn a_file_and_a_server() {
         let ended = ask(&[wanted, &flags].concat(), "types.toml");
         check("both flags", &ended, 2, &[], &["--resources <FILE>", conflict, "--url <URL>"]);
     }
+}
+
+/// They can be served, but not as tools.
+#[test]
+fn types_of_like_names() {
+    let folder = place();
+    fs::write(folder.path().join("alike.toml"), ALIKE).unwrap();
+    let source = ["resources", "list", "--resources", "alike.toml"];
+    let ended = run(trunkline(folder.path()).args(source));
+    let said = "trunkline: the resources \"a.b\" and \"a_b\" cannot both be tools: ";
+    check("types of like names", &ended, 0, &["a.b ", "a_b "], &[said]);
 }

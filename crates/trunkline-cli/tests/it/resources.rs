@@ -10,7 +10,7 @@ use rusqlite::Connection as Sqlite;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{PATIENCE, Server, files, mismatch, post, run, trunkline};
+use crate::support::{PATIENCE, Server, files, mismatch, post, trunkline};
 
 /// Two types, one of them in a namespace.
 pub(crate) const TYPES: &str = r#"
@@ -25,6 +25,15 @@ done = { type = "boolean", default = false }
 name = { type = "string", required = true }
 age = { type = "integer" }
 state = { type = "string", enum = ["known", "new"], default = "new" }
+"#;
+
+/// Two types whose tools would have the same names.
+pub(crate) const ALIKE: &str = r#"
+[resources."a.b".fields]
+a = { type = "string" }
+
+[resources.a_b.fields]
+a = { type = "string" }
 "#;
 
 /// A directory with `types.toml`.
@@ -171,87 +180,6 @@ fn where_records_are() {
         assert!(files(&folder.path().join(expected)).contains_key("trunkline.sqlite"), "{name}");
         assert_eq!(server.stop().code, Some(0), "{name}");
     }
-}
-
-/// Runs a server that ends at once, and compares parts of what it says.
-#[track_caller]
-fn check_refused(folder: &Path, name: &str, arguments: &[&str], expected: &[&str]) {
-    let mut command = trunkline(folder);
-    command.args(["--listen", "127.0.0.1:0", "--db", "made.db", "--writable"]).args(arguments);
-    let ended = run(&mut command);
-    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{name}: {ended:?}");
-    for part in expected {
-        assert!(ended.stderr.contains(part), "{name}: no {part:?} in {}", ended.stderr);
-    }
-}
-
-/// What is wrong with files and names is seen before anything is made.
-#[test]
-fn what_is_not_begun() {
-    let folder = place();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
-    write("db.toml", "[resources.\"db.note\".fields]\na = { type = \"string\" }\n");
-    write("slip.toml", "[resources.a.fields]\na = { type = \"strin\" }\n");
-    let before = names(folder.path());
-    let types = ["--resources", "types.toml"];
-    let rows: [(&str, &[&str], &[&str]); 5] = [
-        ("no file", &["--resources", "none.toml"], &["cannot read none.toml", "because: No such"]),
-        ("a wrong file", &["--resources", "slip.toml"], &["slip.toml:2:", "did you mean string?"]),
-        ("the database's name", &["--resources", "db.toml"], &["db.toml", "\"db.note\"", "db.*"]),
-        (
-            "an unknown name",
-            &[types[0], types[1], "--expose", "todo,todos"],
-            &["--expose todos: there is no such resource; there are: todo, crm.contact"],
-        ),
-        ("one of several", &[types[0], types[1], "--expose", "*,x"], &["--expose x: "]),
-    ];
-    for (name, arguments, expected) in rows {
-        check_refused(folder.path(), name, arguments, expected);
-        assert_eq!(names(folder.path()), before, "{name}");
-    }
-}
-
-#[test]
-fn what_cannot_be_opened() {
-    let folder = place();
-    let file = "[resources.\"a.b\".fields]\na = { type = \"string\" }\n\
-                [resources.a_b.fields]\na = { type = \"string\" }\n";
-    fs::write(folder.path().join("alike.toml"), file).unwrap();
-    fs::create_dir(folder.path().join("other")).unwrap();
-    let other = folder.path().join("other/trunkline.sqlite");
-    Sqlite::open(&other).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
-    let before = fs::read(&other).unwrap();
-    let rows: [(&str, &[&str], &[&str]); 3] = [
-        (
-            "no directory can be made",
-            &["--data-dir", "types.toml/data"],
-            &[
-                "cannot be kept in types.toml/data; give another directory with --data-dir",
-                "because",
-            ],
-        ),
-        (
-            "another program's",
-            &["--data-dir", "other"],
-            &["--data-dir", "because: other/trunkline.sqlite is not a database of trunkline's"],
-        ),
-        (
-            "tools of one name",
-            &["--resources", "alike.toml", "--expose", "*"],
-            &["tool `a_b_create` is method `a.b.create` and method `a_b.create`"],
-        ),
-    ];
-    for (name, arguments, expected) in rows {
-        check_refused(folder.path(), name, arguments, expected);
-    }
-    assert!(fs::read(&other).unwrap() == before, "another program's database has changed");
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-    let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 /// Calls that are under way when the signal comes are answered, and what they did is there.

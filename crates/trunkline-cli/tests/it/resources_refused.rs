@@ -1,0 +1,98 @@
+//! Servers of resources that do not start: what they say, and what they leave behind.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::Connection as Sqlite;
+
+use crate::resources::{ALIKE, place};
+use crate::support::{run, trunkline};
+
+/// Runs a server that ends at once, and compares parts of what it says.
+#[track_caller]
+fn check_refused(folder: &Path, name: &str, arguments: &[&str], expected: &[&str]) {
+    let mut command = trunkline(folder);
+    command.args(["--listen", "127.0.0.1:0", "--db", "made.db", "--writable"]).args(arguments);
+    let ended = run(&mut command);
+    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{name}: {ended:?}");
+    for part in expected {
+        assert!(ended.stderr.contains(part), "{name}: no {part:?} in {}", ended.stderr);
+    }
+}
+
+/// What is wrong with files and names is seen before anything is made.
+#[test]
+fn what_is_not_begun() {
+    let folder = place();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("db.toml", "[resources.\"db.note\".fields]\na = { type = \"string\" }\n");
+    write("alike.toml", ALIKE);
+    write("slip.toml", "[resources.a.fields]\na = { type = \"strin\" }\n");
+    let before = names(folder.path());
+    let types = ["--resources", "types.toml"];
+    let rows: [(&str, &[&str], &[&str]); 6] = [
+        ("no file", &["--resources", "none.toml"], &["cannot read none.toml", "because: No such"]),
+        ("a wrong file", &["--resources", "slip.toml"], &["slip.toml:2:", "did you mean string?"]),
+        ("the database's name", &["--resources", "db.toml"], &["db.toml", "\"db.note\"", "db.*"]),
+        (
+            "an unknown name",
+            &[types[0], types[1], "--expose", "todo,todos"],
+            &["--expose todos: there is no such resource; there are: todo, crm.contact"],
+        ),
+        ("one of several", &[types[0], types[1], "--expose", "*,x"], &["--expose x: "]),
+        (
+            "tools of one name",
+            &["--resources", "alike.toml", "--expose", "*"],
+            &["trunkline: the resources \"a.b\" and \"a_b\" cannot both be tools: both would be \
+                 called a_b_create, and so on; give one another name, or expose only one\n"],
+        ),
+    ];
+    for (name, arguments, expected) in rows {
+        check_refused(folder.path(), name, arguments, expected);
+        assert_eq!(names(folder.path()), before, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_opened() {
+    let folder = place();
+    fs::create_dir(folder.path().join("other")).unwrap();
+    let other = folder.path().join("other/trunkline.sqlite");
+    Sqlite::open(&other).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
+    let before = fs::read(&other).unwrap();
+    let rows: [(&str, &[&str], &[&str]); 2] = [
+        (
+            "no directory can be made",
+            &["--data-dir", "types.toml/data"],
+            &[
+                "cannot be kept in types.toml/data; give another directory with --data-dir",
+                "because",
+            ],
+        ),
+        (
+            "another program's",
+            &["--data-dir", "other"],
+            &["--data-dir", "because: other/trunkline.sqlite is not a database of trunkline's"],
+        ),
+    ];
+    for (name, arguments, expected) in rows {
+        check_refused(folder.path(), name, arguments, expected);
+        assert_no_log(folder.path(), name);
+    }
+    assert!(fs::read(&other).unwrap() == before, "another program's database has changed");
+}
+
+/// No log of SQLite's is left.
+#[track_caller]
+fn assert_no_log(folder: &Path, name: &str) {
+    let names = names(folder);
+    let is_log = |name: &String| name.ends_with("-wal") || name.ends_with("-shm");
+    assert!(!names.iter().any(is_log), "{name}: {names:?}");
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
