@@ -42,35 +42,41 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     if !is_guarded {
         refuse_open_doors(&arguments.listen, &addresses)?;
     }
-    let declared = records::declared(&arguments.records)?;
-    let Opened { path, database, done } = database::open(&arguments.source)?;
-    let records = declared.open()?;
     let tls = tls(arguments)?;
     let is_https = tls.is_some();
-    let served = Service { database, records: Some(records.clone()) };
-    let mcp = served.guarded(rules, rate(arguments))?;
+    let declared = records::declared(&arguments.records)?;
+    let Opened { path, database, done } = database::open(&arguments.source)?;
+    let mut served = Service { database, records: None };
     let closing = CancellationToken::new();
-    let service = |address: &SocketAddr| {
-        let mut http = http.clone();
-        http.hosts.allow_address(address.ip());
+    let begun = async {
+        let records = served.records.insert(declared.open()?).clone();
+        let mcp = served.guarded(rules, rate(arguments))?;
         let rpc = mcp.rpc();
-        let service = rpc
-            .http_with(http)
-            .door(mcp.door())
-            .door(mcp.sse_door(closing.clone()))
-            .door(trunkline_jobs::door(&rpc, &records.resources))
-            .door(rpc.openrpc_door())
-            .door(metrics::door(&rpc));
-        SecurityHeadersLayer::new().layer(RequestIdLayer::new().layer(service))
+        let service = |address: &SocketAddr| {
+            let mut http = http.clone();
+            http.hosts.allow_address(address.ip());
+            let service = rpc
+                .http_with(http)
+                .door(mcp.door())
+                .door(mcp.sse_door(closing.clone()))
+                .door(trunkline_jobs::door(&rpc, &records.resources))
+                .door(rpc.openrpc_door())
+                .door(metrics::door(&rpc));
+            SecurityHeadersLayer::new().layer(RequestIdLayer::new().layer(service))
+        };
+        let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
+        let server = start(&addresses, tls, service).await?;
+        anyhow::Ok((rpc, records, shutdown, server))
     };
-    let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
-    let server = start(&addresses, tls, service).await?;
+    let begun = begun.await;
+    // What is not closed may leave its log behind.
+    let (rpc, records, shutdown, server) = begun.inspect_err(|_| close(&served))?;
     done.iter().for_each(|done| output::note(done));
     output::started(&Started {
         database: &path,
         writable: arguments.source.writable,
         address: server.local_addr(),
-        methods: &methods_beside(&records.resources, &mcp.rpc()),
+        methods: &methods_beside(&records.resources, &rpc),
         records: &records,
         token_needed: is_guarded,
         is_https,
@@ -85,8 +91,12 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             bail!("{} requests were cut off by a second signal", server.status().in_flight)
         }
     };
-    tokio::task::block_in_place(|| served.close());
+    close(&served);
     Ok(drained)
+}
+
+fn close(served: &Service) {
+    tokio::task::block_in_place(|| served.close());
 }
 
 /// The addresses of a name. They are looked up once: asked again, a name server may answer with one

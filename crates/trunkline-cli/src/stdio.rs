@@ -22,14 +22,17 @@ pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
     let are_wanted = arguments.records.are_given();
     let declared = are_wanted.then(|| records::declared(&arguments.records)).transpose()?;
     let Opened { path, database, done } = database::open(&arguments.source)?;
-    let records = declared.map(records::Declared::open).transpose()?;
-    let writable = if arguments.source.writable { "writable" } else { "read-only" };
-    let directory = records.as_ref().map(|records| display(records.directory.display()));
-    let database_path = path.display();
-    // stdout is the client's.
-    tracing::info!(database = %database_path, writable, done, records = directory, "serving on stdio");
-    let service = Service { database, records };
-    let served = runtime.block_on(serve(&service.mcp()?));
+    let mut service = Service { database, records: None };
+    let served = declared.map(records::Declared::open).transpose().and_then(|records| {
+        service.records = records;
+        let writable = if arguments.source.writable { "writable" } else { "read-only" };
+        let records = service.records.as_ref();
+        let records = records.map(|records| display(records.directory.display()));
+        let database = path.display();
+        // stdout is the client's.
+        tracing::info!(%database, writable, done, records, "serving on stdio");
+        runtime.block_on(serve(&service.mcp()?))
+    });
     // The thread that reads stdin may wait there for ever.
     runtime.shutdown_background();
     service.close();

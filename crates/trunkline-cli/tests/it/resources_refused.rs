@@ -1,10 +1,12 @@
 //! Servers of resources that do not start: what they say, and what they leave behind.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 
 use rusqlite::Connection as Sqlite;
 
+use crate::access::Issuer;
 use crate::resources::{ALIKE, place};
 use crate::support::{run, trunkline};
 
@@ -80,6 +82,43 @@ fn what_cannot_be_opened() {
         assert_no_log(folder.path(), name);
     }
     assert!(fs::read(&other).unwrap() == before, "another program's database has changed");
+}
+
+/// What was opened is closed, though it is never served.
+#[test]
+fn what_cannot_be_served() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let issuer = Issuer::new();
+    let tokens = ["--jwks", "jwks.json", "--audience", "trunkline"];
+    let slip = [&tokens[..], &["--require", "toto.*=role:admin"]].concat();
+    let rows: [(&str, &[&str], &str); 3] = [
+        ("a port in use", &["--listen", &address], "cannot listen on"),
+        ("a slip in a rule", &slip, "--require toto.*=…: no method has such a name"),
+        (
+            "no certificate",
+            &["--tls-cert", "types.toml", "--tls-key", "types.toml"],
+            "https cannot be served",
+        ),
+    ];
+    // Without waiting, it is chance whether a log is left.
+    for (name, arguments, expected) in rows.iter().flat_map(|row| [row; 5]) {
+        let folder = place();
+        issuer.publish(folder.path());
+        let mut command = trunkline(folder.path());
+        command.args(["--resources", "types.toml", "--data-dir", "data"]);
+        command.args(["--db", "made.db", "--writable"]);
+        if !arguments.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        let ended = run(command.args(*arguments));
+        assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{name}: {ended:?}");
+        assert!(ended.stderr.contains(expected), "{name}: {ended:?}");
+        assert_no_log(folder.path(), name);
+        if folder.path().join("data").exists() {
+            assert_no_log(&folder.path().join("data"), name);
+        }
+    }
 }
 
 /// No log of SQLite's is left.
