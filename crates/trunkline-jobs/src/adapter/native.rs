@@ -9,7 +9,7 @@ use crate::command::{Command, Metadata, RecordId};
 use crate::excerpt::excerpt;
 
 /// What a message may have. Other members are nobody's.
-const MEMBERS: [&str; 5] = ["command", "resource", "id", "payload", "metadata"];
+const MEMBERS: [&str; 6] = ["command", "resource", "id", "payload", "metadata", "requestId"];
 
 /// Reads a native message.
 ///
@@ -86,12 +86,12 @@ fn name(member: &str, json: Option<&RawValue>) -> Result<String, ErrorObject> {
 
 /// What a member was meant to be that is nobody's. Passed over, it could take a protection away.
 fn slip(name: &str) -> Option<String> {
-    if let Some(meant) = metadata::meant(name) {
-        return Some(format!("{meant} stands in metadata, not beside command"));
+    let plain = metadata::plain(name);
+    if let Some(known) = MEMBERS.into_iter().find(|known| metadata::plain(known) == plain) {
+        return Some(format!("there is no {:?}: write {known}", excerpt(name)));
     }
-    let known =
-        MEMBERS.into_iter().find(|known| metadata::plain(known) == metadata::plain(name))?;
-    Some(format!("there is no {:?}: write {known}", excerpt(name)))
+    let meant = metadata::meant(name)?;
+    Some(format!("{meant} stands in metadata, not beside command"))
 }
 
 fn no_command(reason: &str) -> ErrorObject {

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use trunkline::{Params, Router};
-use trunkline_jobs::adapter;
+use trunkline::http::Headers;
+use trunkline::{ErrorObject, Extensions, Params, Router, Server};
+use trunkline_jobs::{Command, adapter};
 
 use crate::execute::check_refused;
-use crate::served::{Served, Setup, assert_fits};
+use crate::served::{Client, Served, Setup, assert_fits, post};
 
 #[derive(serde::Deserialize)]
 struct Numbered {
@@ -15,7 +16,7 @@ struct Numbered {
 }
 
 /// A method of JSON-RPC with this text as its params.
-fn rpc(method: &str, params: &str) -> String {
+fn rpc_of(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":1}}"#)
 }
 
@@ -42,10 +43,7 @@ async fn what_is_wrong_is_told_in_exact_words() {
         (of_todo(r#""metadata":{"requestId":[]}"#), "requestId is a string or a number"),
         // What would take a protection away, passed over.
         (of_todo(r#""id":"a","ifVersion":1"#), "ifVersion stands in metadata, not beside command"),
-        (
-            of_todo(r#""id":"a","request_id":"r""#),
-            "requestId stands in metadata, not beside command",
-        ),
+        (of_todo(r#""id":"a","request_id":"r""#), r#"there is no "request_id": write requestId"#),
         (of_todo(r#""id":"a","metaData":{}"#), r#"there is no "metaData": write metadata"#),
         (of_todo(r#""id":"a","Payload":{}"#), r#"there is no "Payload": write payload"#),
         (
@@ -68,7 +66,7 @@ async fn request_ids_of_many_digits_are_as_they_were_sent() {
         )
     };
     let by_name = |id: &str| {
-        rpc("todo.create", &format!(r#"{{"title":"of {id}","metadata":{{"requestId":{id}}}}}"#))
+        rpc_of("todo.create", &format!(r#"{{"title":"of {id}","metadata":{{"requestId":{id}}}}}"#))
     };
     // Those of one row are all told apart.
     for ids in [["123456789012345678901", "123456789012345678902"], ["1", "1.00"]] {
@@ -87,13 +85,13 @@ async fn request_ids_of_many_digits_are_as_they_were_sent() {
         let [first, second] = ids;
         let reply = served.post("/revert", format!(r#"{{"requestId":{first}}}"#)).await;
         assert_eq!(reply.json(), json!({ "status": "reverted", "requestId": first }));
-        let revert = rpc("todo.revert", &format!(r#"["{second}"]"#));
+        let revert = rpc_of("todo.revert", &format!(r#"["{second}"]"#));
         let told = served.post("/execute", revert).await.json();
         assert_eq!(told["result"], json!({ "status": "reverted", "requestId": second }));
     }
     // As a number, it would be another one by then.
     for params in ["[123456789012345678901]", r#"{"requestId":123456789012345678901}"#] {
-        let told = served.post("/execute", rpc("todo.revert", params)).await.json();
+        let told = served.post("/execute", rpc_of("todo.revert", params)).await.json();
         let expected = json!({ "code": -32602, "data": { "pointer": "/requestId", "reason": "*as a string*" } });
         assert_fits(params, &expected, &told["error"]);
     }
@@ -225,16 +223,17 @@ fn many_members_are_read_in_no_time() {
 }
 
 #[tokio::test]
-async fn a_handler_of_commands_gets_what_the_transport_knows() {
-    use trunkline::{ErrorObject, Extensions};
-    let execute = async |_: trunkline_jobs::Command, caller: Extensions| {
-        Ok::<Value, ErrorObject>(json!(caller.get::<&str>()))
+async fn a_handler_of_commands_knows_the_headers() {
+    let execute = async |_: Command, caller: Extensions| {
+        let name = Headers::of(&caller).and_then(|headers| headers.get("x-name")?.to_str().ok());
+        Ok::<Value, ErrorObject>(json!(name))
     };
     let rpc = Router::new().build().unwrap().projected(adapter::commands(execute));
-    let mut caller = Extensions::new();
-    caller.insert("ada");
-    let request = r#"{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":1}"#;
-    let reply = rpc.handle(request.into(), caller).await.into_json().unwrap();
-    let reply: Value = serde_json::from_slice(&reply).unwrap();
-    assert_eq!(reply["result"], "ada");
+    let handle = Server::bind("127.0.0.1:0").serve(rpc.http()).await.unwrap();
+    let mut client = Client::connect(handle.local_addr()).await;
+    let headers = "Content-Type: application/json\r\nX-Name: ada\r\n";
+    let reply = client.ask(post("/", headers, rpc_of("todo.read", r#"["a"]"#))).await;
+    assert_eq!(reply.json()["result"], "ada");
+    drop(client);
+    assert!(handle.stop().await.is_complete());
 }
