@@ -31,9 +31,16 @@ pub struct Settings {
     pub max_scan_time: Duration,
     /// Most bytes of one record's fields, as JSON text. Default 256 KiB.
     pub max_record_bytes: usize,
+    /// Bytes of SQLite's log, beside the database, from which on the writer waits for those who read from it
+    /// and empties it. It waits `lock_wait` at most. Default 64 MiB.
+    pub max_log_bytes: u64,
     /// How long requests with a `requestId` are remembered, so that they can be answered again and
-    /// reverted; and the versions of deleted records. Default 7 days.
+    /// reverted; and the versions of deleted records. No less than this; they go with later commits.
+    /// Default 7 days.
     pub remember: Duration,
+    /// How long one commit may be held up by what need not be remembered any more; and no longer than its
+    /// commands took, if that was more. Default 20 ms.
+    pub purge_time: Duration,
 }
 
 impl Default for Settings {
@@ -51,7 +58,9 @@ impl Default for Settings {
             max_scan: 100_000,
             max_scan_time: Duration::from_secs(1),
             max_record_bytes: 256 << 10,
+            max_log_bytes: 64 << 20,
             remember: Duration::from_secs(7 * 86_400),
+            purge_time: Duration::from_millis(20),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
+use super::log::Log;
 use super::migrations;
 use crate::error::OpenError;
 use crate::settings::Settings;
@@ -15,6 +16,7 @@ use crate::settings::Settings;
 pub(super) struct DatabaseFile {
     path: PathBuf,
     lock_wait: Duration,
+    log_bytes: u64,
 }
 
 const NAME: &str = "trunkline.sqlite";
@@ -22,21 +24,21 @@ const NAME: &str = "trunkline.sqlite";
 /// Statements that a connection keeps ready: more than there are.
 const CACHED_STATEMENTS: usize = 32;
 
-/// Bytes of the log that stay on the disk between two checkpoints, after it was larger once.
-const LOG_BYTES: i64 = 64 << 20;
-
 /// Between two tries to open a file that another process opens as well. Some of the locks that this takes
 /// have no other way to wait.
 const RETRY_AFTER: Duration = Duration::from_millis(5);
 
 impl DatabaseFile {
-    /// Makes what is missing, and brings the schema up to date.
-    pub(super) fn prepare(directory: &Path, settings: &Settings) -> Result<Arc<Self>, OpenError> {
+    /// Makes what is missing, and brings the schema up to date. The connection is one that may be kept.
+    pub(super) fn prepare(
+        directory: &Path,
+        settings: &Settings,
+    ) -> Result<(Arc<Self>, Connection), OpenError> {
         make_directory(directory)
             .map_err(|source| OpenError::Directory { path: directory.to_owned(), source })?;
         let path = directory.join(NAME);
         make_file(&path).map_err(|source| OpenError::File { path: path.clone(), source })?;
-        let file = Self { path, lock_wait: settings.lock_wait };
+        let file = Self { path, lock_wait: settings.lock_wait, log_bytes: settings.max_log_bytes };
         let since = Instant::now();
         loop {
             match file.migrate() {
@@ -45,21 +47,29 @@ impl DatabaseFile {
                 {
                     thread::sleep(RETRY_AFTER);
                 }
-                done => return done.map(|()| Arc::new(file)),
+                done => return done.map(|connection| (Arc::new(file), connection)),
             }
         }
     }
 
-    fn migrate(&self) -> Result<(), OpenError> {
+    fn migrate(&self) -> Result<Connection, OpenError> {
         let connection = self.connect_for_writing().map_err(|source| self.failed(source))?;
-        migrations::run(&connection, &self.path)
+        migrations::run(&connection, &self.path)?;
+        Ok(connection)
     }
 
     pub(super) fn connect_for_writing(&self) -> rusqlite::Result<Connection> {
         let connection = self.connect()?;
         connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "journal_size_limit", LOG_BYTES)?;
+        let log_bytes = i64::try_from(self.log_bytes).unwrap_or(i64::MAX);
+        connection.pragma_update(None, "journal_size_limit", log_bytes)?;
         Ok(connection)
+    }
+
+    pub(super) fn log(&self) -> Log {
+        let mut path = self.path.clone().into_os_string();
+        path.push("-wal");
+        Log::new(path.into(), self.log_bytes)
     }
 
     pub(super) fn connect_for_reading(&self) -> rusqlite::Result<Connection> {

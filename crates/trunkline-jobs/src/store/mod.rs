@@ -9,6 +9,7 @@ mod claim;
 mod deadline;
 mod file;
 mod group;
+mod log;
 mod migrations;
 mod purge;
 mod queue;
@@ -63,7 +64,7 @@ const COMMIT_WAIT: Duration = Duration::from_secs(5);
 impl Store {
     /// Opens `trunkline.sqlite` in `directory`. Both are made if they are missing, for their owner only.
     pub(crate) fn open(directory: &Path, settings: &Settings) -> Result<Self, OpenError> {
-        let file = DatabaseFile::prepare(directory, settings)?;
+        let (file, keeper) = DatabaseFile::prepare(directory, settings)?;
         let shared = Arc::new(Shared {
             reads: Arc::new(Queue::new(settings.read_queue)),
             writes: Arc::new(Queue::new(settings.write_queue)),
@@ -77,7 +78,7 @@ impl Store {
         for _ in 0..settings.readers.max(1) {
             readers.push(reader::start(&file, &shared.reads)?);
         }
-        writer::start(&file, settings, &shared.writes, (readers, &shared.ended))?;
+        writer::start((&file, keeper), settings, &shared.writes, (readers, &shared.ended))?;
         Ok(Self { shared })
     }
 

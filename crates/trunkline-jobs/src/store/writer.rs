@@ -1,11 +1,13 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rusqlite::Connection;
 use tracing::warn;
 
 use super::file::DatabaseFile;
 use super::group::{self, Group};
+use super::log::{self, Log};
 use super::purge::Purge;
 use super::queue::Queue;
 use super::task::Task;
@@ -15,7 +17,7 @@ use crate::settings::Settings;
 
 /// Starts the thread that writes. It ends when the queue is closed and empty, and after `readers`.
 pub(super) fn start(
-    file: &Arc<DatabaseFile>,
+    (file, keeper): (&Arc<DatabaseFile>, Connection),
     settings: &Settings,
     queue: &Arc<Queue>,
     (readers, ended): (Vec<JoinHandle<()>>, &Arc<Ended>),
@@ -25,7 +27,9 @@ pub(super) fn start(
         queue: Arc::clone(queue),
         bound: settings.group.max(1),
         purge: Purge::new(settings),
+        log: file.log(),
         connection: None,
+        keeper: Some(keeper),
         readers,
         ended: Arc::clone(ended),
     };
@@ -37,9 +41,13 @@ struct Writer {
     queue: Arc<Queue>,
     bound: usize,
     purge: Purge,
+    log: Log,
     /// None before the first task, and after an error that may have spoiled it. A connection that goes in a
     /// transaction rolls it back.
     connection: Option<Connection>,
+    /// Open until the end. Without any connection, the log and its index would be taken away, and to make
+    /// them again on a disk that is full is dangerous: the index is mapped into memory.
+    keeper: Option<Connection>,
     readers: Vec<JoinHandle<()>>,
     ended: Arc<Ended>,
 }
@@ -48,7 +56,8 @@ impl Writer {
     fn serve(&mut self) {
         // After a panic, the connection may be in the midst of anything.
         self.connection = None;
-        if let Err(error) = self.begin().and_then(|connection| self.commit(connection)) {
+        let begun = self.begin();
+        if let Err(error) = begun.and_then(|connection| self.commit(connection, Instant::now())) {
             warn!(%error, "the database could not be written to at first");
         }
         while let Some(task) = self.queue.take() {
@@ -63,15 +72,19 @@ impl Writer {
             Ok(connection) => connection,
             Err(error) => return group::refuse(first, self.bound, &self.queue, &error),
         };
+        let since = Instant::now();
         let mut group = Group::new(self.bound);
         let ran = group.run(first, &connection, &self.queue);
-        if let Err(error) = ran.and_then(|()| self.commit(connection)) {
+        if let Err(error) = ran.and_then(|()| self.commit(connection, since)) {
             group.fail(&error);
         }
         if group.met_storage_error() {
             self.connection = None;
         }
         group.answer();
+        if let Some(connection) = &self.connection {
+            self.log.shorten(connection);
+        }
     }
 
     /// Begins a transaction. It waits for the lock here, so that nothing after it does.
@@ -81,9 +94,9 @@ impl Writer {
         Ok(connection)
     }
 
-    /// Makes a transaction last, with a bite of the purge if one is due.
-    fn commit(&mut self, connection: Connection) -> rusqlite::Result<()> {
-        self.purge.bite_if_due(&connection)?;
+    /// Makes a transaction of that time last, with a bite of the purge if one is due.
+    fn commit(&mut self, connection: Connection, since: Instant) -> rusqlite::Result<()> {
+        self.purge.bite_if_due(&connection, since.elapsed())?;
         connection.prepare_cached("COMMIT")?.execute(())?;
         self.connection = Some(connection);
         Ok(())
@@ -99,14 +112,15 @@ impl Writer {
             // It ends when its queue is closed and empty, and has caught what panicked.
             drop(reader.join());
         }
-        if let Err(error) = self.take_connection().and_then(checkpoint) {
+        self.connection = None;
+        if let Some(Err(error)) = self.keeper.take().map(close) {
             warn!(%error, "the log of the database stays beside it");
         }
         self.ended.set();
     }
 }
 
-fn checkpoint(connection: Connection) -> rusqlite::Result<()> {
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |_| Ok(()))?;
+fn close(connection: Connection) -> rusqlite::Result<()> {
+    log::empty(&connection)?;
     connection.close().map_err(|(_, error)| error)
 }

@@ -1,9 +1,11 @@
 //! What is committed together, and what happens to the others when something fails.
 
 use std::error::Error as _;
+use std::mem;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
 use rusqlite::Connection;
 use tokio_util::sync::CancellationToken;
@@ -171,6 +173,49 @@ async fn a_disk_that_was_full_works_again() {
         ["the transaction was rolled back for an error of one command", "database or disk is full"]
     );
     assert_eq!(fixture.ids().await, ["before", "c"]);
+}
+
+#[tokio::test]
+async fn the_index_of_the_log_is_kept_for_a_disk_that_is_full() {
+    let fixture = Fixture::new();
+    let index = fixture.directory.path().join("trunkline.sqlite-shm");
+    let failed =
+        fixture.write(|_| -> Result<(), _> { Err(Error::Storage(StorageError::WorkerLost)) });
+    assert_eq!(outcome(&failed.await), "Storage");
+    assert!(index.exists(), "the writer's connection is gone, and another one is there");
+    assert!(fixture.store.close(super::PATIENCE));
+    assert!(!index.exists());
+}
+
+#[tokio::test]
+async fn a_log_that_is_always_read_from_is_emptied() {
+    const BYTES: u64 = 1 << 20;
+    let fixture = Fixture::with(|settings| settings.max_log_bytes = BYTES);
+    fixture.put("a").await.unwrap();
+    let log = fixture.directory.path().join("trunkline.sqlite-wal");
+    let (mut first, mut second) = (fixture.stranger(), fixture.stranger());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let is_written = Arc::clone(&is_over);
+    // At any time, one of them reads.
+    let readers = thread::spawn(move || {
+        let begin = "BEGIN; SELECT count(*) FROM records";
+        first.execute_batch(begin).unwrap();
+        while !is_written.load(Ordering::Relaxed) {
+            second.execute_batch(begin).unwrap();
+            thread::yield_now();
+            first.execute_batch("COMMIT").unwrap();
+            mem::swap(&mut first, &mut second);
+        }
+    });
+    let mut longest = 0;
+    for n in 0..80 {
+        let large = crate::store::Row { fields: format!("{n:064}").repeat(4 << 10), ..row(n + 1) };
+        fixture.write(move |writing| writing.put("todo", "a", &large)).await.unwrap();
+        longest = longest.max(log.metadata().unwrap().len());
+    }
+    is_over.store(true, Ordering::Relaxed);
+    readers.join().unwrap();
+    assert!(longest < 3 * BYTES, "{longest}");
 }
 
 #[tokio::test]

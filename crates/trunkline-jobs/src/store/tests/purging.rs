@@ -48,12 +48,30 @@ async fn what_is_old_goes_bite_by_bite() {
     ];
     for (requests, deleted, expected) in rows {
         let (directory, connection) = aged(requests, deleted);
-        let store = Store::open(directory.path(), &Settings::default()).unwrap();
+        let settings = Settings { purge_time: PATIENCE, ..Settings::default() };
+        let store = Store::open(directory.path(), &settings).unwrap();
         for expected in expected {
             store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
             assert_eq!(left(&connection), expected, "{requests}, {deleted}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_bite_is_small_if_it_takes_long() {
+    let (directory, connection) = aged(3, 0);
+    // To delete a row takes longer than a command that does nothing.
+    let slow = "CREATE TRIGGER slow BEFORE DELETE ON requests BEGIN
+        SELECT length(hex(zeroblob(8 << 20))); END";
+    connection.execute_batch(slow).unwrap();
+    let settings = Settings { purge_time: std::time::Duration::ZERO, ..Settings::default() };
+    let store = Store::open(directory.path(), &settings).unwrap();
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+        all.push(left(&connection).0);
+    }
+    assert_eq!(all, [2, 1, 1]);
 }
 
 #[tokio::test]
@@ -70,7 +88,7 @@ async fn the_next_bite_is_not_at_once() {
 #[tokio::test]
 async fn a_large_group_takes_a_large_bite() {
     let (directory, connection) = aged(1_200, 0);
-    let settings = Settings { group: 1_000, ..Settings::default() };
+    let settings = Settings { group: 1_000, purge_time: PATIENCE, ..Settings::default() };
     let store = Store::open(directory.path(), &settings).unwrap();
     store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
