@@ -27,6 +27,7 @@
 
 pub mod adapter;
 mod command;
+mod declaration;
 mod door;
 mod error;
 mod excerpt;
@@ -35,15 +36,14 @@ mod record;
 mod resources;
 mod settings;
 mod store;
-mod types;
 
 pub use command::{Command, Metadata, Protocol, RecordId, RequestId};
+pub use declaration::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
 pub use door::door;
 pub use error::{Error, OpenError, StorageError};
 pub use operations::operations;
 pub use resources::{Caller, Context, Mode, Resources};
 pub use settings::Settings;
-pub use types::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/execute.md")]

@@ -8,7 +8,7 @@ use trunkline::http::Headers;
 use trunkline::{Effect, Extensions, Registered, Schema};
 
 use super::Execute;
-use crate::types::Field;
+use crate::declaration::Field;
 
 /// A path, or a command that a path takes.
 #[derive(Serialize)]

@@ -9,8 +9,8 @@ use super::Execute;
 use super::answer::Answer;
 use crate::adapter::{self, NativeReply};
 use crate::command::{Command, RequestId};
+use crate::declaration::ResourceType;
 use crate::resources::Context;
-use crate::types::ResourceType;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,9 +8,9 @@ use trunkline::{Call, CancellationToken, ErrorObject, FromCall, Operation, Route
 
 use crate::adapter;
 use crate::command::Command;
+use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
 use crate::resources::{Context, Resources};
-use crate::types::{ResourceType, Verb};
 
 /// The operations of resources: `todo.create`, `todo.read`, `todo.update`, `todo.delete`, `todo.list`,
 /// `todo.filter`, `todo.status` and `todo.revert` of each type.

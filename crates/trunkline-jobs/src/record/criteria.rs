@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 use super::Record;
-use crate::types::same;
+use crate::declaration::same;
 
 /// What the records have that are wanted. Strings are found by a part of them, whatever its case;
 /// everything else is the same or is no match; a field that a record does not have is no match.

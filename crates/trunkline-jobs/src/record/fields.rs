@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
+use crate::declaration::{Field, ResourceType};
 use crate::error::Error;
 use crate::excerpt::excerpt;
-use crate::types::{Field, ResourceType};
 
 /// The fields of a new record.
 pub(crate) fn created(

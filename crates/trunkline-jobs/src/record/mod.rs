@@ -8,9 +8,9 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::command::RecordId;
+use crate::declaration::{Field, ResourceType, same};
 use crate::error::{Error, StorageError};
 use crate::store::Row;
-use crate::types::{Field, ResourceType, same};
 
 pub(crate) use criteria::Criteria;
 pub(crate) use fields::{created, merged};

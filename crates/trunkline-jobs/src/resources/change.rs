@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 
 use super::{Mode, not_found};
 use crate::command::{Command, Metadata, RecordId};
+use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
 use crate::record::{self, Record};
 use crate::store::{Mark, Row, Standing, Writing};
-use crate::types::{ResourceType, Verb};
 
 /// A command that changes a record, checked as far as that needs no store.
 pub(super) struct Change {

@@ -14,12 +14,12 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use crate::command::{Command, RecordId, RequestId};
+use crate::declaration::{ResourceType, ResourceTypes, Verb};
 use crate::error::{Error, OpenError, StorageError};
 use crate::excerpt::excerpt;
 use crate::record;
 use crate::settings::Settings;
 use crate::store::{Reading, Store, Writing};
-use crate::types::{ResourceType, ResourceTypes, Verb};
 use request::Requested;
 
 /// The records of some resource types, kept in a SQLite database of their own. Clones are the same

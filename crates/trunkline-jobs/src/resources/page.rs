@@ -7,11 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::Resources;
 use crate::command::Command;
+use crate::declaration::ResourceType;
 use crate::error::Error;
 use crate::record::{self, Criteria, Record};
 use crate::settings::Settings;
 use crate::store::Reading;
-use crate::types::ResourceType;
 
 /// Which page is wanted.
 pub(super) struct Paging {

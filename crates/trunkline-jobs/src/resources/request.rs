@@ -7,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 use super::change::{Change, Changed};
 use super::{Caller, Context, Resources};
 use crate::command::{Command, RecordId, RequestId};
+use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
 use crate::record;
 use crate::store::{Mark, Request, Row, Standing, Writing};
-use crate::types::{ResourceType, Verb};
 
 /// What tells whether two requests are the same.
 #[derive(Serialize)]

@@ -9,10 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Resources;
 use crate::command::Command;
+use crate::declaration::{Field, FieldType, ResourceType, Verb, same};
 use crate::error::Error;
 use crate::record::{self, Record};
 use crate::store::Reading;
-use crate::types::{Field, FieldType, ResourceType, Verb, same};
 
 #[derive(Serialize)]
 struct Status<'a> {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::types::{Field, FieldType};
+use crate::declaration::{Field, FieldType};
 
 /// How text is looked for.
 pub(super) const PART: &str = "A part of it will do, in upper or lower case.";

@@ -4,8 +4,8 @@ use std::ops::Range;
 use serde_json::{Map, Value};
 use toml::de::{DeFloat, DeInteger, DeValue};
 
-use crate::types::error::Fault;
-use crate::types::nearest;
+use crate::declaration::error::Fault;
+use crate::declaration::nearest;
 
 /// A value in a document, and where it stands.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-use crate::types::ResourceTypes;
+use crate::declaration::ResourceTypes;
 
 #[track_caller]
 fn check(text: &str, expected: &str) {

@@ -1,14 +1,14 @@
 //! Resource types as JSON Schemas (draft 2020-12).
 
-use serde_json::{Map, Value, json};
-
-use super::{ResourceType, Verb};
-
 mod field;
 mod input;
 mod output;
 #[cfg(test)]
 mod tests;
+
+use serde_json::{Map, Value, json};
+
+use super::{ResourceType, Verb};
 
 impl ResourceType {
     /// The JSON Schema of its records.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Closed, described};
-use crate::types::ResourceType;
+use crate::declaration::ResourceType;
 
 pub(super) fn record(kind: &ResourceType) -> Value {
     let id = described("string", "Tells the record from all others of its resource.");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::field::{EQUAL, PART};
 use super::{Closed, described};
 use crate::RecordId;
-use crate::types::ResourceType;
+use crate::declaration::ResourceType;
 
 pub(super) fn create(kind: &ResourceType) -> Value {
     let id = id("The new record's id. One is made if there is none.");

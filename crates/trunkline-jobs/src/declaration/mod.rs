@@ -1,10 +1,5 @@
 //! What resources there are, and what their records hold.
 
-use std::collections::HashMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
-
 mod error;
 mod field;
 mod file;
@@ -15,6 +10,11 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod verb;
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 pub use error::TypesError;
 pub use field::{Field, FieldType};

@@ -1,7 +1,7 @@
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::types::{ResourceType, ResourceTypes, Verb};
+use crate::declaration::{ResourceType, ResourceTypes, Verb};
 
 /// One type with fields of all kinds, and the names of a page's params.
 const TYPES: &str = r#"
@@ -322,7 +322,9 @@ fn results() {
         true,
         &[
             status(json!({ "total": 0, "counted": 0, "fields": {} })),
-            status(json!({ "total": 3, "counted": 3, "fields": { "done": { "false": 2, "true": 1 } } })),
+            status(
+                json!({ "total": 3, "counted": 3, "fields": { "done": { "false": 2, "true": 1 } } }),
+            ),
         ],
     );
     check(

@@ -1,5 +1,9 @@
 //! Types as TOML declares them.
 
+mod node;
+#[cfg(test)]
+mod tests;
+
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
@@ -7,10 +11,6 @@ use super::error::Fault;
 use super::sameness::same;
 use super::{Field, FieldType, ResourceType, ResourceTypes, TypesError, nearest};
 use node::Node;
-
-mod node;
-#[cfg(test)]
-mod tests;
 
 /// What a record has besides its fields, and what goes along with a command.
 const RESERVED: [&str; 5] = ["id", "metadata", "version", "createdAt", "updatedAt"];
