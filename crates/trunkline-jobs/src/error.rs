@@ -90,7 +90,8 @@ pub enum Error {
     /// The caller went before the command was begun. Nothing was done.
     #[error("the command was cancelled")]
     Cancelled,
-    /// The command was begun, and was not made to last in time: it may still be.
+    /// The command was begun, and was not made to last in time: it may still be. Or the disk failed while it
+    /// was made to last: it has no effect now, and may have one after a crash.
     #[error("the command was not confirmed in time: look whether it was done")]
     Unconfirmed,
     /// The resources are closed.

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
-use tracing::warn;
+use tracing::{error, warn};
 
 use super::file::DatabaseFile;
 use super::group::{self, Group};
@@ -56,8 +56,7 @@ impl Writer {
     fn serve(&mut self) {
         // After a panic, the connection may be in the midst of anything.
         self.connection = None;
-        let begun = self.begin();
-        if let Err(error) = begun.and_then(|connection| self.commit(connection, Instant::now())) {
+        if let Err(error) = self.begin().and_then(|connection| self.purge(connection)) {
             warn!(%error, "the database could not be written to at first");
         }
         while let Some(task) = self.queue.take() {
@@ -75,8 +74,14 @@ impl Writer {
         let since = Instant::now();
         let mut group = Group::new(self.bound);
         let ran = group.run(first, &connection, &self.queue);
-        if let Err(error) = ran.and_then(|()| self.commit(connection, since)) {
-            group.fail(&error);
+        match ran.and_then(|()| self.purge.bite_if_due(&connection, since.elapsed())) {
+            Err(error) => group.fail(&error),
+            Ok(()) => {
+                if let Err(error) = self.commit(connection) {
+                    error!(%error, "a commit failed");
+                    group.fail_commit(&error);
+                }
+            }
         }
         if group.met_storage_error() {
             self.connection = None;
@@ -94,9 +99,13 @@ impl Writer {
         Ok(connection)
     }
 
-    /// Makes a transaction of that time last, with a bite of the purge if one is due.
-    fn commit(&mut self, connection: Connection, since: Instant) -> rusqlite::Result<()> {
-        self.purge.bite_if_due(&connection, since.elapsed())?;
+    fn purge(&mut self, connection: Connection) -> rusqlite::Result<()> {
+        self.purge.bite_if_due(&connection, Duration::ZERO)?;
+        self.commit(connection)
+    }
+
+    /// Makes a transaction last.
+    fn commit(&mut self, connection: Connection) -> rusqlite::Result<()> {
         connection.prepare_cached("COMMIT")?.execute(())?;
         self.connection = Some(connection);
         Ok(())
