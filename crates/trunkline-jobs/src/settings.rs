@@ -3,9 +3,12 @@ use std::time::Duration;
 /// How [`Resources`](crate::Resources) are kept and asked. Every field bounds something.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Longest time of one command, waiting included; a writing one is then told apart from one that may
-    /// still be made to last. Default 5 s.
+    /// Longest time of a command that reads, waiting included, and until one that writes has begun. Default
+    /// 5 s.
     pub timeout: Duration,
+    /// How much longer a command that writes and has begun is waited for, until it is answered
+    /// `Unconfirmed`: it may still be made to last. Default 5 s.
+    pub confirm_wait: Duration,
     /// Threads, and with them connections, that read at the same time. At least 1. One of several is left
     /// for what reads one record. Default 4.
     pub readers: usize,
@@ -13,6 +16,9 @@ pub struct Settings {
     pub read_queue: usize,
     /// Commands that may wait for the writer; the next one is answered `Busy` at once. Default 4,096.
     pub write_queue: usize,
+    /// Most memory, about, of the commands that wait for the writer; the next one is answered `Busy` at once.
+    /// Default 64 MiB.
+    pub write_queue_bytes: usize,
     /// Most commands that are made durable together, by one commit. Default 256.
     pub group: usize,
     /// How long the writer waits for a lock that another process holds. Default 2 s.
@@ -36,7 +42,8 @@ pub struct Settings {
     pub max_log_bytes: u64,
     /// How long requests with a `requestId` are remembered, so that they can be answered again and
     /// reverted; and the versions of deleted records. No less than this; they go with later commits.
-    /// Default 7 days.
+    /// A request holds up to three times the bytes of its record, and only time bounds all of them. Default
+    /// 7 days.
     pub remember: Duration,
     /// How long one commit may be held up by what need not be remembered any more; and no longer than its
     /// commands took, if that was more. Default 20 ms.
@@ -47,9 +54,11 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             timeout: Duration::from_secs(5),
+            confirm_wait: Duration::from_secs(5),
             readers: 4,
             read_queue: 1_024,
             write_queue: 4_096,
+            write_queue_bytes: 64 << 20,
             group: 256,
             lock_wait: Duration::from_secs(2),
             page: 100,

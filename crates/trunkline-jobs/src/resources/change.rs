@@ -5,7 +5,7 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use super::{Mode, not_found};
+use super::{Mode, not_found, weight};
 use crate::command::{Command, Metadata, RecordId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
@@ -36,6 +36,7 @@ impl Change {
         verb: Verb,
         command: Command,
         mode: Mode,
+        max_bytes: usize,
     ) -> Result<Self, Error> {
         let id = match verb {
             Verb::Create => command.id.clone().unwrap_or_else(RecordId::generate),
@@ -49,7 +50,18 @@ impl Change {
             let reason = "a record that is to be created has no version: leave ifVersion out";
             return Err(Error::invalid(&["metadata", "ifVersion"], reason));
         }
+        // A record has no less than what is sent for it; null stands for what it is not to have.
+        let sent = payload.values().filter(|value| !value.is_null());
+        let bytes = sent.map(|value| record::json(value).len()).sum();
+        if bytes > max_bytes {
+            return Err(too_large(kind, bytes, max_bytes));
+        }
         Ok(Self { kind: kind.clone(), verb, id, payload, if_version, mode })
+    }
+
+    /// About how much memory it holds.
+    pub(super) fn weight(&self) -> usize {
+        weight::of_members(&self.payload)
     }
 
     pub(super) fn resource(&self) -> &str {
@@ -151,9 +163,12 @@ impl Change {
         if bytes <= max_bytes {
             return Ok(text);
         }
-        let name = self.kind.name();
-        let reason =
-            format!("a {name} has at most {max_bytes} bytes, and this one would have {bytes}");
-        Err(Error::invalid(&[], reason))
+        Err(too_large(&self.kind, bytes, max_bytes))
     }
+}
+
+fn too_large(kind: &ResourceType, bytes: usize, max_bytes: usize) -> Error {
+    let name = kind.name();
+    let reason = format!("a {name} has at most {max_bytes} bytes, and this one would have {bytes}");
+    Error::invalid(&[], reason)
 }

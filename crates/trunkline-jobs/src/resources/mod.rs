@@ -4,6 +4,7 @@ mod change;
 mod page;
 mod request;
 mod status;
+mod weight;
 
 use std::fmt;
 use std::path::Path;
@@ -125,10 +126,11 @@ impl Resources {
             Verb::Filter => self.filter(kind, command, cancel).await?,
             Verb::Status => self.status(kind, command, cancel).await?,
             Verb::Create | Verb::Update | Verb::Delete => {
-                let requested = Requested::new(kind, verb, command, context)?;
                 let max_bytes = self.0.settings.max_record_bytes;
+                let requested = Requested::new(kind, verb, command, context, max_bytes)?;
+                let weight = requested.weight();
                 let write = move |store: &Writing<'_>| requested.make(store, max_bytes);
-                self.0.store.write(cancel, write).await?
+                self.0.store.write(cancel, weight, write).await?
             }
             Verb::Revert => self.revert(kind, command, context, cancel).await?,
         };

@@ -42,14 +42,20 @@ impl Requested {
         verb: Verb,
         command: Command,
         context: &Context,
+        max_bytes: usize,
     ) -> Result<Self, Error> {
         let mut request = None;
         if let Some(request_id) = command.metadata.request_id.clone() {
             let (caller, asked) = (context.caller.clone(), asked(&command));
             request = Some(Named { caller, request_id, asked });
         }
-        let change = Change::new(kind, verb, command, context.mode)?;
+        let change = Change::new(kind, verb, command, context.mode, max_bytes)?;
         Ok(Self { change, request })
+    }
+
+    /// About how much memory it holds.
+    pub(super) fn weight(&self) -> usize {
+        self.change.weight() + self.request.as_ref().map_or(0, |request| request.asked.len())
     }
 
     /// Makes the change, unless the request was done before, and answers with its reply.
@@ -116,7 +122,8 @@ impl Resources {
             let status = if is_undone { "reverted" } else { "noop" };
             Ok(record::json(&serde_json::json!({ "status": status, "requestId": request_id })))
         };
-        self.0.store.write(cancel, write).await
+        // It holds nothing of any size.
+        self.0.store.write(cancel, 0, write).await
     }
 }
 

@@ -54,22 +54,21 @@ struct Shared {
     writes: Arc<Queue>,
     scans: Scans,
     timeout: Duration,
+    confirm_wait: Duration,
     scan_time: Duration,
     ended: Arc<Ended>,
 }
-
-/// How long a command that was begun is waited for after its time.
-const COMMIT_WAIT: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Opens `trunkline.sqlite` in `directory`. Both are made if they are missing, for their owner only.
     pub(crate) fn open(directory: &Path, settings: &Settings) -> Result<Self, OpenError> {
         let (file, keeper) = DatabaseFile::prepare(directory, settings)?;
         let shared = Arc::new(Shared {
-            reads: Arc::new(Queue::new(settings.read_queue)),
-            writes: Arc::new(Queue::new(settings.write_queue)),
+            reads: Arc::new(Queue::new(settings.read_queue, usize::MAX)),
+            writes: Arc::new(Queue::new(settings.write_queue, settings.write_queue_bytes)),
             scans: Scans::new(settings),
             timeout: settings.timeout,
+            confirm_wait: settings.confirm_wait,
             scan_time: settings.max_scan_time,
             ended: Arc::new(Ended::default()),
         });
@@ -82,7 +81,7 @@ impl Store {
         Ok(Self { shared })
     }
 
-    /// Runs `work` in the writer's next transaction; answers when its commit is durable. An error of `work`
+    /// Runs `work`, which holds about so many bytes, in the writer's next transaction; answers when its commit is durable. An error of `work`
     /// undoes what it has written, and nothing else.
     ///
     /// # Cancel safety
@@ -91,14 +90,15 @@ impl Store {
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         cancel: &CancellationToken,
+        bytes: usize,
         work: impl FnOnce(&Writing<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let work = move |connection: &_| work(&Writing::new(connection));
-        let mut pending = self.shared.writes.enqueue(self.deadline(), work)?;
+        let mut pending = self.shared.writes.enqueue(self.deadline(), bytes, work)?;
         match pending.in_time(cancel).await {
             Ok(outcome) => outcome,
             Err(reason) if pending.abandon() => Err(reason),
-            Err(_) => pending.confirmed(COMMIT_WAIT).await,
+            Err(_) => pending.confirmed(self.shared.confirm_wait).await,
         }
     }
 
@@ -113,7 +113,7 @@ impl Store {
         work: impl FnOnce(&Reading<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let work = move |connection: &_| work(&Reading::new(connection));
-        let mut pending = self.shared.reads.enqueue(self.deadline(), work)?;
+        let mut pending = self.shared.reads.enqueue(self.deadline(), 0, work)?;
         pending.in_time(cancel).await?
     }
 
@@ -136,7 +136,7 @@ impl Store {
             // What is left over is for the record that is looked at then, and for the answer.
             work(&Reading::for_time(connection, longest.min(deadline.rest() / 2)))
         };
-        let mut pending = self.shared.reads.enqueue(deadline, work)?;
+        let mut pending = self.shared.reads.enqueue(deadline, 0, work)?;
         pending.in_time(cancel).await?
     }
 

@@ -12,37 +12,44 @@ pub(super) struct Queue {
     state: Mutex<State>,
     changed: Condvar,
     bound: usize,
+    max_bytes: usize,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Box<dyn Task>>,
+    /// Of those that wait.
+    bytes: usize,
     is_closed: bool,
 }
 
 impl Queue {
-    pub(super) fn new(bound: usize) -> Self {
-        Self { state: Mutex::default(), changed: Condvar::new(), bound }
+    /// A queue of at most so many tasks, and of tasks of at most so many bytes.
+    pub(super) fn new(bound: usize, max_bytes: usize) -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), bound, max_bytes }
     }
 
     /// Lets `work` wait for a thread, unless too many wait already.
     pub(super) fn enqueue<T: Send + 'static>(
         &self,
         deadline: Deadline,
+        bytes: usize,
         work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<Pending<T>, Error> {
-        let (task, pending) = task(deadline, work);
+        let (task, pending) = task(deadline, bytes, work);
         let mut state = self.state();
         if state.is_closed {
             return Err(Error::Closed);
         }
-        if state.waiting.len() >= self.bound {
+        if !self.has_room(&state, bytes) {
             // Those whose callers have gone wait for nothing.
             state.waiting.retain(|task| !task.claim().is_abandoned());
+            state.bytes = state.waiting.iter().map(|task| task.bytes()).sum();
         }
-        if state.waiting.len() >= self.bound {
+        if !self.has_room(&state, bytes) {
             return Err(Error::Busy);
         }
+        state.bytes += bytes;
         state.waiting.push_back(task);
         drop(state);
         self.changed.notify_one();
@@ -54,12 +61,12 @@ impl Queue {
         let state = self.state();
         let waited =
             self.changed.wait_while(state, |state| state.waiting.is_empty() && !state.is_closed);
-        waited.unwrap_or_else(PoisonError::into_inner).waiting.pop_front()
+        waited.unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The next task, if there is one now.
     pub(super) fn take_now(&self) -> Option<Box<dyn Task>> {
-        self.state().waiting.pop_front()
+        self.state().take()
     }
 
     /// Takes no more tasks, and lets the threads end once those that wait are done.
@@ -68,8 +75,20 @@ impl Queue {
         self.changed.notify_all();
     }
 
+    fn has_room(&self, state: &State, bytes: usize) -> bool {
+        state.waiting.len() < self.bound && state.bytes.saturating_add(bytes) <= self.max_bytes
+    }
+
     /// Nothing panics while it holds this lock.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take(&mut self) -> Option<Box<dyn Task>> {
+        let task = self.waiting.pop_front()?;
+        self.bytes -= task.bytes();
+        Some(task)
     }
 }

@@ -15,6 +15,8 @@ use crate::error::{Error, StorageError};
 /// the worker was lost.
 pub(super) trait Task: Send {
     fn claim(&self) -> &Arc<Claim>;
+    /// About how much memory it holds.
+    fn bytes(&self) -> usize;
     /// Runs it, once.
     fn run(&mut self, connection: &Connection);
     /// How it ended, in place of a run.
@@ -28,16 +30,18 @@ pub(super) trait Task: Send {
 /// A task, and what its caller keeps of it.
 pub(super) fn task<T: Send + 'static>(
     deadline: Deadline,
+    bytes: usize,
     work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
 ) -> (Box<dyn Task>, Pending<T>) {
     let claim = Arc::new(Claim::new(deadline));
     let (reply, answer) = oneshot::channel();
-    let task = Work { claim: Arc::clone(&claim), work: Some(work), outcome: None, reply };
+    let task = Work { claim: Arc::clone(&claim), bytes, work: Some(work), outcome: None, reply };
     (Box::new(task), Pending { claim, deadline, answer })
 }
 
 struct Work<T, F> {
     claim: Arc<Claim>,
+    bytes: usize,
     work: Option<F>,
     outcome: Option<Result<T, Error>>,
     reply: oneshot::Sender<Result<T, Error>>,
@@ -50,6 +54,10 @@ where
 {
     fn claim(&self) -> &Arc<Claim> {
         &self.claim
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn run(&mut self, connection: &Connection) {

@@ -52,7 +52,7 @@ impl Fixture {
         &self,
         work: impl FnOnce(&Writing<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        self.store.write(&CancellationToken::new(), work).await
+        self.store.write(&CancellationToken::new(), 0, work).await
     }
 
     /// A write that inserts a record.

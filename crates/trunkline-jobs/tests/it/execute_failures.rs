@@ -149,8 +149,28 @@ async fn a_server_that_is_busy() {
         let command = command(verb, "a", json!({}));
         check(&mut served, &command, (503, -32005), "too many commands wait; try again").await;
     }
+    // It could never be done, however long it waits.
+    let over = command("create", "a", json!({ "title": "x".repeat(256 << 10) }));
+    check(&mut served, &over, (400, -32602), "*at most 262144 bytes*").await;
     let reply = served.post("/revert", r#"{"requestId":"r"}"#).await;
     assert_eq!(reply.status, 503, "{}", reply.text());
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_busy_with_what_is_large() {
+    let settings = Settings { write_queue_bytes: 1_000, ..Settings::default() };
+    let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
+    let text = |length| json!({ "title": "x".repeat(length) });
+    assert_eq!(served.native(&command("create", "a", text(500))).await.status, 201);
+    for verb in ["create", "update"] {
+        let over = command(verb, "a", text(1_000));
+        check(&mut served, &over, (503, -32005), "too many commands wait; try again").await;
+    }
+    // What is sent is kept in two forms, if it is remembered.
+    let mut remembered = command("update", "a", text(500));
+    remembered["metadata"] = json!({ "requestId": "r" });
+    check(&mut served, &remembered, (503, -32005), "too many commands wait; try again").await;
     served.stop().await;
 }
 

@@ -1,8 +1,10 @@
 //! What is not begun, and what becomes of that which was.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -38,6 +40,38 @@ async fn no_more_wait_than_may() {
         waiting
     })
     .await;
+}
+
+#[tokio::test]
+async fn no_more_bytes_wait_than_may() {
+    // What waits already, and what comes; the bound is 100.
+    let rows: [(&[usize], usize, &str); 5] = [
+        (&[60, 30], 10, "Ok"),
+        (&[60, 30], 11, "Busy"),
+        (&[], 100, "Ok"),
+        (&[], 101, "Busy"),
+        (&[1], usize::MAX, "Busy"),
+    ];
+    for (waiting, bytes, expected) in rows {
+        let fixture = Fixture::with(|settings| settings.write_queue_bytes = 100);
+        let none = CancellationToken::new();
+        let write = |bytes| Box::pin(fixture.store.write(&none, bytes, |_| Ok(())));
+        // Once more with what has run, and what has gone, in place of what waits.
+        let mut before = enqueue_all(waiting.iter().map(|bytes| write(*bytes))).await;
+        for write in before.drain(..) {
+            write.await.unwrap();
+        }
+        while_writing(&fixture, async || {
+            drop(enqueue_all(waiting.iter().map(|bytes| write(*bytes))).await);
+            let _waiting = enqueue_all(waiting.iter().map(|bytes| write(*bytes))).await;
+            let mut next = write(bytes);
+            let polled = poll_fn(|context| Poll::Ready(next.as_mut().poll(context))).await;
+            let found =
+                if let Poll::Ready(done) = polled { outcome(&done) } else { "Ok".to_owned() };
+            assert_eq!(found, expected, "{waiting:?}, {bytes}");
+        })
+        .await;
+    }
 }
 
 #[tokio::test]
@@ -82,7 +116,7 @@ async fn what_is_over_is_never_begun() {
         let runs = Arc::clone(&ran);
         while_writing(&fixture, async || {
             let cancel = CancellationToken::new();
-            let mut write = Box::pin(fixture.store.write(&cancel, move |_| {
+            let mut write = Box::pin(fixture.store.write(&cancel, 0, move |_| {
                 runs.store(true, Ordering::Relaxed);
                 Ok(())
             }));
@@ -111,7 +145,7 @@ async fn what_was_begun_is_done_though_it_is_cancelled() {
     let fixture = Fixture::new();
     let (gate, passage) = gate();
     let cancel = CancellationToken::new();
-    let mut write = pin!(fixture.store.write(&cancel, move |writing| {
+    let mut write = pin!(fixture.store.write(&cancel, 0, move |writing| {
         passage.pass();
         writing.put("todo", "a", &row(1))
     }));
@@ -126,7 +160,7 @@ async fn what_was_begun_is_done_though_it_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_begun_and_does_not_end_is_unconfirmed() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::with(|settings| settings.confirm_wait = Duration::from_secs(7));
     let (gate, passage) = gate();
     let started = tokio::time::Instant::now();
     let mut write = pin!(fixture.write(move |writing| {
@@ -136,7 +170,7 @@ async fn what_was_begun_and_does_not_end_is_unconfirmed() {
     enqueue(write.as_mut()).await;
     gate.reached();
     assert_eq!(outcome(&write.await), "Unconfirmed");
-    assert_eq!(started.elapsed().as_secs(), PATIENCE.as_secs() + 5);
+    assert_eq!(started.elapsed().as_secs(), PATIENCE.as_secs() + 7);
     gate.open();
     assert!(fixture.store.close(PATIENCE));
     let found = fixture.stranger().query_row("SELECT id FROM records", (), |row| row.get(0));

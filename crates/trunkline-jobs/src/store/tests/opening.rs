@@ -131,7 +131,7 @@ async fn many_may_open_a_new_file_at_once() {
         });
         let none = CancellationToken::new();
         for (n, store) in stores.iter().enumerate() {
-            let put = store.write(&none, move |w| w.put("todo", &n.to_string(), &row(1)));
+            let put = store.write(&none, 0, move |w| w.put("todo", &n.to_string(), &row(1)));
             put.await.unwrap();
         }
         assert_eq!(ids(&stores[0]).await.len(), 8, "round {round}");

@@ -51,7 +51,7 @@ async fn what_is_old_goes_bite_by_bite() {
         let settings = Settings { purge_time: PATIENCE, ..Settings::default() };
         let store = Store::open(directory.path(), &settings).unwrap();
         for expected in expected {
-            store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+            store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
             assert_eq!(left(&connection), expected, "{requests}, {deleted}");
         }
     }
@@ -68,7 +68,7 @@ async fn a_bite_is_small_if_it_takes_long() {
     let store = Store::open(directory.path(), &settings).unwrap();
     let mut all = Vec::new();
     for _ in 0..3 {
-        store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+        store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
         all.push(left(&connection).0);
     }
     assert_eq!(all, [2, 1, 1]);
@@ -78,10 +78,10 @@ async fn a_bite_is_small_if_it_takes_long() {
 async fn the_next_bite_is_not_at_once() {
     let (directory, connection) = aged(1, 0);
     let store = Store::open(directory.path(), &Settings::default()).unwrap();
-    store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+    store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
     connection.execute("UPDATE requests SET at = 0", ()).unwrap();
-    store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+    store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
 }
 
@@ -90,7 +90,7 @@ async fn a_large_group_takes_a_large_bite() {
     let (directory, connection) = aged(1_200, 0);
     let settings = Settings { group: 1_000, purge_time: PATIENCE, ..Settings::default() };
     let store = Store::open(directory.path(), &settings).unwrap();
-    store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+    store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
 }
 
@@ -99,7 +99,7 @@ async fn a_purge_that_fails_fails_no_command() {
     let (directory, connection) = aged(1, 1);
     connection.execute_batch("ALTER TABLE requests RENAME TO away").unwrap();
     let store = Store::open(directory.path(), &Settings::default()).unwrap();
-    store.write(&CancellationToken::new(), |_| Ok(())).await.unwrap();
+    store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
     connection.execute_batch("ALTER TABLE away RENAME TO requests").unwrap();
     assert_eq!(left(&connection), (2, 2));
 }
