@@ -102,7 +102,11 @@ fn clippy(workspace: &Workspace) -> Result<()> {
         "-Dwarnings",
     ]))?;
     // There is code that only a build without the features has.
-    run(&mut workspace.cargo(["clippy", "--package=trunkline", "--lib", "--", "-Dwarnings"]))
+    for package in ["--package=trunkline", "--package=trunkline-jobs"] {
+        let clippy = ["clippy", package, "--lib", "--no-default-features", "--", "-Dwarnings"];
+        run(&mut workspace.cargo(clippy))?;
+    }
+    Ok(())
 }
 
 fn doc(workspace: &Workspace) -> Result<()> {

@@ -58,6 +58,7 @@ impl RecordId {
     }
 
     /// A new id: a UUID of version 7, so that ids are in the order in which they were made.
+    #[cfg(feature = "resources")]
     #[must_use]
     pub fn generate() -> Self {
         Self { text: uuid::Uuid::now_v7().to_string(), is_number: false }

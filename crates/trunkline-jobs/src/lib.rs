@@ -21,30 +21,45 @@
 //! `{"command": "create", "resource": "todo", "payload": {"title": "tea"}}` is answered there, and so is
 //! `{"jsonrpc": "2.0", "method": "todo.create", "params": {"title": "tea"}, "id": 1}`.
 //!
-//! Whoever has a service of commands already needs only the [`adapter`].
+//! Whoever has a service of commands already needs only the [`adapter`]: without the default feature
+//! `resources`, there is nothing else, and no SQLite.
 
 #![forbid(unsafe_code)]
 
 pub mod adapter;
 mod command;
+#[cfg(feature = "resources")]
 mod declaration;
+#[cfg(feature = "resources")]
 mod door;
+#[cfg(feature = "resources")]
 mod error;
 mod excerpt;
+#[cfg(feature = "resources")]
 mod operations;
+#[cfg(feature = "resources")]
 mod record;
+#[cfg(feature = "resources")]
 mod resources;
+#[cfg(feature = "resources")]
 mod settings;
+#[cfg(feature = "resources")]
 mod store;
 
 pub use command::{Command, Metadata, Protocol, RecordId, RequestId};
+#[cfg(feature = "resources")]
 pub use declaration::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
+#[cfg(feature = "resources")]
 pub use door::door;
+#[cfg(feature = "resources")]
 pub use error::{Error, OpenError, StorageError};
+#[cfg(feature = "resources")]
 pub use operations::operations;
+#[cfg(feature = "resources")]
 pub use resources::{Caller, Context, Mode, Resources};
+#[cfg(feature = "resources")]
 pub use settings::Settings;
 
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "resources"))]
 #[doc = include_str!("../../../docs/execute.md")]
 struct Page;

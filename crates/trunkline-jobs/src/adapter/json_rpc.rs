@@ -4,7 +4,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use trunkline::{Call, ErrorObject, Id};
+use trunkline::{Call, ErrorObject, FromCall, Id};
 
 use super::members::members;
 use super::native::record_id;
@@ -14,6 +14,7 @@ use crate::excerpt::excerpt;
 
 /// The protocols, as [`Extensions::protocol`](trunkline::Extensions::protocol) names them.
 pub(crate) const NATIVE: &str = "native";
+#[cfg(feature = "resources")]
 pub(crate) const JSON_RPC: &str = "jsonrpc";
 
 /// The command that a call is. `crm.todo.update` is the command `update` of the resource `crm.todo`.
@@ -23,7 +24,7 @@ pub(crate) const JSON_RPC: &str = "jsonrpc";
 pub fn command_of(call: &Call) -> Result<Command, ErrorObject> {
     let method = call.method();
     let (resource, command) = match method.rsplit_once('.') {
-        Some((resource, command)) if !resource.is_empty() && !command.is_empty() => {
+        Some((resource, command)) if is_resource(resource) && !command.is_empty() => {
             (resource.to_owned(), command.to_owned())
         }
         _ => return Err(ErrorObject::method_not_found(&excerpt(&method))),
@@ -41,6 +42,14 @@ pub fn command_of(call: &Call) -> Result<Command, ErrorObject> {
     let (pointer, sent) = sent;
     let metadata = metadata::read(pointer, sent, origin(call))?;
     Ok(Command { command, resource, id, payload, metadata })
+}
+
+impl<S> FromCall<S> for Command {
+    const READS_PARAMS: bool = true;
+
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        command_of(call)
+    }
 }
 
 /// The call that a command is: a request without an id that anybody waits for.
@@ -76,6 +85,13 @@ impl Serialize for Params<'_> {
         }
         params.end()
     }
+}
+
+/// Whether a method's name without its last segment can be a resource's. `rpc` is the protocol's
+/// (JSON-RPC 2.0, section 8).
+fn is_resource(name: &str) -> bool {
+    let mut segments = name.split('.').peekable();
+    segments.peek() != Some(&"rpc") && segments.all(|segment| !segment.is_empty())
 }
 
 /// How the call came.

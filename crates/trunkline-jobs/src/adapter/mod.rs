@@ -28,6 +28,9 @@ pub use native::read;
 pub use protocol::protocol;
 pub use reply::NativeReply;
 
-pub(crate) use json_rpc::{JSON_RPC, NATIVE};
-pub(crate) use metadata::request_id;
-pub(crate) use native::not_json;
+#[cfg(feature = "resources")]
+pub(crate) use {
+    json_rpc::{JSON_RPC, NATIVE},
+    metadata::request_id,
+    native::not_json,
+};

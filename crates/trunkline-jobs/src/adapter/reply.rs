@@ -46,6 +46,7 @@ impl NativeReply {
     }
 
     /// What a message is answered that no command can be read from.
+    #[cfg(feature = "resources")]
     pub(crate) fn unreadable(error: &ErrorObject) -> Self {
         Self::failed(StatusCode::BAD_REQUEST, &text(error))
     }
@@ -56,6 +57,7 @@ impl NativeReply {
     }
 
     /// 200, with this JSON text.
+    #[cfg(feature = "resources")]
     pub(crate) fn plain(json: impl Into<Vec<u8>>) -> Self {
         Self { status: StatusCode::OK, body: Some(json.into()) }
     }

@@ -3,6 +3,7 @@
 mod context;
 mod error;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 use trunkline::{Call, CancellationToken, ErrorObject, FromCall, Operation, Router, State};
 
@@ -26,7 +27,7 @@ pub fn operations<S>(resources: &Resources, is_tool: impl Fn(&str) -> bool) -> R
     for kind in resources.types().iter() {
         let is_tool = is_tool(kind.name());
         for verb in Verb::ALL {
-            let operation = operation(kind, verb);
+            let operation = operation(kind, verb, resources.settings().max_page);
             router = router.operation(if is_tool {
                 operation.tool(format!("{}_{}", kind.name().replace('.', "_"), verb.as_str()))
             } else {
@@ -37,7 +38,7 @@ pub fn operations<S>(resources: &Resources, is_tool: impl Fn(&str) -> bool) -> R
     router.with_state(resources.clone())
 }
 
-fn operation(kind: &ResourceType, verb: Verb) -> Operation<Resources> {
+fn operation(kind: &ResourceType, verb: Verb, max_page: usize) -> Operation<Resources> {
     let name = format!("{}.{}", kind.name(), verb.as_str());
     let operation = match verb {
         Verb::Read | Verb::Delete => Operation::new(name, execute::<ById>),
@@ -53,10 +54,23 @@ fn operation(kind: &ResourceType, verb: Verb) -> Operation<Resources> {
     operation
         .title(title(kind, verb))
         .description(description(kind, verb))
-        .input_schema(kind.input(verb))
+        .input_schema(input(kind, verb, max_page))
         .output_schema(kind.output(verb))
         .errors::<Error>()
         .closed_world()
+}
+
+/// The params, with what this server gives at most.
+fn input(kind: &ResourceType, verb: Verb, max_page: usize) -> Value {
+    let mut input = kind.input(verb);
+    let limits = ["/properties/limit", "/properties/metadata/properties/limit"];
+    for (index, limit) in limits.into_iter().enumerate() {
+        let is_field = index == 0 && kind.field("limit").is_some();
+        if let Some(limit) = input.pointer_mut(limit).filter(|_| !is_field) {
+            limit["maximum"] = max_page.into();
+        }
+    }
+    input
 }
 
 fn title(kind: &ResourceType, verb: Verb) -> String {
@@ -109,15 +123,6 @@ async fn execute<C: Into<Command>>(
     cancel: CancellationToken,
 ) -> Result<Box<RawValue>, Error> {
     resources.execute(command.into(), &context, &cancel).await
-}
-
-/// The [command](adapter::command_of) that a call is.
-impl<S> FromCall<S> for Command {
-    const READS_PARAMS: bool = true;
-
-    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
-        adapter::command_of(call)
-    }
 }
 
 /// A command whose params by position are the id and metadata.

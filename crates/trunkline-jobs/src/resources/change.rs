@@ -39,7 +39,15 @@ impl Change {
         max_bytes: usize,
     ) -> Result<Self, Error> {
         let id = match verb {
-            Verb::Create => command.id.clone().unwrap_or_else(RecordId::generate),
+            Verb::Create => match &command.id {
+                Some(id) => id.clone(),
+                // By what could be told that it was done?
+                None if mode == Mode::Repeat && command.metadata.request_id.is_none() => {
+                    let reason = "a create that is repeated needs an id, or metadata.requestId";
+                    return Err(Error::invalid(&["id"], reason));
+                }
+                None => RecordId::generate(),
+            },
             _ => super::addressed(&command)?,
         };
         if verb == Verb::Delete {

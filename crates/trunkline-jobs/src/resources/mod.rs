@@ -93,6 +93,11 @@ impl Resources {
         &self.0.types
     }
 
+    /// How they are kept and asked.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
     /// Executes a command, and answers with the JSON text of its result. What it changed is durable
     /// then.
     ///

@@ -1,6 +1,6 @@
 //! `/execute` and its neighbours as HTTP has them: who is let in, and what `/forms` tells.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use trunkline::http;
 
 use crate::execute::check_refused;
@@ -129,11 +129,19 @@ async fn forms_describe_all_commands() {
             assert_eq!(form["href"], "http://localhost/execute");
             let fields: Vec<&str> = kind.fields().iter().map(trunkline_jobs::Field::name).collect();
             assert_eq!(form["fields"], json!(fields), "{method}");
-            assert_eq!(form["input"], kind.input(verb), "{method}");
+            let mut input = form["input"].clone();
+            for limit in ["/properties/limit", "/properties/metadata/properties/limit"] {
+                let limit = input.pointer_mut(limit).and_then(Value::as_object_mut);
+                let most = limit.and_then(|limit| limit.remove("maximum"));
+                assert!(most.is_none_or(|most| most == 1_000), "{method}");
+            }
+            assert_eq!(input, kind.input(verb), "{method}");
             assert_eq!(form["output"], kind.output(verb), "{method}");
             assert!(form["title"].is_string() && form["description"].is_string(), "{method}");
         }
     }
+    let list = forms.iter().find(|form| form["rel"] == "todo.list").unwrap();
+    assert_eq!(list["input"]["properties"]["limit"]["maximum"], 1_000);
     let flags = |method: &str| {
         let form = forms.iter().find(|form| form["rel"] == method).unwrap();
         ["readOnly", "destructive", "idempotent"].map(|flag| form[flag].as_bool().unwrap())
