@@ -97,7 +97,8 @@ pub enum Error {
     /// The resources are closed.
     #[error("the server is stopping")]
     Closed,
-    /// The storage failed. Nothing was done.
+    /// The storage failed. Nothing was done, but for one case: where the commit failed as it was being made
+    /// durable (`fsync`) and the machine then crashes, SQLite may find the change in its log.
     #[error("the storage failed")]
     Storage(#[source] StorageError),
 }

@@ -127,12 +127,14 @@ fn tokens() {
     let folder = place();
     let server = serve(folder.path(), &["--bearer", "right"]);
     let create = json!({"command": "create", "resource": "todo", "payload": {"title": "t"}});
+    let again =
+        json!({"command": "create", "resource": "todo", "id": "a", "payload": {"title": "t"}});
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "todo.list"});
     let revert = json!({"requestId": "r"});
     let rows = [
         ("POST", "/execute", &create, 201),
         ("POST", "/execute", &list, 200),
-        ("POST", "/repeat", &create, 201),
+        ("POST", "/repeat", &again, 201),
         ("POST", "/revert", &revert, 200),
         ("GET", "/forms", &create, 200),
     ];

@@ -20,7 +20,7 @@ fn a_storage_that_fails() {
 
     let failed = json!({"jsonrpc": "2.0", "error": {"code": -32000, "message": "Internal server error"}, "id": 1});
     let methods = [
-        ("create", json!({"title": "b"})),
+        ("create", json!({"id": "b", "title": "b"})),
         ("read", json!({"id": "a"})),
         ("update", json!({"id": "a", "done": true})),
         ("delete", json!({"id": "a"})),

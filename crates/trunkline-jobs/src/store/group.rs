@@ -1,6 +1,6 @@
 use std::iter;
 
-use rusqlite::{Connection, ErrorCode, ffi};
+use rusqlite::{Connection, ffi};
 
 use super::queue::Queue;
 use super::task::Task;
@@ -43,21 +43,12 @@ impl Group {
         Ok(())
     }
 
-    /// Fails all of the group, as its transaction did not come to its commit.
+    /// Fails all of the group for what befell its transaction.
     pub(super) fn fail(&mut self, error: &rusqlite::Error) {
-        self.fail_by(|| again(error).into());
-    }
-
-    /// Fails all of the group, as its commit failed.
-    pub(super) fn fail_commit(&mut self, error: &rusqlite::Error) {
-        self.fail_by(|| uncommitted(error));
-    }
-
-    fn fail_by(&mut self, reason: impl Fn() -> Error) {
         for task in &mut self.tasks {
             // The one whose error ended the transaction knows better.
             if !matches!(task.error(), Some(Error::Storage(_))) {
-                task.fail(reason());
+                task.fail(again(error).into());
             }
         }
     }
@@ -110,15 +101,6 @@ pub(super) fn savepoint(
     }
     connection.prepare_cached("RELEASE command")?.execute(())?;
     Ok(())
-}
-
-/// What is told of a commit that failed.
-pub(super) fn uncommitted(error: &rusqlite::Error) -> Error {
-    match error.sqlite_error_code() {
-        // It is undone here, but all of it may stand in the log: after a crash, SQLite would find it there.
-        Some(ErrorCode::SystemIoFailure) => Error::Unconfirmed,
-        _ => again(error).into(),
-    }
 }
 
 /// The same error once more; it cannot be cloned.

@@ -79,7 +79,7 @@ impl Writer {
             Ok(()) => {
                 if let Err(error) = self.commit(connection) {
                     error!(%error, "a commit failed");
-                    group.fail_commit(&error);
+                    group.fail(&error);
                 }
             }
         }

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use rusqlite::{Connection, ffi};
+use rusqlite::Connection;
 use tokio_util::sync::CancellationToken;
 
 use super::{Fixture, enqueue, enqueue_all, gate, outcome, row, while_writing};
 use crate::error::{Error, StorageError};
-use crate::store::group::uncommitted;
 
 #[tokio::test]
 async fn what_waits_is_committed_together() {
@@ -137,21 +136,6 @@ async fn a_commit_that_fails_fails_all() {
     }
     fixture.put("after").await.expect("the connection is a fresh one");
     assert_eq!(fixture.ids().await, ["after", "before", "between"]);
-}
-
-#[test]
-fn what_is_told_of_a_commit_that_failed() {
-    let rows = [
-        (ffi::SQLITE_IOERR_FSYNC, "Unconfirmed"),
-        (ffi::SQLITE_IOERR_WRITE, "Unconfirmed"),
-        (ffi::SQLITE_FULL, "Storage"),
-        (ffi::SQLITE_CONSTRAINT_COMMITHOOK, "Storage"),
-        (ffi::SQLITE_BUSY, "Busy"),
-    ];
-    for (code, expected) in rows {
-        let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-        assert_eq!(outcome::<()>(&Err(uncommitted(&error))), expected, "{error}");
-    }
 }
 
 #[tokio::test]
