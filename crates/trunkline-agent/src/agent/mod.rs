@@ -1,0 +1,1 @@
+//! The loop: a turn of a conversation, step by step.

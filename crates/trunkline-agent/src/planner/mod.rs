@@ -1,0 +1,1 @@
+//! What is done without a model.

@@ -1,0 +1,1 @@
+//! Tools that are commands, from a folder of manifests.
