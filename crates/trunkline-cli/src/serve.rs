@@ -196,7 +196,7 @@ fn methods_beside(resources: &Resources, rpc: &Rpc) -> Vec<String> {
         let resource = name.rsplit_once('.').map(|(resource, _)| resource);
         resource.is_some_and(|resource| resources.types().get(resource).is_some())
     };
-    let operations = rpc.operations().iter();
-    let names = operations.map(|operation| operation.name());
+    let operations = rpc.operations();
+    let names = operations.iter().map(|operation| operation.name());
     names.filter(|name| !is_of_resource(name)).map(str::to_owned).collect()
 }

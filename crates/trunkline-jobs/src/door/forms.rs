@@ -65,8 +65,8 @@ impl Execute {
             description: Some(description),
             operation: None,
         });
-        let operations = self.rpc.operations().iter();
-        let operations = operations.filter_map(|operation| self.form(operation, &base));
+        let operations = self.rpc.operations();
+        let operations = operations.iter().filter_map(|operation| self.form(operation, &base));
         let forms: Vec<Form<'_>> = paths.into_iter().chain(operations).collect();
         serde_json::to_vec(&forms).expect("structs with text keys serialise into memory")
     }

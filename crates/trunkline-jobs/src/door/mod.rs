@@ -165,8 +165,9 @@ impl Execute {
 
     /// What could have been asked for in place of a command that is unknown.
     fn what_there_is(&self, Command { command, resource, .. }: &Command) -> String {
-        let operations = self.rpc.operations().iter();
-        let names: Vec<_> = operations.filter_map(|one| one.name().rsplit_once('.')).collect();
+        let operations = self.rpc.operations();
+        let names = operations.iter().filter_map(|one| one.name().rsplit_once('.'));
+        let names: Vec<_> = names.collect();
         let of_resource = names.iter().filter(|(name, _)| name == resource);
         let commands: Vec<&str> = of_resource.map(|(_, command)| *command).collect();
         if commands.is_empty() {

@@ -22,7 +22,8 @@ impl Execute {
         if method.rsplit_once('.').is_some_and(|(resource, _)| is_known(resource)) {
             return None;
         }
-        let operation = self.rpc.operations().iter().find(|one| one.name() == method)?;
+        let operations = self.rpc.operations();
+        let operation = operations.iter().find(|one| one.name() == method)?;
         let description = operation.description();
         if description.effect == Some(Effect::Reads) || description.idempotent {
             return None;

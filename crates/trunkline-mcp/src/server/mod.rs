@@ -74,7 +74,7 @@ impl Mcp {
     /// # Errors
     /// The first tool that cannot be offered, and why.
     pub fn new(rpc: Rpc, settings: Settings) -> Result<Self, ToolError> {
-        let tools = Tools::of(rpc.operations())?;
+        let tools = Tools::of(&rpc.operations())?;
         let texts = Texts::new(&settings, &tools);
         Ok(Self(Arc::new(Server { rpc, settings, tools, texts })))
     }

@@ -22,7 +22,8 @@ fn call(
 /// What a language model would read.
 fn text(fixture: &Fixture, rpc: &Rpc, operation: &str, params: &Value) -> String {
     let name = format!("db.{operation}");
-    let found = rpc.operations().iter().find(|one| one.name() == name).unwrap();
+    let operations = rpc.operations();
+    let found = operations.iter().find(|one| one.name() == name).unwrap();
     let Rendering::Words(wording) = found.description().rendering else {
         panic!("{operation} has no words");
     };

@@ -11,7 +11,8 @@ fn rpc(fixture: &Fixture) -> trunkline::Rpc {
 }
 
 fn schema(rpc: &trunkline::Rpc, operation: &str, input: bool) -> Value {
-    let found = rpc.operations().iter().find(|one| one.name() == operation).unwrap();
+    let operations = rpc.operations();
+    let found = operations.iter().find(|one| one.name() == operation).unwrap();
     let description = found.description();
     let schema = if input { &description.input } else { &description.output };
     schema.as_ref().unwrap().as_value().clone()
@@ -33,8 +34,8 @@ fn eight_tools() {
             ("delete_record", Effect::Destroys),
             ("create_table", Effect::Adds),
         ];
-        let tools: Vec<_> = rpc
-            .operations()
+        let operations = rpc.operations();
+        let tools: Vec<_> = operations
             .iter()
             .map(|operation| operation.description())
             .filter_map(|description| Some((description.tool.as_deref()?, description)))

@@ -1,13 +1,14 @@
 //! `GET /openrpc.json`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 
 use crate::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
+use crate::openrpc::OpenRpc;
 use crate::rpc::Rpc;
 
 impl Rpc {
@@ -17,16 +18,19 @@ impl Rpc {
     /// It has an `ETag`: a client that has the document already is answered 304.
     #[must_use]
     pub fn openrpc_door(&self) -> Arc<dyn Door> {
-        let json = Bytes::copy_from_slice(self.openrpc().as_json().as_bytes());
-        let mut hasher = DefaultHasher::new();
-        json.hash(&mut hasher);
-        let tag = format!("\"{:016x}\"", hasher.finish());
-        let tag = HeaderValue::try_from(tag).expect("hexadecimal digits are visible ASCII");
-        Arc::new(Page { json, tag })
+        Arc::new(Page { rpc: self.clone(), latest: Mutex::new(Latest::of(self.openrpc())) })
     }
 }
 
 struct Page {
+    rpc: Rpc,
+    latest: Mutex<Latest>,
+}
+
+/// The document as it is sent, until there is another one.
+#[derive(Clone)]
+struct Latest {
+    openrpc: OpenRpc,
     json: Bytes,
     tag: HeaderValue,
 }
@@ -41,12 +45,32 @@ impl Door for Page {
     }
 
     fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        let response = self.response(Headers::of(&request.extensions));
+        let response = self.latest().response(Headers::of(&request.extensions));
         Box::pin(std::future::ready(response))
     }
 }
 
 impl Page {
+    fn latest(&self) -> Latest {
+        let openrpc = self.rpc.openrpc();
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        if !latest.openrpc.is_same(&openrpc) {
+            *latest = Latest::of(openrpc);
+        }
+        latest.clone()
+    }
+}
+
+impl Latest {
+    fn of(openrpc: OpenRpc) -> Self {
+        let json = Bytes::copy_from_slice(openrpc.as_json().as_bytes());
+        let mut hasher = DefaultHasher::new();
+        json.hash(&mut hasher);
+        let tag = format!("\"{:016x}\"", hasher.finish());
+        let tag = HeaderValue::try_from(tag).expect("hexadecimal digits are visible ASCII");
+        Self { openrpc, json, tag }
+    }
+
     fn response(&self, headers: Option<&HeaderMap>) -> Response<ReplyBody> {
         let mut response = Response::new(ReplyBody::default());
         if headers.is_some_and(|headers| is_known(headers, &self.tag)) {

@@ -64,6 +64,11 @@ impl OpenRpc {
         self.json.get()
     }
 
+    /// Whether the other one is a clone.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.document, &other.document)
+    }
+
     /// The same, for an answer: it has been serialised.
     pub(crate) fn answer(&self) -> Answer {
         Answer(Arc::clone(&self.json))

@@ -1,15 +1,11 @@
-//! From registrations to a registry, or the reason why not.
+//! What registrations have to be like, and the reasons why they are not.
 
 use std::collections::HashMap;
 use std::panic::Location;
-use std::sync::Arc;
 
-use super::operation::{LayerFn, Operation};
-use super::registry::{Registered, Registry};
-use super::reply::Json;
-use crate::blocking::Pool;
+use super::operation::Operation;
+use super::registered::Registered;
 use crate::limits::LimitError;
-use crate::openrpc::{Info, OpenRpc};
 
 /// Where a method or a layer was registered, as `file:line:column`.
 pub type Place = &'static Location<'static>;
@@ -106,6 +102,22 @@ pub enum BuildError {
         /// The registration.
         place: Place,
     },
+    /// Operations that come and go have a place already, in this router or another.
+    #[error("the operations under `{namespace}`, which change, have a place before {place}")]
+    PlaceTaken {
+        /// The namespace.
+        namespace: String,
+        /// Where they were given a second place.
+        place: Place,
+    },
+    /// Operations that come and go are part of others that do.
+    #[error("the operations under `{namespace}` at {place} change in a part that changes itself")]
+    ChangingInside {
+        /// The namespace.
+        namespace: String,
+        /// Where they were given their place.
+        place: Place,
+    },
     /// A limit has a value that cannot work.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -114,40 +126,36 @@ pub enum BuildError {
 /// What every router answers by itself.
 pub(super) const DISCOVER: &str = "rpc.discover";
 
-/// The registry of `operations` and of `rpc.discover`, which describes them.
-pub(super) fn registry(
-    operations: Vec<Operation>,
-    built_in: Vec<LayerFn>,
-    info: &Info,
-    pool: &Pool,
-) -> Result<Registry, BuildError> {
-    let mut places: HashMap<String, Place> = HashMap::new();
-    let mut tools: HashMap<String, String> = HashMap::new();
-    let mut registered = Vec::with_capacity(operations.len());
+/// Checks operations that are to join others, which have been checked.
+pub(super) fn check<'a>(
+    others: impl IntoIterator<Item = &'a Registered>,
+    operations: &[Operation],
+) -> Result<(), BuildError> {
+    let mut places: HashMap<&str, Place> = HashMap::new();
+    let mut tools: HashMap<&str, &str> = HashMap::new();
+    for other in others {
+        places.insert(other.name(), other.place);
+        if let Some(tool) = &other.description().tool {
+            tools.insert(tool, other.name());
+        }
+    }
     for operation in operations {
-        check(&operation)?;
-        let name = operation.description.name.clone();
-        if let Some(first) = places.insert(name.clone(), operation.place) {
-            return Err(BuildError::Duplicate { name, first, second: operation.place });
+        check_one(operation)?;
+        let (name, place) = (&*operation.description.name, operation.place);
+        if let Some(first) = places.insert(name, place) {
+            return Err(BuildError::Duplicate { name: name.to_owned(), first, second: place });
         }
         if let Some(tool) = &operation.description.tool
-            && let Some(first) = tools.insert(tool.clone(), name.clone())
+            && let Some(first) = tools.insert(tool, name)
         {
-            let (tool, place) = (tool.clone(), operation.place);
-            return Err(BuildError::DuplicateTool { tool, first, second: name, place });
+            let (tool, first, second) = (tool.clone(), first.to_owned(), name.to_owned());
+            return Err(BuildError::DuplicateTool { tool, first, second, place });
         }
-        registered.push(Arc::new(Registered::new(operation, pool)));
     }
-    let openrpc = OpenRpc::new(info, registered.iter().map(|operation| operation.description()));
-    let answer = openrpc.answer();
-    let mut discover = Operation::new(DISCOVER, move || Json(answer.clone()))
-        .description("Describes this service as an OpenRPC document.");
-    discover.layers = built_in;
-    registered.push(Arc::new(Registered::new(discover, pool)));
-    Ok(Registry::new(registered, openrpc))
+    Ok(())
 }
 
-fn check(operation: &Operation) -> Result<(), BuildError> {
+fn check_one(operation: &Operation) -> Result<(), BuildError> {
     let place = operation.place;
     let name = &operation.description.name;
     if name.starts_with("rpc.") {

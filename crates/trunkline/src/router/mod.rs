@@ -1,10 +1,13 @@
 //! The registry of operations and how it is put together.
 
 mod build;
+mod changing;
 mod description;
 mod handler;
 mod operation;
+mod part;
 mod pattern;
+mod registered;
 mod registry;
 mod reply;
 mod route;
@@ -30,11 +33,12 @@ use crate::params::{Arguments, Function, Param};
 use crate::rpc::Rpc;
 
 pub use build::{BuildError, Place};
+pub use changing::Changing;
 pub use description::{Description, Effect, ErrorDescription, Example, Rendering, Wording};
 pub use handler::Handler;
 pub use operation::Operation;
 pub(crate) use pattern::{Pattern, matches};
-pub use registry::Registered;
+pub use registered::Registered;
 pub(crate) use registry::{Dispatch, Registry};
 pub use reply::{CallFuture, IntoOutcome, IntoReply, Json};
 pub use route::Endpoint;
@@ -42,6 +46,7 @@ pub use route::Endpoint;
 use build::DISCOVER;
 use handler::Named;
 use operation::LayerFn;
+use part::Part;
 
 /// Operations on their way to an [`Rpc`]: each is registered once and can then be called through
 /// every door.
@@ -49,6 +54,7 @@ use operation::LayerFn;
 /// `S` is the state that handlers take with [`State`](crate::State) and that is still missing.
 pub struct Router<S = ()> {
     operations: Vec<Operation<S>>,
+    parts: Vec<Part>,
     limits: Limits,
     defaults: Defaults,
     info: Info,
@@ -61,8 +67,8 @@ pub struct Router<S = ()> {
 impl<S> Default for Router<S> {
     fn default() -> Self {
         let (limits, defaults, info) = Default::default();
-        let (operations, rules, built_in) = Default::default();
-        Self { operations, limits, defaults, info, rules, built_in, problem: None }
+        let (operations, parts, rules, built_in) = Default::default();
+        Self { operations, parts, limits, defaults, info, rules, built_in, problem: None }
     }
 }
 
@@ -130,6 +136,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn merge(mut self, mut other: Self) -> Self {
         other.apply_rules(&[]);
         self.operations.extend(other.operations);
+        self.parts.extend(other.parts);
         if let Some(problem) = other.problem {
             self.problem(problem);
         }
@@ -140,11 +147,25 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     #[must_use]
     pub fn nest(self, namespace: &str, mut other: Self) -> Self {
         other.apply_rules(&[]);
-        for operation in &mut other.operations {
-            let name = &mut operation.description.name;
-            *name = format!("{namespace}.{name}");
-        }
+        other.operations.iter_mut().for_each(|operation| operation.nest(namespace));
+        other.parts.iter_mut().for_each(|part| part.nest(namespace));
         self.merge(other)
+    }
+
+    /// Gives operations that come and go a place under `namespace.`.
+    ///
+    /// What this router has around its operations is around theirs, whenever they come: the rules, and
+    /// the layers that are added from here on.
+    #[track_caller]
+    #[must_use]
+    pub fn changing(mut self, namespace: &str, operations: &Changing) -> Self {
+        let place = Location::caller();
+        if operations.take_place() {
+            self.parts.push(Part::new(namespace, operations.clone(), place));
+        } else {
+            self.problem(BuildError::PlaceTaken { namespace: namespace.to_owned(), place });
+        }
+        self
     }
 
     /// Says who may call which methods. The rules hold for all methods of the built router, whenever
@@ -167,15 +188,16 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             let names = self.operations.iter().map(|operation| &*operation.description.name);
             let names: Vec<&str> = names.chain(more_names.iter().copied()).collect();
             let mut patterns = rules.patterns();
-            let slip = patterns.find(|pattern| !names.iter().any(|name| matches(pattern, name)));
-            let slip = slip.map(str::to_owned);
+            let is_slip = |pattern: &&str| {
+                !names.iter().any(|name| matches(pattern, name))
+                    && !self.parts.iter().any(|part| part.may_have(pattern))
+            };
+            let slip = patterns.find(is_slip).map(str::to_owned);
             for operation in &mut self.operations {
-                if let Some(layer) = rules.layer_for(&operation.description.name) {
-                    // Innermost.
-                    let wrap = move |endpoint: Endpoint| endpoint.layered(&layer);
-                    operation.layers.insert(0, Arc::new(wrap));
-                }
+                let name = operation.description.name.clone();
+                operation.authorize(&name, &rules);
             }
+            self.parts.iter_mut().for_each(|part| part.authorize(&rules));
             if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name)) {
                 self.built_in.insert(0, Arc::new(move |endpoint| endpoint.layered(&layer)));
             }
@@ -205,7 +227,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         <L::Service as Service<Call>>::Error: Into<BoxError>,
         <L::Service as Service<Call>>::Future: Send,
     {
-        self.layer_matching(|_| true, layer).0
+        self.layer_matching(&Pattern::new("*"), layer).0
     }
 
     /// Like [`layer`](Self::layer), for the operations that match: a name, or a prefix and `*` (`math.*`).
@@ -219,15 +241,14 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         <L::Service as Service<Call>>::Future: Send,
     {
         let place = Location::caller();
-        let matcher = Pattern::new(pattern);
-        let (mut router, count) = self.layer_matching(|name| matcher.matches(name), layer);
+        let (mut router, count) = self.layer_matching(&Pattern::new(pattern), layer);
         if count == 0 {
             router.problem(BuildError::NothingMatches { pattern: pattern.to_owned(), place });
         }
         router
     }
 
-    fn layer_matching<L>(mut self, matches: impl Fn(&str) -> bool, layer: L) -> (Self, usize)
+    fn layer_matching<L>(mut self, pattern: &Pattern, layer: L) -> (Self, usize)
     where
         L: Layer<Endpoint> + Send + Sync + 'static,
         L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
@@ -237,12 +258,18 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         let wrap: LayerFn = Arc::new(move |endpoint| endpoint.layered(&layer));
         let mut count = 0;
         for operation in &mut self.operations {
-            if matches(&operation.description.name) {
+            if pattern.matches(&operation.description.name) {
                 operation.layers.push(Arc::clone(&wrap));
                 count += 1;
             }
         }
-        if matches(DISCOVER) {
+        for part in &mut self.parts {
+            if part.may_have(pattern.as_str()) {
+                part.layer(pattern, &wrap);
+                count += 1;
+            }
+        }
+        if pattern.matches(DISCOVER) {
             self.built_in.push(wrap);
             count += 1;
         }
@@ -254,8 +281,8 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn with_state<S2>(self, state: S) -> Router<S2> {
         let bind = |operation: Operation<S>| operation.bind(state.clone());
         let operations = self.operations.into_iter().map(bind).collect();
-        let Self { limits, defaults, info, rules, built_in, problem, .. } = self;
-        Router { operations, limits, defaults, info, rules, built_in, problem }
+        let Self { parts, limits, defaults, info, rules, built_in, problem, .. } = self;
+        Router { operations, parts, limits, defaults, info, rules, built_in, problem }
     }
 
     /// Sets the limits of all calls.
@@ -297,8 +324,26 @@ impl Router {
         }
         self.limits.check()?;
         let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
-        let registry = build::registry(self.operations, self.built_in, &self.info, &pool)?;
+        let Self { operations, parts, built_in, info, .. } = self;
+        let registry = Arc::new(Registry::new(operations, parts, built_in, info, pool)?);
+        for (index, part) in registry.parts().iter().enumerate() {
+            part.changing.attach(&registry, index)?;
+        }
         Ok(Rpc::new(registry, self.limits, self.defaults))
+    }
+
+    /// The operations, for a place where they may be replaced.
+    fn into_passing(mut self) -> Result<Vec<Operation>, BuildError> {
+        self.apply_rules(&[]);
+        if let Some(problem) = self.problem {
+            return Err(problem);
+        }
+        match self.parts.pop() {
+            Some(Part { namespace, place, .. }) => {
+                Err(BuildError::ChangingInside { namespace, place })
+            }
+            None => Ok(self.operations),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 
@@ -11,6 +12,7 @@ use super::handler::Handler;
 use super::route::{Bound, Endpoint, MakeEndpoint, Unbound};
 use crate::blocking::Pool;
 use crate::error::RpcError;
+use crate::layers::authorize::Rules;
 use crate::schema::Schema;
 
 /// An operation to register: a name, a handler, and what describes it.
@@ -23,7 +25,7 @@ pub struct Operation<S = ()> {
 }
 
 /// Wraps an endpoint in one layer.
-pub(super) type LayerFn = std::sync::Arc<dyn Fn(Endpoint) -> Endpoint + Send + Sync>;
+pub(super) type LayerFn = Arc<dyn Fn(Endpoint) -> Endpoint + Send + Sync>;
 
 impl<S> Operation<S> {
     /// An operation that is called `name` and answered by `handler`.
@@ -160,6 +162,19 @@ impl<S> Operation<S> {
     pub fn notification(mut self) -> Self {
         self.description.notification = true;
         self
+    }
+
+    /// Puts the operation under `namespace.`.
+    pub(super) fn nest(&mut self, namespace: &str) {
+        let name = &mut self.description.name;
+        *name = format!("{namespace}.{name}");
+    }
+
+    /// Puts what the rules require of a method of this name right around the handler.
+    pub(super) fn authorize(&mut self, name: &str, rules: &Rules) {
+        if let Some(layer) = rules.layer_for(name) {
+            self.layers.insert(0, Arc::new(move |endpoint| endpoint.layered(&layer)));
+        }
     }
 
     /// The same operation with its state given.

@@ -25,9 +25,19 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
+/// Whether the pattern matches any name that begins with `namespace.`.
+pub(super) fn may_match_below(pattern: &str, namespace: &str) -> bool {
+    let is_below =
+        |name: &str| name.strip_prefix(namespace).is_some_and(|rest| rest.starts_with('.'));
+    match pattern.strip_suffix('*') {
+        Some(prefix) => is_below(prefix) || format!("{namespace}.").starts_with(prefix),
+        None => is_below(pattern),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Pattern;
+    use super::{Pattern, may_match_below};
 
     #[test]
     fn a_star_stands_for_any_end() {
@@ -41,6 +51,28 @@ mod tests {
         ];
         for (pattern, name, expected) in rows {
             assert_eq!(Pattern::new(pattern).matches(name), expected, "{pattern} on {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_may_match_what_is_not_there_yet() {
+        let rows = [
+            ("tool.shout", true),
+            ("tool.a.b", true),
+            ("tool.*", true),
+            ("tool.sh*", true),
+            ("to*", true),
+            ("*", true),
+            ("tool*", true),
+            ("tool", false),
+            ("tools.*", false),
+            ("toolbox", false),
+            ("other.*", false),
+            ("tool.", true),
+            ("", false),
+        ];
+        for (pattern, expected) in rows {
+            assert_eq!(may_match_below(pattern, "tool"), expected, "{pattern}");
         }
     }
 }

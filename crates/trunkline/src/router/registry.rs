@@ -1,89 +1,195 @@
 //! The registry: operations by name, and the service that calls them.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::fmt;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::task::{Context, Poll};
 
 use tower::Service;
 
-use super::description::Description;
-use super::operation::Operation;
-use super::reply::CallFuture;
-use super::route::Endpoint;
+use super::build::{self, BuildError, DISCOVER};
+use super::operation::{LayerFn, Operation};
+use super::part::Part;
+use super::registered::Registered;
+use super::reply::{CallFuture, Json};
 use crate::blocking::Pool;
 use crate::call::Call;
 use crate::error::ErrorObject;
-use crate::layers::metrics::Counters;
-use crate::openrpc::OpenRpc;
+use crate::openrpc::{Info, OpenRpc};
 use crate::outcome::Outcome;
 
-/// A registered operation.
-#[derive(Debug)]
-pub struct Registered {
-    description: Description,
-    endpoint: Endpoint,
-    immediate: bool,
-    counters: Counters,
-}
+type Operations = Vec<Arc<Registered>>;
+type Listener = Arc<dyn Fn() + Send + Sync>;
 
-impl Registered {
-    pub(super) fn new(operation: Operation, pool: &Pool) -> Self {
-        let description = operation.description.clone();
-        let immediate = operation.is_immediate();
-        let endpoint = operation.endpoint((), pool);
-        Self { description, endpoint, immediate, counters: Counters::default() }
-    }
-
-    /// The method's name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.description.name
-    }
-
-    /// What is known of the operation.
-    #[must_use]
-    pub fn description(&self) -> &Description {
-        &self.description
-    }
-
-    /// Whether a call has ended when its service returns, so that it never waits.
-    pub(crate) fn is_immediate(&self) -> bool {
-        self.immediate
-    }
-
-    pub(crate) fn counters(&self) -> &Counters {
-        &self.counters
-    }
-}
-
-/// All operations of a built router, in the order of their registration.
-#[derive(Debug)]
+/// All operations of a built router: those that stay, and those that are there at the moment.
 pub(crate) struct Registry {
-    operations: Vec<Arc<Registered>>,
-    /// The same, in the order of their names.
-    by_name: Vec<Arc<Registered>>,
-    openrpc: OpenRpc,
+    /// Those that stay, in the order of their registration.
+    fixed: Operations,
+    discover: Arc<Registered>,
+    /// Both, in the order of their names.
+    by_name: Operations,
+    parts: Vec<Part>,
+    /// What each part has. Whoever changes one holds this, and changes come one after the other.
+    changing: Mutex<Vec<Operations>>,
+    moment: RwLock<Moment>,
+    /// What `rpc.discover` answers at the moment. It has this, too.
+    openrpc: Arc<RwLock<OpenRpc>>,
+    listeners: Mutex<Vec<Listener>>,
+    /// For operations to come.
+    info: Info,
+    pool: Pool,
+}
+
+/// What is there between two changes.
+struct Moment {
+    /// All operations, in the order of their registration.
+    operations: Arc<[Arc<Registered>]>,
+    /// Those of parts, in the order of their names.
+    by_name: Operations,
 }
 
 impl Registry {
-    /// `operations` have different names.
-    pub(super) fn new(operations: Vec<Arc<Registered>>, openrpc: OpenRpc) -> Self {
-        let mut by_name = operations.clone();
-        by_name.sort_by(|one, other| one.name().cmp(other.name()));
-        Self { operations, by_name, openrpc }
+    /// The registry of `operations` and of `rpc.discover`, which describes them. The parts are empty
+    /// until they are [attached](super::Changing::attach).
+    pub(super) fn new(
+        operations: Vec<Operation>,
+        parts: Vec<Part>,
+        built_in: Vec<LayerFn>,
+        info: Info,
+        pool: Pool,
+    ) -> Result<Self, BuildError> {
+        build::check([], &operations)?;
+        let registered = |operation| Arc::new(Registered::fixed(operation, &pool));
+        let fixed: Operations = operations.into_iter().map(registered).collect();
+        let openrpc = Arc::new(RwLock::new(described(&info, &fixed)));
+        let discover = Arc::new(Registered::fixed(discover(&openrpc, built_in), &pool));
+        let all: Operations = fixed.iter().chain([&discover]).cloned().collect();
+        let moment = Moment { operations: all.clone().into(), by_name: Vec::new() };
+        let changing = parts.iter().map(|_| Vec::new()).collect();
+        Ok(Self {
+            fixed,
+            discover,
+            by_name: sorted(all),
+            parts,
+            changing: Mutex::new(changing),
+            moment: RwLock::new(moment),
+            openrpc,
+            listeners: Mutex::default(),
+            info,
+            pool,
+        })
     }
 
-    pub(crate) fn openrpc(&self) -> &OpenRpc {
-        &self.openrpc
+    pub(super) fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
-    pub(crate) fn operations(&self) -> &[Arc<Registered>] {
-        &self.operations
+    pub(crate) fn is_changing(&self) -> bool {
+        !self.parts.is_empty()
     }
 
-    pub(crate) fn find(&self, name: &[u8]) -> Option<&Arc<Registered>> {
-        let by_name = |operation: &Arc<Registered>| operation.name().as_bytes().cmp(name);
-        self.by_name.binary_search_by(by_name).ok().map(|index| &self.by_name[index])
+    pub(crate) fn openrpc(&self) -> OpenRpc {
+        read(&self.openrpc).clone()
+    }
+
+    pub(crate) fn operations(&self) -> Arc<[Arc<Registered>]> {
+        Arc::clone(&read(&self.moment).operations)
+    }
+
+    /// The operation of this name. Those that stay are found without a lock.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<Arc<Registered>> {
+        let fixed = find(&self.by_name, name);
+        if fixed.is_some() || self.parts.is_empty() {
+            return fixed.cloned();
+        }
+        find(&read(&self.moment).by_name, name).cloned()
+    }
+
+    pub(crate) fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
+        lock(&self.listeners).push(Arc::new(listener));
+    }
+
+    /// Gives the part these operations in place of those that it has, or leaves all as it is.
+    pub(super) fn replace(
+        &self,
+        part: usize,
+        operations: Vec<Operation>,
+    ) -> Result<(), BuildError> {
+        let operations = self.parts[part].adopt(operations);
+        let before = self.exchange(part, operations)?;
+        // With their handlers goes what those own, and that takes how long it takes.
+        drop(before);
+        let listeners = lock(&self.listeners).clone();
+        listeners.iter().for_each(|listener| listener());
+        Ok(())
+    }
+
+    fn exchange(
+        &self,
+        part: usize,
+        operations: Vec<Operation>,
+    ) -> Result<(Operations, Moment), BuildError> {
+        let mut changing = lock(&self.changing);
+        let others = changing.iter().enumerate().filter(|(index, _)| *index != part);
+        let others = others.flat_map(|(_, operations)| operations);
+        build::check(self.fixed.iter().chain(others).map(|other| &**other), &operations)?;
+
+        let known = sorted(changing[part].clone());
+        let registered = |operation: Operation| {
+            let known = find(&known, operation.description.name.as_bytes());
+            let counters = known.map(|known| Arc::clone(known.counters())).unwrap_or_default();
+            Arc::new(Registered::passing(operation, &self.pool, counters))
+        };
+        let registered = operations.into_iter().map(registered).collect();
+        let before = mem::replace(&mut changing[part], registered);
+
+        let passing: Operations = changing.iter().flatten().cloned().collect();
+        let all: Operations = self.fixed.iter().chain(&passing).cloned().collect();
+        let openrpc = described(&self.info, &all);
+        let operations = all.into_iter().chain([Arc::clone(&self.discover)]).collect();
+        let after = Moment { operations, by_name: sorted(passing) };
+        let mut moment = self.moment.write().unwrap_or_else(PoisonError::into_inner);
+        *self.openrpc.write().unwrap_or_else(PoisonError::into_inner) = openrpc;
+        Ok((before, mem::replace(&mut *moment, after)))
+    }
+}
+
+fn described(info: &Info, operations: &[Arc<Registered>]) -> OpenRpc {
+    OpenRpc::new(info, operations.iter().map(|operation| operation.description()))
+}
+
+fn discover(openrpc: &Arc<RwLock<OpenRpc>>, layers: Vec<LayerFn>) -> Operation {
+    let openrpc = Arc::clone(openrpc);
+    let mut discover = Operation::new(DISCOVER, move || Json(read(&openrpc).answer()))
+        .description("Describes this service as an OpenRPC document.");
+    discover.layers = layers;
+    discover
+}
+
+fn sorted(mut operations: Operations) -> Operations {
+    operations.sort_by(|one, other| one.name().cmp(other.name()));
+    operations
+}
+
+/// `by_name` is in the order of names.
+fn find<'a>(by_name: &'a [Arc<Registered>], name: &[u8]) -> Option<&'a Arc<Registered>> {
+    let order = |operation: &Arc<Registered>| operation.name().as_bytes().cmp(name);
+    by_name.binary_search_by(order).ok().map(|index| &by_name[index])
+}
+
+/// What is under these locks is put there whole, so a panic leaves nothing half done.
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("operations", &self.operations()).finish_non_exhaustive()
     }
 }
 

@@ -202,7 +202,8 @@ fn merge_adds_and_nest_prefixes_and_the_order_stays() {
     for name in ["z", "a.b", "a.c.d", "y"] {
         check(&rpc, name, &json!(name));
     }
-    let names: Vec<_> = rpc.operations().iter().map(|operation| operation.name()).collect();
+    let operations = rpc.operations();
+    let names: Vec<_> = operations.iter().map(|operation| operation.name()).collect();
     assert_eq!(names, ["z", "a.b", "a.c.d", "y", "rpc.discover"]);
     assert_eq!(rpc.limits().depth, 5, "the limits remain the outer router's");
 }

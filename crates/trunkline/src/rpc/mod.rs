@@ -52,16 +52,10 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    pub(crate) fn new(registry: Registry, limits: Limits, defaults: Defaults) -> Self {
+    pub(crate) fn new(registry: Arc<Registry>, limits: Limits, defaults: Defaults) -> Self {
         let metrics = MetricsLayer::switched(defaults.metrics);
         let engine = Engine::new(&limits, defaults, &metrics);
-        Self {
-            registry: Arc::new(registry),
-            limits: Arc::new(limits),
-            metrics,
-            engine,
-            history: None,
-        }
+        Self { registry, limits: Arc::new(limits), metrics, engine, history: None }
     }
 
     /// This service with the methods of another protocol, which stand for calls of the same
@@ -175,15 +169,31 @@ impl Rpc {
         serde_json::from_slice(json).map_err(|error| ErrorObject::internal(&error))
     }
 
-    /// The registered operations, in the order of their registration.
+    /// The operations that are there at the moment, in the order of their registration.
     #[must_use]
-    pub fn operations(&self) -> &[Arc<Registered>] {
+    pub fn operations(&self) -> Arc<[Arc<Registered>]> {
         self.registry.operations()
     }
 
-    /// The service described, for people, generators and tools.
+    /// Whether there are operations that [come and go](crate::Changing).
     #[must_use]
-    pub fn openrpc(&self) -> &OpenRpc {
+    pub fn is_changing(&self) -> bool {
+        self.registry.is_changing()
+    }
+
+    /// Has `listener` called after each [change](crate::Changing) of the operations, on the thread that
+    /// makes it. It stays as long as the service is there, so one that holds a clone of the service
+    /// keeps it forever: let it hold something [`Weak`](std::sync::Weak).
+    ///
+    /// Two changes at a time call it twice at a time, in any order: what counts is what
+    /// [`operations`](Self::operations) gives then.
+    pub fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
+        self.registry.on_change(listener);
+    }
+
+    /// The service described as it is at the moment, for people, generators and tools.
+    #[must_use]
+    pub fn openrpc(&self) -> OpenRpc {
         self.registry.openrpc()
     }
 
@@ -191,8 +201,9 @@ impl Rpc {
     /// methods that do not exist, as `unknown`.
     #[must_use]
     pub fn metrics(&self) -> Vec<MethodMetrics> {
+        let operations = self.operations();
         let known =
-            self.operations().iter().map(|operation| operation.counters().read(operation.name()));
+            operations.iter().map(|operation| operation.counters().read(operation.name()));
         known.chain([self.metrics.unknown().read("unknown")]).collect()
     }
 
@@ -214,7 +225,7 @@ impl Service<Call> for Rpc {
 
     fn call(&mut self, mut call: Call) -> RpcFuture {
         if call.operation().is_none() {
-            let operation = self.registry.find(call.method().as_bytes()).cloned();
+            let operation = self.registry.find(call.method().as_bytes());
             call.resolve(operation);
         }
         // A call that was read is recorded already.

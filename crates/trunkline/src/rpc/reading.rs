@@ -100,7 +100,6 @@ impl Rpc {
         } else {
             self.registry.find(request.method.inner(&body))
         };
-        let operation = operation.cloned();
         let mut call = Call::new(body, request, extensions);
         call.resolve(operation);
         call

@@ -97,7 +97,8 @@ impl Parser {
 
 fn described(method: &str) -> Description {
     let rpc = Parser.into_rpc::<()>().build().unwrap();
-    let operation = rpc.operations().iter().find(|operation| operation.name() == method);
+    let operations = rpc.operations();
+    let operation = operations.iter().find(|operation| operation.name() == method);
     operation.unwrap().description().clone()
 }
 

@@ -163,7 +163,8 @@ async fn only_methods_are_registered() {
 fn a_doc_comment_is_the_description() {
     let rpc = built(Calculator::new().into_rpc());
     let text = |name| {
-        let operation = rpc.operations().iter().find(|operation| operation.name() == name);
+        let operations = rpc.operations();
+        let operation = operations.iter().find(|operation| operation.name() == name);
         operation.unwrap().description().text.clone()
     };
     let add = "Adds two numbers.\n\nThe sum wraps around.";

@@ -40,7 +40,8 @@ fn a_panic_is_an_internal_error_wherever_it_arises() {
         .limits(Limits { concurrent_calls: Some(1), ..Limits::default() })
         .build()
         .unwrap();
-    let methods: Vec<_> = rpc.operations().iter().map(|operation| operation.name()).collect();
+    let operations = rpc.operations();
+    let methods: Vec<_> = operations.iter().map(|operation| operation.name()).collect();
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     for method in methods.into_iter().filter(|name| !["fine", "rpc.discover"].contains(name)) {
         let error = runtime.block_on(rpc.call::<i64>(method, &[0; 0])).unwrap_err();

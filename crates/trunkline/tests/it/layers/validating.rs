@@ -184,7 +184,8 @@ fn a_schema_that_is_none_fails_here_and_is_told_of_before() {
     for (method, params) in [("broken", "{}"), ("broken", "[]"), ("abroad", "{}")] {
         assert_eq!(call(&rpc, method, Some(params))["error"]["code"], json!(-32603), "{method}");
     }
-    let operation = rpc.operations().iter().find(|operation| operation.name() == "broken");
+    let operations = rpc.operations();
+    let operation = operations.iter().find(|operation| operation.name() == "broken");
     let schema: &Schema = operation.unwrap().description().input.as_ref().unwrap();
     let error = Validator::new(schema).unwrap_err().to_string();
     assert!(error.starts_with("the schema cannot be used: "), "{error}");

@@ -1,0 +1,118 @@
+//! Operations that come and go while a service runs.
+
+use std::fmt;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::Router;
+use super::build::BuildError;
+use super::operation::Operation;
+use super::registry::Registry;
+
+/// Operations that come and go while their service runs. Clones are the same ones.
+///
+/// [`Router::changing`] gives them a place in a router, once; [`replace`](Self::replace) puts others in
+/// their place. All that lists operations follows: [`Rpc::operations`](crate::Rpc::operations),
+/// `rpc.discover`, the metrics.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use trunkline::{Changing, Router};
+///
+/// let tools = Changing::new();
+/// let rpc = Router::new().method("ping", || "pong").changing("tool", &tools).build()?;
+///
+/// tools.replace(Router::new().method("shout", || "HELLO"))?;
+/// assert_eq!(rpc.call::<String>("tool.shout", &[(); 0]).await?, "HELLO");
+///
+/// tools.replace(Router::new().method("whisper", || "hello"))?;
+/// assert!(rpc.call::<String>("tool.shout", &[(); 0]).await.is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Changing(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    has_place: AtomicBool,
+    state: Mutex<State>,
+}
+
+enum State {
+    /// There is no service yet: what it will start with.
+    Waiting(Vec<Operation>),
+    Serving {
+        registry: Weak<Registry>,
+        part: usize,
+    },
+}
+
+impl Changing {
+    /// No operations, so far.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Puts the operations of `router` in place of those that were there, all at once. Before the
+    /// service is built, they are what it starts with; when it is gone, nothing happens.
+    ///
+    /// Calls that are running, or were read before, go on with the operation that they were for. Counters
+    /// of names that stay go on, too. The layers and rules of `router` come along, inside of those
+    /// that the service has around this place; each operation gets a service of its own from every layer, so
+    /// what a layer keeps for one operation begins anew. The limits, the default layers and the
+    /// information of `router` do not count.
+    ///
+    /// Those who [listen](crate::Rpc::on_change) are told on this thread, before this returns.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the registrations, or that the service has a method or a
+    /// tool of such a name already. Nothing has changed then. Before the service is built, it is
+    /// [`build`](Router::build) that compares names.
+    pub fn replace(&self, router: Router) -> Result<(), BuildError> {
+        let operations = router.into_passing()?;
+        let (registry, part) = match &mut *self.lock() {
+            State::Waiting(waiting) => {
+                *waiting = operations;
+                return Ok(());
+            }
+            State::Serving { registry, part } => (registry.upgrade(), *part),
+        };
+        registry.map_or(Ok(()), |registry| registry.replace(part, operations))
+    }
+
+    /// Takes the place in a router, if no router has given one before.
+    pub(super) fn take_place(&self) -> bool {
+        !self.0.has_place.swap(true, Ordering::Relaxed)
+    }
+
+    /// Gives the registry what it starts with, and from now on what comes.
+    pub(super) fn attach(&self, registry: &Arc<Registry>, part: usize) -> Result<(), BuildError> {
+        // Held all the time, so that nothing that comes meanwhile is left waiting.
+        let mut state = self.lock();
+        if let State::Waiting(operations) = &mut *state {
+            registry.replace(part, mem::take(operations))?;
+        }
+        *state = State::Serving { registry: Arc::downgrade(registry), part };
+        Ok(())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Waiting(Vec::new())
+    }
+}
+
+impl fmt::Debug for Changing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Changing")
+    }
+}

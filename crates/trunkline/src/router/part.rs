@@ -1,0 +1,88 @@
+//! A place in a router for operations that come and go, and what holds for all that come.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::build::Place;
+use super::changing::Changing;
+use super::operation::{LayerFn, Operation};
+use super::pattern::{Pattern, may_match_below};
+use crate::layers::authorize::Rules;
+
+/// Where operations that come and go stand, under which name, and what is around them.
+pub(super) struct Part {
+    pub(super) changing: Changing,
+    pub(super) namespace: String,
+    pub(super) place: Place,
+    around: Vec<Around>,
+}
+
+/// Something that was put around a part while it had this namespace: patterns are of the names that
+/// operations had then.
+struct Around {
+    namespace: String,
+    what: What,
+}
+
+enum What {
+    Layer(Pattern, LayerFn),
+    Rules(Rules),
+}
+
+impl Part {
+    pub(super) fn new(namespace: &str, changing: Changing, place: Place) -> Self {
+        Self { changing, namespace: namespace.to_owned(), place, around: Vec::new() }
+    }
+
+    /// Puts the part under another namespace.
+    pub(super) fn nest(&mut self, namespace: &str) {
+        self.namespace = format!("{namespace}.{}", self.namespace);
+    }
+
+    /// Whether an operation of a name that matches may come.
+    pub(super) fn may_have(&self, pattern: &str) -> bool {
+        may_match_below(pattern, &self.namespace)
+    }
+
+    pub(super) fn layer(&mut self, pattern: &Pattern, layer: &LayerFn) {
+        self.put_around(What::Layer(pattern.clone(), Arc::clone(layer)));
+    }
+
+    pub(super) fn authorize(&mut self, rules: &Rules) {
+        self.put_around(What::Rules(rules.clone()));
+    }
+
+    fn put_around(&mut self, what: What) {
+        self.around.push(Around { namespace: self.namespace.clone(), what });
+    }
+
+    /// The operations under their names here, inside of what is around the part.
+    pub(super) fn adopt(&self, mut operations: Vec<Operation>) -> Vec<Operation> {
+        for operation in &mut operations {
+            for around in &self.around {
+                around.wrap(operation);
+            }
+            operation.nest(&self.namespace);
+        }
+        operations
+    }
+}
+
+impl Around {
+    fn wrap(&self, operation: &mut Operation) {
+        let name = format!("{}.{}", self.namespace, operation.description.name);
+        match &self.what {
+            What::Layer(pattern, layer) if pattern.matches(&name) => {
+                operation.layers.push(Arc::clone(layer));
+            }
+            What::Layer(..) => {}
+            What::Rules(rules) => operation.authorize(&name, rules),
+        }
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
