@@ -10,7 +10,8 @@ use crate::id::Id;
 
 /// What is known of one call that has ended, or of one end of a stream.
 ///
-/// Serialises to an object, with `time` as RFC 3339 text in UTC, and the duration as `duration_us`.
+/// Serialises to an object, with `time` as RFC 3339 text in UTC, and the duration as `ms`, with three
+/// decimals, and as `duration_us`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Entry {
@@ -22,7 +23,7 @@ pub struct Entry {
     #[serde(serialize_with = "time::rfc3339")]
     pub time: SystemTime,
     /// From then to its end.
-    #[serde(rename = "duration_us", serialize_with = "time::micros")]
+    #[serde(flatten, serialize_with = "time::millis_and_micros")]
     pub duration: Duration,
     /// The door that it came through, as [`Extensions::door`](crate::Extensions::door) names it.
     pub door: &'static str,

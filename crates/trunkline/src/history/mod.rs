@@ -32,11 +32,16 @@
 //! Other protocols are recorded as they are spoken: MCP's `tools/call` is an entry of that method with
 //! the request and the response that its client saw, and [`Entry::operation`] names the operation
 //! that was run for it. There is no second entry for that.
+//!
+//! [`History::door`] shows the record over HTTP, and a [`Log`] keeps it in files.
 
 mod beginning;
+pub mod door;
 mod draft;
 mod entry;
 mod filter;
+pub mod log;
+mod query;
 mod recording;
 mod redaction;
 mod ring;
@@ -47,6 +52,7 @@ mod time;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
@@ -58,6 +64,8 @@ use draft::Draft;
 use entry::short_id;
 pub use entry::{Entry, Kind, Status, Text};
 pub use filter::{Filter, Page};
+pub use log::Log;
+pub use query::QueryError;
 pub use recording::Recording;
 pub(crate) use recording::{Arrival, Notes};
 pub use redaction::Redaction;
@@ -75,6 +83,8 @@ struct Shared {
     entry_bytes: usize,
     ring: Mutex<Ring>,
     added: Notify,
+    /// When it began, in milliseconds: tells its numbers from those of an earlier history.
+    epoch: u128,
 }
 
 impl History {
@@ -84,7 +94,8 @@ impl History {
         let Settings { entries, bytes, entry_bytes, redact } = settings;
         let entry_bytes = entry_bytes.min(bytes.saturating_sub(Entry::FIXED_BYTES));
         let ring = Mutex::new(Ring::new(entries, bytes));
-        Self(Arc::new(Shared { redact, entry_bytes, ring, added: Notify::new() }))
+        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        Self(Arc::new(Shared { redact, entry_bytes, ring, added: Notify::new(), epoch }))
     }
 
     /// A page of the entries that fit `filter`, newest first.
@@ -139,6 +150,32 @@ impl History {
         draft.request(arrival.text, None);
         let id = id.cloned().unwrap_or(Id::NULL);
         draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
+    }
+
+    /// The number of the newest entry; 0 before there is one.
+    fn newest(&self) -> u64 {
+        self.ring().newest()
+    }
+
+    /// The number behind which the newest entries that fit stand, as many as a page has.
+    fn before_newest(&self, filter: &Filter) -> u64 {
+        let ring = self.ring();
+        let page = ring.page(filter);
+        page.entries.last().map_or_else(|| ring.newest(), |oldest| oldest.sequence - 1)
+    }
+
+    /// A number in words that name the history, too.
+    fn mark(&self, sequence: u64) -> String {
+        format!("{:x}-{sequence}", self.0.epoch)
+    }
+
+    /// The number that a [mark](Self::mark) is of, or 0 if it is of another history, of which nothing
+    /// has been read here. None of what is no mark.
+    fn read_up_to(&self, mark: &str) -> Option<u64> {
+        let (epoch, sequence) = mark.split_once('-')?;
+        let epoch = u128::from_str_radix(epoch, 16).ok()?;
+        let sequence = sequence.parse().ok()?;
+        Some(if epoch == self.0.epoch { sequence } else { 0 })
     }
 
     fn ring(&self) -> MutexGuard<'_, Ring> {

@@ -31,6 +31,11 @@ impl Subscription {
         Self { history, read }
     }
 
+    /// The number of the entry that was read last; of lost ones, that of the last of them.
+    pub(super) fn read(&self) -> u64 {
+        self.read
+    }
+
     /// Waits for the next entry.
     ///
     /// # Cancel safety

@@ -1,5 +1,6 @@
 use super::layer::AuthorizeLayer;
 use super::requirement::Requirement;
+use crate::access::Principal;
 use crate::router::Pattern;
 
 /// Which methods require what of who calls them: for
@@ -31,6 +32,14 @@ impl Rules {
     /// The patterns, as they were written.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|rule| rule.pattern.as_str())
+    }
+
+    /// Whether this principal meets all that is required for a name that is no method; nobody does where
+    /// nothing is required.
+    pub(crate) fn admit(&self, name: &str, principal: Option<&Principal>) -> bool {
+        let mut matching = self.0.iter().filter(|rule| rule.pattern.matches(name)).peekable();
+        let is_met = |rule: &Rule| principal.is_some_and(|one| rule.requirement.is_met_by(one));
+        matching.peek().is_some() && matching.all(is_met)
     }
 
     /// What a method of this name requires; none if nothing.

@@ -2,8 +2,11 @@
 
 mod bounds;
 mod cancelling;
+mod door;
+mod door_live;
 mod entries;
 mod live;
+mod logs;
 mod paging;
 mod redacting;
 mod refusals;
@@ -66,7 +69,8 @@ fn told(history: &History) -> Vec<Value> {
         let members = entry.as_object_mut().unwrap();
         let time = members.remove("time").unwrap();
         assert!(time.as_str().unwrap().ends_with('Z'), "{time}");
-        assert!(members.remove("duration_us").unwrap().is_u64());
+        let micros = members.remove("duration_us").unwrap().as_u64().unwrap();
+        assert_eq!(members.remove("ms").unwrap(), micros as f64 / 1_000.0);
         members.remove("trace_id");
     }
     let Value::Array(entries) = entries.unwrap() else { unreachable!("a list of entries") };

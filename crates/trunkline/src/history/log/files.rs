@@ -1,0 +1,174 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::{Settings, lock};
+use crate::history::time;
+
+/// A file of a log, as `/logs` lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LogFile {
+    /// Its name: when the session began, and which part of its log this is.
+    pub name: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Whether it is the one that is written to.
+    #[serde(rename = "current")]
+    pub is_current: bool,
+}
+
+/// The files of a folder, of which one is written to.
+pub(super) struct Files {
+    folder: PathBuf,
+    settings: Settings,
+    /// What the names of this session's files begin with.
+    session: String,
+    part: u32,
+    file: File,
+    bytes: u64,
+    current: Arc<Mutex<String>>,
+}
+
+const EXTENSION: &str = ".jsonl";
+
+impl Files {
+    /// Begins the first file of a session.
+    pub(super) fn open(folder: &Path, settings: Settings) -> io::Result<Self> {
+        create_folder(folder)?;
+        // A name must not have a colon everywhere.
+        let session = time::text(SystemTime::now()).replace(':', "-");
+        let current = Arc::new(Mutex::new(String::new()));
+        let (part, file) = create(folder, &session, 1)?;
+        let folder = folder.to_owned();
+        let files = Self { folder, settings, session, part, file, bytes: 0, current };
+        files.make_current();
+        Ok(files)
+    }
+
+    /// The name of the file that is written to, as it changes.
+    pub(super) fn current(&self) -> Arc<Mutex<String>> {
+        Arc::clone(&self.current)
+    }
+
+    /// Whether so many more bytes have no room in the current file.
+    pub(super) fn is_full_for(&self, bytes: usize) -> bool {
+        self.bytes > 0 && self.bytes.saturating_add(bytes as u64) > self.settings.file_bytes
+    }
+
+    /// Begins the next part.
+    pub(super) fn turn(&mut self) -> io::Result<()> {
+        (self.part, self.file) = create(&self.folder, &self.session, self.part + 1)?;
+        self.bytes = 0;
+        self.make_current();
+        Ok(())
+    }
+
+    /// Writes whole lines, all of them or none.
+    pub(super) fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        match self.file.write_all(lines) {
+            Ok(()) => {
+                self.bytes += lines.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // Half a line would spoil the next one, too.
+                self.file.set_len(self.bytes)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn make_current(&self) {
+        *lock(&self.current) = name(&self.session, self.part);
+        if let Err(error) = self.make_room() {
+            tracing::warn!(%error, "old logs could not be removed");
+        }
+    }
+
+    /// Removes the oldest files that leave no room for the current one.
+    fn make_room(&self) -> io::Result<()> {
+        let Settings { file_bytes, total_bytes, files } = self.settings;
+        let mut room = total_bytes.saturating_sub(file_bytes);
+        let mut is_over = false;
+        for (index, file) in listed(&self.folder, &lock(&self.current))?.iter().enumerate() {
+            if file.is_current {
+                continue;
+            }
+            is_over |= file.bytes > room || index >= files;
+            if is_over {
+                match fs::remove_file(self.folder.join(&file.name)) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            } else {
+                room -= file.bytes;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The logs of a folder, newest first.
+pub(super) fn listed(folder: &Path, current: &str) -> io::Result<Vec<LogFile>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if !is_log(&name) {
+            continue;
+        }
+        let bytes = match entry.metadata() {
+            Ok(metadata) if metadata.is_file() => metadata.len(),
+            Ok(_) => continue,
+            // It was removed in between.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let is_current = name == current;
+        files.push(LogFile { name, bytes, is_current });
+    }
+    files.sort_unstable_by(|one, other| other.name.cmp(&one.name));
+    Ok(files)
+}
+
+/// Whether a file is named as the logs are. Others in the folder are left alone.
+fn is_log(name: &str) -> bool {
+    let shape = name.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
+    shape.eq(b"0000-00-00T00-00-00.000Z-000000.jsonl".iter().copied())
+}
+
+fn name(session: &str, part: u32) -> String {
+    format!("{session}-{part:06}{EXTENSION}")
+}
+
+/// Makes the file of this part, or of the first one behind it that no other server has made.
+fn create(folder: &Path, session: &str, first: u32) -> io::Result<(u32, File)> {
+    let mut part = first;
+    loop {
+        match options().open(folder.join(name(session, part))) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => part += 1,
+            opened => return opened.map(|file| (part, file)),
+        }
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}

@@ -1,0 +1,147 @@
+//! The record kept in files: a log of what a server was asked and answered, for each of its lives.
+//!
+//! A log is one JSON object a line, an [`Entry`](super::Entry) as `/history` shows it, redacted and cut
+//! as there. A session is the life of a server, from its start on; its log is a file, or several parts
+//! where one would be too large. Files, and bytes in all, are bounded: the oldest make room.
+//!
+//! It is written by a thread of its own, behind the calls, which never wait for it. Where it falls back
+//! behind what the history keeps, a line `{"lost":N}` says how many entries are missing.
+
+mod door;
+mod files;
+mod settings;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::History;
+use files::Files;
+pub use files::LogFile;
+pub use settings::Settings;
+use stats::Counters;
+pub use stats::{MethodStats, Stats};
+use writer::Writer;
+
+/// The log of a [`History`], in a folder. Clones are the same log.
+#[derive(Clone)]
+pub struct Log(Arc<Shared>);
+
+struct Shared {
+    folder: PathBuf,
+    counters: Arc<Mutex<Counters>>,
+    /// The name of the file that is written to.
+    current: Arc<Mutex<String>>,
+    closing: CancellationToken,
+    /// Tells, by its end, that the thread has ended.
+    ended: Mutex<Receiver<()>>,
+}
+
+/// Why there is no log.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The folder, or a file in it, cannot be written.
+    #[error("no log can be written in {}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no thread for it.
+    #[error("there is no thread that could write a log")]
+    Thread(#[source] io::Error),
+}
+
+impl Log {
+    /// Begins the log of a session with all that `history` records from now on, in a folder, which is
+    /// made if it is missing. Nobody but the user who runs this can read what is written.
+    ///
+    /// # Errors
+    /// When the folder cannot be written.
+    pub fn open(
+        folder: impl Into<PathBuf>,
+        history: &History,
+        settings: Settings,
+    ) -> Result<Self, LogError> {
+        let folder = folder.into();
+        let files = Files::open(&folder, settings);
+        let files = files.map_err(|source| LogError::Folder { folder: folder.clone(), source })?;
+        let counters = Arc::new(Mutex::new(Counters::new()));
+        let current = files.current();
+        let closing = CancellationToken::new();
+        let writer = Writer::new(history.subscribe(), files, Arc::clone(&counters));
+        let (ends, ended) = channel();
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.map_err(LogError::Thread)?;
+        let token = closing.clone();
+        let write = move || {
+            runtime.block_on(writer.run(token));
+            drop(ends);
+        };
+        thread::Builder::new().name("log".to_owned()).spawn(write).map_err(LogError::Thread)?;
+        let ended = Mutex::new(ended);
+        Ok(Self(Arc::new(Shared { folder, counters, current, closing, ended })))
+    }
+
+    /// Where the files are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.0.folder
+    }
+
+    /// The files of all sessions, newest first.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn files(&self) -> io::Result<Vec<LogFile>> {
+        files::listed(&self.0.folder, &self.current())
+    }
+
+    /// What was counted in this session.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        lock(&self.0.counters).stats()
+    }
+
+    /// Writes what was recorded so far, and ends the log. Blocks, for so long at most, and tells whether
+    /// all was written in that time.
+    #[must_use = "what is not written in time is missing"]
+    pub fn close(&self, patience: Duration) -> bool {
+        self.0.closing.cancel();
+        let ended = lock(&self.0.ended).recv_timeout(patience);
+        ended == Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
+    }
+
+    /// The name of the file that is written to.
+    fn current(&self) -> String {
+        lock(&self.0.current).clone()
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.closing.cancel();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("folder", &self.0.folder).finish_non_exhaustive()
+    }
+}
