@@ -8,4 +8,5 @@ mod door;
 mod model;
 mod operations;
 mod planner;
-mod tools;
+#[cfg(unix)]
+pub mod tools;

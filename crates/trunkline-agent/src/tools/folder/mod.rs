@@ -1,0 +1,223 @@
+//! The tools of a folder, as they are now.
+
+mod catalog;
+mod watch;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::manifest::ToolManifest;
+use super::run::{ProcessBound, RunError, Runner, Tool};
+use super::settings::ToolSettings;
+use catalog::Catalog;
+use watch::Watch;
+
+pub use watch::Watching;
+
+/// The tools of a folder: each `*.toml` in it is a [manifest](ToolManifest). Cloning is cheap, and all clones
+/// are the same folder.
+///
+/// ```
+/// use trunkline::Router;
+/// use trunkline_agent::tools::{self, ToolFolder, ToolSettings};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path();
+/// std::fs::write(
+///     path.join("date.toml"),
+///     "name = 'date'\ndescription = 'Today.'\ncommand = ['date', '+\"%F\"']\n[input_schema]\ntype = 'object'",
+/// )?;
+/// let folder = ToolFolder::open(path, ToolSettings::default())?;
+/// let rpc = Router::new().nest("tool", tools::operations(&folder)).build()?;
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let today: String = rpc.call("tool.date", &()).await?;
+/// assert_eq!(today.len(), 10);
+/// # Ok(())
+/// # })
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ToolFolder(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    runner: Runner,
+    catalog: RwLock<Arc<Catalog>>,
+    /// Held while the folder is read and while those who want to know are told, so that they are told in
+    /// the order in which it happened.
+    listeners: Mutex<Vec<Listener>>,
+    watch: Mutex<Option<Watch>>,
+}
+
+type Listener = Box<dyn Fn(&ToolFolder, &Reloaded) + Send + Sync>;
+
+/// Why a folder could not be read. The tools that there were stay.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the folder {}", path.display())]
+pub struct FolderError {
+    /// The folder.
+    pub path: PathBuf,
+    /// What the system says.
+    pub source: io::Error,
+}
+
+/// What a folder holds, and what was new in it when it was read.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct Reloaded {
+    /// The names of tools that were not there before.
+    pub added: Vec<String>,
+    /// The names of tools that are declared otherwise than before.
+    pub changed: Vec<String>,
+    /// The names of tools that are no more.
+    pub removed: Vec<String>,
+    /// All tools there are now, by name.
+    #[serde(serialize_with = "each")]
+    pub tools: Vec<Arc<ToolManifest>>,
+    /// The files that are none, by name.
+    pub rejected: Vec<Rejected>,
+}
+
+/// A file that is no tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Rejected {
+    /// Its name in the folder.
+    pub file: String,
+    /// Why, with the place: `/srv/tools/shout.toml:3:11: command[0]: there is no program …`.
+    pub reason: String,
+}
+
+impl ToolFolder {
+    /// Reads a folder. Manifests that are wrong are [rejected](Self::rejected), and the others are tools.
+    ///
+    /// # Errors
+    /// If the folder itself cannot be read.
+    pub fn open(path: impl Into<PathBuf>, settings: ToolSettings) -> Result<Self, FolderError> {
+        let path = path.into();
+        let path = std::path::absolute(&path)
+            .map_err(|source| FolderError { path: path.clone(), source })?;
+        let catalog = RwLock::new(Arc::new(Catalog::read(&path, &settings)?));
+        let (listeners, watch) = Default::default();
+        let runner = Runner::new(settings);
+        Ok(Self(Arc::new(Inner { path, runner, catalog, listeners, watch })))
+    }
+
+    /// The folder's absolute path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// The tools there are, by name.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Arc<ToolManifest>> {
+        self.catalog().manifests()
+    }
+
+    /// The files that are no tools, by name.
+    #[must_use]
+    pub fn rejected(&self) -> Vec<Rejected> {
+        self.catalog().rejected.clone()
+    }
+
+    /// What bounds the number of processes that a tool starts.
+    #[must_use]
+    pub fn process_bound(&self) -> ProcessBound {
+        self.0.runner.process_bound()
+    }
+
+    /// Reads the folder again, and puts what it holds in the place of what there was, at once. Calls that
+    /// run go on. If there is a difference, [listeners](Self::on_change) are told before this returns.
+    ///
+    /// # Errors
+    /// If the folder cannot be read. The tools that there were stay.
+    pub fn reload(&self) -> Result<Reloaded, FolderError> {
+        let listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = Arc::new(Catalog::read(&self.0.path, self.0.runner.settings())?);
+        let reloaded = new.since(&self.catalog());
+        *self.0.catalog.write().unwrap_or_else(PoisonError::into_inner) = new;
+        if reloaded.is_different() {
+            tracing::info!(
+                added = ?reloaded.added,
+                changed = ?reloaded.changed,
+                removed = ?reloaded.removed,
+                "the tools have changed"
+            );
+            for listener in listeners.iter() {
+                listener(self, &reloaded);
+            }
+        }
+        Ok(reloaded)
+    }
+
+    /// What the folder holds, without reading it again: nothing is new.
+    #[must_use]
+    pub fn listing(&self) -> Reloaded {
+        let catalog = self.catalog();
+        catalog.since(&catalog)
+    }
+
+    /// Calls `listener` whenever tools were added, changed or removed, one change after the other. It must
+    /// not [reload](Self::reload) the folder, nor add listeners.
+    pub fn on_change(&self, listener: impl Fn(&Self, &Reloaded) + Send + Sync + 'static) {
+        let mut listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
+        listeners.push(Box::new(listener));
+    }
+
+    /// [Reloads](Self::reload) the folder whenever something changes in it, from a thread that ends with
+    /// the last clone of this. Where the system cannot watch it, it is read every
+    /// [`poll_interval`](ToolSettings::poll_interval).
+    ///
+    /// # Errors
+    /// If the thread cannot be started.
+    pub fn watch(&self) -> io::Result<Watching> {
+        let mut watch = self.0.watch.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watch) = &*watch {
+            return Ok(watch.watching());
+        }
+        let started = Watch::start(Arc::downgrade(&self.0), &self.0.path, self.0.runner.settings())?;
+        Ok(watch.insert(started).watching())
+    }
+
+    /// Waits until no process of a tool runs: those of calls that were dropped end soon after them.
+    pub async fn idle(&self) {
+        self.0.runner.idle().await;
+    }
+
+    pub(super) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.0.catalog.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) async fn run(
+        &self,
+        tool: &Arc<Tool>,
+        arguments: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, RunError> {
+        self.0.runner.run(tool, arguments).await
+    }
+}
+
+impl Reloaded {
+    /// Whether tools were added, changed or removed.
+    #[must_use]
+    pub fn is_different(&self) -> bool {
+        !(self.added.is_empty() && self.changed.is_empty() && self.removed.is_empty())
+    }
+}
+
+fn each<S: Serializer>(tools: &[Arc<ToolManifest>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(tools.iter().map(|tool| &**tool))
+}
+
+impl fmt::Debug for ToolFolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ToolFolder").field(&self.0.path).finish()
+    }
+}

@@ -1,0 +1,130 @@
+//! The processes of tools, under limits.
+
+mod cgroup;
+mod error;
+mod pipes;
+mod process;
+mod result;
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use trunkline::layers::validation::Validator;
+
+pub use error::RunError;
+
+use super::json_text::on_one_line;
+use super::manifest::ToolManifest;
+use super::settings::{Launcher, ToolSettings};
+use cgroup::Parent;
+use process::Process;
+
+/// What holds the number of processes that a tool starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessBound {
+    /// Nothing: there is no launcher, or the service runs as root and may not make cgroups.
+    Nothing,
+    /// `RLIMIT_NPROC`, which counts all processes of the service's user.
+    Rlimit,
+    /// A cgroup of the tool's own. It also takes processes that have left the tool's process group.
+    Cgroup,
+}
+
+/// A manifest, and what is made of it once.
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub(super) manifest: Arc<ToolManifest>,
+    pub(super) output: Option<Validator>,
+}
+
+/// What all runs of a folder share.
+#[derive(Debug)]
+pub(super) struct Runner {
+    settings: ToolSettings,
+    permits: Arc<Semaphore>,
+    /// Processes outlive calls that are dropped: by the grace they have to end in.
+    tasks: TaskTracker,
+    cgroups: Option<Parent>,
+}
+
+impl Runner {
+    pub(super) fn new(settings: ToolSettings) -> Self {
+        // Only a launcher enters a cgroup.
+        let cgroups = settings.launcher.as_ref().and_then(|_| Parent::find());
+        let permits = Arc::new(Semaphore::new(settings.concurrency.min(Semaphore::MAX_PERMITS)));
+        let runner = Self { settings, permits, tasks: TaskTracker::new(), cgroups };
+        if runner.settings.launcher.is_none() {
+            tracing::warn!("tools run without limits of CPU time and memory: there is no launcher");
+        } else if runner.process_bound() == ProcessBound::Nothing {
+            tracing::warn!("the processes that a tool starts are not bounded: \
+                            this runs as root, and may not make cgroups");
+        }
+        runner
+    }
+
+    pub(super) fn settings(&self) -> &ToolSettings {
+        &self.settings
+    }
+
+    pub(super) fn process_bound(&self) -> ProcessBound {
+        match self.settings.launcher {
+            None => ProcessBound::Nothing,
+            Some(_) if self.cgroups.is_some() => ProcessBound::Cgroup,
+            Some(_) if rustix::process::geteuid().is_root() => ProcessBound::Nothing,
+            Some(_) => ProcessBound::Rlimit,
+        }
+    }
+
+    /// Waits until no process of a tool runs.
+    pub(super) async fn idle(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+
+    /// Runs a tool with these arguments. When this is dropped, its processes are ended.
+    pub(super) async fn run(
+        &self,
+        tool: &Arc<Tool>,
+        arguments: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, RunError> {
+        let deadline = Instant::now() + tool.manifest.timeout;
+        let permit = timeout_at(deadline, Arc::clone(&self.permits).acquire_owned());
+        // The semaphore is never closed.
+        let Ok(Ok(permit)) = permit.await else {
+            return Err(RunError::Busy { concurrency: self.settings.concurrency });
+        };
+        let process = Process {
+            tool: Arc::clone(tool),
+            launch: self.launch()?,
+            path: self.settings.path.clone(),
+            grace: self.settings.grace,
+            deadline,
+        };
+        let input = on_one_line(arguments.map_or("{}", RawValue::get)) + "\n";
+        let cancel = CancellationToken::new();
+        let _dropped = cancel.clone().drop_guard();
+        let running = self.tasks.spawn(async move {
+            let _permit = permit;
+            process.run(input, &cancel).await
+        });
+        running.await.unwrap_or_else(|error| Err(RunError::Unstarted(error.into())))
+    }
+
+    /// What stands in front of a command, if there is a launcher.
+    fn launch(&self) -> Result<Option<process::Launch>, RunError> {
+        let Some(Launcher { program, arguments }) = &self.settings.launcher else { return Ok(None) };
+        let limits = self.settings.limits;
+        let cgroup = match &self.cgroups {
+            Some(parent) => Some(parent.child(limits.processes).map_err(RunError::Unstarted)?),
+            None => None,
+        };
+        let program = program.clone();
+        Ok(Some(process::Launch { program, arguments: arguments.clone(), limits, cgroup }))
+    }
+}

@@ -1,0 +1,94 @@
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How tools are read and run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// Most manifests of a folder. Default: 256.
+    pub max_tools: usize,
+    /// Most bytes of a manifest. Default: 64 KiB.
+    pub max_manifest_bytes: usize,
+    /// Names that no tool may take, since other tools of the service have them. Default: none.
+    pub taken: BTreeSet<String>,
+    /// The `PATH` of tools, in which programs without a slash are looked up. Default: that of this
+    /// process, or `/usr/local/bin:/usr/bin:/bin`.
+    pub path: OsString,
+    /// Most processes of tools at once, without those that they start themselves. More calls wait, as
+    /// long as their tool's timeout is. Default: 16.
+    pub concurrency: usize,
+    /// How long a tool has after SIGTERM, before SIGKILL. Default: 500 ms.
+    pub grace: Duration,
+    /// How long nothing changes in a watched folder before it is read again. Default: 100 ms.
+    pub debounce: Duration,
+    /// How often a folder is read that the system cannot watch. Default: 2 s.
+    pub poll_interval: Duration,
+    /// What sets the limits of processes. Default: nothing, so that there are none.
+    pub launcher: Option<Launcher>,
+    /// What the launcher is told to set.
+    pub limits: ProcessLimits,
+}
+
+/// A program that lowers its own limits and then executes another in its place.
+///
+/// It is started with [`arguments`](Self::arguments), and then `--cpu-seconds N --memory-bytes N
+/// --file-bytes N --open-files N --processes N`, perhaps `--cgroup DIRECTORY` (it writes `0` to the
+/// `cgroup.procs` in it), `--`, and the program to execute with its arguments. `trunkline tool run` is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    /// The program: an absolute path.
+    pub program: PathBuf,
+    /// Its first arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// What a process of a tool may use. The limits of each process are those of all that it starts; only
+/// [`processes`](Self::processes) counts them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessLimits {
+    /// Seconds of CPU time (`RLIMIT_CPU`). Default: 60.
+    pub cpu_seconds: u64,
+    /// Bytes of address space (`RLIMIT_AS`). Default: 4 GiB, since some runtimes reserve much that they
+    /// never use.
+    pub memory_bytes: u64,
+    /// Bytes of each file that it writes (`RLIMIT_FSIZE`). Default: 64 MiB.
+    pub file_bytes: u64,
+    /// Open files (`RLIMIT_NOFILE`). Default: 256.
+    pub open_files: u64,
+    /// Processes and threads, besides those that its user runs already. Default: 64.
+    ///
+    /// `RLIMIT_NPROC` does not hold for root: there it is a cgroup that bounds them, if the service may
+    /// make one ([`ProcessBound`](super::ProcessBound)).
+    pub processes: u64,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
+        Self {
+            max_tools: 256,
+            max_manifest_bytes: 64 << 10,
+            taken: BTreeSet::new(),
+            path: path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
+            concurrency: 16,
+            grace: Duration::from_millis(500),
+            debounce: Duration::from_millis(100),
+            poll_interval: Duration::from_secs(2),
+            launcher: None,
+            limits: ProcessLimits::default(),
+        }
+    }
+}
+
+impl Default for ProcessLimits {
+    fn default() -> Self {
+        Self {
+            cpu_seconds: 60,
+            memory_bytes: 4 << 30,
+            file_bytes: 64 << 20,
+            open_files: 256,
+            processes: 64,
+        }
+    }
+}
