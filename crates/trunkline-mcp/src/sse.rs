@@ -7,14 +7,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Response, StatusCode};
-use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::access::Principal;
 use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
 use trunkline::{ErrorObject, Extensions, Reply, code};
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Outbox};
 use crate::events::{self, Source};
 use crate::server::{Mcp, Server};
 
@@ -162,7 +161,7 @@ fn session() -> Option<String> {
 
 /// What one client is sent.
 struct Client {
-    messages: mpsc::Receiver<Vec<u8>>,
+    messages: Outbox,
     closing: CancellationToken,
     clients: Arc<Clients>,
     session: String,
@@ -172,12 +171,12 @@ impl Source for Client {
     async fn next(&mut self) -> Option<Vec<u8>> {
         tokio::select! {
             biased;
-            message = self.messages.recv() => return message,
+            message = self.messages.next() => return message,
             () = self.closing.cancelled() => {}
         }
         // The calls that run are now the last to have the channel, which ends with them.
         self.clients.lock().remove(&self.session);
-        self.messages.recv().await
+        self.messages.next().await
     }
 }
 

@@ -6,12 +6,12 @@ use std::thread;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::{ErrorObject, Extensions, code};
 
-use crate::channel::Channel;
+use crate::channel::{Channel, Outbox};
 use crate::server::Mcp;
 
 /// Why serving ended before its input did, or with calls cut off.
@@ -173,18 +173,20 @@ fn ended(line: Vec<u8>, too_long: bool) -> Line {
 
 fn write(
     mut output: impl Write + Send + 'static,
-    mut messages: mpsc::Receiver<Vec<u8>>,
+    mut messages: Outbox,
 ) -> io::Result<oneshot::Receiver<io::Result<()>>> {
     let (sender, ended) = oneshot::channel();
+    let runtime = Handle::current();
     thread::Builder::new().name("mcp-stdout".to_owned()).spawn(move || {
-        let done = write_all(&mut output, &mut messages);
+        let done = write_all(&mut output, &mut messages, &runtime);
         drop(sender.send(done));
     })?;
     Ok(ended)
 }
 
-fn write_all(output: &mut impl Write, messages: &mut mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
-    while let Some(mut message) = messages.blocking_recv().filter(|message| !message.is_empty()) {
+fn write_all(output: &mut impl Write, messages: &mut Outbox, runtime: &Handle) -> io::Result<()> {
+    let mut next = || runtime.block_on(messages.next());
+    while let Some(mut message) = next().filter(|message| !message.is_empty()) {
         message.push(b'\n');
         output.write_all(&message)?;
         output.flush()?;

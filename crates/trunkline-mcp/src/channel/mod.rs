@@ -1,13 +1,15 @@
 //! A client that has a channel of its own: its messages come one after the other, its calls run side
 //! by side, and what it is sent shares one way out.
 
+mod audience;
 mod in_flight;
+mod outbox;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply};
@@ -19,7 +21,9 @@ use crate::notify::LogLevel;
 use crate::request::{Request, is_mcp_id};
 use crate::server::{Answer, Begun, Server, Way, negotiated, record_refusal, wanted_level};
 use crate::version::Legacy;
+pub(crate) use audience::Audience;
 use in_flight::{InFlight, Ticket};
+pub(crate) use outbox::Outbox;
 
 /// The server's end of a channel. Clones are the same channel.
 #[derive(Clone)]
@@ -30,6 +34,8 @@ struct Shared {
     out: mpsc::Sender<Vec<u8>>,
     tasks: TaskTracker,
     in_flight: InFlight,
+    /// Tells the client that there are other tools.
+    changed: Arc<Notify>,
     state: Mutex<State>,
 }
 
@@ -46,13 +52,15 @@ struct State {
 const WAITING: usize = 16;
 
 impl Channel {
-    /// A channel, and what is to be written to its client: one JSON text a message, without newlines.
-    pub(crate) fn new(server: Arc<Server>) -> (Self, mpsc::Receiver<Vec<u8>>) {
-        let (out, written) = mpsc::channel(WAITING);
+    /// A channel, and what is to be written to its client.
+    pub(crate) fn new(server: Arc<Server>) -> (Self, Outbox) {
+        let (out, messages) = mpsc::channel(WAITING);
+        let changed = Arc::new(Notify::new());
+        let outbox = Outbox { messages, changed: Arc::clone(&changed) };
         let in_flight = InFlight::new(server.settings.in_flight);
         let state = Mutex::new(State { version: None, level: LogLevel::Info });
         let tasks = TaskTracker::new();
-        (Self(Arc::new(Shared { server, out, tasks, in_flight, state })), written)
+        (Self(Arc::new(Shared { server, out, tasks, in_flight, changed, state })), outbox)
     }
 
     /// Takes a message. Waits only for room for what refuses it.
@@ -125,12 +133,19 @@ impl Channel {
         if let Some(recording) = call.take_recording() {
             recording.end(&Outcome::result(&()));
         }
-        if call.method() == "notifications/cancelled" {
-            let request = Request::of(&call).unwrap_or_default();
-            let id = request.request_id.map(|part| call.text(part));
-            if let Some(id) = id.and_then(|text| std::str::from_utf8(text).ok()) {
-                self.0.in_flight.cancel(id);
+        match &*call.method() {
+            "notifications/cancelled" => {
+                let request = Request::of(&call).unwrap_or_default();
+                let id = request.request_id.map(|part| call.text(part));
+                if let Some(id) = id.and_then(|text| std::str::from_utf8(text).ok()) {
+                    self.0.in_flight.cancel(id);
+                }
             }
+            // Before it, a client is sent nothing that it has not asked for.
+            "notifications/initialized" if self.state().version.is_some() => {
+                self.0.server.audience.join(&self.0.changed);
+            }
+            _ => {}
         }
     }
 

@@ -1,6 +1,7 @@
 //! The protocol's methods: which era a request is of, and what it is answered.
 
 mod era;
+mod offer;
 mod texts;
 
 use std::fmt;
@@ -14,13 +15,15 @@ use serde_json::{Map, Value};
 use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, Rpc, code};
 
 use crate::capabilities::ClientCapabilities;
+use crate::channel::Audience;
 use crate::fault::{Fault, MISSING_CAPABILITY};
 use crate::notify::{self, LogLevel, Outlet};
 use crate::request::{Request, is_object, string};
 use crate::settings::Settings;
-use crate::tool::{self, Tool, ToolError, Tools};
+use crate::tool::{self, Tool, ToolError};
 use crate::version::Legacy;
 pub(crate) use era::{Era, version_header};
+use offer::Offer;
 use texts::Texts;
 
 /// The operations of an [`Rpc`] as an MCP server. Cloning is cheap.
@@ -30,7 +33,9 @@ pub struct Mcp(pub(crate) Arc<Server>);
 pub(crate) struct Server {
     pub(crate) rpc: Rpc,
     pub(crate) settings: Settings,
-    tools: Tools,
+    /// Clients that have a channel of their own.
+    pub(crate) audience: Audience,
+    offer: Offer,
     texts: Texts,
 }
 
@@ -69,14 +74,28 @@ impl From<CallFuture> for Begun {
 }
 
 impl Mcp {
-    /// Makes a server of a service's operations.
+    /// Makes a server of a service's operations. Those that [come and go](trunkline::Changing) do so here,
+    /// too: clients of stdio and of HTTP+SSE are told, others ask again.
     ///
     /// # Errors
-    /// The first tool that cannot be offered, and why.
+    /// The first tool that cannot be offered, and why. One that may go is left out of the lists, and the
+    /// log says so.
     pub fn new(rpc: Rpc, settings: Settings) -> Result<Self, ToolError> {
-        let tools = Tools::of(&rpc.operations())?;
-        let texts = Texts::new(&settings, &tools);
-        Ok(Self(Arc::new(Server { rpc, settings, tools, texts })))
+        let texts = Texts::new(&settings);
+        let offer = Offer::new(&rpc, &texts)?;
+        let audience = Audience::default();
+        let server = Arc::new(Server { rpc, settings, audience, offer, texts });
+        if server.rpc.is_changing() {
+            let listener = Arc::downgrade(&server);
+            server.rpc.on_change(move || {
+                if let Some(server) = listener.upgrade() {
+                    server.renew();
+                }
+            });
+            // What has changed before somebody listened.
+            server.renew();
+        }
+        Ok(Self(server))
     }
 
     /// The service, with MCP's methods besides its operations: for doors of plain JSON-RPC. An unknown
@@ -86,13 +105,19 @@ impl Mcp {
         self.0.rpc.clone().projected(Arc::new(Guest(Arc::clone(&self.0))))
     }
 
-    /// The names of the tools, in the order of their registration.
-    pub fn tools(&self) -> impl Iterator<Item = &str> {
-        self.0.tools.iter().map(Tool::name)
+    /// The names of the tools that there are at the moment, in the order of their registration.
+    #[must_use]
+    pub fn tools(&self) -> Vec<String> {
+        self.0.offer.names()
     }
 }
 
 impl Server {
+    fn renew(&self) {
+        self.offer.renew(&self.rpc, &self.texts);
+        self.audience.tell();
+    }
+
     /// Answers one message. Nothing of it has been run when this returns a fault.
     pub(crate) fn answer(&self, mut call: Call, way: Way<'_>) -> Answer {
         let recording = call.take_recording();
@@ -151,7 +176,8 @@ impl Server {
             ("server/discover", Era::Modern) => Ok(ready(&self.texts.discover)),
             ("initialize", Era::Legacy) => {
                 let version = negotiated(&call, request)?;
-                Ok(ready(self.texts.initialize(version).as_bytes()))
+                let tells_of_tools = matches!(way, Way::Channel(_)) && self.rpc.is_changing();
+                Ok(ready(self.texts.initialize(version, tells_of_tools).as_bytes()))
             }
             ("ping", Era::Legacy) => Ok(ready(b"{}")),
             ("logging/setLevel", Era::Legacy) => {
@@ -178,10 +204,7 @@ impl Server {
         if cursor.is_some_and(|cursor| call.text(cursor) != b"null") {
             return Err(Fault::Params("the cursor is none of this server's; leave it out"));
         }
-        Ok(ready(match era {
-            Era::Modern => &self.texts.modern_list,
-            Era::Legacy => &self.texts.legacy_list,
-        }))
+        Ok(ready(&self.offer.list(era)))
     }
 
     fn call_tool(
@@ -191,7 +214,7 @@ impl Server {
         era: Era,
         way: Way<'_>,
     ) -> Result<Begun, Fault> {
-        let tool = Arc::clone(self.find_tool(&call, request, way)?);
+        let tool = self.find_tool(&call, request, way)?;
         let arguments = match request.arguments {
             Some(part) if is_object(&call, part) => Some(part),
             Some(part) if call.text(part) != b"null" => {
@@ -242,14 +265,14 @@ impl Server {
         Ok(Begun { future, outlet })
     }
 
-    fn find_tool(&self, call: &Call, request: &Request, way: Way<'_>) -> Result<&Arc<Tool>, Fault> {
+    fn find_tool(&self, call: &Call, request: &Request, way: Way<'_>) -> Result<Arc<Tool>, Fault> {
         let name = string(call, request.name);
         let name = name.ok_or(Fault::Params("name is missing, or no string: which tool?"))?;
         let code = match way {
             Way::Plain => code::TOOL_NOT_FOUND,
             Way::Http(_) | Way::Channel(_) | Way::Batch => code::INVALID_PARAMS,
         };
-        self.tools.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
+        self.offer.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
     }
 
     fn result(&self, era: Era, write: impl FnOnce(&mut Vec<u8>)) -> Outcome {

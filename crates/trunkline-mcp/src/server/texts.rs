@@ -1,20 +1,20 @@
-//! Results that never change, written once.
+//! Results, and parts of them, that are always the same.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::Era;
 use crate::settings::Settings;
-use crate::tool::{Tools, write_list};
+use crate::tool::{Tool, write_list};
 use crate::version::{Legacy, MODERN};
 
 #[derive(Debug)]
 pub(super) struct Texts {
-    pub(super) legacy_list: Vec<u8>,
-    pub(super) modern_list: Vec<u8>,
     pub(super) discover: Vec<u8>,
     /// Of `initialize`, all but the revision.
     greeting: Value,
+    /// How long a list may be kept, and by whom.
+    hints: String,
     legacy_tail: Bytes,
     modern_tail: Bytes,
 }
@@ -22,7 +22,7 @@ pub(super) struct Texts {
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 
 impl Texts {
-    pub(super) fn new(settings: &Settings, tools: &Tools) -> Self {
+    pub(super) fn new(settings: &Settings) -> Self {
         let Settings { name, version, title, instructions, .. } = settings;
         let mut info = json!({ "name": name, "version": version });
         if let Some(title) = title {
@@ -41,34 +41,41 @@ impl Texts {
             "_meta": { SERVER_INFO: info },
         });
         let mut greeting = json!({
-            "capabilities": { "tools": { "listChanged": false }, "logging": {} },
+            "capabilities": { "tools": {}, "logging": {} },
             "serverInfo": info,
         });
         if let Some(instructions) = instructions {
             discover["instructions"] = instructions.as_str().into();
             greeting["instructions"] = instructions.as_str().into();
         }
-        let mut legacy_list = b"{\"tools\":".to_vec();
-        write_list(&mut legacy_list, tools.iter(), false);
-        legacy_list.push(b'}');
-        let mut modern_list = b"{\"resultType\":\"complete\",\"tools\":".to_vec();
-        write_list(&mut modern_list, tools.iter(), true);
-        modern_list.push(b',');
-        modern_list.extend_from_slice(hints.as_bytes());
-        modern_list.extend_from_slice(modern_tail.as_bytes());
         Self {
-            legacy_list,
-            modern_list,
             discover: discover.to_string().into_bytes(),
             greeting,
+            hints,
             legacy_tail: Bytes::from_static(b"}"),
             modern_tail: Bytes::from(modern_tail),
         }
     }
 
-    /// The result of `initialize`.
-    pub(super) fn initialize(&self, version: Legacy) -> String {
+    /// The result of `tools/list`.
+    pub(super) fn list<'a>(&self, era: Era, tools: impl Iterator<Item = &'a Tool>) -> Bytes {
+        let mut json = match era {
+            Era::Legacy => b"{\"tools\":".to_vec(),
+            Era::Modern => b"{\"resultType\":\"complete\",\"tools\":".to_vec(),
+        };
+        write_list(&mut json, tools, era == Era::Modern);
+        if era == Era::Modern {
+            json.push(b',');
+            json.extend_from_slice(self.hints.as_bytes());
+        }
+        json.extend_from_slice(&self.tail(era));
+        json.into()
+    }
+
+    /// The result of `initialize`, for a client that is told when there are other tools, or not.
+    pub(super) fn initialize(&self, version: Legacy, tells_of_tools: bool) -> String {
         let mut result = self.greeting.clone();
+        result["capabilities"]["tools"]["listChanged"] = tells_of_tools.into();
         result["protocolVersion"] = version.as_str().into();
         result.to_string()
     }

@@ -17,7 +17,7 @@ pub(crate) use result::{failure, write_result};
 
 use arguments::Arguments;
 
-/// The tools of a service, by name and in the order of their registration.
+/// Tools by name, and in the order of their registration.
 #[derive(Debug)]
 pub(crate) struct Tools {
     tools: Vec<Arc<Tool>>,
@@ -63,18 +63,15 @@ pub enum ToolError {
     },
 }
 
-impl Tools {
-    pub(crate) fn of(operations: &[Arc<Registered>]) -> Result<Self, ToolError> {
-        let mut tools = Vec::new();
-        for operation in operations {
-            if let Some(name) = &operation.description().tool {
-                tools.push(Arc::new(Tool::new(name, operation)?));
-            }
-        }
+impl FromIterator<Tool> for Tools {
+    fn from_iter<T: IntoIterator<Item = Tool>>(tools: T) -> Self {
+        let tools: Vec<_> = tools.into_iter().map(Arc::new).collect();
         let entry = |tool: &Arc<Tool>| (tool.name().to_owned(), Arc::clone(tool));
-        Ok(Self { by_name: tools.iter().map(entry).collect(), tools })
+        Self { by_name: tools.iter().map(entry).collect(), tools }
     }
+}
 
+impl Tools {
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Tool>> {
         self.by_name.get(name)
     }
@@ -84,19 +81,40 @@ impl Tools {
     }
 }
 
+impl ToolError {
+    /// Why a tool of this name and input schema could not be offered, for those who make tools of what
+    /// they read; none if it can be.
+    #[must_use]
+    pub fn of(tool: &str, input: &Schema) -> Option<Self> {
+        read(tool, input).err()
+    }
+}
+
+/// What is read of an input schema.
+fn read(tool: &str, input: &Schema) -> Result<(Arguments, Vec<MirroredParam>), ToolError> {
+    if input.as_value().get("type").is_none_or(|kind| kind != "object") {
+        return Err(ToolError::NotAnObject { tool: tool.to_owned() });
+    }
+    let arguments = Arguments::of(input)
+        .map_err(|reason| ToolError::Schema { tool: tool.to_owned(), reason })?;
+    let mirrored = headers::mirrored(input.as_value())
+        .map_err(|(param, reason)| ToolError::Header { tool: tool.to_owned(), param, reason })?;
+    Ok((arguments, mirrored))
+}
+
 impl Tool {
-    fn new(name: &str, operation: &Arc<Registered>) -> Result<Self, ToolError> {
+    /// The tool that the operation is, if it is one.
+    pub(crate) fn of(operation: &Arc<Registered>) -> Option<Result<Self, ToolError>> {
         let description = operation.description();
+        let name = description.tool.as_deref()?;
         let input = description.input.clone().unwrap_or_else(|| undeclared(description));
-        if input.as_value().get("type").is_none_or(|kind| kind != "object") {
-            return Err(ToolError::NotAnObject { tool: name.to_owned() });
-        }
-        let arguments = Arguments::of(&input)
-            .map_err(|reason| ToolError::Schema { tool: name.to_owned(), reason })?;
-        let mirrored = headers::mirrored(input.as_value()).map_err(|(param, reason)| {
-            ToolError::Header { tool: name.to_owned(), param, reason }
-        })?;
-        Ok(Self { operation: Arc::clone(operation), input, arguments, mirrored })
+        let operation = Arc::clone(operation);
+        Some(read(name, &input).map(|(arguments, mirrored)| Self {
+            operation,
+            input,
+            arguments,
+            mirrored,
+        }))
     }
 
     pub(crate) fn name(&self) -> &str {
