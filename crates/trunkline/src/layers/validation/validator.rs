@@ -1,6 +1,6 @@
 use std::fmt;
 
-use jsonschema::Draft;
+use jsonschema::{Draft, ValidationError};
 use serde_json::Value;
 
 use super::faults::{Fault, Faults};
@@ -57,8 +57,11 @@ impl Validator {
         } else if size > LOOKED_THROUGH {
             Err(self.places(params))
         } else {
-            let faults = self.whole.iter_errors(params);
-            Err(faults.map(|fault| Fault::new(fault.instance_path(), &fault)).collect())
+            // What was sent may be a secret, and what is told of it is kept in logs and histories.
+            let told = |fault: ValidationError<'_>| {
+                Fault::new(fault.instance_path(), &fault.masked_with("this value"))
+            };
+            Err(self.whole.iter_errors(params).map(told).collect())
         }
     }
 
