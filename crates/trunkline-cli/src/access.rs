@@ -3,6 +3,7 @@
 use anyhow::{Context, bail, ensure};
 use trunkline::access::jwt::{Jwt, Keys, Settings};
 use trunkline::client::http::Url;
+use trunkline::history::door::Readers;
 use trunkline::http;
 use trunkline::layers::authorize::{Requirement, Rules, claim, scope};
 
@@ -91,11 +92,25 @@ fn keys(jwks: &str) -> anyhow::Result<Keys> {
 
 /// What calls of which methods require.
 pub(crate) fn rules(access: &Access) -> anyhow::Result<Rules> {
-    entries(&access.require).try_fold(Rules::new(), |rules, text| {
-        let (pattern, requirement) =
-            rule(text).with_context(|| format!("--require {text} is not like db.*=role:admin"))?;
-        Ok(rules.require(pattern, requirement))
-    })
+    let rules = parsed(access)?.into_iter().filter(|(pattern, _)| *pattern != HISTORY);
+    Ok(rules.fold(Rules::new(), |rules, (pattern, required)| rules.require(pattern, required)))
+}
+
+/// Who may read the history. Where rules hold for methods, it is not for those who may not call them.
+pub(crate) fn readers(access: &Access) -> anyhow::Result<Readers> {
+    let rules = parsed(access)?.into_iter();
+    let rules = rules.fold(Rules::new(), |rules, (pattern, needed)| rules.require(pattern, needed));
+    let has_rules = rules.patterns().next().is_some();
+    Ok(if has_rules { Readers::Ruled(rules) } else { Readers::Listed })
+}
+
+/// What rules call the history, which is no method.
+const HISTORY: &str = "history";
+
+fn parsed(access: &Access) -> anyhow::Result<Vec<(&str, Requirement)>> {
+    let parse =
+        |text| rule(text).with_context(|| format!("--require {text} is not like db.*=role:admin"));
+    entries(&access.require).map(parse).collect()
 }
 
 fn rule(text: &str) -> Option<(&str, Requirement)> {

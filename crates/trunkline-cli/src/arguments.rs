@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::{call, edn, execute, openrpc, records, resources};
+use crate::{call, edn, execute, history, openrpc, records, resources};
 
 /// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
 /// Protocol and native commands.
@@ -22,7 +22,7 @@ struct Line {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Answers calls over HTTP. This is what happens without a subcommand, too.
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Speaks the Model Context Protocol on stdin and stdout, for clients that start their servers.
     /// There are resources only with --resources or --expose.
     Mcp(Stdio),
@@ -51,6 +51,8 @@ pub(crate) struct Serve {
     pub(crate) listen: String,
     #[command(flatten)]
     pub(crate) access: Access,
+    #[command(flatten)]
+    pub(crate) history: history::Arguments,
     /// How many calls a second each caller may make, by its token or its address; more are refused
     /// (HTTP 429). Twice as many may come at once. Without it, nobody is refused. Calls of the
     /// methods that are served count, as tools and as members of batches, too, one by one; unknown
@@ -100,7 +102,9 @@ pub(crate) struct Access {
     /// What the token of a call has to say, for methods of a name like `db.*`: a value of a claim
     /// like `role:admin` or `realm_access.roles:admin`, or a scope like `scope:read`. A claim may be
     /// named by a URL: of `https://example.com/roles:admin` the value is what follows the last colon.
-    /// Repeats, or several with commas between them: all that match a method count. Needs --jwks.
+    /// Repeats, or several with commas between them: all that match a method count. `history=…` is for
+    /// those who may read /history and /logs, which otherwise are for holders of listed tokens, and with
+    /// rules for methods for nobody. Needs --jwks.
     #[arg(
         long,
         value_name = "METHODS=CLAIM:VALUE",
@@ -144,5 +148,5 @@ pub(crate) struct Source {
 /// Reads the command line. Ends the process with a usage message (exit code 2) if it is wrong.
 pub(crate) fn parse() -> Command {
     let line = Line::parse();
-    line.command.unwrap_or(Command::Serve(line.serve))
+    line.command.unwrap_or(Command::Serve(Box::new(line.serve)))
 }

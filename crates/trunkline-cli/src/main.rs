@@ -7,6 +7,7 @@ mod client;
 mod database;
 mod edn;
 mod execute;
+mod history;
 mod limits;
 mod logging;
 mod openrpc;

@@ -18,26 +18,28 @@ pub(crate) struct Started<'a> {
     pub(crate) records: &'a Opened,
     pub(crate) token_needed: bool,
     pub(crate) is_https: bool,
+    pub(crate) has_history: bool,
 }
 
 /// What is served and how to try it.
 pub(crate) fn started(started: &Started<'_>) {
-    let Started { database, writable, address, methods, records, token_needed, is_https } = started;
+    let Started { database, writable, address, methods, records, .. } = started;
     let version = env!("CARGO_PKG_VERSION");
     let database = database.display();
     let writable = if *writable { "writable" } else { "read-only" };
-    let url = format!("http{}://{address}", if *is_https { "s" } else { "" });
+    let url = format!("http{}://{address}", if started.is_https { "s" } else { "" });
+    let history = if started.has_history { ", /history" } else { "" };
     let methods = methods.join(", ");
     let (resources, directory) = (listed(records), records.directory.display());
     let legend = if records.exposed.is_empty() { "" } else { "; * are tools of MCP" };
     let commands = Verb::ALL.map(Verb::as_str).join(",");
-    let token = if *token_needed { " -H 'Authorization: Bearer TOKEN'" } else { "" };
+    let token = if started.token_needed { " -H 'Authorization: Bearer TOKEN'" } else { "" };
     note(&format!(
         "trunkline {version}
   serving   {database} ({writable})
   resources {resources}  (records in {directory}{legend})
   listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; \
-/mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json)
+/mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json{history})
   methods   {methods}, RESOURCE.{{{commands}}}
 Try it:
   curl -s {url}/ -H 'Content-Type: application/json'{token} \\

@@ -1,6 +1,7 @@
 //! `trunkline serve`.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tower::Layer;
@@ -15,6 +16,7 @@ use trunkline_jobs::Resources;
 
 use crate::arguments::Serve;
 use crate::database::Opened;
+use crate::history::Recorder;
 use crate::output::Started;
 use crate::service::Service;
 use crate::{access, database, limits, output, records};
@@ -38,6 +40,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let mut http = http_settings(arguments)?;
     let addresses = resolve(&arguments.listen).await?;
     let rules = access::rules(&arguments.access)?;
+    let readers = access::readers(&arguments.access)?;
     let is_guarded = access::guard(&arguments.access, &mut http).await?;
     if !is_guarded {
         refuse_open_doors(&arguments.listen, &addresses)?;
@@ -46,10 +49,15 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let is_https = tls.is_some();
     let declared = records::declared(&arguments.records)?;
     let Opened { path, database, done } = database::open(&arguments.source)?;
-    let mut served = Service { database, records: None };
+    let mut served = Service { database, records: None, history: arguments.history.history() };
+    let mut recorder = None;
     let closing = CancellationToken::new();
     let begun = async {
         let records = served.records.insert(declared.open()?).clone();
+        if let Some(history) = served.history.clone() {
+            let kept = arguments.history.recorder(history, &records.directory, readers)?;
+            recorder = Some(kept);
+        }
         let mcp = served.guarded(rules, rate(arguments))?;
         let rpc = mcp.rpc();
         let service = |address: &SocketAddr| {
@@ -62,6 +70,10 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
                 .door(trunkline_jobs::door(&rpc, &records.resources))
                 .door(rpc.openrpc_door())
                 .door(metrics::door(&rpc));
+            let service = match &recorder {
+                Some(recorder) => recorder.show(service, &closing),
+                None => service,
+            };
             SecurityHeadersLayer::new().layer(RequestIdLayer::new().layer(service))
         };
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
@@ -70,7 +82,8 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     };
     let begun = begun.await;
     // What is not closed may leave its log behind.
-    let (rpc, records, shutdown, server) = begun.inspect_err(|_| close(&served))?;
+    let (rpc, records, shutdown, server) =
+        begun.inspect_err(|_| close(&served, recorder.as_ref()))?;
     done.iter().for_each(|done| output::note(done));
     output::started(&Started {
         database: &path,
@@ -80,6 +93,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         records: &records,
         token_needed: is_guarded,
         is_https,
+        has_history: recorder.is_some(),
     });
     shutdown.await;
     closing.cancel();
@@ -91,12 +105,19 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             bail!("{} requests were cut off by a second signal", server.status().in_flight)
         }
     };
-    close(&served);
+    close(&served, recorder.as_ref());
     Ok(drained)
 }
 
-fn close(served: &Service) {
-    tokio::task::block_in_place(|| served.close());
+fn close(served: &Service, recorder: Option<&Recorder>) {
+    /// The log is behind its calls by less.
+    const WRITING: Duration = Duration::from_secs(5);
+    tokio::task::block_in_place(|| {
+        served.close();
+        if let Some(recorder) = recorder {
+            recorder.close(WRITING);
+        }
+    });
 }
 
 /// The addresses of a name. They are looked up once: asked again, a name server may answer with one

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use trunkline::history::History;
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
@@ -24,6 +25,8 @@ const CLOSING: Duration = Duration::from_secs(5);
 pub(crate) struct Service {
     pub(crate) database: Database,
     pub(crate) records: Option<Opened>,
+    /// What is recorded of calls.
+    pub(crate) history: Option<History>,
 }
 
 impl Service {
@@ -80,6 +83,10 @@ impl Service {
             ),
             error => error.into(),
         })?;
+        let rpc = match &self.history {
+            Some(history) => rpc.recorded(history.clone()),
+            None => rpc,
+        };
         let settings = Settings {
             title: Some("Trunkline".to_owned()),
             instructions: Some(self.instructions()),

@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
     let are_wanted = arguments.records.are_given();
     let declared = are_wanted.then(|| records::declared(&arguments.records)).transpose()?;
     let Opened { path, database, done } = database::open(&arguments.source)?;
-    let mut service = Service { database, records: None };
+    let mut service = Service { database, records: None, history: None };
     let served = declared.map(records::Declared::open).transpose().and_then(|records| {
         service.records = records;
         let writable = if arguments.source.writable { "writable" } else { "read-only" };

@@ -1,0 +1,97 @@
+//! The history of a server: how much is kept of its calls, where its logs are, and who may read them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use clap::builder::BoolishValueParser;
+use trunkline::CancellationToken;
+use trunkline::history::door::{self, Readers};
+use trunkline::history::{History, Log, Redaction, Settings, log};
+use trunkline::http::HttpService;
+
+use crate::serve::entries;
+
+/// What is kept of calls.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Keep no history of calls: there is no /history, and no /logs.
+    #[arg(long, env = "TRUNKLINE_NO_HISTORY", value_parser = BoolishValueParser::new())]
+    no_history: bool,
+    /// How many calls the history keeps, with their requests and responses; the oldest make room. What
+    /// looks secret is taken out.
+    #[arg(long, value_name = "CALLS", default_value_t = 1_000, env = "TRUNKLINE_HISTORY_ENTRIES")]
+    history_entries: usize,
+    /// How many bytes of memory they may have together.
+    #[arg(long, value_name = "BYTES", default_value_t = 8 << 20, env = "TRUNKLINE_HISTORY_BYTES")]
+    history_bytes: usize,
+    /// The name of a member whose values are taken out of what is kept, too, like `iban`. Repeats, or
+    /// several with commas between them.
+    #[arg(long, value_name = "NAME", env = "TRUNKLINE_HISTORY_REDACT", value_delimiter = ',')]
+    history_redact: Vec<String>,
+    /// How many bytes the logs of calls may have, in the folder logs of the data directory; the oldest
+    /// make room. 0 writes none.
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "TRUNKLINE_LOG_BYTES")]
+    log_bytes: u64,
+}
+
+/// What is kept, and who may read it.
+pub(crate) struct Recorder {
+    history: History,
+    log: Option<Log>,
+    readers: Readers,
+}
+
+impl Arguments {
+    /// The history, if one is wanted.
+    pub(crate) fn history(&self) -> Option<History> {
+        let names = entries(&self.history_redact);
+        let redact = names.fold(Redaction::default(), Redaction::name);
+        let (entries, bytes) = (self.history_entries, self.history_bytes);
+        let settings = Settings { entries, bytes, redact, ..Settings::default() };
+        (!self.no_history).then(|| History::new(settings))
+    }
+
+    /// Begins the log of a history.
+    pub(crate) fn recorder(
+        &self,
+        history: History,
+        data: &Path,
+        readers: Readers,
+    ) -> anyhow::Result<Recorder> {
+        let log = (self.log_bytes > 0).then(|| self.log(&history, data)).transpose()?;
+        Ok(Recorder { history, log, readers })
+    }
+
+    fn log(&self, history: &History, data: &Path) -> anyhow::Result<Log> {
+        let defaults = log::Settings::default();
+        // Several files, so that the oldest calls are not all forgotten at once.
+        let file_bytes = defaults.file_bytes.min(self.log_bytes.div_ceil(8));
+        let settings = log::Settings { file_bytes, total_bytes: self.log_bytes, ..defaults };
+        let log = Log::open(data.join("logs"), history, settings);
+        log.context("give another directory with --data-dir, or write no logs with --log-bytes 0")
+    }
+}
+
+impl Recorder {
+    /// Adds the doors at which the history is shown, until `closing` is cancelled.
+    pub(crate) fn show(&self, service: HttpService, closing: &CancellationToken) -> HttpService {
+        let (readers, closing) = (self.readers.clone(), closing.clone());
+        let settings = door::Settings { readers, closing, ..door::Settings::default() };
+        let service = service.door(self.history.door(settings));
+        match &self.log {
+            Some(log) => service.door(log.door(self.readers.clone())),
+            None => service,
+        }
+    }
+
+    /// Writes what was recorded last, for so long at most. Blocks.
+    pub(crate) fn close(&self, patience: Duration) {
+        if let Some(log) = &self.log
+            && !log.close(patience)
+        {
+            tracing::warn!("the log could not be written to its end in time");
+        }
+    }
+}
