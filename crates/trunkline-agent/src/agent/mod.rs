@@ -1,1 +1,309 @@
 //! The loop: a turn of a conversation, step by step.
+
+mod caller;
+mod capability;
+mod error;
+mod event;
+mod execution;
+mod patterns;
+mod reply;
+mod running;
+mod settings;
+mod token;
+mod turn;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::{Map, Value};
+use trunkline::Rpc;
+use uuid::Uuid;
+
+use crate::conversation::{Conversations, PendingCall, Summary, Turn as KeptTurn};
+use crate::model::{Message, Model};
+
+pub use caller::Caller;
+pub use capability::CapabilityDescription;
+pub(crate) use capability::{Capabilities, Capability};
+pub use error::Error;
+pub use event::{Event, Events};
+pub use patterns::Patterns;
+pub use reply::{ChatReply, ChatRequest, Metadata, Pending, Step, StepError, Stop, Usage};
+pub use settings::Settings;
+
+use execution::Executor;
+use running::Running;
+use turn::Turn;
+
+/// Offers the operations of a service to a language model, and makes the calls that it wants; without a
+/// model, it matches words. Cloning is cheap.
+///
+/// Calls are made as if the caller had made them: with their principal, in their trace, past no layer.
+#[derive(Clone)]
+pub struct Agent {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    executor: Executor,
+    model: Option<Model>,
+    conversations: Conversations,
+    settings: Arc<Settings>,
+    capabilities: Mutex<Arc<Capabilities>>,
+    running: Running,
+    refresh: Option<Refresh>,
+}
+
+/// What looks for tools anew.
+type Refresh = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+/// What became of the tools between two moments.
+#[derive(Debug, Clone, serde::Serialize, trunkline::JsonSchema)]
+#[non_exhaustive]
+pub struct Refreshed {
+    /// Those that there are.
+    pub tools: Vec<CapabilityDescription>,
+    /// The names of those that are new.
+    pub added: Vec<String>,
+    /// Of those that do or take something else now.
+    pub changed: Vec<String>,
+    /// Of those that are gone.
+    pub removed: Vec<String>,
+}
+
+impl Agent {
+    /// An agent over the operations of `rpc`.
+    #[must_use]
+    pub fn new(
+        rpc: Rpc,
+        model: Option<Model>,
+        conversations: Conversations,
+        settings: Settings,
+    ) -> Self {
+        let settings = Arc::new(settings);
+        let operations = rpc.operations().iter().map(Arc::clone).collect();
+        let capabilities = Mutex::new(Arc::new(Capabilities::of(operations, &settings)));
+        let executor = Executor::new(rpc, &settings);
+        let running = Running::new(settings.max_turns);
+        let inner = Inner {
+            executor,
+            model,
+            conversations,
+            settings,
+            capabilities,
+            running,
+            refresh: None,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// The same agent with something that [`refresh`](Self::refresh) does before it looks: read a folder of
+    /// tools again, as a rule. To be said before the agent is cloned; later it says nothing.
+    #[must_use]
+    pub fn refreshing<F>(mut self, refresh: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.refresh = Some(Box::new(move || Box::pin(refresh())));
+        }
+        self
+    }
+
+    /// Answers a message: asks the model, makes the calls that it wants, and so on until it is done, or a
+    /// limit is reached, or a call wants to be confirmed. The turn is kept before it is answered.
+    ///
+    /// # Errors
+    /// When nothing could be answered. What the calls of a turn end in is in its steps instead.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the calls that run, and the turn is forgotten; calls that have ended stay
+    /// done.
+    pub async fn chat(&self, request: ChatRequest, caller: &Caller) -> Result<ChatReply, Error> {
+        let ChatRequest { message, conversation_id, confirm } = request;
+        let message = message.filter(|message| !message.trim().is_empty());
+        self.check(message.as_deref(), conversation_id.as_deref(), confirm.as_deref())?;
+        let owner = caller.key();
+        let is_new = conversation_id.is_none();
+        let conversation = conversation_id.unwrap_or_else(|| Uuid::now_v7().to_string());
+        let _running = self.inner.running.begin(&owner, &conversation)?;
+        let history = if is_new { Vec::new() } else { self.history(&owner, &conversation).await? };
+        let confirmed = match &confirm {
+            Some(token) => Some(self.confirmed(&owner, &conversation, token).await?),
+            None => None,
+        };
+        let title = title(message.as_deref().unwrap_or_default());
+
+        let mut turn = Turn::begin(&self.inner, caller, self.capabilities(), history);
+        let outcome = Box::pin(turn.run(message, confirmed)).await;
+        if let Err(error) = outcome {
+            // What was done is remembered, though nobody has answered.
+            let Some(done) = turn.broken_off(&error) else { return Err(error) };
+            self.keep(done, owner, conversation, title).await?;
+            return Err(turn.with_steps(error));
+        }
+        let done = turn.finish()?;
+        let mut reply = done.reply;
+        reply.conversation_id.clone_from(&conversation);
+        self.keep((done.messages, done.pending), owner, conversation, title).await?;
+        caller.events().send(|| Event::Done(Box::new(reply.clone()))).await;
+        Ok(reply)
+    }
+
+    /// Makes one call, which the caller has chosen: nothing is asked, confirmed or kept.
+    ///
+    /// # Errors
+    /// When there is no such tool, when the arguments do not fit it, and the call's own error.
+    pub async fn execute_tool(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        caller: &Caller,
+    ) -> Result<Step, Error> {
+        let capabilities = self.capabilities();
+        let unknown = || Error::UnknownTool { name: excerpt(tool) };
+        let capability = capabilities.find(tool).ok_or_else(unknown)?;
+        capability.check(&arguments).map_err(Error::Call)?;
+        self.inner
+            .executor
+            .call(capability, arguments, caller)
+            .await
+            .into_result()
+            .map_err(Error::Call)
+    }
+
+    /// What the agent can do now.
+    #[must_use]
+    pub fn list_capabilities(&self) -> Vec<CapabilityDescription> {
+        self.capabilities().descriptions()
+    }
+
+    /// Looks anew what the agent can do, and tells what has changed meanwhile. Operations that come and go
+    /// are noticed without it.
+    pub async fn refresh(&self) -> Refreshed {
+        let before = self.list_capabilities();
+        if let Some(refresh) = &self.inner.refresh {
+            refresh().await;
+        }
+        Refreshed::between(&before, self.list_capabilities())
+    }
+
+    /// The caller's conversations, the one with the newest turn first.
+    ///
+    /// # Errors
+    /// When the storage fails.
+    pub async fn list_conversations(&self, caller: &Caller) -> Result<Vec<Summary>, Error> {
+        Ok(self.inner.conversations.list(&caller.key()).await?)
+    }
+
+    /// Deletes a conversation of the caller's.
+    ///
+    /// # Errors
+    /// When there is none of this id, when a turn of it is not over, and when the storage fails.
+    pub async fn delete_conversation(&self, id: &str, caller: &Caller) -> Result<(), Error> {
+        let owner = caller.key();
+        let _running = self.inner.running.begin(&owner, id)?;
+        match self.inner.conversations.delete(&owner, id).await? {
+            true => Ok(()),
+            false => Err(Error::UnknownConversation { id: excerpt(id) }),
+        }
+    }
+
+    fn check(
+        &self,
+        message: Option<&str>,
+        conversation: Option<&str>,
+        confirm: Option<&str>,
+    ) -> Result<(), Error> {
+        let limit = self.inner.settings.max_message_bytes;
+        let invalid = |param, reason: String| Err(Error::Invalid { param, reason });
+        match (message, conversation, confirm) {
+            (None, _, None) => invalid("message", "say something, or confirm a call".to_owned()),
+            (Some(message), _, _) if message.len() > limit => {
+                invalid("message", format!("it has more than {limit} bytes"))
+            }
+            (_, None, Some(_)) => invalid(
+                "conversation_id",
+                "name the conversation whose call you confirm".to_owned(),
+            ),
+            _ => Ok(()),
+        }
+    }
+
+    async fn history(&self, owner: &str, conversation: &str) -> Result<Vec<Message>, Error> {
+        let messages = self.inner.conversations.messages(owner, conversation).await?;
+        messages.ok_or_else(|| Error::UnknownConversation { id: excerpt(conversation) })
+    }
+
+    async fn confirmed(
+        &self,
+        owner: &str,
+        conversation: &str,
+        token: &str,
+    ) -> Result<PendingCall, Error> {
+        let pending = self.inner.conversations.take_pending(owner, conversation, token).await?;
+        pending.ok_or(Error::UnknownConfirmation)
+    }
+
+    async fn keep(
+        &self,
+        (messages, pending): (Vec<Message>, Option<PendingCall>),
+        caller: String,
+        conversation: String,
+        title: String,
+    ) -> Result<(), Error> {
+        let turn = KeptTurn { caller, conversation, title, messages, pending };
+        Ok(self.inner.conversations.keep(turn).await?)
+    }
+
+    /// Those of the operations that there are now.
+    fn capabilities(&self) -> Arc<Capabilities> {
+        let Inner { executor, capabilities, settings, .. } = &*self.inner;
+        let operations: Vec<_> = executor.rpc().operations().iter().map(Arc::clone).collect();
+        let mut known = capabilities.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.are_of(&operations) {
+            *known = Arc::new(Capabilities::of(operations, settings));
+        }
+        Arc::clone(&known)
+    }
+}
+
+impl Refreshed {
+    fn between(before: &[CapabilityDescription], tools: Vec<CapabilityDescription>) -> Self {
+        let find = |tools: &[CapabilityDescription], name: &str| {
+            tools.iter().find(|tool| tool.name == name).cloned()
+        };
+        let mut refreshed =
+            Self { tools: Vec::new(), added: Vec::new(), changed: Vec::new(), removed: Vec::new() };
+        for tool in &tools {
+            match find(before, &tool.name) {
+                None => refreshed.added.push(tool.name.clone()),
+                Some(earlier) if earlier != *tool => refreshed.changed.push(tool.name.clone()),
+                Some(_) => {}
+            }
+        }
+        let gone = before.iter().filter(|tool| find(&tools, &tool.name).is_none());
+        refreshed.removed = gone.map(|tool| tool.name.clone()).collect();
+        Self { tools, ..refreshed }
+    }
+}
+
+/// How a conversation begins, in few words.
+fn title(message: &str) -> String {
+    const LONGEST: usize = 80;
+    message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
+}
+
+/// As much of a name as is told to people.
+fn excerpt(name: &str) -> String {
+    const LONGEST: usize = 128;
+    name.chars().take(LONGEST).collect()
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Agent").field("model", &self.inner.model).finish_non_exhaustive()
+    }
+}

@@ -1,1 +1,133 @@
-//! What was said, kept.
+//! What was said, kept: conversations in a SQLite file.
+//!
+//! SQLite blocks, so its one connection lives on a [`thread`] of its own. A turn is written when it is over,
+//! as a whole, and durable before it is answered.
+
+mod error;
+mod file;
+mod kept;
+mod settings;
+mod thread;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use trunkline::JsonSchema;
+
+use crate::model::Message;
+use thread::Worker;
+
+pub use error::{ConversationError, OpenError};
+pub use settings::Settings;
+
+/// Conversations, each of which belongs to one caller. Cloning is cheap; the thread ends with the last clone.
+#[derive(Debug, Clone)]
+pub struct Conversations {
+    worker: Arc<Worker>,
+    settings: Arc<Settings>,
+}
+
+/// What is known of a conversation without reading it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Its id.
+    pub conversation_id: String,
+    /// How it began.
+    pub title: String,
+    /// When it began: milliseconds since 1970, UTC.
+    pub created_ms: i64,
+    /// When its last turn ended.
+    pub updated_ms: i64,
+    /// How many messages are kept of it.
+    pub messages: u64,
+    /// How many bytes they have.
+    pub bytes: u64,
+}
+
+/// A call that waits to be confirmed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingCall {
+    /// What confirms it.
+    pub(crate) token: String,
+    pub(crate) tool: String,
+    pub(crate) arguments: Map<String, Value>,
+}
+
+/// A turn that is over.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) caller: String,
+    pub(crate) conversation: String,
+    /// What the conversation is called, if it is new.
+    pub(crate) title: String,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) pending: Option<PendingCall>,
+}
+
+impl Conversations {
+    /// Opens `agent.sqlite` in `directory`. Both are made if they are missing, for their owner only. Blocks.
+    ///
+    /// # Errors
+    /// When the file cannot be made or opened, or is no database of conversations.
+    pub fn open(directory: &Path, settings: Settings) -> Result<Self, OpenError> {
+        let connection = file::open(directory, &settings)?;
+        let worker = Worker::start(connection, &settings).map_err(OpenError::Thread)?;
+        Ok(Self { worker: Arc::new(worker), settings: Arc::new(settings) })
+    }
+
+    /// The messages of a conversation; none if the caller has no such conversation.
+    pub(crate) async fn messages(
+        &self,
+        caller: &str,
+        conversation: &str,
+    ) -> Result<Option<Vec<Message>>, ConversationError> {
+        let (caller, conversation) = (caller.to_owned(), conversation.to_owned());
+        self.run(move |connection, _| kept::messages(connection, &caller, &conversation)).await
+    }
+
+    /// Keeps a turn, and forgets what is too much or too old.
+    pub(crate) async fn keep(&self, turn: Turn) -> Result<(), ConversationError> {
+        self.run(move |connection, settings| kept::keep(connection, settings, &turn)).await
+    }
+
+    /// Takes the call that `token` confirms: the next one who asks finds none.
+    pub(crate) async fn take_pending(
+        &self,
+        caller: &str,
+        conversation: &str,
+        token: &str,
+    ) -> Result<Option<PendingCall>, ConversationError> {
+        let place = (caller.to_owned(), conversation.to_owned(), token.to_owned());
+        self.run(move |connection, settings| {
+            kept::take_pending(connection, settings, (&place.0, &place.1), &place.2)
+        })
+        .await
+    }
+
+    /// The caller's conversations, the one with the newest turn first.
+    pub(crate) async fn list(&self, caller: &str) -> Result<Vec<Summary>, ConversationError> {
+        let caller = caller.to_owned();
+        self.run(move |connection, settings| kept::list(connection, settings, &caller)).await
+    }
+
+    /// Deletes one of the caller's conversations; false if there is none of this id.
+    pub(crate) async fn delete(
+        &self,
+        caller: &str,
+        conversation: &str,
+    ) -> Result<bool, ConversationError> {
+        let (caller, conversation) = (caller.to_owned(), conversation.to_owned());
+        self.run(move |connection, _| kept::delete(connection, &caller, &conversation)).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut rusqlite::Connection, &Settings) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, ConversationError> {
+        let settings = Arc::clone(&self.settings);
+        self.worker.run(move |connection| work(connection, &settings), self.settings.timeout).await
+    }
+}

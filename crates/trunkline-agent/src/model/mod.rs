@@ -1,1 +1,214 @@
-//! The client of an OpenAI-compatible endpoint.
+//! A client of an endpoint that speaks OpenAI's chat completions: Ollama, llama.cpp, vLLM, and hosted ones.
+//!
+//! Servers differ in what they leave out and where they put it, so replies are read tolerantly: as a stream
+//! or in one piece, whichever was asked for; with ids or without; with arguments as text or as an object.
+
+mod accumulator;
+mod error;
+mod message;
+mod reply;
+mod retry;
+mod settings;
+mod sse;
+mod tool_call;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde::Serialize;
+use serde_json::json;
+use tokio::time::{Instant, timeout_at};
+use trunkline::Schema;
+use trunkline::client::Http;
+use trunkline::client::http::{self as client_http, Reply as HttpReply};
+
+pub use accumulator::{Completion, Usage};
+pub use error::{ModelError, Stage};
+pub use message::{Called, CalledFunction, Message};
+pub use reply::Reply;
+pub use settings::Settings;
+pub use tool_call::{Arguments, ToolCall};
+
+use retry::{Retries, Retry};
+
+/// A language model behind an endpoint. Cloning is cheap; clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Model {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    http: Http,
+    settings: Settings,
+    /// The server has refused to stream: it is not asked again.
+    refuses_streams: AtomicBool,
+}
+
+/// A tool that a model may call.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// 1 to 64 of the characters `A-Z a-z 0-9 _ -`.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What its arguments are.
+    pub input: Schema,
+}
+
+impl Model {
+    /// A model. Nothing connects before it is asked.
+    ///
+    /// # Errors
+    /// [`ModelError::Address`] when the base is no URL that can be posted to.
+    pub fn new(settings: Settings) -> Result<Self, ModelError> {
+        let address = |reason: String| ModelError::Address { url: settings.url.clone(), reason };
+        let url = settings.endpoint().parse::<client_http::Url>();
+        let url = url.map_err(|error| address(error.to_string()))?;
+        let http = client_http::Settings {
+            bearer: settings.key.clone(),
+            max_reply: settings.max_reply,
+            connect_timeout: settings.connect_timeout,
+            ..Default::default()
+        };
+        let http = Http::with_settings(url, http).map_err(|error| address(error.to_string()))?;
+        let refuses_streams = AtomicBool::new(!settings.stream);
+        Ok(Self { inner: Arc::new(Inner { http, settings, refuses_streams }) })
+    }
+
+    /// The model's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.settings.model
+    }
+
+    /// Asks for the next message of a conversation.
+    ///
+    /// What was not begun is asked for again, a few times and no longer than the settings allow: when there
+    /// was no connection, and when the server is busy (429, 503). Nothing else is.
+    ///
+    /// # Errors
+    /// When no reply begins.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection.
+    pub async fn ask(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
+        let Inner { settings, refuses_streams, .. } = &*self.inner;
+        let deadline = Instant::now() + settings.timeout;
+        let mut retries = Retries::new(settings, deadline);
+        loop {
+            let streamed = !refuses_streams.load(Ordering::Relaxed);
+            let body = self.body(messages, tools, streamed);
+            match self.post(body, streamed, deadline).await {
+                Ok(reply) if reply.status.is_success() => {
+                    return Ok(Reply::new(reply, settings, deadline));
+                }
+                Ok(reply) => {
+                    let refusal = Refusal::read(reply, deadline).await;
+                    if streamed && refusal.is_of_streams() {
+                        refuses_streams.store(true, Ordering::Relaxed);
+                        continue;
+                    }
+                    retries.wait(refusal.into()).await?;
+                }
+                Err(error) => retries.wait(Retry::of(error)).await?,
+            }
+        }
+    }
+
+    fn body(&self, messages: &[Message], tools: &[Tool], streamed: bool) -> Bytes {
+        let settings = &self.inner.settings;
+        let body = Body {
+            model: &settings.model,
+            messages,
+            tools: tools.iter().map(Tool::to_json).collect(),
+            stream: streamed,
+            stream_options: streamed.then(|| json!({ "include_usage": true })),
+            temperature: settings.temperature,
+        };
+        Bytes::from(serde_json::to_vec(&body).expect("texts and schemas serialise into memory"))
+    }
+
+    async fn post(
+        &self,
+        body: Bytes,
+        streamed: bool,
+        deadline: Instant,
+    ) -> Result<HttpReply, ModelError> {
+        let Inner { http, settings, .. } = &*self.inner;
+        let accept =
+            if streamed { "text/event-stream, application/json" } else { "application/json" };
+        let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
+        let until = deadline.min(Instant::now() + settings.first_byte_timeout);
+        match timeout_at(until, http.post(headers, body)).await {
+            Ok(reply) => reply.map_err(ModelError::from),
+            Err(_) if until == deadline => Err(ModelError::timeout(Stage::Whole, settings.timeout)),
+            Err(_) => Err(ModelError::timeout(Stage::FirstByte, settings.first_byte_timeout)),
+        }
+    }
+}
+
+impl Tool {
+    fn to_json(&self) -> serde_json::Value {
+        let Self { name, description, input } = self;
+        let function =
+            json!({ "name": name, "description": description, "parameters": input.as_value() });
+        json!({ "type": "function", "function": function })
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    messages: &'a [Message],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<serde_json::Value>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<serde_json::Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f32>,
+}
+
+/// A status that is no success, and what the server says about it.
+struct Refusal {
+    status: StatusCode,
+    headers: HeaderMap,
+    text: String,
+}
+
+/// As much is read of what a server says about a refusal.
+const SAID: usize = 4 << 10;
+
+impl Refusal {
+    async fn read(mut reply: HttpReply, deadline: Instant) -> Self {
+        let mut text = Vec::new();
+        while text.len() < SAID {
+            // What cannot be read of an explanation is left out.
+            let Ok(Ok(Some(chunk))) = timeout_at(deadline, reply.chunk()).await else { break };
+            text.extend_from_slice(&chunk[..chunk.len().min(SAID)]);
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
+        Self { status: reply.status, headers: reply.headers, text }
+    }
+
+    /// Some servers cannot stream, or not with tools, and say so with one status or another.
+    fn is_of_streams(&self) -> bool {
+        let is_other = [
+            StatusCode::UNAUTHORIZED,
+            StatusCode::FORBIDDEN,
+            StatusCode::TOO_MANY_REQUESTS,
+            StatusCode::SERVICE_UNAVAILABLE,
+        ];
+        !is_other.contains(&self.status) && self.text.to_ascii_lowercase().contains("stream")
+    }
+}
+
+impl From<Refusal> for Retry {
+    fn from(refusal: Refusal) -> Self {
+        let Refusal { status, headers, text } = refusal;
+        Self::of_status(status, &headers, error::said(&text))
+    }
+}

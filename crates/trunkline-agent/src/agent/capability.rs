@@ -1,0 +1,204 @@
+//! What an agent can do: operations as tools.
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use trunkline::layers::validation::Validator;
+use trunkline::{Description, Effect, ErrorObject, JsonSchema, Registered, Schema};
+
+use super::settings::Settings;
+use crate::model;
+
+/// An operation that an agent may call.
+#[derive(Debug)]
+pub(crate) struct Capability {
+    operation: Arc<Registered>,
+    /// As the model knows it, in the characters that endpoints take.
+    offered: String,
+    input: Schema,
+    validator: OnceLock<Result<Validator, String>>,
+    pub(crate) is_confirmed: bool,
+}
+
+/// All of them, of one moment.
+#[derive(Debug)]
+pub(crate) struct Capabilities {
+    operations: Vec<Arc<Registered>>,
+    all: Vec<Arc<Capability>>,
+}
+
+/// A tool, for those who want to know what there is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct CapabilityDescription {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// What its arguments are: a JSON Schema.
+    #[serde(rename = "inputSchema")]
+    pub input_schema: Value,
+}
+
+/// Endpoints take no longer names.
+const LONGEST_NAME: usize = 64;
+
+impl Capabilities {
+    pub(super) fn of(operations: Vec<Arc<Registered>>, settings: &Settings) -> Self {
+        let mut taken = HashSet::new();
+        let is_offered = |operation: &&Arc<Registered>| {
+            let names = [Some(operation.name()), operation.description().tool.as_deref()];
+            let is_in = |patterns: &super::Patterns| {
+                names.iter().flatten().any(|name| patterns.matches(name))
+            };
+            let is_tool = operation.description().tool.is_some();
+            (is_tool || is_in(&settings.allow)) && !is_in(&settings.deny)
+        };
+        let offered = operations.iter().filter(is_offered);
+        let all = offered.map(|operation| {
+            let name = offered_name(tool_name(operation), &mut taken);
+            Arc::new(Capability::new(operation, name, settings))
+        });
+        Self { all: all.collect(), operations }
+    }
+
+    /// Whether they are those of these operations.
+    pub(super) fn are_of(&self, operations: &[Arc<Registered>]) -> bool {
+        self.operations.len() == operations.len()
+            && self.operations.iter().zip(operations).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
+    /// By the tool's name, the operation's, or that which models are told.
+    pub(crate) fn find(&self, name: &str) -> Option<&Arc<Capability>> {
+        let by = |is: fn(&Capability) -> &str| self.all.iter().find(move |one| is(one) == name);
+        by(Capability::name)
+            .or_else(|| by(|one| one.operation.name()))
+            .or_else(|| by(|one| &one.offered))
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Capability>> {
+        self.all.iter()
+    }
+
+    pub(crate) fn descriptions(&self) -> Vec<CapabilityDescription> {
+        self.all.iter().map(|capability| capability.describe()).collect()
+    }
+
+    pub(super) fn tools(&self) -> Vec<model::Tool> {
+        let tool = |capability: &Arc<Capability>| model::Tool {
+            name: capability.offered.clone(),
+            description: capability.text(),
+            input: capability.input.clone(),
+        };
+        self.all.iter().map(tool).collect()
+    }
+}
+
+impl Capability {
+    fn new(operation: &Arc<Registered>, offered: String, settings: &Settings) -> Self {
+        let description = operation.description();
+        // What does not say what it does may do anything.
+        let is_harmless = matches!(description.effect, Some(Effect::Reads | Effect::Adds));
+        let is_excepted = settings.unconfirmed.matches(operation.name())
+            || settings.unconfirmed.matches(tool_name(operation));
+        Self {
+            operation: Arc::clone(operation),
+            offered,
+            input: description.input.clone().unwrap_or_else(|| undeclared(description)),
+            validator: OnceLock::new(),
+            is_confirmed: !is_harmless && !is_excepted,
+        }
+    }
+
+    /// That of the tool; of what is none, the operation's.
+    pub(crate) fn name(&self) -> &str {
+        tool_name(&self.operation)
+    }
+
+    pub(crate) fn operation(&self) -> &Arc<Registered> {
+        &self.operation
+    }
+
+    pub(crate) fn input(&self) -> &Value {
+        self.input.as_value()
+    }
+
+    /// What it does, for people and models.
+    pub(crate) fn text(&self) -> String {
+        let description = self.operation.description();
+        let text = description.text.as_ref().or(description.title.as_ref());
+        text.cloned().unwrap_or_default()
+    }
+
+    /// Whether the arguments fit; or -32602.
+    pub(crate) fn check(&self, arguments: &Map<String, Value>) -> Result<(), ErrorObject> {
+        let validator = self
+            .validator
+            .get_or_init(|| Validator::new(&self.input).map_err(|error| error.reason().to_owned()));
+        let validator = validator.as_ref().map_err(|reason| {
+            ErrorObject::internal(&format_args!("an input schema cannot be used: {reason}"))
+        })?;
+        let value = Value::Object(arguments.clone());
+        let size = value.to_string().len();
+        validator.check(&value, size).map_err(ErrorObject::from)
+    }
+
+    fn describe(&self) -> CapabilityDescription {
+        let input_schema = self.input().clone();
+        CapabilityDescription {
+            name: self.name().to_owned(),
+            description: self.text(),
+            input_schema,
+        }
+    }
+}
+
+fn tool_name(operation: &Registered) -> &str {
+    operation.description().tool.as_deref().unwrap_or(operation.name())
+}
+
+/// A name of the characters that endpoints take, which no other has.
+fn offered_name(name: &str, taken: &mut HashSet<String>) -> String {
+    let is_taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let name: String = name.chars().map(|c| if is_taken(c) { c } else { '_' }).collect();
+    let numbered = (1_u32..).map(|number| match number {
+        1 => name[..name.len().min(LONGEST_NAME)].to_owned(),
+        number => {
+            let ending = format!("_{number}");
+            format!("{}{ending}", &name[..name.len().min(LONGEST_NAME - ending.len())])
+        }
+    });
+    let free = numbered.into_iter().find(|name| !taken.contains(name)).unwrap_or_default();
+    taken.insert(free.clone());
+    free
+}
+
+/// The input schema of an operation that declares none: the names of its params.
+fn undeclared(description: &Description) -> Schema {
+    let properties = description.params.iter().map(|name| ((*name).to_owned(), json!({})));
+    let properties: Map<String, Value> = properties.collect();
+    json!({ "type": "object", "properties": properties }).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_endpoints_and_differ() {
+        let mut taken = HashSet::new();
+        let long = "x".repeat(100);
+        for (name, expected) in [
+            ("db.list", "db_list"),
+            ("db_list", "db_list_2"),
+            ("db list", "db_list_3"),
+            ("é-1", "_-1"),
+            (&long, &long[..64]),
+            (&long, &*format!("{}_2", &long[..62])),
+        ] {
+            assert_eq!(offered_name(name, &mut taken), expected, "{name}");
+        }
+    }
+}

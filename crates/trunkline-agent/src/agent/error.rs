@@ -1,0 +1,65 @@
+use crate::conversation::ConversationError;
+use crate::model::ModelError;
+
+use super::reply::Step;
+
+/// Why a turn has no reply, or a tool no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was asked makes no sense.
+    #[error("{reason}")]
+    Invalid {
+        /// The param that is wrong.
+        param: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The caller has no such conversation: it was never there, deleted, or is another's.
+    #[error("there is no conversation {id:?}")]
+    UnknownConversation {
+        /// The id that was asked for.
+        id: String,
+    },
+    /// Nothing waits to be confirmed by this token: it was used, has expired, or is another conversation's.
+    #[error("nothing waits to be confirmed by this token")]
+    UnknownConfirmation,
+    /// There is no such tool, or it is not offered.
+    #[error("there is no tool {name:?}")]
+    UnknownTool {
+        /// The name that was asked for.
+        name: String,
+    },
+    /// A turn of the conversation is not over. Nothing was done.
+    #[error("another turn of this conversation is not over")]
+    TurnRunning,
+    /// Too many turns are not over. Nothing was done.
+    #[error("{limit} turns are not over")]
+    TooManyTurns {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// The model has not answered.
+    #[error("the model has not answered")]
+    Model {
+        /// Why.
+        source: ModelError,
+        /// The calls that were made before: they are done.
+        steps: Vec<Step>,
+    },
+    /// The conversation could not be read or kept.
+    #[error(transparent)]
+    Conversation(#[from] ConversationError),
+    /// A call has ended in an error.
+    #[error(transparent)]
+    Call(trunkline::ErrorObject),
+    /// The system gives no random numbers, which tokens are made of.
+    #[error("there are no random numbers")]
+    Random,
+}
+
+impl From<ModelError> for Error {
+    fn from(source: ModelError) -> Self {
+        Self::Model { source, steps: Vec::new() }
+    }
+}

@@ -1,0 +1,80 @@
+//! What happens in a turn, as it happens.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use tokio::sync::mpsc;
+
+use super::reply::{ChatReply, Step};
+
+/// What happens in a turn. As JSON, `type` tells which it is.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Event {
+    /// What is being done, for people.
+    Status {
+        /// A sentence.
+        text: String,
+    },
+    /// A piece of the answer.
+    Token {
+        /// The piece.
+        text: String,
+    },
+    /// A call begins.
+    ToolCall {
+        /// The tool.
+        tool: String,
+        /// Its arguments.
+        arguments: Map<String, Value>,
+    },
+    /// A call has ended.
+    ToolResult(Box<Step>),
+    /// The turn is over, and kept.
+    Done(Box<ChatReply>),
+}
+
+impl Event {
+    /// Its name, as events of a stream have one.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Status { .. } => "status",
+            Self::Token { .. } => "token",
+            Self::ToolCall { .. } => "tool_call",
+            Self::ToolResult(_) => "tool_result",
+            Self::Done(_) => "done",
+        }
+    }
+
+    /// Its JSON.
+    ///
+    /// # Errors
+    /// When a result that it holds is no JSON, which no operation's is.
+    pub fn to_json(&self) -> serde_json::Result<Box<RawValue>> {
+        serde_json::value::to_raw_value(self)
+    }
+}
+
+/// Where a turn tells what happens. Without anyone who listens, it tells nobody.
+///
+/// A door puts them into the extensions of a call of `agent.chat`, and reads from the other end meanwhile.
+#[derive(Debug, Clone, Default)]
+pub struct Events(Option<mpsc::Sender<Event>>);
+
+impl Events {
+    /// Events, and where they come out. The turn waits when so many are not read yet.
+    #[must_use]
+    pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<Event>) {
+        let (sender, receiver) = mpsc::channel(capacity.max(1));
+        (Self(Some(sender)), receiver)
+    }
+
+    pub(crate) async fn send(&self, event: impl FnOnce() -> Event) {
+        if let Some(sender) = &self.0 {
+            // Who does not listen any more has dropped the turn, or will.
+            let _ = sender.send(event()).await;
+        }
+    }
+}

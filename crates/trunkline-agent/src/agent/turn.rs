@@ -1,0 +1,516 @@
+//! A turn: what is said, asked, called and answered.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use serde_json::{Map, Value, json};
+use tokio::time::{Instant, timeout_at};
+use trunkline::{ErrorObject, code};
+
+use super::Inner;
+use super::caller::Caller;
+use super::capability::{Capabilities, Capability};
+use super::error::Error;
+use super::event::Event;
+use super::execution::Executed;
+use super::reply::{ChatReply, Metadata, Pending, Step, Stop, Usage};
+use super::token::token;
+use crate::conversation::PendingCall;
+use crate::model::{self, Arguments, Completion, Message, Model, ModelError, ToolCall};
+use crate::planner;
+
+/// A turn that is not over.
+pub(super) struct Turn<'a> {
+    agent: &'a Inner,
+    caller: &'a Caller,
+    capabilities: Arc<Capabilities>,
+    /// What the model is told: its task, what was said before, and what this turn adds.
+    messages: Vec<Message>,
+    /// Where those of this turn begin.
+    begun_at: usize,
+    began: Instant,
+    deadline: Instant,
+    /// How many times each call was made.
+    made: HashMap<String, u32>,
+    calls: u32,
+    response: String,
+    status_updates: Vec<String>,
+    steps: Vec<Step>,
+    usage: Usage,
+    pub(super) metadata: Metadata,
+    pending: Option<(String, Map<String, Value>)>,
+}
+
+/// A turn that is over.
+pub(super) struct Finished {
+    pub(super) reply: ChatReply,
+    /// What is kept of it.
+    pub(super) messages: Vec<Message>,
+    pub(super) pending: Option<PendingCall>,
+}
+
+/// What becomes of a call that a model wants.
+enum Fate {
+    Made(BoxFuture<'static, Executed>),
+    Stopped(Stop),
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn begin(
+        agent: &'a Inner,
+        caller: &'a Caller,
+        capabilities: Arc<Capabilities>,
+        history: Vec<Message>,
+    ) -> Self {
+        let began = Instant::now();
+        let mut messages = vec![Message::System { content: agent.settings.instructions.clone() }];
+        messages.extend(history);
+        let model = agent.model.as_ref().map(|model| model.name().to_owned());
+        Self {
+            agent,
+            caller,
+            capabilities,
+            begun_at: messages.len(),
+            messages,
+            began,
+            deadline: began + agent.settings.timeout,
+            made: HashMap::new(),
+            calls: 0,
+            response: String::new(),
+            status_updates: Vec::new(),
+            steps: Vec::new(),
+            usage: Usage::default(),
+            metadata: Metadata { model, ..Metadata::default() },
+            pending: None,
+        }
+    }
+
+    /// Runs it: first what was confirmed, if anything was.
+    pub(super) async fn run(
+        &mut self,
+        message: Option<String>,
+        confirmed: Option<PendingCall>,
+    ) -> Result<(), Error> {
+        let said = message.clone().unwrap_or_else(|| "I confirm the call.".to_owned());
+        self.messages.push(Message::User { content: said });
+        let is_confirmed = confirmed.is_some();
+        if let Some(call) = confirmed
+            && let Some(stop) = self.make_confirmed(call).await
+        {
+            self.stop(stop).await;
+            return Ok(());
+        }
+        match (self.agent.model.clone(), message) {
+            (Some(model), _) => self.converse(&model).await,
+            (None, Some(message)) if !is_confirmed => {
+                self.answer_offline(&message).await;
+                Ok(())
+            }
+            (None, _) => {
+                let response = planner::confirmed(self.steps.last());
+                self.respond(response).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// The reply, and what is kept.
+    pub(super) fn finish(mut self) -> Result<Finished, Error> {
+        let pending = self.pending.take();
+        let pending = match pending {
+            Some((tool, arguments)) => Some(PendingCall { token: token()?, tool, arguments }),
+            None => None,
+        };
+        self.metadata.total_ms = millis(self.began.elapsed());
+        let messages = self.messages.split_off(self.begun_at);
+        let reply = ChatReply {
+            response: self.response,
+            conversation_id: String::new(),
+            status_updates: self.status_updates,
+            steps: self.steps,
+            usage: self.usage,
+            metadata: self.metadata,
+            pending: pending.as_ref().map(|PendingCall { token, tool, arguments }| Pending {
+                confirm: token.clone(),
+                tool: tool.clone(),
+                arguments: arguments.clone(),
+            }),
+        };
+        Ok(Finished { reply, messages, pending })
+    }
+
+    /// What is kept of a turn that has failed: none if nothing was done in it.
+    pub(super) fn broken_off(
+        &mut self,
+        error: &Error,
+    ) -> Option<(Vec<Message>, Option<PendingCall>)> {
+        if self.steps.is_empty() {
+            return None;
+        }
+        let mut messages = self.messages.split_off(self.begun_at);
+        let reason = match error {
+            Error::Model { source, .. } => source.to_string(),
+            error => error.to_string(),
+        };
+        messages.push(Message::assistant(format!("(I could not go on: {reason}.)")));
+        Some((messages, None))
+    }
+
+    /// The error, with the calls that were made before it.
+    pub(super) fn with_steps(self, error: Error) -> Error {
+        match error {
+            Error::Model { source, .. } => Error::Model { source, steps: self.steps },
+            error => error,
+        }
+    }
+
+    async fn converse(&mut self, model: &Model) -> Result<(), Error> {
+        let tools = self.capabilities.tools();
+        loop {
+            if let Some(stop) = self.exhausted() {
+                self.stop(stop).await;
+                return Ok(());
+            }
+            let Completion { content, calls, is_cut, .. } =
+                match timeout_at(self.deadline, self.ask(model, &tools)).await {
+                    Ok(completion) => completion?,
+                    Err(_) => {
+                        self.stop(Stop::Time).await;
+                        return Ok(());
+                    }
+                };
+            if calls.is_empty() {
+                self.answered(content, is_cut).await;
+                return Ok(());
+            }
+            let tool_calls = calls.iter().map(ToolCall::called).collect();
+            self.messages.push(Message::Assistant { content, tool_calls });
+            if let Some(stop) = self.make(calls).await {
+                self.stop(stop).await;
+                return Ok(());
+            }
+            if let Some((tool, _)) = &self.pending {
+                let response = format!(
+                    "I would call `{tool}` now, which may change or remove data. Confirm it, or tell me \
+                     what to do instead."
+                );
+                self.respond(response).await;
+                return Ok(());
+            }
+        }
+    }
+
+    fn exhausted(&self) -> Option<Stop> {
+        let settings = &self.agent.settings;
+        if self.metadata.model_calls >= settings.max_steps {
+            Some(Stop::Steps)
+        } else if self.usage.total_tokens >= settings.max_tokens {
+            Some(Stop::Tokens)
+        } else {
+            None
+        }
+    }
+
+    /// Asks the model, and passes on what it says.
+    async fn ask(
+        &mut self,
+        model: &Model,
+        tools: &[model::Tool],
+    ) -> Result<Completion, ModelError> {
+        self.status(format!("Asking {}", model.name())).await;
+        let since = Instant::now();
+        self.metadata.model_calls += 1;
+        let asked = self.read(model, tools).await;
+        self.metadata.model_ms += millis(since.elapsed());
+        let completion = asked?;
+        match completion.usage {
+            Some(usage) => self.usage.add(usage),
+            None => self.estimate(&completion),
+        }
+        Ok(completion)
+    }
+
+    async fn read(&self, model: &Model, tools: &[model::Tool]) -> Result<Completion, ModelError> {
+        let mut reply = model.ask(&self.messages, tools).await?;
+        while let Some(text) = reply.text().await? {
+            self.token(text).await;
+        }
+        let (completion, rest) = reply.finish(|name| self.capabilities.find(name).is_some())?;
+        if let Some(text) = rest {
+            self.token(text).await;
+        }
+        Ok(completion)
+    }
+
+    fn estimate(&mut self, completion: &Completion) {
+        const BYTES_OF_TOKEN: u64 = 4;
+        let read: usize = self.messages.iter().map(Message::bytes).sum();
+        let of_call = |call: &ToolCall| call.called().function.arguments.len() + call.name.len();
+        let written =
+            completion.content.len() + completion.calls.iter().map(of_call).sum::<usize>();
+        let tokens = |bytes: usize| (bytes as u64).div_ceil(BYTES_OF_TOKEN);
+        let (prompt_tokens, completion_tokens) = (tokens(read), tokens(written));
+        let total_tokens = prompt_tokens + completion_tokens;
+        self.usage.add(model::Usage { prompt_tokens, completion_tokens, total_tokens });
+        self.usage.estimated = true;
+    }
+
+    /// Makes the calls of one message, side by side. Each has a result, an error or a refusal.
+    async fn make(&mut self, calls: Vec<ToolCall>) -> Option<Stop> {
+        let mut stopped = None;
+        let mut ids = Vec::with_capacity(calls.len());
+        let mut made = Vec::with_capacity(calls.len());
+        for call in calls {
+            let named = (call.id.clone(), call.name.clone(), call.arguments.clone());
+            let fate = match stopped {
+                Some(stop) => Fate::Stopped(stop),
+                None => self.fate(call).await,
+            };
+            match fate {
+                Fate::Made(future) => made.push(future),
+                Fate::Stopped(stop) => {
+                    stopped = Some(stop);
+                    let refused = Executed::refused(&named.1, object(&named.2), not_made(stop));
+                    made.push(futures_util::future::ready(refused).boxed());
+                }
+            }
+            ids.push(named);
+        }
+        let mut ended = stream::iter(made).buffered(self.agent.settings.parallel_calls.max(1));
+        let mut answered = 0;
+        loop {
+            match timeout_at(self.deadline, ended.next()).await {
+                Ok(Some(executed)) => {
+                    self.record(&ids[answered].0, executed);
+                    answered += 1;
+                }
+                Ok(None) => return stopped,
+                Err(_) => break,
+            }
+        }
+        drop(ended);
+        for (id, name, arguments) in ids.drain(answered..) {
+            let refused = Executed::refused(&name, object(&arguments), not_made(Stop::Time));
+            self.record(&id, refused);
+        }
+        Some(Stop::Time)
+    }
+
+    async fn fate(&mut self, call: ToolCall) -> Fate {
+        let ToolCall { name, arguments, .. } = call;
+        let capability = self.capabilities.find(&name).cloned();
+        let tool = capability.as_ref().map_or(&*name, |capability| capability.name()).to_owned();
+        if let Some(stop) = self.count(&tool, &arguments) {
+            return Fate::Stopped(stop);
+        }
+        let (arguments, refusal) = match (&capability, arguments) {
+            (None, arguments) => (object(&arguments), Some(self.unknown(&tool))),
+            (Some(_), Arguments::Malformed { reason, .. }) => {
+                let reason = format!("the arguments are no JSON object: {reason}");
+                (Map::new(), Some(ErrorObject::invalid_params(&reason)))
+            }
+            (Some(capability), Arguments::Object(arguments)) => {
+                let refusal = capability.check(&arguments).err();
+                (arguments, refusal)
+            }
+        };
+        match (capability, refusal) {
+            (Some(capability), None) if capability.is_confirmed => self.propose(&tool, arguments),
+            (Some(capability), None) => {
+                self.status(format!("Calling {tool}")).await;
+                self.started(&capability, arguments)
+            }
+            (_, refusal) => {
+                let error = refusal.unwrap_or_else(|| self.unknown(&tool));
+                self.status(format!("{tool} was not called: {error}")).await;
+                self.refused(&tool, arguments, error)
+            }
+        }
+    }
+
+    /// A call that begins when its turn among those side by side comes.
+    fn started(&self, capability: &Arc<Capability>, arguments: Map<String, Value>) -> Fate {
+        let (executor, capability) = (self.agent.executor.clone(), Arc::clone(capability));
+        let caller = self.caller.clone();
+        Fate::Made(async move { executor.call(&capability, arguments, &caller).await }.boxed())
+    }
+
+    fn refused(&self, tool: &str, arguments: Map<String, Value>, error: ErrorObject) -> Fate {
+        let caller = self.caller.clone();
+        let refused = Executed::refused(tool, arguments, error);
+        let told = async move {
+            refused.tell(&caller).await;
+            refused
+        };
+        Fate::Made(told.boxed())
+    }
+
+    /// One call at a time is confirmed.
+    fn propose(&mut self, tool: &str, arguments: Map<String, Value>) -> Fate {
+        let reason = match &self.pending {
+            None => "it was not made: the user is asked to confirm it first",
+            Some(_) => "it was not made: another call waits to be confirmed first",
+        };
+        self.pending.get_or_insert_with(|| (tool.to_owned(), arguments.clone()));
+        let error = ErrorObject::new(code::REFUSED, "Not confirmed");
+        self.refused(tool, arguments, error.with_data(&json!({ "reason": reason })))
+    }
+
+    fn unknown(&self, tool: &str) -> ErrorObject {
+        const MOST: usize = 50;
+        let tools: Vec<_> = self.capabilities.iter().map(|one| one.name()).take(MOST).collect();
+        let data = json!({ "tool": super::excerpt(tool), "tools": tools });
+        ErrorObject::new(code::TOOL_NOT_FOUND, "Tool not found").with_data(&data)
+    }
+
+    /// Whether there are more calls, or more of the same, than there may be.
+    fn count(&mut self, tool: &str, arguments: &Arguments) -> Option<Stop> {
+        let settings = &self.agent.settings;
+        self.calls += 1;
+        if self.calls > settings.max_calls {
+            return Some(Stop::Calls);
+        }
+        let text = match arguments {
+            Arguments::Object(object) => json!(object).to_string(),
+            Arguments::Malformed { text, .. } => text.clone(),
+        };
+        let times = self.made.entry(format!("{tool} {text}")).or_default();
+        *times += 1;
+        (*times > settings.max_repeats).then_some(Stop::Repetition)
+    }
+
+    async fn make_confirmed(&mut self, call: PendingCall) -> Option<Stop> {
+        let PendingCall { tool, arguments, .. } = call;
+        let id = format!("confirmed_{}", self.begun_at);
+        let arguments = Arguments::Object(arguments);
+        let call = ToolCall { id: id.clone(), name: tool.clone(), arguments };
+        self.messages
+            .push(Message::Assistant { content: String::new(), tool_calls: vec![call.called()] });
+        let arguments = object(&call.arguments);
+        // What is offered, and what it takes, may have changed since.
+        let fate = match self.capabilities.find(&tool).cloned() {
+            None => self.refused(&tool, arguments, self.unknown(&tool)),
+            Some(capability) => match capability.check(&arguments) {
+                Err(error) => self.refused(&tool, arguments, error),
+                Ok(()) => {
+                    self.status(format!("Calling {tool}, as confirmed")).await;
+                    self.started(&capability, arguments)
+                }
+            },
+        };
+        let Fate::Made(made) = fate else { return None };
+        match timeout_at(self.deadline, made).await {
+            Ok(executed) => {
+                self.record(&id, executed);
+                None
+            }
+            Err(_) => {
+                let arguments = object(&call.arguments);
+                self.record(&id, Executed::refused(&tool, arguments, not_made(Stop::Time)));
+                Some(Stop::Time)
+            }
+        }
+    }
+
+    fn record(&mut self, id: &str, executed: Executed) {
+        let Executed { step, shown, .. } = executed;
+        self.messages.push(Message::Tool { tool_call_id: id.to_owned(), content: shown });
+        if step.result.is_some() {
+            self.metadata.tool_used = Some(step.tool.clone());
+        }
+        self.steps.push(step);
+    }
+
+    async fn answer_offline(&mut self, message: &str) {
+        let plan = planner::plan(message, &self.capabilities);
+        self.status("No model is configured: matching words".to_owned()).await;
+        self.metadata.confidence = Some(plan.confidence());
+        if let Some((capability, arguments)) = plan.call() {
+            let call = ToolCall {
+                id: format!("planned_{}", self.begun_at),
+                name: capability.name().to_owned(),
+                arguments: Arguments::Object(arguments),
+            };
+            let tool_calls = vec![call.called()];
+            self.messages.push(Message::Assistant { content: String::new(), tool_calls });
+            if let Some(stop) = self.make(vec![call]).await {
+                self.stop(stop).await;
+                return;
+            }
+        }
+        let shown = match self.messages.last() {
+            Some(Message::Tool { content, .. }) => Some(content.clone()),
+            _ => None,
+        };
+        let response = plan.response(self.steps.last(), shown.as_deref());
+        self.respond(response).await;
+    }
+
+    async fn answered(&mut self, content: String, is_cut: bool) {
+        if is_cut {
+            self.response = content;
+            return self.stop(Stop::Length).await;
+        }
+        if content.trim().is_empty() {
+            return self.respond("The model gave no answer.".to_owned()).await;
+        }
+        self.response.clone_from(&content);
+        self.messages.push(Message::assistant(content));
+    }
+
+    /// Ends the turn with a sentence that no model has written.
+    async fn respond(&mut self, response: String) {
+        self.token(response.clone()).await;
+        self.response.push_str(&response);
+        self.messages.push(Message::assistant(self.response.clone()));
+    }
+
+    async fn stop(&mut self, stop: Stop) {
+        self.metadata.stopped = Some(stop);
+        // What waits to be confirmed was a part of what is given up.
+        self.pending = None;
+        let gap = if self.response.is_empty() { "" } else { "\n\n" };
+        self.respond(format!("{gap}{}", stop.sentence())).await;
+    }
+
+    async fn status(&mut self, text: String) {
+        self.status_updates.push(text.clone());
+        self.within(|| Event::Status { text }).await;
+    }
+
+    async fn token(&self, text: String) {
+        self.within(|| Event::Token { text }).await;
+    }
+
+    /// Who does not read what is told holds up the turn no longer than it may take; a moment after that is
+    /// for its last words.
+    async fn within(&self, event: impl FnOnce() -> Event) {
+        const LAST_WORDS: Duration = Duration::from_secs(1);
+        let until = self.deadline.max(Instant::now()) + LAST_WORDS;
+        let _ = timeout_at(until, self.caller.events().send(event)).await;
+    }
+}
+
+/// Those that can be shown.
+fn object(arguments: &Arguments) -> Map<String, Value> {
+    match arguments {
+        Arguments::Object(object) => object.clone(),
+        Arguments::Malformed { .. } => Map::new(),
+    }
+}
+
+fn not_made(stop: Stop) -> ErrorObject {
+    let (code, message, reason) = match stop {
+        Stop::Time => (code::TIMEOUT, "Call timed out", "the time of the turn was up"),
+        Stop::Repetition => (code::REFUSED, "Not called", "the same call was made before"),
+        _ => (code::REFUSED, "Not called", "a limit of the turn was reached"),
+    };
+    ErrorObject::new(code, message).with_data(&json!({ "reason": reason }))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

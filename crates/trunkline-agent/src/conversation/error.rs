@@ -1,0 +1,62 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why conversations could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The directory or the file could not be made.
+    #[error("cannot make {}", path.display())]
+    Make {
+        /// Which.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The file could not be opened.
+    #[error("cannot open {}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The file is another program's database. It was left as it is.
+    #[error("{} holds no conversations: move it, or choose another data directory", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by a newer version.
+    #[error("{} was written by a newer version (schema {found})", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of its schema.
+        found: u32,
+    },
+    /// The thread could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Why conversations could not be read or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConversationError {
+    /// Too much waits already. Nothing was done.
+    #[error("too much waits to be kept; try again")]
+    Busy,
+    /// It took too long. It may still be done.
+    #[error("the conversation was not kept or read within {} ms", after.as_millis())]
+    Timeout {
+        /// How long it might take.
+        after: Duration,
+    },
+    /// SQLite says.
+    #[error("the storage of conversations failed")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The thread has ended.
+    #[error("the storage of conversations is closed")]
+    Closed,
+}

@@ -1,0 +1,157 @@
+//! A reply as it comes.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout, timeout_at};
+use trunkline::client::http::Reply as HttpReply;
+
+use super::accumulator::{Accumulator, Completion};
+use super::error::{ModelError, Stage};
+use super::settings::Settings;
+use super::sse::Parser;
+use super::tool_call;
+
+/// A reply that has begun: its [`text`](Self::text) as it comes, and then the whole.
+#[derive(Debug)]
+pub struct Reply {
+    http: HttpReply,
+    form: Form,
+    accumulator: Accumulator,
+    idle_timeout: Duration,
+    timeout: Duration,
+    deadline: Instant,
+    /// How many bytes of the content were given out.
+    shown: usize,
+    ended: bool,
+}
+
+#[derive(Debug)]
+enum Form {
+    Stream(Parser),
+    /// In one piece, whatever was asked for.
+    Whole(Vec<u8>),
+}
+
+/// The end of a stream, which says nothing more.
+const DONE: &str = "[DONE]";
+
+/// How long the connection's end is waited for, behind a whole reply, so that it can be used again.
+const REST: Duration = Duration::from_millis(20);
+
+impl Reply {
+    pub(super) fn new(http: HttpReply, settings: &Settings, deadline: Instant) -> Self {
+        let form = match &*http.media_type() {
+            "text/event-stream" => Form::Stream(Parser::default()),
+            _ => Form::Whole(Vec::new()),
+        };
+        let Settings { idle_timeout, timeout, .. } = *settings;
+        let accumulator = Accumulator::default();
+        Self { http, form, accumulator, idle_timeout, timeout, deadline, shown: 0, ended: false }
+    }
+
+    /// The next piece of text; none at the end. Text that may turn out to be a call is held back.
+    ///
+    /// # Errors
+    /// When the reply breaks off, is none, or takes too long.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost.
+    pub async fn text(&mut self) -> Result<Option<String>, ModelError> {
+        while !self.ended {
+            self.advance().await?;
+            // What is there at the end may be a call as a whole.
+            if !self.ended
+                && let Some(text) = self.unshown()
+            {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The whole, whose end was waited for. `is_tool` tells which names are those of tools: a text that
+    /// consists of calls to them is read as such. With it comes the text that was not given out yet.
+    ///
+    /// # Errors
+    /// When it is no reply.
+    pub fn finish(
+        mut self,
+        is_tool: impl Fn(&str) -> bool,
+    ) -> Result<(Completion, Option<String>), ModelError> {
+        let held = self.accumulator.content().get(self.shown..).unwrap_or_default().to_owned();
+        let mut completion = std::mem::take(&mut self.accumulator).finish()?;
+        let is_text = completion.calls.is_empty() && self.shown == 0;
+        if let Some(calls) =
+            is_text.then(|| tool_call::in_text(&completion.content, is_tool)).flatten()
+        {
+            completion.calls = calls;
+            completion.content.clear();
+            return Ok((completion, None));
+        }
+        Ok((completion, Some(held).filter(|held| !held.is_empty())))
+    }
+
+    /// What can be given out by now.
+    fn unshown(&mut self) -> Option<String> {
+        let content = self.accumulator.content();
+        if content.len() == self.shown || (self.shown == 0 && tool_call::may_be_call(content)) {
+            return None;
+        }
+        let text = content[self.shown..].to_owned();
+        self.shown = content.len();
+        Some(text)
+    }
+
+    async fn advance(&mut self) -> Result<(), ModelError> {
+        let chunk = self.chunk().await?;
+        match &mut self.form {
+            Form::Stream(parser) => match &chunk {
+                Some(bytes) => parser.feed(bytes),
+                None => parser.end(),
+            },
+            Form::Whole(body) => {
+                if let Some(bytes) = &chunk {
+                    body.extend_from_slice(bytes);
+                } else {
+                    self.ended = true;
+                    let text = std::str::from_utf8(body);
+                    let text = text.map_err(|error| ModelError::malformed(error.to_string()))?;
+                    self.accumulator.add(text)?;
+                }
+                return Ok(());
+            }
+        }
+        self.read_events().await?;
+        if chunk.is_none() && !self.ended {
+            self.ended = true;
+            // Some servers leave the last event out.
+            return if self.accumulator.is_finished() { Ok(()) } else { Err(ModelError::CutOff) };
+        }
+        Ok(())
+    }
+
+    async fn read_events(&mut self) -> Result<(), ModelError> {
+        let Form::Stream(parser) = &mut self.form else { return Ok(()) };
+        while let Some(data) = parser.next() {
+            if data.trim() == DONE {
+                self.ended = true;
+                // Whatever comes of it, the reply is whole.
+                let _ = timeout(REST, self.http.chunk()).await;
+                break;
+            }
+            self.accumulator.add(&data)?;
+        }
+        Ok(())
+    }
+
+    async fn chunk(&mut self) -> Result<Option<bytes::Bytes>, ModelError> {
+        let until = self.deadline.min(Instant::now() + self.idle_timeout);
+        match timeout_at(until, self.http.chunk()).await {
+            Ok(chunk) => Ok(chunk?),
+            Err(_) if until == self.deadline => {
+                Err(ModelError::timeout(Stage::Whole, self.timeout))
+            }
+            Err(_) => Err(ModelError::timeout(Stage::Idle, self.idle_timeout)),
+        }
+    }
+}

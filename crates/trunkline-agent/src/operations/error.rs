@@ -1,0 +1,108 @@
+//! The agent's errors as error objects.
+
+use serde::Serialize;
+use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
+
+use crate::agent::{Error, Step};
+use crate::conversation::ConversationError;
+use crate::model::ModelError;
+
+#[derive(Serialize)]
+struct Data<'a> {
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "<[Step]>::is_empty")]
+    steps: &'a [Step],
+}
+
+impl RpcError for Error {
+    fn into_error_object(self) -> ErrorObject {
+        let reason = self.to_string();
+        let data = Data {
+            reason,
+            pointer: None,
+            kind: None,
+            status: None,
+            retry_after_ms: None,
+            steps: &[],
+        };
+        let object =
+            |code, message, data: &Data<'_>| ErrorObject::new(code, message).with_data(data);
+        match &self {
+            Self::Invalid { param, .. } => {
+                let data = Data { pointer: Some(format!("/{param}")), ..data };
+                object(code::INVALID_PARAMS, "Invalid params", &data)
+            }
+            Self::UnknownConversation { .. } => {
+                let data = Data { kind: Some("conversation"), ..data };
+                object(code::NOT_FOUND, "Not found", &data)
+            }
+            Self::UnknownConfirmation => {
+                let data = Data { kind: Some("confirmation"), ..data };
+                object(code::NOT_FOUND, "Not found", &data)
+            }
+            Self::UnknownTool { .. } => object(code::TOOL_NOT_FOUND, "Tool not found", &data),
+            Self::TurnRunning
+            | Self::TooManyTurns { .. }
+            | Self::Conversation(ConversationError::Busy | ConversationError::Closed) => {
+                object(code::BUSY, "Server is busy", &data)
+            }
+            Self::Conversation(ConversationError::Timeout { .. }) => {
+                object(code::TIMEOUT, "Call timed out", &data)
+            }
+            Self::Conversation(ConversationError::Sqlite(cause)) => {
+                tracing::error!(%cause, "the storage of conversations failed");
+                ErrorObject::new(code::APPLICATION, "Internal server error")
+            }
+            Self::Random => ErrorObject::internal_error(&self),
+            Self::Model { source, steps } => of_model(source, steps, data),
+            Self::Call(error) => error.clone(),
+        }
+    }
+
+    fn from_error_object(_: &ErrorObject) -> Option<Self> {
+        None
+    }
+
+    fn descriptions() -> Vec<ErrorDescription> {
+        [
+            (code::INVALID_PARAMS, "Invalid params"),
+            (code::TOOL_NOT_FOUND, "Tool not found"),
+            (code::NOT_FOUND, "Not found"),
+            (code::BUSY, "Server is busy"),
+            (code::TIMEOUT, "Call timed out"),
+            (code::APPLICATION, "The model failed"),
+        ]
+        .map(|(code, message)| ErrorDescription::new(code, message))
+        .to_vec()
+    }
+}
+
+fn of_model(error: &ModelError, steps: &[Step], data: Data<'_>) -> ErrorObject {
+    tracing::warn!(%error, cause = ?std::error::Error::source(error), "the model failed");
+    let status = match error {
+        ModelError::Unauthorized { status }
+        | ModelError::Busy { status, .. }
+        | ModelError::Refused { status, .. } => Some(status.as_u16()),
+        _ => None,
+    };
+    let retry_after_ms = match error {
+        ModelError::Busy { retry_after: Some(after), .. } => u64::try_from(after.as_millis()).ok(),
+        _ => None,
+    };
+    let reason = error.to_string();
+    let data = Data { reason, kind: Some(error.kind()), status, retry_after_ms, steps, ..data };
+    let (code, message) = match error {
+        ModelError::Timeout { .. } => (code::TIMEOUT, "Call timed out"),
+        ModelError::Busy { .. } => (code::BUSY, "Server is busy"),
+        _ => (code::APPLICATION, "The model failed"),
+    };
+    ErrorObject::new(code, message).with_data(&data)
+}
