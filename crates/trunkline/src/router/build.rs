@@ -103,7 +103,9 @@ pub enum BuildError {
         place: Place,
     },
     /// Operations that come and go have a place already, in this router or another.
-    #[error("the operations under `{namespace}`, which change, have a place before {place}")]
+    #[error(
+        "the operations under `{namespace}`, which may change, have another place already: this one was given at {place}"
+    )]
     PlaceTaken {
         /// The namespace.
         namespace: String,
@@ -111,7 +113,9 @@ pub enum BuildError {
         place: Place,
     },
     /// Operations that come and go are part of others that do.
-    #[error("the operations under `{namespace}` at {place} change in a part that changes itself")]
+    #[error(
+        "the operations under `{namespace}`, which may change, are part of others that may: their place was given at {place}"
+    )]
     ChangingInside {
         /// The namespace.
         namespace: String,

@@ -5,6 +5,7 @@ mod access;
 mod batch;
 mod cases_http;
 mod cases_jsonrpc;
+mod changing;
 mod client;
 mod compile;
 mod edn;

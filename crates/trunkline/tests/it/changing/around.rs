@@ -1,0 +1,166 @@
+//! What a router has around its operations is around those that come later.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde_json::json;
+use trunkline::access::Principal;
+use trunkline::layers::authorize::{Rules, principal};
+use trunkline::layers::{FromFnLayer, Next, from_fn};
+use trunkline::{
+    Call, Changing, ErrorObject, Extension, Limits, Outcome, Router, Rpc, State, blocking, code,
+};
+
+use super::{call, named};
+use crate::support::in_time;
+
+/// The layers that a call came through.
+#[derive(Clone, Default)]
+struct Seen(Vec<&'static str>);
+
+/// Writes its name into the call before it goes on.
+fn mark(name: &'static str) -> FromFnLayer<impl Fn(Call, Next) -> BoxFuture<'static, Outcome>> {
+    from_fn(move |mut call: Call, next: Next| {
+        let seen = call.extensions().get::<Seen>().cloned().unwrap_or_default();
+        call.extensions_mut().insert(Seen([seen.0, vec![name]].concat()));
+        next.run(call).boxed()
+    })
+}
+
+/// `shout` and `sum.add`, which answer with the layers around them.
+fn tools() -> Router {
+    let seen = |Extension(Seen(seen)): Extension<Seen>| seen;
+    Router::new().method("shout", seen).method("sum.add", seen).layer(mark("own"))
+}
+
+/// Builds `router` around a place, and compares the layers around an operation that comes then.
+#[track_caller]
+fn check(name: &str, router: fn(&Changing) -> Router, method: &str, expected: &[&str]) {
+    let changing = Changing::new();
+    changing.replace(tools()).unwrap();
+    let rpc = router(&changing).build().unwrap();
+    assert_eq!(call(&rpc, method), Ok(json!(expected)), "{name}: at the start");
+    changing.replace(tools()).unwrap();
+    assert_eq!(call(&rpc, method), Ok(json!(expected)), "{name}: later");
+}
+
+#[test]
+fn layers() {
+    let place = |tools: &Changing| Router::new().layer(mark("before")).changing("tool", tools);
+    check("a layer before it", place, "tool.shout", &["own"]);
+
+    let all = |tools: &Changing| {
+        Router::new().changing("tool", tools).layer(mark("1")).route_layer("*", mark("2"))
+    };
+    check("all that comes", all, "tool.shout", &["2", "1", "own"]);
+    check("all that comes", all, "tool.sum.add", &["2", "1", "own"]);
+
+    let some = |tools: &Changing| {
+        let router = Router::new().changing("tool", tools).method("other", || 1);
+        router
+            .route_layer("tool.*", mark("tool.*"))
+            .route_layer("tool.shout", mark("tool.shout"))
+            .route_layer("tool.sum.*", mark("tool.sum.*"))
+            .route_layer("other", mark("other"))
+            .route_layer("t*", mark("t*"))
+    };
+    check("what matches", some, "tool.shout", &["t*", "tool.shout", "tool.*", "own"]);
+    check("what matches", some, "tool.sum.add", &["t*", "tool.sum.*", "tool.*", "own"]);
+
+    let nested = |tools: &Changing| {
+        let inner = Router::new().changing("tool", tools).route_layer("tool.shout", mark("inner"));
+        Router::new().nest("a", inner).route_layer("a.tool.*", mark("outer"))
+    };
+    check("the names of each time", nested, "a.tool.shout", &["outer", "inner", "own"]);
+    check("the names of each time", nested, "a.tool.sum.add", &["outer", "own"]);
+
+    let merged = |tools: &Changing| {
+        let inner = Router::<u8>::new().changing("tool", tools).layer(mark("inner"));
+        Router::new().merge(inner.with_state(7)).layer(mark("outer"))
+    };
+    check("merged, with a state", merged, "tool.shout", &["outer", "inner", "own"]);
+}
+
+/// Compares what callers without a name, with one and with the right one are answered.
+#[track_caller]
+fn guarded(name: &str, router: fn(&Changing) -> Router, method: &str, expected: [Option<i64>; 3]) {
+    let found = [None, Some("ada"), Some("root")].map(|caller| {
+        let changing = Changing::new();
+        let router = router(&changing).layer(from_fn(move |mut call: Call, next: Next| {
+            if let Some(name) = caller {
+                call.extensions_mut().insert(Principal::new(name));
+            }
+            next.run(call)
+        }));
+        let rpc = router.build().unwrap();
+        changing.replace(named(["shout", "whisper"])).unwrap();
+        call(&rpc, method).err()
+    });
+    assert_eq!(found, expected, "{name}: {method}");
+}
+
+#[test]
+fn rules() {
+    const GUARDED: [Option<i64>; 3] = [Some(code::UNAUTHENTICATED), Some(code::FORBIDDEN), None];
+    const OPEN: [Option<i64>; 3] = [None; 3];
+    let before = |tools: &Changing| {
+        let rules = Rules::new().require("tool.*", principal("root"));
+        Router::new().authorize(rules).changing("tool", tools)
+    };
+    guarded("before the place", before, "tool.shout", GUARDED);
+    let one = |tools: &Changing| {
+        let rules = Rules::new().require("tool.shout", principal("root"));
+        Router::new().changing("tool", tools).authorize(rules)
+    };
+    guarded("one name", one, "tool.shout", GUARDED);
+    guarded("one name", one, "tool.whisper", OPEN);
+    guarded("one name", one, "rpc.discover", OPEN);
+    let nested = |tools: &Changing| {
+        let rules = Rules::new().require("tool.shout", principal("root"));
+        Router::new().nest("a", Router::new().changing("tool", tools).authorize(rules))
+    };
+    guarded("names before they were nested", nested, "a.tool.shout", GUARDED);
+    guarded("names before they were nested", nested, "a.tool.whisper", OPEN);
+}
+
+#[test]
+fn rules_of_what_comes_hold_for_its_own_names() {
+    let (rpc, tools) = super::service();
+    let rules = Rules::new().require("shout", principal("root"));
+    tools.replace(named(["shout", "whisper"]).authorize(rules)).unwrap();
+    assert_eq!(call(&rpc, "tool.shout"), Err(code::UNAUTHENTICATED));
+    assert_eq!(call(&rpc, "tool.whisper"), Ok(json!("whisper")));
+}
+
+#[test]
+fn what_every_router_has_is_around_what_comes() {
+    let tools = Changing::new();
+    let limits =
+        Limits { call_timeout: Some(std::time::Duration::from_secs(1)), ..Limits::default() };
+    let rpc: Rpc = Router::new().changing("tool", &tools).limits(limits).build().unwrap();
+    let router = Router::new()
+        .method("panics", || -> u8 { panic!("caught") })
+        .method("hangs", std::future::pending::<()>)
+        .method("fails", || Err::<(), _>(ErrorObject::new(7, "no")))
+        .method("state", |State(n): State<u8>| n);
+    tools.replace(router.with_state(42)).unwrap();
+    for (method, expected) in [
+        ("tool.panics", Err(code::INTERNAL_ERROR)),
+        ("tool.hangs", Err(code::TIMEOUT)),
+        ("tool.fails", Err(7)),
+        ("tool.state", Ok(json!(42))),
+    ] {
+        assert_eq!(call(&rpc, method), expected, "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_blocks_has_the_threads_of_the_service() {
+    let (rpc, tools) = super::service();
+    tools.replace(Router::new().method("name", blocking(name_of_thread))).unwrap();
+    let name: String = in_time("a reply", rpc.call("tool.name", &[0; 0])).await.unwrap();
+    assert_eq!(name, "trunkline-blocking");
+}
+
+fn name_of_thread() -> String {
+    std::thread::current().name().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,146 @@
+//! All that lists operations gives those of the moment.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use trunkline::history::{Filter, History, Settings};
+use trunkline::{Changing, Router, Rpc, code, server};
+
+use super::{call, named, names, service};
+use crate::support::{Client, in_time, on_loopback, serve_with};
+
+/// Compares what lists operations with `expected`, of which each answers what follows its last dot.
+#[track_caller]
+fn check(rpc: &Rpc, expected: &[&str]) {
+    assert_eq!(names(rpc), [expected, &["rpc.discover"]].concat());
+    let discovered = call(rpc, "rpc.discover").unwrap();
+    for document in [&discovered, &serde_json::to_value(rpc.openrpc()).unwrap()] {
+        let methods = document["methods"].as_array().unwrap();
+        let methods: Vec<_> = methods.iter().map(|method| method["name"].clone()).collect();
+        assert_eq!(methods, expected);
+    }
+    let counted: Vec<String> = rpc.metrics().into_iter().map(|metrics| metrics.method).collect();
+    assert_eq!(counted, [expected, &["rpc.discover", "unknown"]].concat());
+    for name in expected {
+        let own = name.rsplit('.').next().unwrap();
+        assert_eq!(call(rpc, name), Ok(json!(own)), "{name}");
+    }
+}
+
+#[test]
+fn what_is_listed_is_what_is_there() {
+    let (rpc, tools) = service();
+    check(&rpc, &["ping"]);
+    tools.replace(named(["b", "a"])).unwrap();
+    check(&rpc, &["ping", "tool.b", "tool.a"]);
+    check(&rpc.clone(), &["ping", "tool.b", "tool.a"]);
+    tools.clone().replace(named(["c"])).unwrap();
+    check(&rpc, &["ping", "tool.c"]);
+    for gone in ["tool.a", "tool.b", "c", "tool"] {
+        assert_eq!(call(&rpc, gone), Err(code::METHOD_NOT_FOUND), "{gone}");
+    }
+    drop(tools);
+    check(&rpc, &["ping", "tool.c"]);
+}
+
+#[test]
+fn places_stand_in_their_order_and_under_their_names() {
+    let (one, two) = (Changing::new(), Changing::new());
+    let inner = named(["x"]).changing("one", &one);
+    let router = named(["first"]).nest("in", inner).changing("two", &two);
+    let rpc = router.merge(named(["last"])).build().unwrap();
+    two.replace(named(["b"])).unwrap();
+    check(&rpc, &["first", "in.x", "last", "two.b"]);
+    one.replace(named(["a"])).unwrap();
+    check(&rpc, &["first", "in.x", "last", "in.one.a", "two.b"]);
+    two.replace(Router::new()).unwrap();
+    check(&rpc, &["first", "in.x", "last", "in.one.a"]);
+    assert!(rpc.is_changing());
+    let fixed: Vec<_> = rpc.operations().iter().map(|operation| operation.is_fixed()).collect();
+    assert_eq!(fixed, [true, true, true, false, true]);
+}
+
+#[test]
+fn what_was_given_last_before_the_service_is_what_it_starts_with() {
+    let tools = Changing::new();
+    tools.replace(named(["a"])).unwrap();
+    let router = named(["ping"]).changing("tool", &tools);
+    tools.replace(named(["b"])).unwrap();
+    check(&router.build().unwrap(), &["ping", "tool.b"]);
+}
+
+#[test]
+fn listeners_find_what_is_new() {
+    let (rpc, tools) = service();
+    let told: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    for _ in 0..2 {
+        let (told, service) = (Arc::clone(&told), rpc.clone());
+        rpc.on_change(move || told.lock().unwrap().push(names(&service)));
+    }
+    tools.replace(named(["a"])).unwrap();
+    tools.replace(named(["ping", "ping"])).unwrap_err();
+    tools.replace(Router::new()).unwrap();
+    let [with, without] = [&["ping", "tool.a", "rpc.discover"][..], &["ping", "rpc.discover"]];
+    assert_eq!(*told.lock().unwrap(), [with, with, without, without]);
+}
+
+#[test]
+fn a_listener_may_change_operations_itself() {
+    let (tools, copies) = (Changing::new(), Changing::new());
+    let rpc = Router::new().changing("tool", &tools).changing("copy", &copies).build().unwrap();
+    let (service, copy) = (rpc.clone(), copies.clone());
+    rpc.on_change(move || {
+        if !names(&service).contains(&"copy.a".to_owned()) {
+            copy.replace(named(["a"])).unwrap();
+        }
+    });
+    tools.replace(named(["a"])).unwrap();
+    check(&rpc, &["tool.a", "copy.a"]);
+}
+
+#[tokio::test]
+async fn the_page_of_the_document_follows() {
+    let (rpc, tools) = service();
+    let service = rpc.http_with(on_loopback()).door(rpc.openrpc_door());
+    let server = serve_with(service, server::Settings::default()).await;
+    let mut client = Client::connect(server.local_addr()).await;
+    let mut tag = String::new();
+    for (change, expected) in [
+        (named(["a"]), Some("tool.a")),
+        // The same document again, though the operation is another one.
+        (named(["a"]), None),
+        (named(["b"]), Some("tool.b")),
+    ] {
+        tools.replace(change).unwrap();
+        let headers = format!("Host: localhost\r\nIf-None-Match: {tag}\r\n");
+        client.send(format!("GET /openrpc.json HTTP/1.1\r\n{headers}\r\n")).await;
+        let reply = in_time("a reply", client.reply()).await;
+        let Some(expected) = expected else {
+            assert_eq!(reply.status, 304);
+            continue;
+        };
+        assert_eq!(reply.status, 200);
+        assert_eq!(reply.json()["methods"][1]["name"], json!(expected));
+        assert_ne!(reply.header("etag"), Some(&*tag));
+        tag = reply.header("etag").unwrap().to_owned();
+    }
+    server.stop().await;
+}
+
+#[test]
+fn calls_are_recorded_under_their_names() {
+    let tools = Changing::new();
+    let history = History::new(Settings::default());
+    let router = Router::new().changing("tool", &tools);
+    let rpc = router.build().unwrap().recorded(history.clone());
+    tools.replace(named(["a"])).unwrap();
+    call(&rpc, "tool.a").unwrap();
+    tools.replace(Router::new()).unwrap();
+    call(&rpc, "tool.a").unwrap_err();
+    let page = history.entries(&Filter::default());
+    let entries = page.entries.iter().map(|entry| serde_json::to_value(&**entry).unwrap());
+    let found: Vec<[Value; 2]> =
+        entries.map(|entry| [entry["method"].clone(), entry["code"].clone()]).collect();
+    let (known, unknown) = (json!("tool.a"), json!(code::METHOD_NOT_FOUND));
+    assert_eq!(found, [[known.clone(), unknown], [known, Value::Null]]);
+}

@@ -1,0 +1,37 @@
+//! Operations that come and go while a service runs.
+
+mod around;
+mod counted;
+mod listed;
+mod loaded;
+mod refused;
+
+use serde_json::Value;
+use tokio::runtime::Builder;
+use trunkline::{Changing, Operation, Router, Rpc};
+
+/// Methods of these names, each of which answers its name.
+fn named<const N: usize>(names: [&'static str; N]) -> Router {
+    names.into_iter().fold(Router::new(), |router, name| router.method(name, move || name))
+}
+
+/// `ping`, and a place for methods under `tool.`
+fn service() -> (Rpc, Changing) {
+    let tools = Changing::new();
+    (named(["ping"]).changing("tool", &tools).build().unwrap(), tools)
+}
+
+/// A tool of this name.
+fn tool(method: &str, tool: &str) -> Router {
+    Router::new().operation(Operation::new(method, || 1).tool(tool))
+}
+
+/// The result of a call without params, or its error's code.
+fn call(rpc: &Rpc, method: &str) -> Result<Value, i64> {
+    let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(rpc.call(method, &[0; 0])).map_err(|error| error.code())
+}
+
+fn names(rpc: &Rpc) -> Vec<String> {
+    rpc.operations().iter().map(|operation| operation.name().to_owned()).collect()
+}

@@ -1,0 +1,105 @@
+//! What cannot come, and places that cannot be.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trunkline::layers::authorize::{Rules, authenticated};
+use trunkline::layers::{Next, from_fn};
+use trunkline::{Call, Changing, Router, code};
+
+use super::{call, named, names, tool};
+
+#[test]
+fn what_cannot_come_changes_nothing() {
+    let (tools, others) = (Changing::new(), Changing::new());
+    others.replace(tool("other", "taken")).unwrap();
+    let router = named(["ping", "tool.sum.add"]).merge(tool("fixed", "fixed"));
+    let router =
+        router.changing("tool", &tools).nest("tool", Router::new().changing("sum", &others));
+    let rpc = router.build().unwrap();
+    tools.replace(named(["a"])).unwrap();
+    let (before, document) = (names(&rpc), rpc.openrpc().as_json().to_owned());
+    let told = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&told);
+    rpc.on_change(move || {
+        count.fetch_add(1, Ordering::SeqCst);
+    });
+
+    let through = |call: Call, next: Next| next.run(call);
+    let inside = Changing::new();
+    let rows = [
+        (named(["b", "b"]), "method `tool.b` is registered twice: at "),
+        (named(["b", "sum.add"]), "method `tool.sum.add` is registered twice: at "),
+        (named(["sum.other"]), "method `tool.sum.other` is registered twice: at "),
+        (tool("b", "fixed"), "tool `fixed` is method `fixed` and method `tool.b`, registered at "),
+        (tool("b", "taken"), "tool `taken` is method `tool.sum.other` and method `tool.b`, "),
+        (tool("b", "b c"), "tool `b c`, registered at "),
+        (named(["b"]).route_layer("c", from_fn(through)), "no method registered before "),
+        (
+            named(["b"]).authorize(Rules::new().require("c", authenticated())),
+            "no method matches the pattern `c` of the rules given at ",
+        ),
+        (
+            named(["b"]).changing("inside", &inside),
+            "the operations under `inside`, which may change, are part of others that may: ",
+        ),
+    ];
+    for (router, expected) in rows {
+        let error = tools.replace(router).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+        assert_eq!(names(&rpc), before, "{error}");
+        assert_eq!(rpc.openrpc().as_json(), document, "{error}");
+        assert_eq!(call(&rpc, "tool.b"), Err(code::METHOD_NOT_FOUND), "{error}");
+    }
+    assert_eq!(told.load(Ordering::SeqCst), 0);
+}
+
+/// The text of the problem that keeps `router` from being built.
+#[track_caller]
+fn check(router: Router, expected: &str) {
+    let error = router.build().expect_err("a problem").to_string();
+    assert!(error.starts_with(expected), "{error}");
+}
+
+#[test]
+fn what_a_service_cannot_start_with() {
+    let with = |operations: Router| {
+        let tools = Changing::new();
+        tools.replace(operations).unwrap();
+        Router::new().changing("tool", &tools)
+    };
+    check(with(named(["a", "a"])), "method `tool.a` is registered twice: at ");
+    check(with(named(["a"])).merge(named(["tool.a"])), "method `tool.a` is registered twice: at ");
+    check(with(tool("a", "x")).merge(tool("b", "x")), "tool `x` is method `b` and method `tool.a`");
+    let reserved = Changing::new();
+    reserved.replace(named(["a"])).unwrap();
+    check(Router::new().changing("rpc", &reserved), "method `rpc.a`, registered at ");
+}
+
+#[test]
+fn a_place_is_given_once() {
+    let expected = "the operations under `b`, which may change, have another place already: ";
+    let tools = Changing::new();
+    check(Router::new().changing("a", &tools).changing("b", &tools), expected);
+    check(Router::new().changing("b", &tools), expected);
+}
+
+#[test]
+fn patterns_that_no_name_below_a_place_can_match_are_slips() {
+    for (pattern, good) in [
+        ("tool.*", true),
+        ("tool.a", true),
+        ("to*", true),
+        ("tool", false),
+        ("tools.*", false),
+        ("toolbox", false),
+        ("a", false),
+    ] {
+        let place = || Router::new().changing("tool", &Changing::new());
+        let layered =
+            place().route_layer(pattern, from_fn(|call: Call, next: Next| next.run(call)));
+        assert_eq!(layered.build().is_ok(), good, "a layer for {pattern}");
+        let ruled = place().authorize(Rules::new().require(pattern, authenticated()));
+        assert_eq!(ruled.build().is_ok(), good, "a rule for {pattern}");
+    }
+}
