@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
 mod cases;
+mod changing;
 mod edn;
 mod history;
 mod layers;

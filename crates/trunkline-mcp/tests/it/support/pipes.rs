@@ -27,12 +27,26 @@ pub(crate) struct Pipes {
 }
 
 impl Pipes {
+    /// A client of the tools of all tests.
     pub(crate) fn open(settings: Settings) -> Self {
         let gate = Gate::new();
         let rpc = router(&gate).build().unwrap();
-        let mcp = Mcp::new(rpc, settings).unwrap();
+        Self::of(Mcp::new(rpc, settings).unwrap(), gate)
+    }
+
+    /// A client of this server.
+    pub(crate) fn of(mcp: Mcp, gate: Gate) -> Self {
+        Self::behind(mcp, gate, |output| output)
+    }
+
+    /// A client of this server, which writes through what `wrap` makes of its end.
+    pub(crate) fn behind<W>(mcp: Mcp, gate: Gate, wrap: impl FnOnce(PipeWriter) -> W) -> Self
+    where
+        W: Write + Send + 'static,
+    {
         let (input, to_server) = pipe().unwrap();
         let (from_server, output) = pipe().unwrap();
+        let output = wrap(output);
         let closing = CancellationToken::new();
         let token = closing.clone();
         let ended = tokio::spawn(async move { mcp.serve_stdio(input, output, token).await });
