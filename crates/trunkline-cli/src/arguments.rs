@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::{call, edn, execute, history, openrpc, records, resources};
+use crate::{call, edn, execute, history, monitor, openrpc, records, resources};
 
 /// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
 /// Protocol and native commands.
@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Resources(resources::Arguments),
     /// Prints what a JSON-RPC 2.0 server says of itself: its OpenRPC document.
     Openrpc(openrpc::Arguments),
+    /// Shows the calls of a server as they come.
+    Monitor(monitor::Arguments),
     /// Converts documents between EDN and JSON, from stdin to stdout.
     Edn(edn::Arguments),
 }
@@ -52,7 +54,7 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) access: Access,
     #[command(flatten)]
-    pub(crate) history: history::Arguments,
+    pub(crate) history: history::Kept,
     /// How many calls a second each caller may make, by its token or its address; more are refused
     /// (HTTP 429). Twice as many may come at once. Without it, nobody is refused. Calls of the
     /// methods that are served count, as tools and as members of batches, too, one by one; unknown

@@ -15,7 +15,7 @@ use crate::serve::entries;
 
 /// What is kept of calls.
 #[derive(Args)]
-pub(crate) struct Arguments {
+pub(crate) struct Kept {
     /// Keep no history of calls: there is no /history, and no /logs.
     #[arg(long, env = "TRUNKLINE_NO_HISTORY", value_parser = BoolishValueParser::new())]
     no_history: bool,
@@ -43,7 +43,7 @@ pub(crate) struct Recorder {
     readers: Readers,
 }
 
-impl Arguments {
+impl Kept {
     /// The history, if one is wanted.
     pub(crate) fn history(&self) -> Option<History> {
         let names = entries(&self.history_redact);

@@ -10,6 +10,7 @@ mod execute;
 mod history;
 mod limits;
 mod logging;
+mod monitor;
 mod openrpc;
 mod output;
 mod records;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Command::Execute(arguments) => return execute::run(&arguments),
         Command::Resources(arguments) => return resources::run(&arguments),
         Command::Openrpc(arguments) => return openrpc::run(&arguments),
+        Command::Monitor(arguments) => return monitor::run(&arguments),
         Command::Edn(arguments) => return edn::run(&arguments),
     };
     match done {

@@ -83,7 +83,15 @@ impl Connection {
     ///
     /// What is wrong with the arguments. Clap would print values that may be secrets.
     pub(crate) fn connect(&self, url: Url) -> Result<Http, Failure> {
-        let mut settings = Settings::default();
+        self.connect_with(url, Settings::default())
+    }
+
+    /// The same for replies without end, whose reader bounds what it keeps of them.
+    pub(crate) fn connect_to_stream(&self, url: Url) -> Result<Http, Failure> {
+        self.connect_with(url, Settings { max_reply: usize::MAX, ..Settings::default() })
+    }
+
+    fn connect_with(&self, url: Url, mut settings: Settings) -> Result<Http, Failure> {
         for text in &self.header {
             let (name, value) = header(text).map_err(Failure::Usage)?;
             settings.headers.append(name, value);

@@ -7,9 +7,11 @@ mod members;
 mod native;
 mod observed;
 mod sse;
+mod watch;
 
 pub(crate) use self::call_error::CallError;
 pub(crate) use self::mcp::{Content, Mcp, McpError, Property, Tool, ToolAnswer, Tools};
 pub(crate) use self::members::Members;
 pub(crate) use self::native::{Native, NativeError, Refusal};
 pub(crate) use self::observed::Observed;
+pub(crate) use self::watch::{Seen, Watch};

@@ -3,16 +3,26 @@ use std::mem::take;
 
 /// Takes a `text/event-stream` apart, as the HTML standard's section 9.2.6 tells to.
 ///
-/// Of an event, only its data counts here; what is not of type `message` is left out.
+/// Times to wait before one comes again are left out.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     line: Vec<u8>,
     /// A line feed right behind this carriage return belongs to it.
     after_return: bool,
     is_begun: bool,
-    data: String,
-    kind: String,
-    complete: VecDeque<String>,
+    next: Event,
+    complete: VecDeque<Event>,
+}
+
+/// One event.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Empty for one of no name.
+    pub(super) kind: String,
+    /// What a client that comes again says that it has read; none if it stays as it was.
+    pub(super) id: Option<String>,
+    /// Empty if there is nothing but an id.
+    pub(super) data: String,
 }
 
 impl Events {
@@ -29,9 +39,22 @@ impl Events {
         }
     }
 
-    /// The data of the next event that has come whole.
+    /// The data of the next message that has come whole. Events of other types are left out.
     pub(super) fn next(&mut self) -> Option<String> {
+        let is_message = |event: &Event| event.kind.is_empty() || event.kind == "message";
+        let mut events = std::iter::from_fn(|| self.complete.pop_front());
+        let found = events.find(|event| is_message(event) && !event.data.is_empty());
+        found.map(|event| event.data)
+    }
+
+    /// The next event that has come whole.
+    pub(super) fn next_event(&mut self) -> Option<Event> {
         self.complete.pop_front()
+    }
+
+    /// How many bytes there are of an event that has not come whole.
+    pub(super) fn held(&self) -> usize {
+        self.line.len() + self.next.data.len()
     }
 
     fn end_line(&mut self) {
@@ -46,21 +69,21 @@ impl Events {
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
             "data" => {
-                self.data += value;
-                self.data.push('\n');
+                self.next.data += value;
+                self.next.data.push('\n');
             }
-            "event" => value.clone_into(&mut self.kind),
-            // A comment has no name; ids and times to wait are for streams that can be resumed.
+            "event" => value.clone_into(&mut self.next.kind),
+            "id" if !value.contains('\0') => self.next.id = Some(value.to_owned()),
+            // A comment has no name.
             _ => {}
         }
     }
 
     fn end_event(&mut self) {
-        let mut data = take(&mut self.data);
-        let kind = take(&mut self.kind);
-        data.pop();
-        if !data.is_empty() && (kind.is_empty() || kind == "message") {
-            self.complete.push_back(data);
+        let mut event = take(&mut self.next);
+        event.data.pop();
+        if !event.data.is_empty() || event.id.is_some() {
+            self.complete.push_back(event);
         }
     }
 }
@@ -93,5 +116,21 @@ mod tests {
         check("data: cut off\n", &[]);
         check("dat: a\nDATA: b\n\n", &[]);
         check("data: ä\n\n", &["ä"]);
+    }
+
+    #[test]
+    fn events_of_all_types() {
+        let stream =
+            "id: 1\n\nevent: entry\nid: 2\ndata: a\n\nevent: none\n\nid: cut off\ndata: b\n";
+        let event = |kind: &str, id: &str, data: &str| Event {
+            kind: kind.to_owned(),
+            id: Some(id.to_owned()),
+            data: data.to_owned(),
+        };
+        let mut events = Events::default();
+        events.push(stream.as_bytes());
+        let found: Vec<Event> = std::iter::from_fn(|| events.next_event()).collect();
+        assert_eq!(found, [event("", "1", ""), event("entry", "2", "a")]);
+        assert_eq!(events.held(), "b\n".len());
     }
 }

@@ -1,0 +1,139 @@
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::call::line;
+
+/// What is shown of an entry. What a server does not tell is left out.
+#[derive(Deserialize)]
+pub(super) struct Row<'e> {
+    time: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    door: String,
+    method: Option<String>,
+    operation: Option<String>,
+    #[serde(borrow)]
+    id: Option<&'e RawValue>,
+    #[serde(default)]
+    status: String,
+    code: Option<i64>,
+    #[serde(default)]
+    ms: f64,
+}
+
+pub(super) const HEADER: [&str; 6] = ["time", "door", "method", "id", "status", "ms"];
+
+/// How a line stands out on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tone {
+    Plain,
+    Failed,
+    Cancelled,
+}
+
+impl Row<'_> {
+    pub(super) fn tone(&self) -> Tone {
+        match &*self.status {
+            "error" => Tone::Failed,
+            "cancelled" => Tone::Cancelled,
+            _ => Tone::Plain,
+        }
+    }
+
+    /// One line, without its end.
+    pub(super) fn line(&self) -> String {
+        let ms = format!("{:.3}", self.ms);
+        laid_out([self.clock(), &self.door, &self.what(), &self.id(), &self.ended(), &ms])
+    }
+
+    /// The time of day of `2026-07-28T09:30:00.123Z`.
+    fn clock(&self) -> &str {
+        let clock = self.time.split_once('T').map_or(&*self.time, |(_, clock)| clock);
+        clock.trim_end_matches('Z')
+    }
+
+    /// The method, and the operation behind it if that is another.
+    fn what(&self) -> String {
+        let method = self.method.as_deref().unwrap_or("-");
+        match &self.operation {
+            Some(operation) => format!("{method} {operation}"),
+            None => method.to_owned(),
+        }
+    }
+
+    fn id(&self) -> String {
+        self.id.map_or_else(|| "-".to_owned(), |id| id.get().to_owned())
+    }
+
+    fn ended(&self) -> String {
+        match (&*self.kind, self.code) {
+            ("stream_start", _) => "stream".to_owned(),
+            ("stream_end", _) => format!("{} of stream", self.status),
+            (_, Some(code)) => format!("{} {code}", self.status),
+            (_, None) => self.status.clone(),
+        }
+    }
+}
+
+/// Columns of a usual width, so that lines that come one by one are below each other.
+pub(super) fn laid_out(cells: [&str; 6]) -> String {
+    let [time, door, method, id, status, ms] = cells.map(line);
+    format!("{time:<12}  {door:<8}  {method:<32}  {id:<8}  {status:<12}  {ms:>10}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(entry: &str, tone: Tone, expected: &[&str]) {
+        let row: Row<'_> = serde_json::from_str(entry).unwrap();
+        let line = row.line();
+        let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
+        assert_eq!((row.tone(), &*cells), (tone, expected), "{entry}");
+    }
+
+    #[test]
+    fn rows() {
+        let time = r#""time":"2026-07-28T09:30:00.123Z""#;
+        let entry = |members: &str| format!("{{{time},{members}}}");
+        let clock = "09:30:00.123";
+        check(
+            &entry(
+                r#""kind":"call","door":"mcp","method":"tools/call","operation":"db.a","id":"x","status":"result","ms":1.5"#,
+            ),
+            Tone::Plain,
+            &[clock, "mcp", "tools/call db.a", "\"x\"", "result", "1.500"],
+        );
+        check(
+            &entry(
+                r#""kind":"call","door":"json-rpc","status":"error","code":-32700,"id":null,"ms":0.004"#,
+            ),
+            Tone::Failed,
+            &[clock, "json-rpc", "-", "-", "error -32700", "0.004"],
+        );
+        check(
+            &entry(
+                r#""kind":"call","door":"d","method":"a\u001b[2J","status":"cancelled","ms":12345.6"#,
+            ),
+            Tone::Cancelled,
+            &[clock, "d", "a\\u{1b}[2J", "-", "cancelled", "12345.600"],
+        );
+        check(
+            &entry(
+                r#""kind":"stream_start","door":"d","method":"GET /sse","status":"result","ms":0"#,
+            ),
+            Tone::Plain,
+            &[clock, "d", "GET /sse", "-", "stream", "0.000"],
+        );
+        check(
+            &entry(
+                r#""kind":"stream_end","door":"d","method":"m","id":1.0,"status":"cancelled","ms":0"#,
+            ),
+            Tone::Cancelled,
+            &[clock, "d", "m", "1.0", "cancelled of stream", "0.000"],
+        );
+        check(r#"{"time":"?"}"#, Tone::Plain, &["?", "-", "-", "0.000"]);
+    }
+}

@@ -1,0 +1,207 @@
+//! What a server keeps of its calls: at every door, for whom, and for how long.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::access::Issuer;
+use crate::support::{PATIENCE, Server, post, tpch, trunkline};
+
+fn serve(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = trunkline(folder);
+    command.args(["--db", "tpch.db", "--listen", "127.0.0.1:0"]).args(arguments);
+    command
+}
+
+fn started(arguments: &[&str]) -> (TempDir, Server) {
+    let (folder, _) = tpch();
+    let server = Server::start(serve(folder.path(), arguments));
+    (folder, server)
+}
+
+fn history(server: &Server, query: &str) -> Value {
+    let reply = server.connect().get(&format!("/history?{query}"));
+    assert_eq!(reply.status, 200, "{query}: {reply:?}");
+    reply.json()
+}
+
+/// The logs of a data directory, oldest first.
+fn logged(data: &Path) -> Vec<Value> {
+    let mut files: Vec<_> =
+        fs::read_dir(data.join("logs")).unwrap().map(|file| file.unwrap().path()).collect();
+    files.sort();
+    let texts: Vec<String> = files.iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+    texts.concat().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// A secret that is sent at any door is in none of the places where calls are kept.
+#[test]
+fn every_door_is_recorded() {
+    let (folder, _) = tpch();
+    let mut command = serve(folder.path(), &["--data-dir", "data"]);
+    command.args(["--history-redact", "shelf"]);
+    let server = Server::start_where_told(command);
+    let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+    let tool = json!({"name": "list_tables", "arguments": {}, "token": "s3cret-4"});
+    let command = json!({"command": "create", "resource": "todo", "payload":
+        {"title": "a", "password": "s3cret-5"}});
+    for (path, body) in [
+        ("/", call("db.list_tables", json!({}))),
+        ("/rpc", call("db.list_tables", json!({"password": "s3cret-1"}))),
+        ("/", call("no.such", json!({"api_key": "s3cret-2", "shelf": "s3cret-3"}))),
+        ("/mcp", call("tools/call", tool)),
+        ("/execute", command),
+    ] {
+        server.connect().ask(&post(path, &[], &body));
+    }
+    let page = history(&server, "");
+    let entries = page["entries"].as_array().unwrap();
+    let told: Vec<_> = entries
+        .iter()
+        .rev()
+        .map(|entry| {
+            let part = |name: &str| entry[name].as_str().unwrap_or("-").to_owned();
+            (part("door"), part("method"), part("operation"), part("status"), &entry["code"])
+        })
+        .collect();
+    let row = |door: &str, method: &str, operation: &str, status: &str| {
+        let [door, method, operation, status] =
+            [door, method, operation, status].map(str::to_owned);
+        (door, method, operation, status)
+    };
+    let expected = [
+        (row("json-rpc", "db.list_tables", "-", "result"), Value::Null),
+        (row("json-rpc", "db.list_tables", "-", "error"), json!(-32602)),
+        (row("json-rpc", "no.such", "-", "error"), json!(-32601)),
+        (row("mcp", "tools/call", "db.list_tables", "result"), Value::Null),
+        (row("execute", "todo.create", "-", "error"), json!(-32602)),
+    ];
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|((a, b, c, d), code)| (a.clone(), b.clone(), c.clone(), d.clone(), code))
+        .collect();
+    assert_eq!(told, expected, "{page:#}");
+    for entry in entries {
+        assert!(entry["trace_id"].as_str().is_some_and(|id| id.len() == 32), "{entry:#}");
+        assert!(entry["ms"].is_number() && entry["request"].is_object(), "{entry:#}");
+        assert!(entry["response"].is_object(), "{entry:#}");
+    }
+    let only = history(&server, "status=error&door=json-rpc&limit=1");
+    assert_eq!(only["entries"][0]["method"], "no.such");
+    assert_eq!(only["next"], 3);
+
+    assert_eq!(server.stop().code, Some(0));
+    let log = logged(&folder.path().join("data"));
+    let kept: Vec<&Value> = entries.iter().rev().collect();
+    assert_eq!(log.iter().collect::<Vec<_>>(), kept, "all of it is written when the server ends");
+    for text in [page.to_string(), json!(log).to_string()] {
+        assert!(text.contains("[redacted]") && !text.contains("s3cret"), "{text}");
+    }
+}
+
+#[test]
+fn each_session_has_its_log() {
+    let (folder, _) = tpch();
+    for session in 1..=2 {
+        let command = serve(folder.path(), &["--data-dir", "data"]);
+        let server = Server::start_where_told(command);
+        for _ in 0..session {
+            server.call("db.list_tables", &json!({}));
+        }
+        let logs = server.connect().get("/logs").json();
+        assert_eq!(logs["logs"].as_array().unwrap().len(), session, "{logs}");
+        assert_eq!(logs["logs"][0]["current"], true, "{logs}");
+        let name = logs["logs"][session - 1]["name"].as_str().unwrap();
+        let first = server.connect().get(&format!("/logs?name={name}"));
+        assert_eq!(
+            (first.status, first.header("content-type")),
+            (200, Some("application/x-ndjson"))
+        );
+        // What is counted comes behind the calls.
+        let deadline = std::time::Instant::now() + PATIENCE;
+        while server.connect().get("/logs/stats").json()["calls"] != session {
+            assert!(std::time::Instant::now() < deadline, "its calls are not counted");
+        }
+        assert_eq!(server.connect().get("/logs/current").status, 200);
+        assert_eq!(server.stop().code, Some(0));
+    }
+    assert_eq!(logged(&folder.path().join("data")).len(), 3);
+}
+
+#[test]
+fn what_is_kept_is_set() {
+    let call = |server: &Server, id: u64| {
+        server.post(&json!({"jsonrpc": "2.0", "id": id, "method": "db.list_tables"}));
+    };
+    let (_folder, server) = started(&["--no-history"]);
+    call(&server, 1);
+    for path in ["/history", "/history/stream", "/logs", "/logs/current", "/logs/stats"] {
+        assert_eq!(server.connect().get(path).status, 404, "{path}");
+    }
+    drop(server);
+
+    let (_folder, server) = started(&["--log-bytes", "0", "--history-entries", "2"]);
+    (1..=5).for_each(|id| call(&server, id));
+    let page = history(&server, "");
+    let ids: Vec<_> = page["entries"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    assert_eq!(ids, [5, 4]);
+    assert_eq!(server.connect().get("/logs").status, 404);
+    drop(server);
+
+    let (_folder, mut server) = started(&["--history-bytes", "0"]);
+    (1..=5).for_each(|id| call(&server, id));
+    let page = history(&server, "");
+    assert_eq!(page["entries"].as_array().unwrap().len(), 1, "the newest is always kept");
+    assert!(server.banner().contains("/history"));
+}
+
+#[test]
+fn streams_end_with_the_server() {
+    let (_folder, server) = started(&[]);
+    let mut stream = server.connect();
+    let reply = stream.get("/history/stream");
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/event-stream")));
+    while !stream.line().starts_with("id: ") {}
+    server.call("db.list_tables", &json!({}));
+    while !stream.line().contains("event: entry") {}
+    let ended = server.stop();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(ended.took < PATIENCE / 2, "it waited for a stream: {:?}", ended.took);
+}
+
+/// Who may read what others have asked.
+#[test]
+fn readers() {
+    let issuer = Issuer::new();
+    let signed = |claims: Value| issuer.token(claims);
+    let senders = [
+        ("listed", "Authorization: Bearer one".to_owned()),
+        ("signed", signed(json!({}))),
+        ("admin", signed(json!({"role": "admin"}))),
+        ("nobody", "X-None: 0".to_owned()),
+    ];
+    let jwks = ["--jwks", "jwks.json", "--audience", "trunkline"];
+    for (rules, expected) in [
+        (&[][..], [200, 403, 403, 401]),
+        (&["--require", "db.execute_raw_query=role:admin"], [403, 403, 403, 401]),
+        (&["--require", "history=role:admin"], [403, 403, 200, 401]),
+        (&["--require", "db.*=scope:db, history=role:admin"], [403, 403, 200, 401]),
+        (&["--require", "*=role:admin"], [403, 403, 200, 401]),
+    ] {
+        let (folder, _) = tpch();
+        issuer.publish(folder.path());
+        let mut command = serve(folder.path(), &["--bearer", "one"]);
+        command.args(jwks).args(rules);
+        let server = Server::start(command);
+        for ((name, header), status) in senders.iter().zip(expected) {
+            for path in ["/history", "/history/stream", "/logs", "/logs/current", "/logs/stats"] {
+                let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\n\r\n");
+                let found = server.connect().ask(&request).status;
+                assert_eq!(found, status, "{name} at {path} with {rules:?}");
+            }
+        }
+    }
+}
