@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::access::Issuer;
-use crate::support::{PATIENCE, Server, post, tpch, trunkline};
+use crate::call::check;
+use crate::support::{PATIENCE, Server, post, run, tpch, trunkline};
 
 fn serve(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = trunkline(folder);
@@ -156,6 +157,19 @@ fn what_is_kept_is_set() {
     let page = history(&server, "");
     assert_eq!(page["entries"].as_array().unwrap().len(), 1, "the newest is always kept");
     assert!(server.banner().contains("/history"));
+}
+
+#[test]
+fn logs_that_cannot_be_written() {
+    let (folder, _) = tpch();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    fs::write(folder.path().join("data/logs"), "").unwrap();
+    let ended = run(&mut serve(folder.path(), &["--data-dir", "data"]));
+    let told = ["--log-bytes 0", "--data-dir", "data/logs"];
+    check("a file is there", &ended, 1, &[], &told);
+    let command = serve(folder.path(), &["--data-dir", "data", "--log-bytes", "0"]);
+    let server = Server::start_where_told(command);
+    assert_eq!(server.connect().get("/history").status, 200);
 }
 
 #[test]

@@ -171,7 +171,8 @@ fn connections_that_end() {
     }
     let shown: Vec<_> = ended.stdout.lines().map(|line| cells(line)[2].to_owned()).collect();
     assert_eq!(shown, ["1", "6"], "{ended:?}");
-    let told = ["3 calls came too fast", "busy; trying again", "connected again", "Forbidden"];
+    let told =
+        ["3 calls came too fast", "busy (-32005); trying again", "connected again", "Forbidden"];
     check("at last", &ended, 1, &["09:30:00.123"], &told);
 }
 

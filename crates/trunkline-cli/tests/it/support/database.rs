@@ -22,13 +22,16 @@ pub(crate) fn with_content(sql: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// The content of a directory, by name.
+/// The content of a directory, by name. Of a directory in it, that it is there: `logs/`.
 pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     entries
         .map(|entry| {
             let name = entry.file_name().into_string().unwrap();
-            (name, fs::read(entry.path()).unwrap())
+            match entry.file_type().unwrap().is_dir() {
+                true => (name + "/", Vec::new()),
+                false => (name, fs::read(entry.path()).unwrap()),
+            }
         })
         .collect()
 }
