@@ -85,8 +85,7 @@ pub use params::{
 };
 pub use router::{
     BuildError, CallFuture, Changing, Description, Effect, Endpoint, ErrorDescription, Example,
-    Handler, IntoOutcome, IntoReply, Json, Operation, Place, Registered, Rendering, Router,
-    Wording,
+    Handler, IntoOutcome, IntoReply, Json, Operation, Registered, Rendering, Router, Wording,
 };
 pub use rpc::{Batch, Incoming, Projected, Projection, Reply, Rpc, RpcFuture};
 pub use schema::Schema;

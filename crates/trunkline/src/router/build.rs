@@ -7,10 +7,10 @@ use super::operation::Operation;
 use super::registered::Registered;
 use crate::limits::LimitError;
 
-/// Where a method or a layer was registered, as `file:line:column`.
-pub type Place = &'static Location<'static>;
+/// Where something was registered, as `file:line:column`.
+pub(super) type Place = &'static Location<'static>;
 
-/// Why a router cannot be built.
+/// Why a router cannot be built. Places are shown as `file:line:column`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -20,9 +20,9 @@ pub enum BuildError {
         /// The name.
         name: String,
         /// The earlier registration.
-        first: Place,
+        first: &'static Location<'static>,
         /// The later one.
-        second: Place,
+        second: &'static Location<'static>,
     },
     /// Names that begin with `rpc.` are the protocol's (JSON-RPC 2.0, section 8).
     #[error("method `{name}`, registered at {place}, begins with `rpc.`, which is reserved")]
@@ -30,7 +30,7 @@ pub enum BuildError {
         /// The name.
         name: String,
         /// The registration.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// A layer's pattern matches none of the methods registered before it, so it would do nothing.
     #[error("no method registered before {place} matches the pattern `{pattern}` of this layer")]
@@ -38,7 +38,7 @@ pub enum BuildError {
         /// The pattern.
         pattern: String,
         /// The layer's place.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// A rule of [`Router::authorize`](crate::Router::authorize) is for no method that there is.
     #[error("no method matches the pattern `{pattern}` of the rules given at {place}")]
@@ -46,7 +46,7 @@ pub enum BuildError {
         /// The pattern.
         pattern: String,
         /// Where the rules were given.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// A method is called as the metrics call those that do not exist.
     #[error(
@@ -56,7 +56,7 @@ pub enum BuildError {
         /// The name.
         name: String,
         /// The registration.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// Two params of one operation have one name.
     #[error("method `{name}`, registered at {place}, declares the param `{param}` twice")]
@@ -66,7 +66,7 @@ pub enum BuildError {
         /// The param's name.
         param: &'static str,
         /// The registration.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// A variadic param takes all positions that are left, so nothing can follow it.
     #[error(
@@ -78,7 +78,7 @@ pub enum BuildError {
         /// The param's name.
         param: &'static str,
         /// The registration.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// Two operations are offered as one tool.
     #[error("tool `{tool}` is method `{first}` and method `{second}`, registered at {place}")]
@@ -90,7 +90,7 @@ pub enum BuildError {
         /// The method of the later one.
         second: String,
         /// The later registration.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// A tool's name is one that clients may refuse (MCP, "Tool Names").
     #[error(
@@ -100,7 +100,7 @@ pub enum BuildError {
         /// The tool's name.
         tool: String,
         /// The registration.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// Operations that come and go have a place already, in this router or another.
     #[error(
@@ -110,7 +110,7 @@ pub enum BuildError {
         /// The namespace.
         namespace: String,
         /// Where they were given a second place.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// Operations that come and go are part of others that do.
     #[error(
@@ -120,7 +120,7 @@ pub enum BuildError {
         /// The namespace.
         namespace: String,
         /// Where they were given their place.
-        place: Place,
+        place: &'static Location<'static>,
     },
     /// A limit has a value that cannot work.
     #[error(transparent)]

@@ -32,7 +32,7 @@ use crate::outcome::Outcome;
 use crate::params::{Arguments, Function, Param};
 use crate::rpc::Rpc;
 
-pub use build::{BuildError, Place};
+pub use build::BuildError;
 pub use changing::Changing;
 pub use description::{Description, Effect, ErrorDescription, Example, Rendering, Wording};
 pub use handler::Handler;
@@ -43,7 +43,7 @@ pub(crate) use registry::{Dispatch, Registry};
 pub use reply::{CallFuture, IntoOutcome, IntoReply, Json};
 pub use route::Endpoint;
 
-use build::DISCOVER;
+use build::{DISCOVER, Place};
 use handler::Named;
 use operation::LayerFn;
 use part::Part;

@@ -1,7 +1,7 @@
 //! Operations are replaced while threads call them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
@@ -55,9 +55,10 @@ fn no_call_fails_that_should_not() {
     thread::scope(|scope| {
         let callers = [scope.spawn(call_all), scope.spawn(call_all)];
         for round in 1..=CHANGES {
-            // Each change meets calls: those made since the one before.
+            // Each change meets calls: those made since the one before. Callers end early if they panic.
             let before = made.load(Ordering::SeqCst);
-            while made.load(Ordering::SeqCst) == before && !callers.iter().all(|c| c.is_finished())
+            while made.load(Ordering::SeqCst) == before
+                && !callers.iter().any(ScopedJoinHandle::is_finished)
             {
                 thread::yield_now();
             }
