@@ -1,1 +1,11 @@
 //! One binary of tests.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod chat;
+mod conversation;
+mod house;
+mod planner;
+mod scripted;
+#[cfg(unix)]
+mod tools;

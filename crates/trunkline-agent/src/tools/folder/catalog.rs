@@ -52,7 +52,8 @@ impl Catalog {
         }
         if let Some(file) = more {
             let most = settings.max_tools;
-            let reason = format!("there are more than {most} manifests: this one, and what follows");
+            let reason =
+                format!("there are more than {most} manifests: this one, and what follows");
             tracing::warn!(file, reason, "manifests are not read");
             catalog.rejected.push(Rejected { file, reason });
         }

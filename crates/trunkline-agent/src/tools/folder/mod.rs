@@ -182,7 +182,8 @@ impl ToolFolder {
         if let Some(watch) = &*watch {
             return Ok(watch.watching());
         }
-        let started = Watch::start(Arc::downgrade(&self.0), &self.0.path, self.0.runner.settings())?;
+        let started =
+            Watch::start(Arc::downgrade(&self.0), &self.0.path, self.0.runner.settings())?;
         Ok(watch.insert(started).watching())
     }
 

@@ -54,8 +54,10 @@ impl Watch {
             poll_interval: settings.poll_interval,
         };
         // What changed between opening the folder and now.
-        drop(wake.try_send(()));
-        thread::Builder::new().name("tool-folder".to_owned()).spawn(move || thread.run(watching))?;
+        let _ = wake.try_send(());
+        thread::Builder::new()
+            .name("tool-folder".to_owned())
+            .spawn(move || thread.run(watching))?;
         Ok(Self { wake, is_over, watching })
     }
 
@@ -68,7 +70,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Release);
         // If there is a note already, the thread takes that one.
-        drop(self.wake.try_send(()));
+        let _ = self.wake.try_send(());
     }
 }
 
@@ -93,7 +95,10 @@ impl Thread {
             watching = self.watched.again();
             let Some(folder) = self.folder.upgrade() else { return };
             if let Err(error) = ToolFolder(folder).reload() {
-                tracing::warn!(error = &error as &dyn std::error::Error, "the tools stay as they are");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the tools stay as they are"
+                );
             }
         }
     }
@@ -153,7 +158,7 @@ fn watcher(wake: SyncSender<()>) -> notify::Result<RecommendedWatcher> {
             return;
         }
         // If there is a note already, it is for this as well.
-        drop(wake.try_send(()));
+        let _ = wake.try_send(());
     })
 }
 

@@ -53,7 +53,11 @@ pub(super) fn manifest(text: &str, folder: &Path, path: &OsStr) -> Result<ToolMa
     let example = "[input_schema] with type = \"object\"";
     let input = required(document.input_schema, "input_schema", example)?;
     if input.get_ref().get("type").and_then(Value::as_str) != Some("object") {
-        return Err(fault(&input, "input_schema", "arguments are an object: add type = \"object\""));
+        return Err(fault(
+            &input,
+            "input_schema",
+            "arguments are an object: add type = \"object\"",
+        ));
     }
     let timeout = within("timeout_ms", document.timeout_ms, ToolManifest::MAX_TIMEOUT.as_millis())?;
     let most_bytes = ToolManifest::MAX_OUTPUT_BYTES as u128;

@@ -21,7 +21,8 @@ pub(super) fn find(name: &str, folder: &Path, path: &OsStr) -> Result<PathBuf, S
         });
     }
     if relative.components().any(|part| part == Component::ParentDir) {
-        let reason = "a relative program stays in the folder of its manifest: write an absolute path";
+        let reason =
+            "a relative program stays in the folder of its manifest: write an absolute path";
         return Err(reason.to_owned());
     }
     // Without the `.` of `./`.

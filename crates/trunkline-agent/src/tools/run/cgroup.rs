@@ -81,7 +81,7 @@ impl Cgroup {
     fn kill(&self) -> bool {
         let Ok(members) = fs::read_to_string(self.path.join("cgroup.procs")) else { return false };
         for member in members.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
-            drop(kill_process(member, Signal::KILL));
+            let _ = kill_process(member, Signal::KILL);
         }
         !members.is_empty()
     }

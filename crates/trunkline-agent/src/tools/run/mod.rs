@@ -61,8 +61,10 @@ impl Runner {
         if runner.settings.launcher.is_none() {
             tracing::warn!("tools run without limits of CPU time and memory: there is no launcher");
         } else if runner.process_bound() == ProcessBound::Nothing {
-            tracing::warn!("the processes that a tool starts are not bounded: \
-                            this runs as root, and may not make cgroups");
+            tracing::warn!(
+                "the processes that a tool starts are not bounded: \
+                            this runs as root, and may not make cgroups"
+            );
         }
         runner
     }
@@ -118,7 +120,9 @@ impl Runner {
 
     /// What stands in front of a command, if there is a launcher.
     fn launch(&self) -> Result<Option<process::Launch>, RunError> {
-        let Some(Launcher { program, arguments }) = &self.settings.launcher else { return Ok(None) };
+        let Some(Launcher { program, arguments }) = &self.settings.launcher else {
+            return Ok(None);
+        };
         let limits = self.settings.limits;
         let cgroup = match &self.cgroups {
             Some(parent) => Some(parent.child(limits.processes).map_err(RunError::Unstarted)?),

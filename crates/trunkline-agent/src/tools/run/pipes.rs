@@ -97,11 +97,7 @@ impl Pipes {
     }
 }
 
-async fn write(
-    pipe: &mut Option<ChildStdin>,
-    input: &[u8],
-    written: &mut usize,
-) -> io::Result<()> {
+async fn write(pipe: &mut Option<ChildStdin>, input: &[u8], written: &mut usize) -> io::Result<()> {
     let Some(pipe) = pipe else { return Ok(()) };
     while let Some(rest) = input.get(*written..).filter(|rest| !rest.is_empty()) {
         *written += pipe.write(rest).await?;

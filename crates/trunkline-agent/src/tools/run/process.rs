@@ -44,8 +44,11 @@ pub(super) struct Launch {
     pub(super) cgroup: Option<Cgroup>,
 }
 
-/// Why a process was not left to its end.
-enum Stop {
+/// How a process came to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    ByItself,
+    TooMuchOutput,
     TimedOut,
     Cancelled,
 }
@@ -62,45 +65,54 @@ impl Process {
         let mut running = Running::start(&self, cgroup).map_err(RunError::Unstarted)?;
         let manifest = &self.tool.manifest;
         let mut pipes = Pipes::of(&mut running.child, input, manifest.max_output_bytes);
-        let ended = pipes.serve_until(async {
-            select! {
-                biased;
-                () = cancel.cancelled() => Err(Stop::Cancelled),
-                () = sleep_until(self.deadline) => Err(Stop::TimedOut),
-                ended = running.group.leader_ended() => Ok(ended),
-            }
-        });
-        match ended.await {
-            Ok(Ok(())) => {}
-            Ok(Err(stop)) => {
-                running.group.signal(Signal::TERM);
-                // What it says of that on stderr is told.
-                let ended = pipes.serve_until(timeout(self.grace, running.group.leader_ended()));
-                drop(ended.await);
-                running.end().await;
-                return Err(match stop {
-                    Stop::Cancelled => RunError::Cancelled,
-                    Stop::TimedOut => RunError::TimedOut {
-                        timeout_ms: manifest.timeout.as_millis().try_into().unwrap_or(u64::MAX),
-                        stderr: pipes.stderr(),
-                    },
-                });
-            }
-            Err(TooMuch) => {
-                running.end().await;
-                let max_output_bytes = manifest.max_output_bytes;
-                return Err(RunError::TooMuchOutput { max_output_bytes });
-            }
+        let mut end =
+            pipes.serve_until(self.end(&running, cancel)).await.unwrap_or(End::TooMuchOutput);
+        if matches!(end, End::TimedOut | End::Cancelled) {
+            running.group.signal(Signal::TERM);
+            let leader = timeout(self.grace, running.group.leader_ended());
+            drop(pipes.serve_until(leader).await);
         }
-        // What it has left behind holds its pipes open.
-        let status = running.end().await;
-        if let Ok(Err(TooMuch)) = timeout(LEFT_OVER, pipes.serve()).await {
-            return Err(RunError::TooMuchOutput { max_output_bytes: manifest.max_output_bytes });
+        let status = running.kill().await;
+        // What was written before the end.
+        let left = timeout(LEFT_OVER, pipes.serve()).await;
+        if end == End::ByItself && matches!(left, Ok(Err(TooMuch))) {
+            end = End::TooMuchOutput;
         }
-        let status = status.map_err(RunError::Unstarted)?;
         let stderr = pipes.stderr();
+        match end {
+            End::ByItself => {
+                let status = status.map_err(RunError::Unstarted)?;
+                self.result(status, pipes.output(), stderr)
+            }
+            End::TooMuchOutput => {
+                let max_output_bytes = manifest.max_output_bytes;
+                Err(RunError::TooMuchOutput { max_output_bytes })
+            }
+            End::TimedOut => {
+                let timeout_ms = manifest.timeout.as_millis().try_into().unwrap_or(u64::MAX);
+                Err(RunError::TimedOut { timeout_ms, stderr })
+            }
+            End::Cancelled => Err(RunError::Cancelled),
+        }
+    }
+
+    async fn end(&self, running: &Running, cancel: &CancellationToken) -> End {
+        select! {
+            biased;
+            () = cancel.cancelled() => End::Cancelled,
+            () = sleep_until(self.deadline) => End::TimedOut,
+            () = running.group.leader_ended() => End::ByItself,
+        }
+    }
+
+    fn result(
+        &self,
+        status: ExitStatus,
+        output: &[u8],
+        stderr: String,
+    ) -> Result<Box<RawValue>, RunError> {
         match (status.code(), status.signal()) {
-            (Some(0), _) => result::read(&self.tool, pipes.output(), stderr),
+            (Some(0), _) => result::read(&self.tool, output, stderr),
             (Some(exit_code), _) => Err(RunError::Failed { exit_code, stderr }),
             (None, signal) => Err(RunError::Killed { signal: signal.unwrap_or_default(), stderr }),
         }
@@ -168,7 +180,7 @@ impl Running {
     }
 
     /// Kills what is left of it, and then takes the leader's status, which frees its number.
-    async fn end(&mut self) -> io::Result<ExitStatus> {
+    async fn kill(&mut self) -> io::Result<ExitStatus> {
         self.group.signal(Signal::KILL);
         if let Some(cgroup) = self.cgroup.take() {
             cgroup.end(TO_GO).await;

@@ -1,0 +1,141 @@
+//! Folders that change while they are served.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::json;
+use trunkline::{Changing, Router, Rpc};
+use trunkline_agent::tools::{self, Reloaded, ToolFolder, ToolSettings, Watching};
+
+use super::support::{Folder, PATIENCE, manifest};
+
+/// A service whose tools follow the folder.
+fn follow(folder: &ToolFolder) -> Rpc {
+    let changing = Changing::new();
+    changing.replace(tools::operations(folder)).unwrap();
+    let rpc = Router::new().changing("tool", &changing).build().unwrap();
+    folder.on_change(move |folder, _| changing.replace(tools::operations(folder)).unwrap());
+    rpc
+}
+
+#[track_caller]
+fn check(reloaded: &Reloaded, added: &[&str], changed: &[&str], removed: &[&str], tools: &[&str]) {
+    assert_eq!(reloaded.added, added);
+    assert_eq!(reloaded.changed, changed);
+    assert_eq!(reloaded.removed, removed);
+    let names: Vec<_> = reloaded.tools.iter().map(|tool| &*tool.name).collect();
+    assert_eq!(names, tools);
+}
+
+#[tokio::test]
+async fn what_was_added_changed_and_removed() {
+    let tools = Folder::new();
+    tools.tool("a", "echo 1", "").tool("b", "echo 1", "");
+    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let rpc = follow(&folder);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    folder.on_change({
+        let told = Arc::clone(&told);
+        move |_, reloaded| told.lock().unwrap().push(reloaded.added.clone())
+    });
+    check(&folder.reload().unwrap(), &[], &[], &[], &["a", "b"]);
+
+    tools.tool("c", "echo 3", "");
+    tools.write("b.toml", &manifest("b", "timeout_ms = 1000"));
+    fs::remove_file(tools.path().join("a.toml")).unwrap();
+    check(&folder.reload().unwrap(), &["c"], &["b"], &["a"], &["b", "c"]);
+    assert_eq!(rpc.call::<i64>("tool.c", &json!({})).await, Ok(3));
+    assert_eq!(rpc.call::<i64>("tool.a", &json!({})).await.unwrap_err().code(), -32601);
+
+    // A script is read when it runs.
+    tools.script("c.sh", "echo 4");
+    check(&folder.reload().unwrap(), &[], &[], &[], &["b", "c"]);
+    assert_eq!(rpc.call::<i64>("tool.c", &json!({})).await, Ok(4));
+
+    tools.write("b.toml", "broken");
+    let reloaded = folder.reload().unwrap();
+    check(&reloaded, &[], &[], &["b"], &["c"]);
+    assert_eq!(reloaded.rejected.len(), 1);
+    assert_eq!(*told.lock().unwrap(), [vec!["c".to_owned()], vec![]], "only differences are told");
+
+    let moved = tools.path().with_extension("moved");
+    fs::rename(tools.path(), &moved).unwrap();
+    folder.reload().unwrap_err();
+    fs::rename(&moved, tools.path()).unwrap();
+    assert_eq!(rpc.call::<i64>("tool.c", &json!({})).await, Ok(4), "it stays");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reloads_under_load_lose_no_call() {
+    const CALLERS: usize = 8;
+    let tools = Folder::new();
+    tools.tool("steady", "cat", "");
+    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let rpc = follow(&folder);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let count = Arc::new(AtomicUsize::new(0));
+    let callers: Vec<_> = (0..CALLERS)
+        .map(|caller| {
+            let (rpc, is_over, count) = (rpc.clone(), Arc::clone(&is_over), Arc::clone(&count));
+            tokio::spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    let number = count.fetch_add(1, Ordering::Relaxed);
+                    let sent = json!({ "caller": caller, "number": number });
+                    assert_eq!(rpc.call("tool.steady", &sent).await, Ok(sent.clone()));
+                }
+            })
+        })
+        .collect();
+    // Each reload changes the tool that is called.
+    let mut timeout = 10_000;
+    while count.load(Ordering::Relaxed) < 200 {
+        timeout += 1;
+        tools.write("steady.toml", &manifest("steady", &format!("timeout_ms = {timeout}")));
+        check(&folder.reload().unwrap(), &[], &["steady"], &[], &["steady"]);
+        tokio::task::yield_now().await;
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    assert!(timeout > 10_010, "{timeout}");
+}
+
+#[test]
+fn a_watched_folder() {
+    let tools = Folder::new();
+    tools.tool("a", "echo 1", "");
+    let settings = ToolSettings { debounce: Duration::from_millis(20), ..ToolSettings::default() };
+    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+    let (sender, changes) = channel();
+    folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
+    let next = || changes.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(folder.watch().unwrap(), Watching::Notified);
+    assert_eq!(folder.watch().unwrap(), Watching::Notified, "once is enough");
+
+    // It is rejected as long as its program is missing.
+    tools.write("b.toml", &manifest("b", ""));
+    tools.script("b.sh", "echo 2");
+    check(&next(), &["b"], &[], &[], &["a", "b"]);
+    fs::rename(tools.path().join("a.toml"), tools.path().join("a.off")).unwrap();
+    check(&next(), &[], &[], &["a"], &["b"]);
+
+    // Another folder takes its place, as those that are deployed do.
+    let new = Folder::new();
+    new.tool("c", "echo 3", "");
+    let old = tools.path().with_extension("old");
+    fs::rename(tools.path(), &old).unwrap();
+    fs::rename(new.path(), tools.path()).unwrap();
+    // Nothing tells of that, but what happens in either of them.
+    fs::write(old.join("note"), "").unwrap();
+    check(&next(), &["c"], &[], &["b"], &["c"]);
+    fs::write(tools.path().join("d.toml"), manifest("c", "").replace("'c'", "'d'")).unwrap();
+    check(&next(), &["d"], &[], &[], &["c", "d"]);
+    fs::remove_dir_all(old).unwrap();
+
+    drop(folder);
+    assert!(changes.recv_timeout(PATIENCE).is_err(), "the thread has dropped the listeners");
+}
