@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::{call, edn, execute, history, monitor, openrpc, records, resources};
+use crate::{call, edn, execute, history, monitor, openrpc, records, resources, tool};
 
 /// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
 /// Protocol and native commands.
@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Monitor(monitor::Arguments),
     /// Converts documents between EDN and JSON, from stdin to stdout.
     Edn(edn::Arguments),
+    /// Runs what command tools are made of: a calculator.
+    Tool(tool::Arguments),
 }
 
 #[derive(Args)]

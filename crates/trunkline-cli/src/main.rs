@@ -18,6 +18,7 @@ mod resources;
 mod serve;
 mod service;
 mod stdio;
+mod tool;
 mod tools;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Openrpc(arguments) => return openrpc::run(&arguments),
         Command::Monitor(arguments) => return monitor::run(&arguments),
         Command::Edn(arguments) => return edn::run(&arguments),
+        Command::Tool(arguments) => return tool::run(&arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -29,5 +29,6 @@ mod signals;
 mod start;
 mod storage_fault;
 mod support;
+mod tool;
 mod tools;
 mod tools_eras;

@@ -1,0 +1,123 @@
+//! `trunkline tool`: the calculator, and limits.
+
+use std::io::Write;
+use std::process::Stdio;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::support::trunkline;
+
+/// The exit code, stdout and stderr of `trunkline tool …`, which is given this on stdin.
+fn tool(arguments: &[&str], stdin: &str) -> (Option<i32>, String, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = trunkline(folder.path());
+    command.arg("tool").args(arguments).stdin(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    let stdin = stdin.to_owned();
+    // What is refused is not read to its end.
+    let writer = thread::spawn(move || drop(pipe.write_all(stdin.as_bytes())));
+    let ended = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (ended.status.code(), text(ended.stdout), text(ended.stderr))
+}
+
+#[test]
+fn the_calculator() {
+    let (code, stdout, stderr) = tool(&["calculator"], "{\"expression\":\"0.1 + 0.2\"}\n");
+    assert_eq!((code, &*stderr), (Some(0), ""));
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(answer, json!({ "result": "0.3", "exact": true }));
+    let (_, stdout, _) = tool(&["calculator"], "{\"expression\":\"1/3\"}");
+    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(answer["fraction"], "1/3");
+}
+
+/// What the calculator says that was given this.
+#[track_caller]
+fn check_refused(stdin: &str, expected: &str) {
+    let (code, stdout, stderr) = tool(&["calculator"], stdin);
+    assert_eq!((code, &*stdout), (Some(1), ""), "{stdin:.100}");
+    assert!(stderr.contains(expected), "{stdin:.100}: {stderr}");
+}
+
+#[test]
+fn what_the_calculator_refuses() {
+    let divides = "trunkline: character 2 of the expression: this divides by zero\n";
+    check_refused("{\"expression\":\"1/0\"}", divides);
+    check_refused("", "write {\"expression\": \"…\"} to stdin");
+    check_refused("{\"expression\":\"1\",\"x\":1}", "unknown field `x`");
+    check_refused("{\"expression\":1}", "invalid type: integer `1`");
+    check_refused(&" ".repeat(100_000), "there are more than 65536 bytes on stdin");
+}
+
+/// What a shell tells of its limits that runs under these.
+#[track_caller]
+fn check_limit(flag: &str, limit: &str, script: &str, expected: &str) {
+    let (code, stdout, stderr) = tool(&["run", flag, limit, "--", "sh", "-c", script], "");
+    assert_eq!((code, stdout.trim(), &*stderr), (Some(0), expected, ""), "{flag}");
+}
+
+#[test]
+fn limits_are_those_of_the_program() {
+    check_limit("--cpu-seconds", "7", "ulimit -t", "7");
+    check_limit("--memory-bytes", "1073741824", "ulimit -v", "1048576");
+    check_limit("--file-bytes", "51200", "ulimit -f", "100");
+    check_limit("--open-files", "33", "ulimit -n", "33");
+    check_limit("--open-files", "33", "ulimit -c", "0");
+    let (code, ..) = tool(&["run", "--cpu-seconds", "5", "--", "sh", "-c", "exit 7"], "");
+    assert_eq!(code, Some(7));
+    let more = "ulimit -n 20 2>/dev/null && ulimit -n 60 2>/dev/null && echo more";
+    let (_, stdout, _) = tool(&["run", "--open-files", "50", "--", "sh", "-c", more], "");
+    assert_eq!(stdout, "", "what is lowered stays");
+}
+
+#[test]
+fn limits_hold() {
+    use std::os::unix::process::ExitStatusExt;
+    let folder = tempfile::tempdir().unwrap();
+    let run = |limits: &[&str], script: &str| {
+        let mut command = trunkline(folder.path());
+        command.args(["tool", "run"]).args(limits).args(["--", "sh", "-c", script]);
+        command.status().unwrap()
+    };
+    /// The same numbers on Linux, macOS and the BSDs.
+    const SIGXCPU: i32 = 24;
+    assert_eq!(run(&["--cpu-seconds", "1"], "while :; do :; done").signal(), Some(SIGXCPU));
+    let large = run(&["--file-bytes", "1000"], "head -c 5000 /dev/zero > file");
+    assert!(!large.success());
+    assert_eq!(folder.path().join("file").metadata().unwrap().len(), 1000);
+}
+
+#[test]
+fn what_cannot_be_executed() {
+    let (code, stdout, stderr) = tool(&["run", "--", "/no/such/program"], "");
+    assert_eq!((code, &*stdout), (Some(126), ""));
+    assert!(stderr.contains("cannot execute /no/such/program"), "{stderr}");
+    let (code, _, stderr) = tool(&["run", "--cgroup", "/no/such", "--", "true"], "");
+    assert_eq!(code, Some(126));
+    assert!(stderr.contains("cannot enter the cgroup /no/such"), "{stderr}");
+}
+
+/// Root has no bound of this kind: there, it is another user who runs the program.
+#[test]
+#[cfg(target_os = "linux")]
+fn processes_have_a_bound() {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    // Those that it can start end soon, by themselves.
+    let script = "i=0; while [ $i -lt 100 ]; do sleep 2 >/dev/null & i=$((i+1)); echo $i; done";
+    let mut command = trunkline(std::path::Path::new("/"));
+    command.args(["tool", "run", "--processes", "10", "--", "sh", "-c", script]);
+    if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    command.stderr(Stdio::null());
+    let ended = command.output().unwrap();
+    let started = String::from_utf8(ended.stdout).unwrap().lines().count();
+    assert!((1..=10).contains(&started), "{started}");
+    assert!(!ended.status.success());
+}
