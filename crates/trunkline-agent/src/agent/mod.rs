@@ -7,6 +7,7 @@ mod event;
 mod execution;
 mod patterns;
 mod reply;
+mod round;
 mod running;
 mod settings;
 mod token;

@@ -123,7 +123,7 @@ impl Model {
         let body = Body {
             model: &settings.model,
             messages,
-            tools: tools.iter().map(Tool::to_json).collect(),
+            tools: tools.iter().map(Tool::offered).collect(),
             stream: streamed,
             stream_options: streamed.then(|| json!({ "include_usage": true })),
             temperature: settings.temperature,
@@ -151,11 +151,10 @@ impl Model {
 }
 
 impl Tool {
-    fn to_json(&self) -> serde_json::Value {
+    fn offered(&self) -> Offered<'_> {
         let Self { name, description, input } = self;
-        let function =
-            json!({ "name": name, "description": description, "parameters": input.as_value() });
-        json!({ "type": "function", "function": function })
+        let function = OfferedFunction { name, description, parameters: input.as_value() };
+        Offered { kind: "function", function }
     }
 }
 
@@ -164,12 +163,26 @@ struct Body<'a> {
     model: &'a str,
     messages: &'a [Message],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<serde_json::Value>,
+    tools: Vec<Offered<'a>>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
+}
+
+#[derive(Serialize)]
+struct Offered<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: OfferedFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct OfferedFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a serde_json::Value,
 }
 
 /// A status that is no success, and what the server says about it.

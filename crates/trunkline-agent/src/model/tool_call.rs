@@ -41,7 +41,18 @@ impl ToolCall {
             }
             Arguments::Malformed { .. } => "{}".to_owned(),
         };
-        Called::new(self.id.clone(), self.name.clone(), arguments)
+        Called::new(self.id.clone(), self.repeatable_name(), arguments)
+    }
+}
+
+impl ToolCall {
+    /// The name in what endpoints take for one, which no model has to keep to.
+    fn repeatable_name(&self) -> String {
+        const LONGEST: usize = 64;
+        let is_taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let name = self.name.chars().take(LONGEST);
+        let name: String = name.map(|c| if is_taken(c) { c } else { '_' }).collect();
+        if name.is_empty() { "unnamed".to_owned() } else { name }
     }
 }
 
@@ -95,7 +106,9 @@ pub(super) fn in_text(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Vec<
 /// Whether a text that begins so may turn out to be a call.
 pub(super) fn may_be_call(beginning: &str) -> bool {
     let beginning = beginning.trim_start();
-    beginning.is_empty() || beginning.starts_with(['{', '[', '`', '<'])
+    let may_begin =
+        |opening: &str| beginning.starts_with(opening) || opening.starts_with(beginning);
+    ["{", "[", "```json", "```\n", "<tool_call>"].into_iter().any(may_begin)
 }
 
 #[derive(Deserialize)]

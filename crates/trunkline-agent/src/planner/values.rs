@@ -78,7 +78,9 @@ fn read<'a>(message: &'a str, mut take: impl FnMut(Token<'a>)) {
         let end = rest.find(|c: char| c.is_whitespace() || c == '=').unwrap_or(rest.len());
         let (word, behind) = rest.split_at(end);
         let Some(value) = behind.strip_prefix('=').filter(|_| is_name(word)) else {
-            take(Token::Word(word));
+            if !word.is_empty() {
+                take(Token::Word(word));
+            }
             rest = behind.trim_start_matches('=').trim_start();
             continue;
         };

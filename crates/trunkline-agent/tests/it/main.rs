@@ -4,6 +4,7 @@
 
 mod chat;
 mod conversation;
+mod conversation_kill;
 mod house;
 mod planner;
 mod scripted;

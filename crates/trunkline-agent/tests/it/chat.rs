@@ -1,0 +1,335 @@
+//! Turns, against what models and their servers do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline::TraceContext;
+use trunkline::client::{Client, Http, http};
+use trunkline::history::Entry;
+
+use crate::house::{Plan, includes, told};
+use crate::scripted::{Answer, Scripted};
+
+/// A message, what the server says to each request, and what the reply holds. Gives back the requests.
+async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Vec<Value> {
+    let scripted = Scripted::rows(script).await;
+    let house = settled(&scripted.url).build().await;
+    let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+    includes(name, &found, &expected);
+    scripted.requests()
+}
+
+/// With limits that are reached in a test.
+fn settled(url: &str) -> Plan {
+    let mut plan = Plan::with_model(url);
+    let model = plan.model.as_mut().unwrap();
+    model.first_byte_timeout = Duration::from_millis(300);
+    model.idle_timeout = Duration::from_millis(300);
+    model.max_retry_wait = Duration::from_millis(300);
+    model.max_reply = 64 << 10;
+    plan.agent.max_steps = 4;
+    plan
+}
+
+const ADD: &str = r#"{"a": 40, "b": 2}"#;
+
+fn added() -> Value {
+    json!({
+        "response": "It is 42.",
+        "steps": [{ "tool": "add", "arguments": { "a": 40, "b": 2 }, "result": 42 }],
+        "metadata": { "model": "tiny", "tool_used": "add", "stopped": null },
+        "error": null,
+    })
+}
+
+/// What the model is told of the calls, in its second request.
+fn shown(requests: &[Value]) -> Vec<&str> {
+    let messages = requests[1]["messages"].as_array().unwrap();
+    let of_tools = messages.iter().filter(|message| message["role"] == "tool");
+    of_tools.map(|message| message["content"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn calls_in_one_piece() {
+    let script = vec![Answer::calls(&[("1", "add", ADD)]), Answer::text("It is 42.")];
+    let requests = check("plain", script, added()).await;
+    let first = &requests[0];
+    includes("request", first, &json!({ "model": "tiny", "stream": true }));
+    let names: Vec<_> = first["tools"].as_array().unwrap().iter().collect();
+    assert!(names.iter().any(|tool| tool["function"]["name"] == "add"), "{names:?}");
+    assert!(names.iter().all(|tool| tool["function"]["name"] != "inner"), "{names:?}");
+    assert_eq!(shown(&requests), ["42"]);
+    let mut expected = added();
+    expected["usage"] = json!({ "prompt_tokens": 20, "total_tokens": 30, "estimated": false });
+    let script = vec![Answer::calls(&[("1", "math_add", ADD)]), Answer::text("It is 42.")];
+    check("unknown by that name", script, json!({ "steps": [{ "error": { "code": -32001 } }] }))
+        .await;
+    let script = vec![Answer::calls(&[("1", "math.add", ADD)]), Answer::text("It is 42.")];
+    check("by the operation's name", script, expected).await;
+}
+
+#[tokio::test]
+async fn calls_in_a_stream() {
+    let part = |index: u64, id: Option<&str>, name: Option<&str>, arguments: &str| {
+        let function = json!({ "name": name, "arguments": arguments });
+        json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] })
+    };
+    let split = vec![
+        part(0, Some("1"), Some("add"), ""),
+        part(0, None, None, r#"{"a": 4"#),
+        part(0, None, None, r#"0, "b"#),
+        part(0, None, None, r#"": 2}"#),
+    ];
+    let answer = Answer::deltas(&[json!({ "content": "It is " }), json!({ "content": "42." })]);
+    check("split arguments", vec![Answer::deltas(&split), answer.clone()], added()).await;
+
+    let woven = vec![
+        part(0, Some("1"), Some("add"), r#"{"a": 1,"#),
+        part(1, Some("2"), Some("add"), r#"{"a": 2,"#),
+        part(0, None, None, r#""b": 1}"#),
+        part(1, None, None, r#""b": 2}"#),
+    ];
+    let both = json!({ "steps": [{ "result": 2 }, { "result": 4 }] });
+    check("woven calls", vec![Answer::deltas(&woven), answer.clone()], both).await;
+
+    let bare = json!({ "tool_calls": [{ "function": { "name": "add", "arguments": { "a": 40, "b": 2 } } }] });
+    let requests = check("no ids", vec![Answer::deltas(&[bare]), answer.clone()], added()).await;
+    includes("ids", &requests[1]["messages"][3], &json!({ "tool_call_id": "call_0" }));
+
+    let whole = Answer::stream(vec![format!(
+        "data: {}\n\n",
+        json!({ "choices": [{ "message": { "content": "It is 42." }, "finish_reason": "stop" }] })
+    )]);
+    let split = vec![Answer::deltas(&split), whole];
+    let mut expected = added();
+    expected["usage"] = json!({ "estimated": true });
+    check("no end mark, no usage", split, expected).await;
+}
+
+#[tokio::test]
+async fn calls_in_the_text() {
+    let text = r#"{"name": "add", "arguments": {"a": 40, "b": 2}}"#;
+    let script = vec![Answer::text(text), Answer::text("It is 42.")];
+    check("bare JSON", script, added()).await;
+    let deltas = [json!({ "content": &text[..9] }), json!({ "content": &text[9..] })];
+    let script = vec![Answer::deltas(&deltas), Answer::text("It is 42.")];
+    check("bare JSON in a stream", script, added()).await;
+    let answer = json!({ "response": r#"{"sum": 42}"#, "steps": [] });
+    check("JSON that is no call", vec![Answer::text(r#"{"sum": 42}"#)], answer).await;
+}
+
+#[tokio::test]
+async fn calls_that_cannot_be_made_are_told_to_the_model() {
+    for (name, (tool, arguments), code, said) in [
+        ("malformed", ("add", r#"{"a": 40, "#), -32602, "no JSON object"),
+        ("no object", ("add", "[40, 2]"), -32602, "no JSON object"),
+        ("does not fit", ("add", r#"{"a": "40"}"#), -32602, "/a"),
+        ("unknown", ("subtract", "{}"), -32001, "Tool not found"),
+        ("not offered", ("inner", "{}"), -32001, "Tool not found"),
+        ("its own error", ("fail", "{}"), 42, "It is broken (42) {\"reason\":\"rust\"}"),
+    ] {
+        let script = vec![Answer::calls(&[("1", tool, arguments)]), Answer::text("Sorry.")];
+        let error = json!({ "code": code });
+        let expected =
+            json!({ "response": "Sorry.", "steps": [{ "error": error, "result": null }] });
+        let requests = check(name, script, expected).await;
+        let shown = shown(&requests);
+        assert!(shown[0].starts_with("Error: ") && shown[0].contains(said), "{name}: {shown:?}");
+        let again =
+            requests[1]["messages"][2]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
+        assert!(serde_json::from_str::<Value>(again).unwrap().is_object(), "{name}: {again}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_result_is_cut_for_the_model() {
+    let script = vec![Answer::calls(&[("1", "large", "")]), Answer::text("Large.")];
+    let requests = check("large", script, json!({ "response": "Large." })).await;
+    let shown = shown(&requests)[0];
+    assert!(shown.ends_with("\n[cut: 16384 of 100002 bytes are shown]"), "{}", &shown[16_300..]);
+}
+
+#[tokio::test]
+async fn limits_end_a_turn() {
+    let same = vec![Answer::calls(&[("1", "add", ADD)])];
+    let expected = json!({
+        "response": "…again and again",
+        "steps": [{ "result": 42 }, { "result": 42 }, { "error": { "code": -32009 } }],
+        "metadata": { "stopped": "repetition" },
+    });
+    check("the same call again and again", same, expected).await;
+
+    let scripted = Scripted::serve(|index, _| {
+        Answer::calls(&[("1", "add", &format!(r#"{{"a": {index}, "b": 1}}"#))])
+    });
+    let scripted = scripted.await;
+    let unlimited = || {
+        let mut plan = settled(&scripted.url);
+        (plan.agent.max_steps, plan.agent.max_calls) = (u32::MAX, u32::MAX);
+        plan
+    };
+    let mut steps = unlimited();
+    steps.agent.max_steps = 3;
+    let mut calls = unlimited();
+    calls.agent.max_calls = 3;
+    let mut tokens = unlimited();
+    tokens.agent.max_tokens = 40;
+    let mut time = unlimited();
+    time.agent.timeout = Duration::from_millis(100);
+    for (plan, stopped) in [(steps, "steps"), (calls, "calls"), (tokens, "tokens"), (time, "time")]
+    {
+        let house = plan.build().await;
+        let found = told(house.chat(&json!({ "message": "Count." })).await);
+        let expected = json!({ "response": "…I stopped", "metadata": { "stopped": stopped } });
+        includes(stopped, &found, &expected);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_takes_too_long_ends_with_the_turn() {
+    let scripted =
+        Scripted::rows(vec![Answer::calls(&[("1", "hang", ""), ("2", "add", ADD)])]).await;
+    let mut plan = settled(&scripted.url);
+    plan.agent.timeout = Duration::from_millis(200);
+    let house = plan.build().await;
+    let found = told(house.chat(&json!({ "message": "Hang." })).await);
+    let cut = json!({ "tool": "hang", "error": { "code": -32004 } });
+    includes("time", &found["steps"][0], &cut);
+    includes("time", &found["metadata"], &json!({ "stopped": "time" }));
+    assert!(house.seen.hanging.get().unwrap().is_cancelled());
+}
+
+#[tokio::test]
+async fn failures_of_the_model_are_errors() {
+    let failed = |code: i64, kind: &str, reason: &str| json!({ "error": { "code": code, "data": { "kind": kind, "reason": format!("…{reason}") } } });
+    let partial = |text: &str| vec![format!("data: {text}\n\n")];
+    let begun = json!({ "choices": [{ "delta": { "content": "It" } }] }).to_string();
+    let large = "x".repeat(100_000);
+    for (name, answer, expected) in [
+        ("500", Answer::refusal(500, "out of memory"), failed(-32000, "refused", "out of memory")),
+        (
+            "401",
+            Answer::refusal(401, "key sk-1"),
+            failed(-32000, "unauthorized", "refuses the key"),
+        ),
+        ("silence", Answer::silence(), failed(-32004, "timeout", "to begin its reply")),
+        (
+            "stalled",
+            Answer::stream(partial(&begun)).stalled(),
+            failed(-32004, "timeout", "to go on with its reply"),
+        ),
+        ("cut off", Answer::stream(partial(&begun)), failed(-32000, "cut_off", "broke off")),
+        (
+            "error in the stream",
+            Answer::stream(partial(r#"{"error": {"message": "overloaded"}}"#)),
+            failed(-32000, "failed", "overloaded"),
+        ),
+        ("no JSON", Answer::stream(partial("oops")), failed(-32000, "malformed", "expected value")),
+        ("no choices", Answer::json(&json!({})), failed(-32000, "malformed", "no choices")),
+        ("large", Answer::text(&large), failed(-32000, "too_large", "65536 bytes")),
+    ] {
+        let requests = check(name, vec![answer], expected).await;
+        assert_eq!(requests.len(), 1, "{name}: it is not asked again");
+    }
+    let mut plan = settled("http://127.0.0.1:9");
+    plan.model.as_mut().unwrap().max_retries = 1;
+    let found = told(plan.build().await.chat(&json!({ "message": "Hi" })).await);
+    includes("nobody there", &found, &failed(-32000, "unreachable", "cannot be reached"));
+}
+
+#[tokio::test]
+async fn what_was_done_before_a_failure_is_told_and_remembered() {
+    let script = vec![
+        Answer::calls(&[("1", "add", ADD)]),
+        Answer::refusal(500, "gone"),
+        Answer::text("Yes."),
+    ];
+    let scripted = Scripted::rows(script).await;
+    let house = settled(&scripted.url).build().await;
+    let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+    let steps = json!([{ "tool": "add", "result": 42 }]);
+    includes("steps", &found, &json!({ "error": { "data": { "steps": steps } } }));
+    let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+    let id = &listed["conversations"][0]["conversation_id"];
+    house.chat(&json!({ "message": "Did you add?", "conversation_id": id })).await.unwrap();
+    let messages = scripted.requests()[2]["messages"].as_array().unwrap().clone();
+    let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
+}
+
+#[tokio::test]
+async fn a_busy_server_is_asked_again() {
+    let busy = |status, after| Answer::refusal(status, "busy").with_header("retry-after", after);
+    let answer = json!({ "response": "Now." });
+    for (name, script, requests, expected) in [
+        ("429", vec![busy(429, "0"), Answer::text("Now.")], 2, answer.clone()),
+        ("503", vec![busy(503, "0.01"), busy(429, "0"), Answer::text("Now.")], 3, answer.clone()),
+        ("no time told", vec![Answer::refusal(429, "busy"), Answer::text("Now.")], 2, answer),
+        (
+            "too long",
+            vec![busy(429, "60")],
+            1,
+            json!({ "error": { "code": -32005, "data": { "retry_after_ms": 60_000, "status": 429 } } }),
+        ),
+        ("for ever", vec![busy(429, "0")], 4, json!({ "error": { "code": -32005 } })),
+    ] {
+        assert_eq!(check(name, script, expected).await.len(), requests, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_stream_is_asked_without() {
+    let refusal = Answer::refusal(400, "stream=true is not supported with tools");
+    let script = vec![refusal, Answer::calls(&[("1", "add", ADD)]), Answer::text("It is 42.")];
+    let requests = check("no streams", script, added()).await;
+    let streams: Vec<_> =
+        requests.iter().map(|request| request["stream"].as_bool().unwrap()).collect();
+    assert_eq!(streams, [true, false, false]);
+}
+
+#[tokio::test]
+async fn calls_of_one_message_run_side_by_side() {
+    let calls: Vec<_> = ["1", "2", "3"].map(|id| (id, format!(r#"{{"a": {id}, "b": 0}}"#))).into();
+    let calls: Vec<_> = calls.iter().map(|(id, arguments)| (*id, "wait", &**arguments)).collect();
+    let scripted = Scripted::rows(vec![Answer::calls(&calls), Answer::text("Done.")]).await;
+    let mut plan = settled(&scripted.url);
+    plan.agent.parallel_calls = 2;
+    let house = plan.build().await;
+    let found = told(house.chat(&json!({ "message": "Wait." })).await);
+    let steps = json!([{ "result": 1 }, { "result": 2 }, { "result": 3 }]);
+    includes("in their order", &found, &json!({ "response": "Done.", "steps": steps }));
+    assert_eq!(
+        house.seen.most.load(std::sync::atomic::Ordering::SeqCst),
+        2,
+        "and no more at a time"
+    );
+}
+
+#[tokio::test]
+async fn the_key_and_one_trace_go_through_all_hops() {
+    let script = vec![Answer::calls(&[("1", "add", ADD)]), Answer::text("It is 42.")];
+    let scripted = Scripted::rows(script).await;
+    let mut plan = settled(&scripted.url);
+    plan.model.as_mut().unwrap().key = Some("sk-1".parse().unwrap());
+    let house = plan.build().await;
+    let trace = TraceContext::root();
+    let mut settings = http::Settings::default();
+    settings.headers.insert("traceparent", trace.to_string().parse().unwrap());
+    let http = Http::with_settings(house.url.parse().unwrap(), settings).unwrap();
+    let asked = json!({ "message": "What is 40 + 2?" });
+    Client::new(http).call::<Value>("agent.chat", asked).await.unwrap();
+    for request in [0, 1] {
+        assert_eq!(scripted.header(request, "authorization").as_deref(), Some("Bearer sk-1"));
+        let sent: TraceContext = scripted.header(request, "traceparent").unwrap().parse().unwrap();
+        assert_eq!(sent.trace_id(), trace.trace_id(), "to the model, request {request}");
+    }
+    let page = house.history.entries(&Default::default());
+    let hop =
+        |entry: &Arc<Entry>| (entry.method.clone().unwrap().into_string(), entry.trace_id.clone());
+    let mut hops: Vec<_> = page.entries.iter().map(hop).collect();
+    hops.sort();
+    let trace_id: Option<Box<str>> = Some(trace.trace_id().into());
+    let expected = ["agent.chat", "math.add"].map(|method| (method.to_owned(), trace_id.clone()));
+    assert_eq!(hops, expected);
+}
