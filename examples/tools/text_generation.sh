@@ -1,0 +1,55 @@
+#!/bin/sh
+# Asks an OpenAI-compatible endpoint for a text. The arguments stand on one line:
+# {"prompt":"…","max_tokens":100}
+#
+# Texts stay as JSON has written them, from the arguments to the request and from the reply to the result:
+# nothing has to be escaped.
+set -eu
+
+fail() {
+    echo "$1" >&2
+    exit 1
+}
+
+# The first string of this name in the JSON on stdin, in its quotes.
+string() {
+    awk -v name="\"$1\"" '
+        { json = json $0 }
+        END {
+            if (match(json, name "[ \t]*:[ \t]*\"([^\"\\\\]|\\\\.)*\"")) {
+                found = substr(json, RSTART + length(name), RLENGTH - length(name))
+                sub(/^[ \t]*:[ \t]*/, "", found)
+                print found
+            }
+        }'
+}
+
+[ -n "${TRUNKLINE_AGENT_URL:-}" ] && [ -n "${TRUNKLINE_AGENT_MODEL:-}" ] ||
+    fail "no model is configured: set TRUNKLINE_AGENT_URL and TRUNKLINE_AGENT_MODEL where the server is started"
+command -v curl >/dev/null || fail "curl is not installed: apt install curl"
+case "$TRUNKLINE_AGENT_MODEL${TRUNKLINE_AGENT_KEY:-}" in
+*[\"\\]*) fail "quotes and backslashes cannot stand in the model's name or the key" ;;
+esac
+
+read -r arguments
+prompt=$(printf '%s\n' "$arguments" | string prompt)
+[ -n "$prompt" ] || fail "there is no prompt"
+tokens=$(printf '%s\n' "$arguments" | sed -n 's/.*"max_tokens":\([0-9][0-9]*\).*/\1/p')
+
+authorization=
+[ -z "${TRUNKLINE_AGENT_KEY:-}" ] || authorization="header = \"Authorization: Bearer $TRUNKLINE_AGENT_KEY\""
+
+# The key is in a pipe: other users of the machine can read command lines.
+reply=$(
+    printf '{"model":"%s","max_tokens":%s,"messages":[{"role":"user","content":%s}]}' \
+        "$TRUNKLINE_AGENT_MODEL" "${tokens:-512}" "$prompt" |
+        curl -q --silent --show-error --fail --max-time 110 --config /dev/fd/3 --data-binary @- \
+            "${TRUNKLINE_AGENT_URL%/}/chat/completions" 3<<HEADERS
+header = "Content-Type: application/json"
+$authorization
+HEADERS
+) || fail "the model at $TRUNKLINE_AGENT_URL did not answer"
+
+text=$(printf '%s\n' "$reply" | string content)
+[ -n "$text" ] || fail "the model's reply has no text"
+printf '{"text":%s}\n' "$text"
