@@ -17,6 +17,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use trunkline::Rpc;
@@ -111,6 +112,14 @@ impl Agent {
             inner.refresh = Some(Box::new(move || Box::pin(refresh())));
         }
         self
+    }
+
+    /// How long a call of its operations may take: a turn, and what keeping it takes. The service that they
+    /// are in has to let them ([`Limits::call_timeout`](trunkline::Limits::call_timeout)).
+    #[must_use]
+    pub fn call_timeout(&self) -> Duration {
+        const KEEPING: Duration = Duration::from_secs(15);
+        self.inner.settings.timeout.saturating_add(KEEPING)
     }
 
     /// Answers a message: asks the model, makes the calls that it wants, and so on until it is done, or a

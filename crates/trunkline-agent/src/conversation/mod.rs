@@ -1,7 +1,7 @@
 //! What was said, kept: conversations in a SQLite file.
 //!
-//! SQLite blocks, so its one connection lives on a [`thread`] of its own. A turn is written when it is over,
-//! as a whole, and durable before it is answered.
+//! SQLite blocks, so its one connection lives on a thread of its own. A turn is written when it is
+//! over, as a whole, and durable before it is answered.
 
 mod error;
 mod file;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use trunkline::JsonSchema;
 
 use super::error::{ModelError, said};
-use super::tool_call::{Arguments, ToolCall};
+use super::tool_call::{self, Arguments, ToolCall};
 
 /// A whole reply of a model.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -126,8 +126,8 @@ impl Accumulator {
         &self.content
     }
 
-    /// The whole.
-    pub(super) fn finish(self) -> Result<Completion, ModelError> {
+    /// The whole, which is the message of this number in its conversation.
+    pub(super) fn finish(self, number: usize) -> Result<Completion, ModelError> {
         if !self.has_choice {
             return Err(ModelError::malformed("it has no choices"));
         }
@@ -136,7 +136,7 @@ impl Accumulator {
             let arguments = Arguments::of_text(&call.arguments);
             // Results are told by id, so each has one, and of its own.
             let is_own = !call.id.is_empty() && calls.iter().all(|other| other.id != call.id);
-            let id = if is_own { call.id } else { format!("call_{index}") };
+            let id = if is_own { call.id } else { tool_call::id(number, index) };
             calls.push(ToolCall { id, name: call.name, arguments });
         }
         let is_cut = self.finish.as_deref() == Some("length");

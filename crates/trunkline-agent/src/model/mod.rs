@@ -103,7 +103,7 @@ impl Model {
             let body = self.body(messages, tools, streamed);
             match self.post(body, streamed, deadline).await {
                 Ok(reply) if reply.status.is_success() => {
-                    return Ok(Reply::new(reply, settings, deadline));
+                    return Ok(Reply::new(reply, messages.len(), settings, deadline));
                 }
                 Ok(reply) => {
                     let refusal = Refusal::read(reply, deadline).await;

@@ -20,6 +20,8 @@ pub struct Reply {
     idle_timeout: Duration,
     timeout: Duration,
     deadline: Instant,
+    /// That of the message in its conversation.
+    number: usize,
     /// How many bytes of the content were given out.
     shown: usize,
     ended: bool,
@@ -39,14 +41,20 @@ const DONE: &str = "[DONE]";
 const REST: Duration = Duration::from_millis(20);
 
 impl Reply {
-    pub(super) fn new(http: HttpReply, settings: &Settings, deadline: Instant) -> Self {
+    pub(super) fn new(
+        http: HttpReply,
+        number: usize,
+        settings: &Settings,
+        deadline: Instant,
+    ) -> Self {
         let form = match &*http.media_type() {
             "text/event-stream" => Form::Stream(Parser::default()),
             _ => Form::Whole(Vec::new()),
         };
         let Settings { idle_timeout, timeout, .. } = *settings;
         let accumulator = Accumulator::default();
-        Self { http, form, accumulator, idle_timeout, timeout, deadline, shown: 0, ended: false }
+        let (shown, ended) = (0, false);
+        Self { http, form, accumulator, idle_timeout, timeout, deadline, number, shown, ended }
     }
 
     /// The next piece of text; none at the end. Text that may turn out to be a call is held back.
@@ -79,10 +87,10 @@ impl Reply {
         is_tool: impl Fn(&str) -> bool,
     ) -> Result<(Completion, Option<String>), ModelError> {
         let held = self.accumulator.content().get(self.shown..).unwrap_or_default().to_owned();
-        let mut completion = std::mem::take(&mut self.accumulator).finish()?;
+        let mut completion = std::mem::take(&mut self.accumulator).finish(self.number)?;
         let is_text = completion.calls.is_empty() && self.shown == 0;
         if let Some(calls) =
-            is_text.then(|| tool_call::in_text(&completion.content, is_tool)).flatten()
+            is_text.then(|| tool_call::in_text(&completion.content, self.number, is_tool)).flatten()
         {
             completion.calls = calls;
             completion.content.clear();

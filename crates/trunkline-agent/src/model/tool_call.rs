@@ -82,10 +82,19 @@ impl Arguments {
     }
 }
 
+/// An id for a call that has none: no other call of the conversation has it.
+pub(super) fn id(message: usize, index: usize) -> String {
+    format!("call_{message}_{index}")
+}
+
 /// The calls that the text of a message consists of. Small models write them so instead of calling: as one
 /// JSON object or several in an array, bare, in a fence of Markdown, or in a tag. What names a tool that
-/// `is_tool` does not know is text.
-pub(super) fn in_text(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Vec<ToolCall>> {
+/// `is_tool` does not know is text. It is the message of this number.
+pub(super) fn in_text(
+    text: &str,
+    number: usize,
+    is_tool: impl Fn(&str) -> bool,
+) -> Option<Vec<ToolCall>> {
     let text = unwrapped(text.trim());
     if !text.starts_with(['{', '[']) {
         return None;
@@ -98,7 +107,7 @@ pub(super) fn in_text(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Vec<
     let calls = calls.into_iter().map(|call| call.into_call().filter(|call| is_tool(&call.name)));
     let mut calls: Vec<ToolCall> = calls.collect::<Option<_>>()?;
     for (index, call) in calls.iter_mut().enumerate() {
-        call.id = format!("call_{index}");
+        call.id = id(number, index);
     }
     Some(calls)
 }
@@ -165,7 +174,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Option<&[(&str, &str)]>) {
-        let found = in_text(text, |name| name == "add");
+        let found = in_text(text, 0, |name| name == "add");
         let found = found.map(|calls| {
             calls.iter().map(|call| (call.name.clone(), call.called().function.arguments)).collect()
         });

@@ -16,7 +16,8 @@ use crate::conversation::Summary;
 /// `agent.refresh_capabilities`, `agent.list_conversations` and `agent.delete_conversation`.
 ///
 /// They belong into a service of their own, beside that whose operations the agent calls: none of them is a
-/// tool.
+/// tool. It has to let a call take as long as a [turn](Agent::call_timeout). A door that wants to tell what
+/// happens meanwhile puts [`Events`](crate::Events) into the call's extensions.
 ///
 /// Errors are -32602 for what makes no sense, -32001 for a tool that is not there, -32011 for a conversation
 /// or a confirmation that is not there, -32005 for what may be tried again, -32004 for a model or a storage

@@ -95,7 +95,7 @@ async fn calls_in_a_stream() {
 
     let bare = json!({ "tool_calls": [{ "function": { "name": "add", "arguments": { "a": 40, "b": 2 } } }] });
     let requests = check("no ids", vec![Answer::deltas(&[bare]), answer.clone()], added()).await;
-    includes("ids", &requests[1]["messages"][3], &json!({ "tool_call_id": "call_0" }));
+    includes("ids", &requests[1]["messages"][3], &json!({ "tool_call_id": "call_2_0" }));
 
     let whole = Answer::stream(vec![format!(
         "data: {}\n\n",

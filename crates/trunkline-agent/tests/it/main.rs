@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod chat;
+mod chat_settings;
 mod conversation;
 mod conversation_kill;
 mod house;

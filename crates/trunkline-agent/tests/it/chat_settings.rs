@@ -1,0 +1,131 @@
+//! What an agent is set to: which tools it offers, what it takes, and where it keeps what was said.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use trunkline::{Operation, Router};
+use trunkline_agent::conversation::{Conversations, OpenError};
+use trunkline_agent::model::{self, Model, ModelError};
+use trunkline_agent::{Agent, Settings};
+
+use crate::house::{Plan, includes, told};
+use crate::scripted::{Answer, Scripted};
+
+fn tools(list: &Value) -> Vec<&str> {
+    list["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+async fn check(allow: &[&str], deny: &[&str], expected: &[&str]) {
+    let mut plan = Plan::offline();
+    plan.agent.allow = allow.iter().copied().collect();
+    plan.agent.deny = deny.iter().copied().collect();
+    let list = plan.build().await.call("agent.list_capabilities", &json!({})).await.unwrap();
+    assert_eq!(tools(&list), expected, "allowed {allow:?}, denied {deny:?}");
+}
+
+#[tokio::test]
+async fn tools_are_offered_by_patterns() {
+    let all = ["add", "erase_note", "wait", "hang", "greet_person", "fail", "large", "unsaid"];
+    check(&[], &[], &all).await;
+    check(&["inner"], &["*a*", "greet*", "un*"], &["inner"]).await;
+    check(&[], &["note.*", "*.add"], &all[2..]).await;
+    check(&["*"], &["*"], &[]).await;
+}
+
+#[tokio::test]
+async fn what_is_trusted_is_not_confirmed() {
+    let script = || vec![Answer::calls(&[("1", "unsaid", "")]), Answer::text("Done.")];
+    for (trusted, pending) in [(&[][..], true), (&["unsaid"], false), (&["un*"], false)] {
+        let scripted = Scripted::rows(script()).await;
+        let mut plan = Plan::with_model(&scripted.url);
+        plan.agent.unconfirmed = trusted.iter().copied().collect();
+        let reply = plan.build().await.chat(&json!({ "message": "Go." })).await.unwrap();
+        assert_eq!(reply.get("pending").is_some(), pending, "{trusted:?}: {reply:#}");
+        assert_eq!(reply["steps"][0].get("result").is_none(), pending, "{trusted:?}: {reply:#}");
+    }
+}
+
+#[tokio::test]
+async fn a_refresh_tells_what_is_new() {
+    let directory = tempfile::tempdir().unwrap();
+    let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
+    let rpc = Router::new().operation(Operation::new("one", || 1).tool("one")).build().unwrap();
+    let looked = Arc::new(AtomicUsize::new(0));
+    let looking = Arc::clone(&looked);
+    let agent = Agent::new(rpc, None, conversations, Settings::default()).refreshing(move || {
+        let looking = Arc::clone(&looking);
+        async move {
+            looking.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let refreshed = serde_json::to_value(agent.refresh().await).unwrap();
+    assert_eq!(looked.load(Ordering::SeqCst), 1);
+    let nothing = json!({ "added": [], "changed": [], "removed": [] });
+    includes("nothing", &refreshed, &nothing);
+    assert_eq!(tools(&refreshed), ["one"]);
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused() {
+    let mut plan = Plan::offline();
+    plan.agent.max_message_bytes = 10;
+    let house = plan.build().await;
+    let invalid =
+        |pointer: &str| json!({ "error": { "code": -32602, "data": { "pointer": pointer } } });
+    let not_found = json!({ "error": { "code": -32011, "data": { "kind": "conversation" } } });
+    for (params, expected) in [
+        (json!({}), invalid("/message")),
+        (json!({ "message": "  " }), invalid("/message")),
+        (json!({ "message": "more than ten" }), invalid("/message")),
+        (json!({ "confirm": "0" }), invalid("/conversation_id")),
+        (json!({ "message": "Hi", "conversation_id": "none" }), not_found),
+        (json!({ "message": "Hi", "mood": "good" }), json!({ "error": { "code": -32602 } })),
+    ] {
+        includes(&params.to_string(), &told(house.chat(&params).await), &expected);
+    }
+    let mut plan = Plan::offline();
+    plan.agent.max_turns = 0;
+    let found = told(plan.build().await.chat(&json!({ "message": "Hi" })).await);
+    includes("too many turns", &found, &json!({ "error": { "code": -32005 } }));
+}
+
+#[test]
+fn models_have_an_address() {
+    for (url, expected) in [
+        ("127.0.0.1:11434", "it has no scheme"),
+        ("ftp://h/v1", "ftp:// is not spoken"),
+        ("http://user:key@h/v1", "it holds a user or a password"),
+    ] {
+        let Err(ModelError::Address { reason, .. }) = Model::new(model::Settings::new(url, "m"))
+        else {
+            panic!("{url} is taken")
+        };
+        assert!(reason.starts_with(expected), "{url}: {reason}");
+    }
+}
+
+#[test]
+fn only_our_own_files_are_opened() {
+    let name = "agent.sqlite";
+    let open = |path: &std::path::Path| Conversations::open(path, Default::default());
+    let directory = tempfile::tempdir().unwrap();
+    drop(open(directory.path()).unwrap());
+    drop(open(directory.path()).unwrap());
+    let file = rusqlite::Connection::open(directory.path().join(name)).unwrap();
+    file.busy_timeout(Duration::from_secs(5)).unwrap();
+    file.pragma_update(None, "user_version", 2).unwrap();
+    assert!(matches!(open(directory.path()), Err(OpenError::Newer { found: 2, .. })));
+
+    let other = tempfile::tempdir().unwrap();
+    let file = rusqlite::Connection::open(other.path().join(name)).unwrap();
+    file.execute_batch("CREATE TABLE song (title TEXT)").unwrap();
+    assert!(matches!(open(other.path()), Err(OpenError::NotOurs { .. })));
+
+    let text = tempfile::tempdir().unwrap();
+    fs::write(text.path().join(name), "no database, but a text of some length").unwrap();
+    assert!(matches!(open(text.path()), Err(OpenError::Sqlite { .. })));
+    assert!(matches!(open(&text.path().join(name)), Err(OpenError::Make { .. })));
+}
