@@ -62,14 +62,14 @@ mod tests {
 
     #[test]
     fn faults_are_told_one_by_one_and_of_large_arguments_by_their_places() {
-        check(&json!({ "limit": -1 }), "- /limit: -1 is less than the minimum of 0");
+        check(&json!({ "limit": -1 }), "- /limit: this value is less than the minimum of 0");
         check(
             &json!({ "order": [1, 2, 3, 4, 5, 6], "limit": 1 }),
-            "- /order/0: 1 is not valid under any of the schemas listed in the 'anyOf' keyword\n\
-             - /order/1: 2 is not valid under any of the schemas listed in the 'anyOf' keyword\n\
-             - /order/2: 3 is not valid under any of the schemas listed in the 'anyOf' keyword\n\
-             - /order/3: 4 is not valid under any of the schemas listed in the 'anyOf' keyword\n\
-             - /order/4: 5 is not valid under any of the schemas listed in the 'anyOf' keyword\n\
+            "- /order/0: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
+             - /order/1: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
+             - /order/2: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
+             - /order/3: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
+             - /order/4: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
              - and more",
         );
         let many = vec![json!({}); LOOKED_THROUGH];

@@ -202,8 +202,7 @@ impl Rpc {
     #[must_use]
     pub fn metrics(&self) -> Vec<MethodMetrics> {
         let operations = self.operations();
-        let known =
-            operations.iter().map(|operation| operation.counters().read(operation.name()));
+        let known = operations.iter().map(|operation| operation.counters().read(operation.name()));
         known.chain([self.metrics.unknown().read("unknown")]).collect()
     }
 

@@ -32,7 +32,7 @@ use crate::router::Endpoint;
 /// let refused = rpc.call::<String>("repeat", &json!({ "count": 0 })).await.unwrap_err();
 /// assert_eq!(
 ///     refused.data().map(|data| data.get()),
-///     Some(r#"{"errors":[{"pointer":"/count","reason":"0 is less than the minimum of 1"}]}"#),
+///     Some(r#"{"errors":[{"pointer":"/count","reason":"this value is less than the minimum of 1"}]}"#),
 /// );
 /// # Ok(())
 /// # }
