@@ -20,7 +20,7 @@ pub(crate) use self::document::indented;
 pub(crate) use self::failure::Failure;
 pub(crate) use self::printed::Form;
 pub(crate) use self::table::Table;
-pub(crate) use self::text::{line, lines};
+pub(crate) use self::text::{cut, line, lines};
 pub(crate) use self::words::{Words, document};
 use crate::client::{CallError, Observed};
 use crate::output;

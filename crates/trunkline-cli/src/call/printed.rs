@@ -29,6 +29,11 @@ impl Form {
         Self { is_json, terminal, is_stderr_terminal: stderr().is_terminal() }
     }
 
+    /// The columns of the terminal; none where stdout is not one.
+    pub(crate) fn columns(self) -> Option<usize> {
+        self.terminal
+    }
+
     /// One line, cut to the terminal.
     pub(crate) fn cut(self, line: &str) -> String {
         match self.terminal {

@@ -20,7 +20,7 @@ pub(super) fn width(line: &str) -> usize {
 }
 
 /// A line that takes at most so many columns.
-pub(super) fn cut(line: &str, columns: usize) -> Cow<'_, str> {
+pub(crate) fn cut(line: &str, columns: usize) -> Cow<'_, str> {
     if width(line) <= columns {
         return line.into();
     }

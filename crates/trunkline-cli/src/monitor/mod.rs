@@ -78,7 +78,7 @@ impl View {
     /// Names the columns to people.
     fn begin(&self) -> std::io::Result<()> {
         match self.is_terminal && !self.form.is_json {
-            true => output::data(&self.form.cut(&row::laid_out(HEADER))),
+            true => output::data(&self.form.cut(&row::laid_out(HEADER, self.form.columns()))),
             false => Ok(()),
         }
     }
@@ -91,7 +91,7 @@ impl View {
         if self.form.is_json {
             return Ok(self.form.json(json));
         }
-        let line = self.form.cut(&row.line());
+        let line = self.form.cut(&row.line(self.form.columns()));
         let colour = match row.tone() {
             Tone::Failed if self.has_colours => "\x1b[31m",
             Tone::Cancelled if self.has_colours => "\x1b[33m",

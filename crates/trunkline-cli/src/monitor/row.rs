@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::line;
+use crate::call::{cut, line};
 
 /// What is shown of an entry. What a server does not tell is left out.
 #[derive(Deserialize)]
@@ -41,10 +41,11 @@ impl Row<'_> {
         }
     }
 
-    /// One line, without its end.
-    pub(super) fn line(&self) -> String {
+    /// One line, without its end, for a terminal of so many columns, or for a pipe.
+    pub(super) fn line(&self, columns: Option<usize>) -> String {
         let ms = format!("{:.3}", self.ms);
-        laid_out([self.clock(), &self.door, &self.what(), &self.id(), &self.ended(), &ms])
+        let cells = [self.clock(), &self.door, &self.what(), &self.id(), &self.ended(), &ms];
+        laid_out(cells, columns)
     }
 
     /// The time of day of `2026-07-28T09:30:00.123Z`.
@@ -76,10 +77,18 @@ impl Row<'_> {
     }
 }
 
-/// Columns of a usual width, so that lines that come one by one are below each other.
-pub(super) fn laid_out(cells: [&str; 6]) -> String {
+/// Columns of a usual width, so that lines that come one by one are below each other. On a terminal, the
+/// method has what is left.
+pub(super) fn laid_out(cells: [&str; 6], columns: Option<usize>) -> String {
+    /// What all but the method take, with the blanks between them.
+    const OTHERS: usize = 12 + 8 + 6 + 12 + 9 + 5 * 2;
+    const IN_A_PIPE: usize = 32;
+    /// In less, no method can be told from another.
+    const LEAST: usize = 12;
     let [time, door, method, id, status, ms] = cells.map(line);
-    format!("{time:<12}  {door:<8}  {method:<32}  {id:<8}  {status:<12}  {ms:>10}")
+    let width = columns.map_or(IN_A_PIPE, |columns| columns.saturating_sub(OTHERS).max(LEAST));
+    let method = if columns.is_some() { cut(&method, width) } else { method };
+    format!("{time:<12}  {door:<8}  {method:<width$}  {id:<6}  {status:<12}  {ms:>9}")
 }
 
 #[cfg(test)]
@@ -89,7 +98,7 @@ mod tests {
     #[track_caller]
     fn check(entry: &str, tone: Tone, expected: &[&str]) {
         let row: Row<'_> = serde_json::from_str(entry).unwrap();
-        let line = row.line();
+        let line = row.line(None);
         let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|c| !c.is_empty()).collect();
         assert_eq!((row.tone(), &*cells), (tone, expected), "{entry}");
     }
@@ -135,5 +144,21 @@ mod tests {
             &[clock, "d", "m", "1.0", "cancelled of stream", "0.000"],
         );
         check(r#"{"time":"?"}"#, Tone::Plain, &["?", "-", "-", "0.000"]);
+    }
+
+    #[test]
+    fn widths() {
+        let cells = ["09:30:00.123", "json-rpc", "a.method.of.a.long.name", "1", "result", "1.000"];
+        for (columns, width, expected) in [
+            (None, 89, "  a.method.of.a.long.name           1 "),
+            (Some(120), 120, "  a.method.of.a.long.name "),
+            (Some(80), 80, "  a.method.of.a.long.name  1 "),
+            (Some(79), 79, "  a.method.of.a.long.na…  1 "),
+            (Some(20), 69, "  a.method.of…  1 "),
+        ] {
+            let found = laid_out(cells, columns);
+            assert_eq!(found.chars().count(), width, "{columns:?}: {found}");
+            assert!(found.contains(expected), "{columns:?}: {found}");
+        }
     }
 }
