@@ -7,6 +7,7 @@ mod call;
 mod call_hostile;
 mod call_peer;
 mod call_tls;
+mod command_tools;
 mod configuration;
 mod doors;
 mod edn;
