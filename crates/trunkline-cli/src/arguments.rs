@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
-use crate::{call, edn, execute, history, monitor, openrpc, records, resources, tool};
+use crate::{
+    call, command_tools, edn, execute, history, monitor, openrpc, records, resources, tool,
+};
 
 /// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
 /// Protocol and native commands.
@@ -50,6 +52,8 @@ pub(crate) struct Serve {
     pub(crate) source: Source,
     #[command(flatten)]
     pub(crate) records: records::Arguments,
+    #[command(flatten)]
+    pub(crate) tools: command_tools::Folder,
     /// The address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
     pub(crate) listen: String,
@@ -124,6 +128,8 @@ pub(crate) struct Stdio {
     pub(crate) source: Source,
     #[command(flatten)]
     pub(crate) records: records::Arguments,
+    #[command(flatten)]
+    pub(crate) tools: command_tools::Folder,
 }
 
 /// The database, and what callers may do with it.

@@ -4,6 +4,7 @@ mod access;
 mod arguments;
 mod call;
 mod client;
+mod command_tools;
 mod database;
 mod edn;
 mod execute;

@@ -4,6 +4,7 @@ use std::io::{self, Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::path::Path;
 
+use trunkline_agent::tools::ToolFolder;
 use trunkline_jobs::{ResourceType, Verb};
 
 use crate::records::Opened;
@@ -16,6 +17,8 @@ pub(crate) struct Started<'a> {
     /// Without those of resources.
     pub(crate) methods: &'a [String],
     pub(crate) records: &'a Opened,
+    /// The command tools, if there is a folder of them.
+    pub(crate) tools: Option<&'a ToolFolder>,
     pub(crate) token_needed: bool,
     pub(crate) is_https: bool,
     pub(crate) has_history: bool,
@@ -33,11 +36,12 @@ pub(crate) fn started(started: &Started<'_>) {
     let (resources, directory) = (listed(records), records.directory.display());
     let legend = if records.exposed.is_empty() { "" } else { "; * are tools of MCP" };
     let commands = Verb::ALL.map(Verb::as_str).join(",");
+    let tools = started.tools.map(of_folder).unwrap_or_default();
     let token = if started.token_needed { " -H 'Authorization: Bearer TOKEN'" } else { "" };
     note(&format!(
         "trunkline {version}
   serving   {database} ({writable})
-  resources {resources}  (records in {directory}{legend})
+  resources {resources}  (records in {directory}{legend}){tools}
   listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; \
 /mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json{history})
   methods   {methods}, RESOURCE.{{{commands}}}
@@ -45,6 +49,16 @@ Try it:
   curl -s {url}/ -H 'Content-Type: application/json'{token} \\
     -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"db.list_tables\"}}'"
     ));
+}
+
+/// The line of command tools.
+fn of_folder(folder: &ToolFolder) -> String {
+    let (tools, rejected) = (folder.tools().len(), folder.rejected().len());
+    let wrong = match rejected {
+        0 => String::new(),
+        files => format!(", {files} files are none: GET /tools says why"),
+    };
+    format!("\n  tools     {tools} of {}{wrong}", folder.path().display())
 }
 
 /// The names of the resources; those that are tools have a star.

@@ -19,7 +19,7 @@ use crate::database::Opened;
 use crate::history::Recorder;
 use crate::output::Started;
 use crate::service::Service;
-use crate::{access, database, limits, output, records};
+use crate::{access, command_tools, database, limits, output, records};
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
@@ -49,7 +49,10 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let is_https = tls.is_some();
     let declared = records::declared(&arguments.records)?;
     let Opened { path, database, done } = database::open(&arguments.source)?;
-    let mut served = Service { database, records: None, history: arguments.history.history() };
+    let place = arguments.tools.place();
+    let tools = place.as_ref().map(|place| place.operations.clone());
+    let history = arguments.history.history();
+    let mut served = Service { database, records: None, tools, history };
     let mut recorder = None;
     let closing = CancellationToken::new();
     let begun = async {
@@ -60,6 +63,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         }
         let mcp = served.guarded(rules, rate(arguments))?;
         let rpc = mcp.rpc();
+        let tools = place.as_ref().map(|place| place.fill(&rpc)).transpose()?;
         let service = |address: &SocketAddr| {
             let mut http = http.clone();
             http.hosts.allow_address(address.ip());
@@ -70,6 +74,10 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
                 .door(trunkline_jobs::door(&rpc, &records.resources))
                 .door(rpc.openrpc_door())
                 .door(metrics::door(&rpc));
+            let service = match &tools {
+                Some(tools) => service.door(trunkline_agent::door::tools(tools)),
+                None => service,
+            };
             let service = match &recorder {
                 Some(recorder) => recorder.show(service, &closing),
                 None => service,
@@ -78,11 +86,11 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         };
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
         let server = start(&addresses, tls, service).await?;
-        anyhow::Ok((rpc, records, shutdown, server))
+        anyhow::Ok((rpc, records, tools, shutdown, server))
     };
     let begun = begun.await;
     // What is not closed may leave its log behind.
-    let (rpc, records, shutdown, server) =
+    let (rpc, records, tools, shutdown, server) =
         begun.inspect_err(|_| close(&served, recorder.as_ref()))?;
     done.iter().for_each(|done| output::note(done));
     output::started(&Started {
@@ -93,6 +101,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         records: &records,
         token_needed: is_guarded,
         is_https,
+        tools: tools.as_ref(),
         has_history: recorder.is_some(),
     });
     shutdown.await;
@@ -105,6 +114,9 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             bail!("{} requests were cut off by a second signal", server.status().in_flight)
         }
     };
+    if let Some(tools) = &tools {
+        command_tools::end(tools).await;
+    }
     close(&served, recorder.as_ref());
     Ok(drained)
 }

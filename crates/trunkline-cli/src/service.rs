@@ -7,10 +7,11 @@ use trunkline::history::History;
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::{BuildError, Limits, Router};
+use trunkline::{BuildError, Changing, Limits, Router};
 use trunkline_mcp::{Mcp, Settings};
 use trunkline_sql::Database;
 
+use crate::command_tools;
 use crate::records::Opened;
 
 const INSTRUCTIONS: &str = "A SQLite database. list_tables and describe_table tell what is in it; \
@@ -25,6 +26,8 @@ const CLOSING: Duration = Duration::from_secs(5);
 pub(crate) struct Service {
     pub(crate) database: Database,
     pub(crate) records: Option<Opened>,
+    /// Where the tools of a folder come and go.
+    pub(crate) tools: Option<Changing>,
     /// What is recorded of calls.
     pub(crate) history: Option<History>,
 }
@@ -65,12 +68,16 @@ impl Service {
             .nest("db", trunkline_sql::operations(database))
             .info("trunkline", env!("CARGO_PKG_VERSION"))
             .limits(Limits { batch_parallelism, ..Limits::default() });
-        match &self.records {
+        let router = match &self.records {
             None => router,
             Some(Opened { resources, exposed, .. }) => {
                 let is_tool = |name: &str| exposed.iter().any(|exposed| exposed == name);
                 router.merge(trunkline_jobs::operations(resources, is_tool))
             }
+        };
+        match &self.tools {
+            None => router,
+            Some(tools) => router.changing(command_tools::NAMESPACE, tools),
         }
     }
 
@@ -98,7 +105,8 @@ impl Service {
     /// What methods begin with: `db., todo.`
     fn namespaces(&self) -> String {
         let types = self.records.iter().flat_map(|records| records.resources.types().iter());
-        types.fold("db.".to_owned(), |names, kind| names + ", " + kind.name() + ".")
+        let names = types.fold("db.".to_owned(), |names, kind| names + ", " + kind.name() + ".");
+        if self.tools.is_some() { names + ", " + command_tools::NAMESPACE + "." } else { names }
     }
 
     fn instructions(&self) -> String {

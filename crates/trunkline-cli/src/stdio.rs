@@ -11,7 +11,7 @@ use trunkline_mcp::Mcp;
 use crate::arguments::Stdio;
 use crate::database::{self, Opened};
 use crate::service::Service;
-use crate::{limits, records};
+use crate::{command_tools, limits, records};
 
 /// Serves the client that started this process, until it closes stdin, or SIGINT or SIGTERM; what it
 /// asked for until then is answered, unless there is a second signal.
@@ -22,7 +22,9 @@ pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
     let are_wanted = arguments.records.are_given();
     let declared = are_wanted.then(|| records::declared(&arguments.records)).transpose()?;
     let Opened { path, database, done } = database::open(&arguments.source)?;
-    let mut service = Service { database, records: None, history: None };
+    let place = arguments.tools.place();
+    let tools = place.as_ref().map(|place| place.operations.clone());
+    let mut service = Service { database, records: None, tools, history: None };
     let served = declared.map(records::Declared::open).transpose().and_then(|records| {
         service.records = records;
         let writable = if arguments.source.writable { "writable" } else { "read-only" };
@@ -31,7 +33,15 @@ pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
         let database = path.display();
         // stdout is the client's.
         tracing::info!(%database, writable, done, records, "serving on stdio");
-        runtime.block_on(serve(&service.mcp()?))
+        let mcp = service.mcp()?;
+        runtime.block_on(async {
+            let tools = place.as_ref().map(|place| place.fill(&mcp.rpc())).transpose()?;
+            let served = serve(&mcp).await;
+            if let Some(tools) = &tools {
+                command_tools::end(tools).await;
+            }
+            served
+        })
     });
     // The thread that reads stdin may wait there for ever.
     runtime.shutdown_background();

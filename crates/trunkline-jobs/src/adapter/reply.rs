@@ -100,6 +100,14 @@ fn text(error: &ErrorObject) -> String {
         /// Which param, where the reason does not say.
         param: Option<String>,
         incident: Option<String>,
+        /// Several, where a schema was not met.
+        #[serde(default)]
+        errors: Vec<Fault>,
+    }
+    #[derive(Deserialize)]
+    struct Fault {
+        pointer: String,
+        reason: String,
     }
     let data = error.data().and_then(|data| serde_json::from_str::<Data>(data.get()).ok());
     let message = error.message();
@@ -107,6 +115,13 @@ fn text(error: &ErrorObject) -> String {
         Some(Data { reason: Some(reason), param: Some(param), .. }) => format!("{param}: {reason}"),
         Some(Data { reason: Some(reason), .. }) => reason,
         Some(Data { incident: Some(incident), .. }) => format!("{message} (incident {incident})"),
+        Some(Data { errors, .. }) if !errors.is_empty() => {
+            let told = |fault: Fault| match &*fault.pointer {
+                "" => fault.reason,
+                pointer => format!("{pointer}: {}", fault.reason),
+            };
+            errors.into_iter().map(told).collect::<Vec<_>>().join("; ")
+        }
         _ => message.to_owned(),
     }
 }

@@ -1,0 +1,74 @@
+//! `--tools`: a folder of manifests, whose commands are tools.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use trunkline::{Changing, Rpc};
+use trunkline_agent::tools::{self, Launcher, ProcessBound, ToolFolder, ToolSettings};
+
+#[derive(Args)]
+pub(crate) struct Folder {
+    /// A folder of command tools: each TOML file in it declares one, which is a method `tool.NAME` and a
+    /// tool NAME for language models. The folder is watched: files may come, change and go.
+    #[arg(long = "tools", value_name = "DIR", env = "TRUNKLINE_TOOLS")]
+    path: Option<PathBuf>,
+}
+
+/// What the methods of command tools begin with.
+pub(crate) const NAMESPACE: &str = "tool";
+
+/// How long processes of tools may take to end when nobody waits for them any more.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// Where command tools will be in a service.
+pub(crate) struct Place<'a> {
+    folder: &'a PathBuf,
+    pub(crate) operations: Changing,
+}
+
+impl Folder {
+    pub(crate) fn place(&self) -> Option<Place<'_>> {
+        let folder = self.path.as_ref()?;
+        Some(Place { folder, operations: Changing::new() })
+    }
+}
+
+impl Place<'_> {
+    /// Puts the tools of the folder into their place in the service, and follows what changes.
+    pub(crate) fn fill(&self, rpc: &Rpc) -> anyhow::Result<ToolFolder> {
+        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        let arguments = ["tool", "run"].map(Into::into).to_vec();
+        let operations = rpc.operations();
+        let taken = operations.iter().filter_map(|one| one.description().tool.clone());
+        let settings = ToolSettings {
+            launcher: Some(Launcher { program, arguments }),
+            taken: taken.collect(),
+            ..ToolSettings::default()
+        };
+        let folder = ToolFolder::open(self.folder, settings)?;
+        self.operations.replace(tools::operations(&folder))?;
+        let place = self.operations.clone();
+        folder.on_change(move |folder, _| {
+            if let Err(error) = place.replace(tools::operations(folder)) {
+                tracing::error!(%error, "the tools cannot be offered; those of before stay");
+            }
+        });
+        let watching = folder.watch().context("cannot watch the folder of tools")?;
+        if folder.process_bound() == ProcessBound::Nothing {
+            tracing::warn!(
+                "nothing bounds how many processes a tool starts: root has no such limit"
+            );
+        }
+        tracing::info!(tools = folder.tools().len(), ?watching, "command tools");
+        Ok(folder)
+    }
+}
+
+/// Waits until the processes of tools have ended, but not for long.
+pub(crate) async fn end(folder: &ToolFolder) {
+    if tokio::time::timeout(ENDING, folder.idle()).await.is_err() {
+        tracing::warn!("commands of tools still run");
+    }
+}
