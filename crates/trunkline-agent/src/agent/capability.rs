@@ -25,7 +25,7 @@ pub(crate) struct Capability {
 /// All of them, of one moment.
 #[derive(Debug)]
 pub(crate) struct Capabilities {
-    operations: Vec<Arc<Registered>>,
+    operations: Arc<[Arc<Registered>]>,
     all: Vec<Arc<Capability>>,
 }
 
@@ -46,7 +46,7 @@ pub struct CapabilityDescription {
 const LONGEST_NAME: usize = 64;
 
 impl Capabilities {
-    pub(super) fn of(operations: Vec<Arc<Registered>>, settings: &Settings) -> Self {
+    pub(super) fn of(operations: Arc<[Arc<Registered>]>, settings: &Settings) -> Self {
         let mut taken = HashSet::new();
         let is_offered = |operation: &&Arc<Registered>| {
             let names = [Some(operation.name()), operation.description().tool.as_deref()];
@@ -64,10 +64,9 @@ impl Capabilities {
         Self { all: all.collect(), operations }
     }
 
-    /// Whether they are those of these operations.
-    pub(super) fn are_of(&self, operations: &[Arc<Registered>]) -> bool {
-        self.operations.len() == operations.len()
-            && self.operations.iter().zip(operations).all(|(one, other)| Arc::ptr_eq(one, other))
+    /// Whether they are those of these operations, none of which has come or gone since.
+    pub(super) fn are_of(&self, operations: &Arc<[Arc<Registered>]>) -> bool {
+        Arc::ptr_eq(&self.operations, operations)
     }
 
     /// By the tool's name, the operation's, or that which models are told.

@@ -85,8 +85,7 @@ impl Agent {
         settings: Settings,
     ) -> Self {
         let settings = Arc::new(settings);
-        let operations = rpc.operations().iter().map(Arc::clone).collect();
-        let capabilities = Mutex::new(Arc::new(Capabilities::of(operations, &settings)));
+        let capabilities = Mutex::new(Arc::new(Capabilities::of(rpc.operations(), &settings)));
         let executor = Executor::new(rpc, &settings);
         let running = Running::new(settings.max_turns);
         let inner = Inner {
@@ -271,7 +270,7 @@ impl Agent {
     /// Those of the operations that there are now.
     fn capabilities(&self) -> Arc<Capabilities> {
         let Inner { executor, capabilities, settings, .. } = &*self.inner;
-        let operations: Vec<_> = executor.rpc().operations().iter().map(Arc::clone).collect();
+        let operations = executor.rpc().operations();
         let mut known = capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.are_of(&operations) {
             *known = Arc::new(Capabilities::of(operations, settings));

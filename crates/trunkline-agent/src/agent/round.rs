@@ -43,24 +43,31 @@ impl Turn<'_> {
             }
             ids.push(named);
         }
-        let mut ended = stream::iter(made).buffered(self.agent.settings.parallel_calls.max(1));
-        let mut answered = 0;
-        loop {
-            match timeout_at(self.deadline, ended.next()).await {
-                Ok(Some(executed)) => {
-                    self.record(&ids[answered].0, executed);
-                    answered += 1;
-                }
-                Ok(None) => return stopped,
-                Err(_) => break,
-            }
+        let ended = self.side_by_side(made).await;
+        if ended.iter().any(Option::is_none) {
+            stopped = Some(Stop::Time);
         }
-        drop(ended);
-        for (id, name, arguments) in ids.drain(answered..) {
-            let refused = Executed::refused(&name, object(&arguments), not_made(Stop::Time));
-            self.record(&id, refused);
+        for ((id, name, arguments), executed) in ids.into_iter().zip(ended) {
+            let cancelled = || Executed::refused(&name, object(&arguments), not_made(Stop::Time));
+            self.record(&id, executed.unwrap_or_else(cancelled));
         }
-        Some(Stop::Time)
+        stopped
+    }
+
+    /// What came of each call; nothing of those that were cancelled when the time was up.
+    async fn side_by_side(
+        &self,
+        calls: Vec<BoxFuture<'static, Executed>>,
+    ) -> Vec<Option<Executed>> {
+        let limit = self.agent.settings.parallel_calls.max(1);
+        let mut ended: Vec<Option<Executed>> = calls.iter().map(|_| None).collect();
+        let calls = calls.into_iter().enumerate();
+        let calls = calls.map(|(index, call)| call.map(move |executed| (index, executed)));
+        let mut running = stream::iter(calls.collect::<Vec<_>>()).buffer_unordered(limit);
+        while let Ok(Some((index, executed))) = timeout_at(self.deadline, running.next()).await {
+            ended[index] = Some(executed);
+        }
+        ended
     }
 
     async fn fate(&mut self, call: ToolCall) -> Fate {
@@ -200,7 +207,11 @@ fn object(arguments: &Arguments) -> Map<String, Value> {
 
 fn not_made(stop: Stop) -> ErrorObject {
     let (code, message, reason) = match stop {
-        Stop::Time => (code::TIMEOUT, "Call timed out", "the time of the turn was up"),
+        Stop::Time => (
+            code::TIMEOUT,
+            "Call timed out",
+            "the time of the turn was up: what had begun may have had an effect",
+        ),
         Stop::Repetition => (code::REFUSED, "Not called", "the same call was made before"),
         _ => (code::REFUSED, "Not called", "a limit of the turn was reached"),
     };

@@ -1,15 +1,13 @@
 //! What an agent is set to: which tools it offers, what it takes, and where it keeps what was said.
 
 use std::fs;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline::{Operation, Router};
+use trunkline::{Changing, Extensions, Operation, Router};
 use trunkline_agent::conversation::{Conversations, OpenError};
 use trunkline_agent::model::{self, Model, ModelError};
-use trunkline_agent::{Agent, Settings};
+use trunkline_agent::{Agent, Caller, Settings};
 
 use crate::house::{Plan, includes, told};
 use crate::scripted::{Answer, Scripted};
@@ -52,20 +50,24 @@ async fn what_is_trusted_is_not_confirmed() {
 async fn a_refresh_tells_what_is_new() {
     let directory = tempfile::tempdir().unwrap();
     let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
-    let rpc = Router::new().operation(Operation::new("one", || 1).tool("one")).build().unwrap();
-    let looked = Arc::new(AtomicUsize::new(0));
-    let looking = Arc::clone(&looked);
+    let tool = |name: &str, does: &str| Operation::new(name, || 1).description(does).tool(name);
+    let changing = Changing::new();
+    let before = Router::new().operation(tool("same", "")).operation(tool("old", ""));
+    changing.replace(before.operation(tool("other", "once"))).unwrap();
+    let rpc = Router::new().changing("tool", &changing).build().unwrap();
     let agent = Agent::new(rpc, None, conversations, Settings::default()).refreshing(move || {
-        let looking = Arc::clone(&looking);
-        async move {
-            looking.fetch_add(1, Ordering::SeqCst);
-        }
+        let after = Router::new().operation(tool("same", "")).operation(tool("new", ""));
+        let replaced = changing.replace(after.operation(tool("other", "twice")));
+        async move { replaced.unwrap() }
     });
+    let caller = Caller::of(&Extensions::new());
+    agent.execute_tool("old", Default::default(), &caller).await.unwrap();
     let refreshed = serde_json::to_value(agent.refresh().await).unwrap();
-    assert_eq!(looked.load(Ordering::SeqCst), 1);
-    let nothing = json!({ "added": [], "changed": [], "removed": [] });
-    includes("nothing", &refreshed, &nothing);
-    assert_eq!(tools(&refreshed), ["one"]);
+    let expected = json!({ "added": ["new"], "changed": ["other"], "removed": ["old"] });
+    includes("refreshed", &refreshed, &expected);
+    assert_eq!(tools(&refreshed), ["same", "new", "other"]);
+    agent.execute_tool("new", Default::default(), &caller).await.unwrap();
+    agent.execute_tool("old", Default::default(), &caller).await.unwrap_err();
 }
 
 #[tokio::test]
