@@ -1,5 +1,9 @@
 //! `trunkline tool`: the calculator, and limits.
 
+mod examples;
+mod folder;
+mod limits;
+
 use std::io::Write;
 use std::process::Stdio;
 use std::thread;

@@ -1,0 +1,90 @@
+//! Tools under the limits that the binary sets.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use trunkline_agent::tools::{ProcessBound, ProcessLimits};
+
+use super::folder::{call, open};
+
+/// A tool of a shell script, alone in its folder.
+fn tool(script: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("t.sh"), script).unwrap();
+    let manifest = "name = 't'\ndescription = 'd'\ncommand = ['sh', './t.sh']\ntimeout_ms = 20000\n\
+                    [input_schema]\ntype = 'object'\n";
+    fs::write(folder.path().join("t.toml"), manifest).unwrap();
+    folder
+}
+
+/// Whether a process runs. One that has ended and was not yet waited for does not.
+fn runs(pid: &str) -> bool {
+    let shown = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+    let state = String::from_utf8(shown.stdout).unwrap();
+    !matches!(state.trim().chars().next(), None | Some('Z'))
+}
+
+#[test]
+fn a_fork_bomb_is_bounded() {
+    const TRIED: usize = 300;
+    // Each of them would stay for long. A shell that cannot start another process gives up.
+    let bomb = format!(
+        "i=0\nwhile [ $i -lt {TRIED} ]; do sleep 1000 & i=$((i+1)); echo $! >> pids; done\necho $i"
+    );
+    let directory = tool(&bomb);
+    let limits = ProcessLimits { processes: 20, ..ProcessLimits::default() };
+    let (folder, rpc) = open(directory.path(), limits);
+    let called = call(&rpc, "t", &json!({}));
+    let pids = fs::read_to_string(directory.path().join("pids")).unwrap();
+    let started = pids.lines().count();
+    match folder.process_bound() {
+        ProcessBound::Cgroup | ProcessBound::Rlimit => {
+            assert_eq!(called.unwrap_err().code(), -32002);
+            assert!((1..=20).contains(&started), "{started}");
+        }
+        // Root, where no cgroup may be made: nothing counts them, and they end all the same.
+        _ => assert_eq!(called.unwrap(), json!(TRIED)),
+    }
+    let left: Vec<_> = pids.lines().filter(|pid| runs(pid)).collect();
+    assert_eq!(left, [""; 0], "of {started}");
+}
+
+#[test]
+fn a_process_that_leaves_its_group_ends_with_its_cgroup() {
+    let directory = tool(
+        "setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 3' >/dev/null &\n\
+         while [ ! -e pid ]; do sleep 0.01; done\necho 1",
+    );
+    let (folder, rpc) = open(directory.path(), ProcessLimits::default());
+    assert_eq!(call(&rpc, "t", &json!({})).unwrap(), 1);
+    let pid = fs::read_to_string(directory.path().join("pid")).unwrap();
+    assert_eq!(runs(pid.trim()), folder.process_bound() != ProcessBound::Cgroup);
+}
+
+/// A tool of this script fails under small limits.
+#[track_caller]
+fn check(script: &str, kind: &str, reason: &str) {
+    let limits = ProcessLimits {
+        cpu_seconds: 1,
+        memory_bytes: 256 << 20,
+        file_bytes: 1000,
+        open_files: 40,
+        ..ProcessLimits::default()
+    };
+    let directory = tool(script);
+    let (_, rpc) = open(directory.path(), limits);
+    let error = call(&rpc, "t", &json!({})).unwrap_err();
+    let data: Value = serde_json::from_str(error.data().unwrap().get()).unwrap();
+    assert_eq!(data["kind"], kind, "{data}");
+    assert!(data["reason"].as_str().unwrap().contains(reason), "{data}");
+}
+
+#[test]
+fn cpu_time_memory_and_files_are_bounded() {
+    check("while :; do :; done", "signal", "SIGXCPU: its CPU time is used up");
+    check("head -c 2000 /dev/zero > file || exit 9", "exit_code", "exit code 9");
+    check("dd if=/dev/zero of=/dev/null bs=300M count=1 || exit 8", "exit_code", "exit code 8");
+    check("test \"$(ulimit -n)\" = 40 && exit 7", "exit_code", "exit code 7");
+}
