@@ -1,5 +1,7 @@
 //! What happens in a turn, as it happens.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -57,6 +59,9 @@ impl Event {
     }
 }
 
+/// How long it is waited for those who listen, so that none of them holds up a turn for ever.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Where a turn tells what happens. Without anyone who listens, it tells nobody.
 ///
 /// A door puts them into the extensions of a call of `agent.chat`, and reads from the other end meanwhile.
@@ -64,7 +69,8 @@ impl Event {
 pub struct Events(Option<mpsc::Sender<Event>>);
 
 impl Events {
-    /// Events, and where they come out. The turn waits when so many are not read yet.
+    /// Events, and where they come out. The turn waits when so many are not read yet, 5 s at most for each
+    /// that is then left out.
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, mpsc::Receiver<Event>) {
         let (sender, receiver) = mpsc::channel(capacity.max(1));
@@ -74,7 +80,7 @@ impl Events {
     pub(crate) async fn send(&self, event: impl FnOnce() -> Event) {
         if let Some(sender) = &self.0 {
             // Who does not listen any more has dropped the turn, or will.
-            let _ = sender.send(event()).await;
+            let _ = sender.send_timeout(event(), PATIENCE).await;
         }
     }
 }

@@ -302,19 +302,11 @@ impl<'a> Turn<'a> {
 
     pub(super) async fn status(&mut self, text: String) {
         self.status_updates.push(text.clone());
-        self.within(|| Event::Status { text }).await;
+        self.caller.events().send(|| Event::Status { text }).await;
     }
 
     async fn token(&self, text: String) {
-        self.within(|| Event::Token { text }).await;
-    }
-
-    /// Who does not read what is told holds up the turn no longer than it may take; a moment after that is
-    /// for its last words.
-    async fn within(&self, event: impl FnOnce() -> Event) {
-        const LAST_WORDS: Duration = Duration::from_secs(1);
-        let until = self.deadline.max(Instant::now()) + LAST_WORDS;
-        let _ = timeout_at(until, self.caller.events().send(event)).await;
+        self.caller.events().send(|| Event::Token { text }).await;
     }
 }
 
