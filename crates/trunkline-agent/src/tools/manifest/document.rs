@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -92,7 +92,7 @@ fn fault<T>(value: &Spanned<T>, path: &str, reason: impl Into<String>) -> Fault 
 }
 
 fn required<T>(value: Option<T>, key: &str, example: &str) -> Result<T, Fault> {
-    let reason = || format!("a tool has a {}: add {example}", key.replace('_', " "));
+    let reason = || format!("a tool does not go without: add {example}");
     value.ok_or_else(|| Fault { at: 0, path: key.to_owned(), reason: reason() })
 }
 
@@ -122,7 +122,7 @@ fn words(
     command: &Spanned<Vec<Spanned<String>>>,
     folder: &Path,
     path: &OsStr,
-) -> Result<(std::path::PathBuf, Vec<String>), Fault> {
+) -> Result<(PathBuf, Vec<String>), Fault> {
     let words = command.get_ref();
     let Some((first, rest)) = words.split_first() else {
         return Err(fault(command, "command", "a command has a program: add it, in quotes"));

@@ -95,20 +95,13 @@ fn what_is_not_toml() {
 
 #[test]
 fn what_is_missing() {
-    check("", "line 1, column 1: name: a tool has a name: add name = \"shout\"");
-    check(
-        "name = 'x'",
-        "line 1, column 1: description: a tool has a description: add description = \"…\"",
-    );
-    check(
-        "name = 'x'\ndescription = 'd'",
-        "line 1, column 1: command: a tool has a command: add command = [\"./program\"]",
-    );
-    check(
-        LEAST,
-        "line 1, column 1: input_schema: a tool has a input schema: \
-         add [input_schema] with type = \"object\"",
-    );
+    let add = "a tool does not go without: add";
+    check("", &format!("line 1, column 1: name: {add} name = \"shout\""));
+    check("name = 'x'", &format!("line 1, column 1: description: {add} description = \"…\""));
+    let begun = "name = 'x'\ndescription = 'd'";
+    check(begun, &format!("line 1, column 1: command: {add} command = [\"./program\"]"));
+    let schema = "[input_schema] with type = \"object\"";
+    check(LEAST, &format!("line 1, column 1: input_schema: {add} {schema}"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -22,17 +23,37 @@ pub(super) struct Cgroup {
 }
 
 impl Parent {
-    /// The cgroup of this process, if it counts processes and others may be made in it.
+    /// The first place in which cgroups can be made, that count processes and can be entered.
     pub(super) fn find() -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        own.lines().filter_map(place).find_map(|path| {
-            let parent = Self { path };
-            // Of version 2 alone; that of version 1 has no such file, and needs no enabling.
-            drop(fs::write(parent.path.join("cgroup.subtree_control"), "+pids"));
-            let probe = parent.child(1).ok()?;
-            drop(probe);
-            Some(parent)
-        })
+        own.lines().flat_map(places).map(|path| Self { path }).find(Self::can_be_used)
+    }
+
+    fn can_be_used(&self) -> bool {
+        self.enable();
+        let Ok(probe) = self.child(1) else { return false };
+        // It ends when its stdin does.
+        let mut cat = Command::new("cat");
+        cat.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(mut cat) = cat.spawn() else { return false };
+        let entered = fs::write(probe.path.join("cgroup.procs"), cat.id().to_string());
+        drop(cat.stdin.take());
+        cat.wait().is_ok() && entered.is_ok()
+    }
+
+    /// Has the cgroups in it count processes. In version 1 all do.
+    ///
+    /// In version 2, one that has processes itself would become a threaded one by that, and its children
+    /// could not be entered; except for the root, which alone is of no type.
+    fn enable(&self) {
+        let is_root = !self.path.join("cgroup.type").exists();
+        let is_empty =
+            fs::read_to_string(self.path.join("cgroup.procs")).is_ok_and(|it| it.is_empty());
+        let controllers = self.path.join("cgroup.subtree_control");
+        if controllers.exists() && (is_root || is_empty) {
+            // Where that is not allowed, no probe can be made.
+            let _ = fs::write(controllers, "+pids");
+        }
     }
 
     /// A new one, of at most this many processes and threads.
@@ -48,18 +69,25 @@ impl Parent {
     }
 }
 
-/// The folder of a line of `/proc/self/cgroup`, if processes can be counted there: `8:pids:/` in version 1,
-/// `0::/` in version 2.
-fn place(line: &str) -> Option<PathBuf> {
-    let mut parts = line.splitn(3, ':');
-    let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+/// The folders to try of a line of `/proc/self/cgroup`, if processes can be counted there: `8:pids:/` in
+/// version 1, `0::/` in version 2. There, a unit of systemd that was delegated to the service keeps the
+/// service itself in a cgroup beside those that it makes.
+fn places(line: &str) -> Vec<PathBuf> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { return Vec::new() };
+    let path = Path::new(path.trim_start_matches('/'));
     let root = Path::new("/sys/fs/cgroup");
-    let root = match controllers {
-        "" => root.to_owned(),
-        "pids" => root.join("pids"),
-        _ => return None,
-    };
-    Some(root.join(path.trim_start_matches('/')))
+    match controllers {
+        "pids" => vec![root.join("pids").join(path)],
+        "" => {
+            let is_unit = |unit: &&Path| {
+                unit.extension().is_some_and(|kind| kind == "service" || kind == "scope")
+            };
+            let unit = path.parent().filter(is_unit);
+            unit.into_iter().chain([path]).map(|path| root.join(path)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 impl Cgroup {
@@ -93,5 +121,33 @@ impl Drop for Cgroup {
         if let Err(error) = fs::remove_dir(&self.path) {
             tracing::warn!(%error, path = %self.path.display(), "a cgroup is left");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::places;
+
+    #[track_caller]
+    fn check(line: &str, expected: &[&str]) {
+        let found: Vec<_> = places(line).iter().map(|path| path.display().to_string()).collect();
+        assert_eq!(found, expected, "{line}");
+    }
+
+    #[test]
+    fn where_processes_can_be_counted() {
+        check("8:pids:/", &["/sys/fs/cgroup/pids/"]);
+        check("8:pids:/docker/a1", &["/sys/fs/cgroup/pids/docker/a1"]);
+        check("1:cpu:/", &[]);
+        check("0::/", &["/sys/fs/cgroup/"]);
+        check("0::/system.slice/x.service", &["/sys/fs/cgroup/system.slice/x.service"]);
+        check(
+            "0::/system.slice/x.service/main",
+            &[
+                "/sys/fs/cgroup/system.slice/x.service",
+                "/sys/fs/cgroup/system.slice/x.service/main",
+            ],
+        );
+        check("", &[]);
     }
 }

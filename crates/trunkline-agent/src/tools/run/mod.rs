@@ -32,6 +32,9 @@ pub enum ProcessBound {
     /// `RLIMIT_NPROC`, which counts all processes of the service's user.
     Rlimit,
     /// A cgroup of the tool's own. It also takes processes that have left the tool's process group.
+    ///
+    /// On cgroups of version 2, the service needs a unit of systemd that is delegated to it
+    /// (`Delegate=pids`) and keeps it in a cgroup of its own (`DelegateSubgroup=main`).
     Cgroup,
 }
 

@@ -139,3 +139,31 @@ fn a_watched_folder() {
     drop(folder);
     assert!(changes.recv_timeout(PATIENCE).is_err(), "the thread has dropped the listeners");
 }
+
+#[test]
+fn a_folder_that_goes_and_comes_back() {
+    let tools = Folder::new();
+    tools.tool("a", "echo 1", "");
+    let poll_interval = Duration::from_millis(20);
+    let settings =
+        ToolSettings { debounce: poll_interval, poll_interval, ..ToolSettings::default() };
+    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+    let (sender, changes) = channel();
+    folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
+    folder.watch().unwrap();
+
+    let away = tools.path().with_extension("away");
+    fs::rename(tools.path(), &away).unwrap();
+    // That it is gone is seen when something else happens; from then on, it is looked for.
+    fs::write(away.join("note"), "").unwrap();
+    let nothing = changes.recv_timeout(Duration::from_millis(300));
+    assert!(nothing.is_err(), "the tools stay: {nothing:?}");
+    assert_eq!(folder.tools().len(), 1);
+    fs::remove_file(away.join("a.toml")).unwrap();
+    fs::rename(&away, tools.path()).unwrap();
+    check(&changes.recv_timeout(PATIENCE).unwrap(), &[], &[], &["a"], &[]);
+
+    // It is watched again.
+    tools.tool("b", "echo 2", "");
+    check(&changes.recv_timeout(PATIENCE).unwrap(), &["b"], &[], &[], &["b"]);
+}
