@@ -47,9 +47,17 @@ pub enum Error {
         /// The calls that were made before: they are done.
         steps: Vec<Step>,
     },
-    /// The conversation could not be read or kept.
+    /// The conversation could not be read, or deleted.
     #[error(transparent)]
     Conversation(#[from] ConversationError),
+    /// The turn is over, and could not be kept: the conversation is as it was before.
+    #[error("the turn could not be kept")]
+    Unkept {
+        /// Why.
+        source: ConversationError,
+        /// The calls that were made in it: they are done.
+        steps: Vec<Step>,
+    },
     /// A call has ended in an error.
     #[error(transparent)]
     Call(trunkline::ErrorObject),

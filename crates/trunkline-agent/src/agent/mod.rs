@@ -37,7 +37,7 @@ pub use settings::Settings;
 
 use execution::Executor;
 use running::Running;
-use turn::Turn;
+use turn::{Finished, Turn};
 
 /// Offers the operations of a service to a language model, and makes the calls that it wants; without a
 /// model, it matches words. Cloning is cheap.
@@ -149,14 +149,20 @@ impl Agent {
         let outcome = Box::pin(turn.run(message, confirmed)).await;
         if let Err(error) = outcome {
             // What was done is remembered, though nobody has answered.
-            let Some(done) = turn.broken_off(&error) else { return Err(error) };
-            self.keep(done, owner, conversation, title).await?;
+            if let Some(messages) = turn.broken_off(&error) {
+                let kept = KeptTurn { caller: owner, conversation, title, messages, pending: None };
+                if let Err(error) = self.inner.conversations.keep(kept).await {
+                    tracing::error!(%error, "a turn that has failed could not be kept");
+                }
+            }
             return Err(turn.with_steps(error));
         }
-        let done = turn.finish()?;
-        let mut reply = done.reply;
+        let Finished { mut reply, messages, pending } = turn.finish()?;
         reply.conversation_id.clone_from(&conversation);
-        self.keep((done.messages, done.pending), owner, conversation, title).await?;
+        let kept = KeptTurn { caller: owner, conversation, title, messages, pending };
+        if let Err(source) = self.inner.conversations.keep(kept).await {
+            return Err(Error::Unkept { source, steps: reply.steps });
+        }
         caller.events().send(|| Event::Done(Box::new(reply.clone()))).await;
         Ok(reply)
     }
@@ -254,17 +260,6 @@ impl Agent {
     ) -> Result<PendingCall, Error> {
         let pending = self.inner.conversations.take_pending(owner, conversation, token).await?;
         pending.ok_or(Error::UnknownConfirmation)
-    }
-
-    async fn keep(
-        &self,
-        (messages, pending): (Vec<Message>, Option<PendingCall>),
-        caller: String,
-        conversation: String,
-        title: String,
-    ) -> Result<(), Error> {
-        let turn = KeptTurn { caller, conversation, title, messages, pending };
-        Ok(self.inner.conversations.keep(turn).await?)
     }
 
     /// Those of the operations that there are now.

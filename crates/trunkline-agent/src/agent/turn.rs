@@ -133,10 +133,7 @@ impl<'a> Turn<'a> {
     }
 
     /// What is kept of a turn that has failed: none if nothing was done in it.
-    pub(super) fn broken_off(
-        &mut self,
-        error: &Error,
-    ) -> Option<(Vec<Message>, Option<PendingCall>)> {
+    pub(super) fn broken_off(&mut self, error: &Error) -> Option<Vec<Message>> {
         if self.steps.is_empty() {
             return None;
         }
@@ -146,7 +143,7 @@ impl<'a> Turn<'a> {
             error => error.to_string(),
         };
         messages.push(Message::assistant(format!("(I could not go on: {reason}.)")));
-        Some((messages, None))
+        Some(messages)
     }
 
     /// The error, with the calls that were made before it.

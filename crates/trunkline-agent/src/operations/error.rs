@@ -61,6 +61,11 @@ impl RpcError for Error {
                 tracing::error!(%cause, "the storage of conversations failed");
                 ErrorObject::new(code::APPLICATION, "Internal server error")
             }
+            Self::Unkept { source, steps } => {
+                tracing::error!(cause = ?source, "a turn could not be kept");
+                let data = Data { kind: Some("unkept"), steps, ..data };
+                object(code::APPLICATION, "Internal server error", &data)
+            }
             Self::Random => ErrorObject::internal_error(&self),
             Self::Model { source, steps } => of_model(source, steps, data),
             Self::Call(error) => error.clone(),

@@ -131,3 +131,14 @@ fn only_our_own_files_are_opened() {
     assert!(matches!(open(text.path()), Err(OpenError::Sqlite { .. })));
     assert!(matches!(open(&text.path().join(name)), Err(OpenError::Make { .. })));
 }
+
+#[tokio::test]
+async fn a_turn_that_cannot_be_kept_is_an_error_that_tells_what_was_done() {
+    let directory = tempfile::tempdir().unwrap();
+    let house = Plan::offline().build_in(directory.path()).await;
+    let file = rusqlite::Connection::open(directory.path().join("agent.sqlite")).unwrap();
+    file.execute_batch("DROP TABLE turn").unwrap();
+    let found = told(house.chat(&json!({ "message": "add numbers a=1 b=2" })).await);
+    let data = json!({ "kind": "unkept", "steps": [{ "tool": "add", "result": 3 }] });
+    includes("unkept", &found, &json!({ "error": { "code": -32000, "data": data } }));
+}
