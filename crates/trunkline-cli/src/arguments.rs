@@ -7,7 +7,7 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    call, command_tools, edn, execute, history, monitor, openrpc, records, resources, tool,
+    agent, call, command_tools, edn, execute, history, monitor, openrpc, records, resources, tool,
 };
 
 /// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
@@ -54,6 +54,8 @@ pub(crate) struct Serve {
     pub(crate) records: records::Arguments,
     #[command(flatten)]
     pub(crate) tools: command_tools::Folder,
+    #[command(flatten)]
+    pub(crate) agent: agent::Asked,
     /// The address to listen on.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
     pub(crate) listen: String,

@@ -42,11 +42,13 @@ impl Place<'_> {
         let arguments = ["tool", "run"].map(Into::into).to_vec();
         let operations = rpc.operations();
         let taken = operations.iter().filter_map(|one| one.description().tool.clone());
-        let settings = ToolSettings {
-            launcher: Some(Launcher { program, arguments }),
-            taken: taken.collect(),
-            ..ToolSettings::default()
-        };
+        let mut settings = ToolSettings { taken: taken.collect(), ..ToolSettings::default() };
+        // Some tools are this program, wherever it is.
+        if let Some(here) = program.parent() {
+            settings.path.push(":");
+            settings.path.push(here);
+        }
+        settings.launcher = Some(Launcher { program, arguments });
         let folder = ToolFolder::open(self.folder, settings)?;
         self.operations.replace(tools::operations(&folder))?;
         let place = self.operations.clone();

@@ -1,6 +1,7 @@
 //! The `trunkline` binary.
 
 mod access;
+mod agent;
 mod arguments;
 mod call;
 mod client;

@@ -42,7 +42,7 @@ pub(crate) fn started(started: &Started<'_>) {
         "trunkline {version}
   serving   {database} ({writable})
   resources {resources}  (records in {directory}{legend}){tools}
-  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; \
+  listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; POST /api: agent; \
 /mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json{history})
   methods   {methods}, RESOURCE.{{{commands}}}
 Try it:

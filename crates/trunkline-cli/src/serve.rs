@@ -64,6 +64,8 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let mcp = served.guarded(rules, rate(arguments))?;
         let rpc = mcp.rpc();
         let tools = place.as_ref().map(|place| place.fill(&rpc)).transpose()?;
+        let history = served.history.as_ref();
+        let api = arguments.agent.serve(&rpc, tools.as_ref(), history, &records.directory)?;
         let service = |address: &SocketAddr| {
             let mut http = http.clone();
             http.hosts.allow_address(address.ip());
@@ -72,6 +74,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
                 .door(mcp.door())
                 .door(mcp.sse_door(closing.clone()))
                 .door(trunkline_jobs::door(&rpc, &records.resources))
+                .door(trunkline_agent::door::api(&api))
                 .door(rpc.openrpc_door())
                 .door(metrics::door(&rpc));
             let service = match &tools {

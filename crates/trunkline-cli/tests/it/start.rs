@@ -24,7 +24,7 @@ fn the_banner_says_what_is_served_and_how_to_try_it() {
             "  resources todo  (records in ".to_owned(),
             format!(
                 "  listening http://{}  \
-                 (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; \
+                 (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; POST /api: agent; \
                  /mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json, /history)",
                 server.address
             ),

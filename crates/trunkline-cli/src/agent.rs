@@ -1,0 +1,116 @@
+//! `POST /api`: the agent over everything that is served.
+
+use std::path::Path;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use trunkline::history::History;
+use trunkline::{Limits, Router, Rpc};
+use trunkline_agent::conversation::Conversations;
+use trunkline_agent::model::{self, Model};
+use trunkline_agent::tools::ToolFolder;
+use trunkline_agent::{Agent, Settings, operations};
+
+use crate::serve::entries;
+
+/// The variable of the endpoint's key. There is no flag: other users of the machine can read command lines.
+const KEY: &str = "TRUNKLINE_AGENT_KEY";
+
+#[derive(Args)]
+pub(crate) struct Asked {
+    /// The base URL of an OpenAI-compatible endpoint, like http://127.0.0.1:11434/v1, whose model answers
+    /// at POST /api; its key, if it wants one, is in TRUNKLINE_AGENT_KEY. Without it, messages are matched
+    /// with the words of tools. Needs --agent-model.
+    #[arg(
+        long = "agent-url",
+        value_name = "BASE",
+        env = "TRUNKLINE_AGENT_URL",
+        requires = "model"
+    )]
+    url: Option<String>,
+    /// The model's name, as the endpoint knows it.
+    #[arg(
+        id = "model",
+        long = "agent-model",
+        value_name = "NAME",
+        env = "TRUNKLINE_AGENT_MODEL",
+        requires = "url"
+    )]
+    model: Option<String>,
+    /// Methods that the agent may call besides those that are tools, like `todo.*`. Repeats, or several with
+    /// commas between them.
+    #[arg(
+        long = "agent-allow",
+        value_name = "METHODS",
+        env = "TRUNKLINE_AGENT_ALLOW",
+        value_delimiter = ','
+    )]
+    allow: Vec<String>,
+    /// Methods that the agent may not call, whatever else is said. Repeats, or several with commas between
+    /// them.
+    #[arg(
+        long = "agent-deny",
+        value_name = "METHODS",
+        env = "TRUNKLINE_AGENT_DENY",
+        value_delimiter = ','
+    )]
+    deny: Vec<String>,
+}
+
+impl Asked {
+    /// The service of the agent's methods, with conversations in the data directory.
+    pub(crate) fn serve(
+        &self,
+        rpc: &Rpc,
+        tools: Option<&ToolFolder>,
+        history: Option<&History>,
+        directory: &Path,
+    ) -> anyhow::Result<Rpc> {
+        let conversations = Conversations::open(directory, Default::default())
+            .context("the conversations of the agent cannot be kept")?;
+        let settings = Settings {
+            allow: entries(&self.allow).collect(),
+            deny: entries(&self.deny).collect(),
+            ..Settings::default()
+        };
+        let agent = Agent::new(rpc.clone(), self.model()?, conversations, settings);
+        let agent = match tools.cloned() {
+            None => agent,
+            Some(folder) => agent.refreshing(move || reload(folder.clone())),
+        };
+        let limits = Limits { call_timeout: Some(agent.call_timeout()), ..Limits::default() };
+        let api = Router::new()
+            .merge(operations(&agent))
+            .info("trunkline agent", env!("CARGO_PKG_VERSION"))
+            .limits(limits)
+            .build()?;
+        Ok(match history {
+            Some(history) => api.recorded(history.clone()),
+            None => api,
+        })
+    }
+
+    fn model(&self) -> anyhow::Result<Option<Model>> {
+        let Some((url, name)) = self.url.as_ref().zip(self.model.as_ref()) else {
+            return Ok(None);
+        };
+        ensure!(!name.is_empty(), "--agent-model is empty: give the name that the endpoint knows");
+        let key = std::env::var(KEY).ok().filter(|key| !key.is_empty());
+        let key = key.map(|key| key.parse()).transpose();
+        let key = key.with_context(|| format!("{KEY} is no key that a request can carry"))?;
+        let mut settings = model::Settings::new(url, name);
+        settings.key = key;
+        Ok(Some(Model::new(settings).context("--agent-url cannot be asked")?))
+    }
+}
+
+async fn reload(folder: ToolFolder) {
+    // Files are read.
+    match tokio::task::spawn_blocking(move || folder.reload()).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(%error, cause = %error.source, "the tools were not reloaded")
+        }
+        Err(error) => tracing::error!(%error, "the tools were not reloaded"),
+    }
+}
