@@ -106,7 +106,8 @@ fn of_model(error: &ModelError, steps: &[Step], data: Data<'_>) -> ErrorObject {
     let data = Data { reason, kind: Some(error.kind()), status, retry_after_ms, steps, ..data };
     let (code, message) = match error {
         ModelError::Timeout { .. } => (code::TIMEOUT, "Call timed out"),
-        ModelError::Busy { .. } => (code::BUSY, "Server is busy"),
+        // Of a call that is tried again because of this code, nothing may have been done.
+        ModelError::Busy { .. } if steps.is_empty() => (code::BUSY, "Server is busy"),
         _ => (code::APPLICATION, "The model failed"),
     };
     ErrorObject::new(code, message).with_data(&data)

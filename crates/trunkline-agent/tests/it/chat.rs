@@ -241,22 +241,22 @@ async fn failures_of_the_model_are_errors() {
 
 #[tokio::test]
 async fn what_was_done_before_a_failure_is_told_and_remembered() {
-    let script = vec![
-        Answer::calls(&[("1", "add", ADD)]),
-        Answer::refusal(500, "gone"),
-        Answer::text("Yes."),
-    ];
-    let scripted = Scripted::rows(script).await;
-    let house = settled(&scripted.url).build().await;
-    let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
-    let steps = json!([{ "tool": "add", "result": 42 }]);
-    includes("steps", &found, &json!({ "error": { "data": { "steps": steps } } }));
-    let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
-    let id = &listed["conversations"][0]["conversation_id"];
-    house.chat(&json!({ "message": "Did you add?", "conversation_id": id })).await.unwrap();
-    let messages = scripted.requests()[2]["messages"].as_array().unwrap().clone();
-    let roles: Vec<_> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
-    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"]);
+    let busy = Answer::refusal(429, "busy").with_header("retry-after", "60");
+    for (kind, failure) in [("refused", Answer::refusal(500, "gone")), ("busy", busy)] {
+        let script = vec![Answer::calls(&[("1", "add", ADD)]), failure, Answer::text("Yes.")];
+        let scripted = Scripted::rows(script).await;
+        let house = settled(&scripted.url).build().await;
+        let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+        let data = json!({ "kind": kind, "steps": [{ "tool": "add", "result": 42 }] });
+        includes(kind, &found, &json!({ "error": { "code": -32000, "data": data } }));
+        let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+        let id = &listed["conversations"][0]["conversation_id"];
+        house.chat(&json!({ "message": "Did you add?", "conversation_id": id })).await.unwrap();
+        let messages = scripted.requests()[2]["messages"].as_array().unwrap().clone();
+        let roles: Vec<_> =
+            messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+        assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "user"], "{kind}");
+    }
 }
 
 #[tokio::test]
