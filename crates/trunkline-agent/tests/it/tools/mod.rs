@@ -3,6 +3,7 @@
 mod changes;
 mod ending;
 mod launched;
+mod recorded;
 mod rejected;
 mod results;
 mod support;
