@@ -109,7 +109,7 @@ async fn reload(folder: ToolFolder) {
     match tokio::task::spawn_blocking(move || folder.reload()).await {
         Ok(Ok(_)) => {}
         Ok(Err(error)) => {
-            tracing::warn!(%error, cause = %error.source, "the tools were not reloaded")
+            tracing::warn!(%error, cause = %error.source, "the tools were not reloaded");
         }
         Err(error) => tracing::error!(%error, "the tools were not reloaded"),
     }
