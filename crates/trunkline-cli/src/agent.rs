@@ -58,16 +58,14 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The service of the agent's methods, with conversations in the data directory.
+    /// The service of the agent's methods.
     pub(crate) fn serve(
         &self,
         rpc: &Rpc,
         tools: Option<&ToolFolder>,
         history: Option<&History>,
-        directory: &Path,
+        conversations: Conversations,
     ) -> anyhow::Result<Rpc> {
-        let conversations = Conversations::open(directory, Default::default())
-            .context("the conversations of the agent cannot be kept")?;
         let settings = Settings {
             allow: entries(&self.allow).collect(),
             deny: entries(&self.deny).collect(),
@@ -102,6 +100,12 @@ impl Asked {
         settings.key = key;
         Ok(Some(Model::new(settings).context("--agent-url cannot be asked")?))
     }
+}
+
+/// Opens the conversations of the agent in the data directory.
+pub(crate) fn conversations(directory: &Path) -> anyhow::Result<Conversations> {
+    Conversations::open(directory, Default::default())
+        .context("the conversations of the agent cannot be kept")
 }
 
 async fn reload(folder: ToolFolder) {

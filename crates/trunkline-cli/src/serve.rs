@@ -12,6 +12,7 @@ use trunkline::layers::security_headers::SecurityHeaders;
 use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer, metrics};
 use trunkline::server::{self, Drained, Health, Server, ServerHandle, Tls};
 use trunkline::{CancellationToken, Rpc};
+use trunkline_agent::conversation::Conversations;
 use trunkline_jobs::Resources;
 
 use crate::arguments::Serve;
@@ -19,7 +20,7 @@ use crate::database::Opened;
 use crate::history::Recorder;
 use crate::output::Started;
 use crate::service::Service;
-use crate::{access, command_tools, database, limits, output, records};
+use crate::{access, agent, command_tools, database, limits, output, records};
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
@@ -54,6 +55,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let history = arguments.history.history();
     let mut served = Service { database, records: None, tools, history };
     let mut recorder = None;
+    let mut conversations = None;
     let closing = CancellationToken::new();
     let begun = async {
         let records = served.records.insert(declared.open()?).clone();
@@ -65,7 +67,8 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let rpc = mcp.rpc();
         let tools = place.as_ref().map(|place| place.fill(&rpc)).transpose()?;
         let history = served.history.as_ref();
-        let api = arguments.agent.serve(&rpc, tools.as_ref(), history, &records.directory)?;
+        let kept = conversations.insert(agent::conversations(&records.directory)?).clone();
+        let api = arguments.agent.serve(&rpc, tools.as_ref(), history, kept)?;
         let service = |address: &SocketAddr| {
             let mut http = http.clone();
             http.hosts.allow_address(address.ip());
@@ -94,7 +97,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let begun = begun.await;
     // What is not closed may leave its log behind.
     let (rpc, records, tools, shutdown, server) =
-        begun.inspect_err(|_| close(&served, recorder.as_ref()))?;
+        begun.inspect_err(|_| close(&served, conversations.as_ref(), recorder.as_ref()))?;
     done.iter().for_each(|done| output::note(done));
     output::started(&Started {
         database: &path,
@@ -120,15 +123,18 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     if let Some(tools) = &tools {
         command_tools::end(tools).await;
     }
-    close(&served, recorder.as_ref());
+    close(&served, conversations.as_ref(), recorder.as_ref());
     Ok(drained)
 }
 
-fn close(served: &Service, recorder: Option<&Recorder>) {
-    /// The log is behind its calls by less.
+fn close(served: &Service, conversations: Option<&Conversations>, recorder: Option<&Recorder>) {
+    /// The log is behind its calls by less, and so are conversations.
     const WRITING: Duration = Duration::from_secs(5);
     tokio::task::block_in_place(|| {
         served.close();
+        if conversations.is_some_and(|conversations| !conversations.close(WRITING)) {
+            tracing::warn!("the conversations could not be closed in time");
+        }
         if let Some(recorder) = recorder {
             recorder.close(WRITING);
         }

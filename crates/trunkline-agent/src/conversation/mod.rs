@@ -11,6 +11,7 @@ mod thread;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -76,6 +77,13 @@ impl Conversations {
         let connection = file::open(directory, &settings)?;
         let worker = Worker::start(connection, &settings).map_err(OpenError::Thread)?;
         Ok(Self { worker: Arc::new(worker), settings: Arc::new(settings) })
+    }
+
+    /// Takes no more turns, keeps those that were taken, and waits until the file is closed. Blocks. False if
+    /// that was not in time.
+    #[must_use]
+    pub fn close(&self, patience: Duration) -> bool {
+        self.worker.close(patience)
     }
 
     /// The messages of a conversation; none if the caller has no such conversation.
