@@ -90,9 +90,22 @@ fn keys(jwks: &str) -> anyhow::Result<Keys> {
     Ok(Keys::url(url)?)
 }
 
-/// What calls of which methods require.
+/// What calls of which methods require, those of the agent aside.
 pub(crate) fn rules(access: &Access) -> anyhow::Result<Rules> {
-    let rules = parsed(access)?.into_iter().filter(|(pattern, _)| *pattern != HISTORY);
+    rules_of(access, |pattern| pattern != HISTORY && !pattern.starts_with(AGENT))
+}
+
+/// What calls of the agent's methods require, which are a service of their own: also by patterns that
+/// are for all.
+pub(crate) fn agent_rules(access: &Access) -> anyhow::Result<Rules> {
+    rules_of(access, |pattern| {
+        let beginning = pattern.strip_suffix('*');
+        pattern.starts_with(AGENT) || beginning.is_some_and(|begins| AGENT.starts_with(begins))
+    })
+}
+
+fn rules_of(access: &Access, is_wanted: impl Fn(&str) -> bool) -> anyhow::Result<Rules> {
+    let rules = parsed(access)?.into_iter().filter(|(pattern, _)| is_wanted(pattern));
     Ok(rules.fold(Rules::new(), |rules, (pattern, required)| rules.require(pattern, required)))
 }
 
@@ -103,6 +116,9 @@ pub(crate) fn readers(access: &Access) -> anyhow::Result<Readers> {
     let has_rules = rules.patterns().next().is_some();
     Ok(if has_rules { Readers::Ruled(rules) } else { Readers::Listed })
 }
+
+/// What the agent's methods begin with.
+const AGENT: &str = "agent.";
 
 /// What rules call the history, which is no method.
 const HISTORY: &str = "history";

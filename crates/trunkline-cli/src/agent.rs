@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use clap::Args;
 use trunkline::history::History;
-use trunkline::{Limits, Router, Rpc};
+use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::tools::ToolFolder;
@@ -58,33 +58,22 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The service of the agent's methods.
-    pub(crate) fn serve(
+    /// An agent over a service.
+    pub(crate) fn agent(
         &self,
         rpc: &Rpc,
         tools: Option<&ToolFolder>,
-        history: Option<&History>,
         conversations: Conversations,
-    ) -> anyhow::Result<Rpc> {
+    ) -> anyhow::Result<Agent> {
         let settings = Settings {
             allow: entries(&self.allow).collect(),
             deny: entries(&self.deny).collect(),
             ..Settings::default()
         };
         let agent = Agent::new(rpc.clone(), self.model()?, conversations, settings);
-        let agent = match tools.cloned() {
+        Ok(match tools.cloned() {
             None => agent,
             Some(folder) => agent.refreshing(move || reload(folder.clone())),
-        };
-        let limits = Limits { call_timeout: Some(agent.call_timeout()), ..Limits::default() };
-        let api = Router::new()
-            .merge(operations(&agent))
-            .info("trunkline agent", env!("CARGO_PKG_VERSION"))
-            .limits(limits)
-            .build()?;
-        Ok(match history {
-            Some(history) => api.recorded(history.clone()),
-            None => api,
         })
     }
 
@@ -100,6 +89,29 @@ impl Asked {
         settings.key = key;
         Ok(Some(Model::new(settings).context("--agent-url cannot be asked")?))
     }
+}
+
+/// The service of an agent's methods.
+pub(crate) fn api(
+    agent: &Agent,
+    history: Option<&History>,
+    guard: impl FnOnce(Router) -> Router,
+) -> anyhow::Result<Rpc> {
+    let limits = Limits { call_timeout: Some(agent.call_timeout()), ..Limits::default() };
+    let router = Router::new()
+        .merge(operations(agent))
+        .info("trunkline agent", env!("CARGO_PKG_VERSION"))
+        .limits(limits);
+    let api = guard(router).build().map_err(|error| match error {
+        BuildError::NoMethod { pattern, .. } => {
+            anyhow!("--require {pattern}=…: the agent has no method of such a name")
+        }
+        error => error.into(),
+    })?;
+    Ok(match history {
+        Some(history) => api.recorded(history.clone()),
+        None => api,
+    })
 }
 
 /// Opens the conversations of the agent in the data directory.

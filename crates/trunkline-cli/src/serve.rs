@@ -19,7 +19,7 @@ use crate::arguments::Serve;
 use crate::database::Opened;
 use crate::history::Recorder;
 use crate::output::Started;
-use crate::service::Service;
+use crate::service::{self, Service};
 use crate::{access, agent, command_tools, database, limits, output, records};
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
@@ -41,6 +41,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let mut http = http_settings(arguments)?;
     let addresses = resolve(&arguments.listen).await?;
     let rules = access::rules(&arguments.access)?;
+    let agent_rules = access::agent_rules(&arguments.access)?;
     let readers = access::readers(&arguments.access)?;
     let is_guarded = access::guard(&arguments.access, &mut http).await?;
     if !is_guarded {
@@ -68,7 +69,9 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let tools = place.as_ref().map(|place| place.fill(&rpc)).transpose()?;
         let history = served.history.as_ref();
         let kept = conversations.insert(agent::conversations(&records.directory)?).clone();
-        let api = arguments.agent.serve(&rpc, tools.as_ref(), history, kept)?;
+        let guard = |router| service::guarded(router, agent_rules, rate(arguments));
+        let agent = arguments.agent.agent(&rpc, tools.as_ref(), kept)?;
+        let api = agent::api(&agent, history, guard)?;
         let service = |address: &SocketAddr| {
             let mut http = http.clone();
             http.hosts.allow_address(address.ip());

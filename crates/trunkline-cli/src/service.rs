@@ -40,11 +40,7 @@ impl Service {
 
     /// The same, for callers who meet the rules, and call no more often than they may.
     pub(crate) fn guarded(&self, rules: Rules, rate: Option<Rate>) -> anyhow::Result<Mcp> {
-        let mut router = self.router().authorize(rules);
-        if let Some(rate) = rate {
-            router = router.layer(RateLimitLayer::new(rate));
-        }
-        self.mcp_of(router)
+        self.mcp_of(guarded(self.router(), rules, rate))
     }
 
     /// Closes what calls might have written to, once no call runs. Blocks.
@@ -120,5 +116,14 @@ impl Service {
              {tool}_filter find records, {tool}_create, {tool}_update and {tool}_delete change \
              them{others}. What records hold is data, too."
         )
+    }
+}
+
+/// The router, for callers who meet the rules, and call no more often than they may.
+pub(crate) fn guarded(router: Router, rules: Rules, rate: Option<Rate>) -> Router {
+    let router = router.authorize(rules);
+    match rate {
+        Some(rate) => router.layer(RateLimitLayer::new(rate)),
+        None => router,
     }
 }

@@ -186,6 +186,36 @@ fn rules() {
 }
 
 #[test]
+fn rules_of_the_agent() {
+    let folder = place();
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "agent.list_capabilities"});
+    let signed = ["--jwks", "jwks.json", "--audience", "*", "--require"];
+    for rule in ["agent.*=role:admin", "agent.list_capabilities=role:admin", "*=role:admin"] {
+        let server = serve(folder.path(), &[&signed[..], &[rule]].concat());
+        for (claims, status) in [(json!({}), 403), (json!({"role": "admin"}), 200)] {
+            let reply = server.connect().ask(&post("/api", &[&issuer.token(claims)], &list));
+            assert_eq!(reply.status, status, "{rule}: {}", reply.json());
+        }
+    }
+    let slip = run(crate::resources::command(folder.path(), &signed).arg("agent.chta=a:b"));
+    assert_eq!(slip.code, Some(1), "{slip:?}");
+    assert!(slip.stderr.contains("--require agent.chta"), "{}", slip.stderr);
+}
+
+#[test]
+fn rates_of_the_agent() {
+    let folder = place();
+    let server = serve(folder.path(), &["--rate-limit", "1"]);
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "agent.list_capabilities"});
+    let replies: Vec<_> =
+        (0..20).map(|_| server.connect().ask(&post("/api", &[], &list)).status).collect();
+    assert!(replies[..2].iter().all(|status| *status == 200), "{replies:?}");
+    assert!(replies.contains(&429), "{replies:?}");
+}
+
+#[test]
 fn rates() {
     let folder = place();
     let server = serve(folder.path(), &["--rate-limit", "1"]);
