@@ -55,9 +55,11 @@ impl Files {
         Arc::clone(&self.current)
     }
 
-    /// Whether so many more bytes have no room in the current file.
-    pub(super) fn is_full_for(&self, bytes: usize) -> bool {
-        self.bytes > 0 && self.bytes.saturating_add(bytes as u64) > self.settings.file_bytes
+    /// Whether one more line has no room in the current file, behind what waits to be written to it. The
+    /// first line of a file always has.
+    pub(super) fn is_full_for(&self, line: usize, waiting: usize) -> bool {
+        let before = self.bytes.saturating_add(waiting as u64);
+        before > 0 && before.saturating_add(line as u64) > self.settings.file_bytes
     }
 
     /// Begins the next part.

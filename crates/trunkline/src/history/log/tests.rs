@@ -4,20 +4,34 @@ use super::files::Files;
 use super::*;
 use crate::history::time;
 
-/// Writes lines of so many bytes, and tells which of them are kept, by file, oldest first.
+/// Writes lines, one by one and as many together as there is room for, and compares which of them are kept,
+/// by file, oldest first.
 #[track_caller]
 fn check(settings: Settings, lines: &[&str], expected: &[&[&str]]) {
+    for chunk in [0, usize::MAX] {
+        check_in_chunks(&settings, lines, expected, chunk);
+    }
+}
+
+#[track_caller]
+fn check_in_chunks(settings: &Settings, lines: &[&str], expected: &[&[&str]], chunk: usize) {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("notes.jsonl");
     fs::write(&other, "mine").unwrap();
     let mut files = Files::open(folder.path(), settings.clone()).unwrap();
+    let mut waiting = String::new();
     for line in lines {
         let line = format!("{line}\n");
-        if files.is_full_for(line.len()) {
+        if files.is_full_for(line.len(), waiting.len()) {
+            files.write(std::mem::take(&mut waiting).as_bytes()).unwrap();
             files.turn().unwrap();
         }
-        files.write(line.as_bytes()).unwrap();
+        waiting += &line;
+        if waiting.len() > chunk {
+            files.write(std::mem::take(&mut waiting).as_bytes()).unwrap();
+        }
     }
+    files.write(waiting.as_bytes()).unwrap();
     let current = lock(&files.current()).clone();
     let listed = files::listed(folder.path(), &current).unwrap();
     let newest = listed.first().unwrap();

@@ -62,7 +62,7 @@ impl Writer {
             }
         };
         line.push(b'\n');
-        if self.files.is_full_for(self.lines.len() + line.len()) {
+        if self.files.is_full_for(line.len(), self.lines.len()) {
             self.write();
             if let Err(error) = self.files.turn() {
                 // The log goes on in the file that there is.
