@@ -17,7 +17,7 @@ use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody, respond
 use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Reply, code};
 
 use crate::batch::{self, NO_BATCHES};
-use crate::events::{self, Source, one_line};
+use crate::events::{self, Source};
 use crate::fault::{BAD_ID, Fault, MISSING_CAPABILITY};
 use crate::notify::Outlet;
 use crate::request::is_mcp_id;
@@ -184,7 +184,7 @@ impl Source for Telling {
             self.running = Some(Running::Ended(Some(Ok(outcome))));
             return Some(message);
         }
-        self.server.rpc.reply(outcome, self.id.as_ref()).into_json().map(one_line)
+        self.server.rpc.reply(outcome, self.id.as_ref()).into_json()
     }
 }
 

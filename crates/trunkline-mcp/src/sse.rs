@@ -5,12 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{Method, Response, StatusCode};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::access::Principal;
-use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
+use trunkline::http::{Door, DoorFuture, DoorRequest, Event, ReplyBody, respond};
 use trunkline::{ErrorObject, Extensions, Reply, code};
 
 use crate::channel::{Channel, Outbox};
@@ -113,7 +112,7 @@ impl Streams {
         let opener = Principal::of(extensions).cloned();
         clients.insert(session.clone(), Session { channel, opener });
         drop(clients);
-        let endpoint = format!("event: endpoint\ndata: {MESSAGES}?sessionId={session}\n\n");
+        let endpoint = Event::text("endpoint", &format!("{MESSAGES}?sessionId={session}"));
         let client = Client {
             messages,
             closing: self.closing.clone(),
@@ -122,7 +121,7 @@ impl Streams {
         };
         let history = self.server.rpc.history();
         let recording = history.map(|history| history.stream(extensions, "GET /sse", None));
-        events::respond(Some(Bytes::from(endpoint)), client, settings.keep_alive, recording)
+        events::respond(Some(endpoint), client, settings.keep_alive, recording)
     }
 
     async fn take(&self, request: DoorRequest) -> Response<ReplyBody> {

@@ -1,19 +1,16 @@
 //! `POST /api`: the agent's methods, and what happens in a turn as it happens.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::stream::unfold;
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
-use http_body::Frame;
-use http_body_util::StreamBody;
+use http::header::ACCEPT;
+use http::{Method, Response};
 use tokio::sync::mpsc::Receiver;
-use tokio::time::timeout;
-use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody, respond};
+use trunkline::http::{
+    Door, DoorFuture, DoorRequest, Event as ServerSentEvent, EventStream, Headers, ReplyBody,
+    respond,
+};
 use trunkline::{Call, Extensions, Format, Incoming, Reply, Rpc};
 
 use crate::agent::{Event, Events};
@@ -68,9 +65,6 @@ impl Door for Api {
 /// Events that wait to be sent; a turn waits for a client that reads slowly.
 const WAITING: usize = 64;
 
-/// A comment is sent after so long a silence, so that proxies see life.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
 impl Api {
     fn stream(&self, mut call: Call) -> Response<ReplyBody> {
         let (events, waiting) = Events::channel(WAITING);
@@ -78,22 +72,11 @@ impl Api {
         let rpc = self.0.clone();
         let answer = Box::pin(async move { rpc.answer(call).await });
         let telling = Telling { waiting, answer: Some(answer), reply: None };
-        let frames = unfold(telling, |mut telling| async move {
-            let frame = match timeout(KEEP_ALIVE, telling.next()).await {
-                Ok(frame) => frame?,
-                Err(_) => Bytes::from_static(b": still here\n\n"),
-            };
-            Some((Ok::<_, Infallible>(Frame::data(frame)), telling))
+        let events = unfold(telling, |mut telling| async move {
+            let event = telling.next().await?;
+            Some((event, telling))
         });
-        let mut response = Response::new(ReplyBody::stream(StreamBody::new(frames)));
-        *response.status_mut() = StatusCode::OK;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        // Proxies must not collect events before they pass them on.
-        let buffering = HeaderName::from_static("x-accel-buffering");
-        headers.insert(buffering, HeaderValue::from_static("no"));
-        response
+        EventStream::new(events).into_response()
     }
 }
 
@@ -106,8 +89,8 @@ struct Telling {
 }
 
 impl Telling {
-    /// The next event as it is sent; none at the end. Nothing is lost when the future is dropped.
-    async fn next(&mut self) -> Option<Bytes> {
+    /// The next event as it is sent; none at the end.
+    async fn next(&mut self) -> Option<ServerSentEvent> {
         if let Some(answer) = &mut self.answer {
             tokio::select! {
                 biased;
@@ -123,25 +106,18 @@ impl Telling {
             return Some(framed(&event));
         }
         let response = self.reply.take()?.into_json()?;
-        Some(frame("response", &response))
+        Some(ServerSentEvent::json_text("response", &response))
     }
 }
 
-fn framed(event: &Event) -> Bytes {
+fn framed(event: &Event) -> ServerSentEvent {
     match event.to_json() {
-        Ok(json) => frame(event.name(), json.get().as_bytes()),
+        Ok(json) => ServerSentEvent::json_text(event.name(), json.get().as_bytes()),
         Err(error) => {
             tracing::error!(%error, "an event has no JSON");
-            Bytes::from_static(b": an event that cannot be told\n\n")
+            ServerSentEvent::comment("an event that cannot be told")
         }
     }
-}
-
-fn frame(name: &str, json: &[u8]) -> Bytes {
-    // JSON has newlines between its tokens only, where any space will do.
-    let line = json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte });
-    let head = format!("event: {name}\ndata: ").into_bytes();
-    head.into_iter().chain(line).chain(*b"\n\n").collect()
 }
 
 /// Whether `Accept` names events and not JSON.

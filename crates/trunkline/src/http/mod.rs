@@ -35,6 +35,8 @@ mod body;
 mod cors;
 mod denial;
 mod door;
+mod event;
+mod event_stream;
 mod host;
 mod media_type;
 mod negotiate;
@@ -52,6 +54,8 @@ pub(crate) use negotiate::{named, unserved};
 
 pub use authority::Hosts;
 pub use door::{Door, DoorFuture, DoorRequest};
+pub use event::Event;
+pub use event_stream::EventStream;
 pub use host::{Host, HostError};
 pub use origin::{Origin, OriginError};
 pub use reply_body::ReplyBody;

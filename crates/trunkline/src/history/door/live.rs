@@ -1,23 +1,21 @@
-use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::stream::unfold;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Response};
-use http_body::Frame;
-use http_body_util::StreamBody;
+use http::Response;
+use serde::Serialize;
+use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::Settings;
 use crate::history::History;
-use crate::history::entry::Entry;
 use crate::history::filter::Filter;
 use crate::history::subscription::{Subscription, Update};
-use crate::http::ReplyBody;
+use crate::http::{Event, EventStream, ReplyBody};
+
+/// After so long, a client that was cut off comes again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// A stream of entries. It holds one event at a time: what a slow client has not read stays where it
 /// is kept, or is lost, which the client is told.
@@ -53,25 +51,16 @@ impl Live {
     }
 
     pub(super) fn into_response(self) -> Response<ReplyBody> {
-        let events = unfold(self, |mut live| async move {
-            let event = live.next().await?;
-            Some((Ok::<_, Infallible>(Frame::data(Bytes::from(event))), live))
-        });
-        let mut response = Response::new(ReplyBody::stream(StreamBody::new(events)));
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        // Proxies must not collect events before they pass them on.
-        let buffering = HeaderName::from_static("x-accel-buffering");
-        headers.insert(buffering, HeaderValue::from_static("no"));
-        response
+        let events = unfold(self, |mut live| async move { Some((live.next().await?, live)) });
+        // Its comments have ids.
+        EventStream::new(events).keep_alive(Duration::MAX).into_response()
     }
 
-    async fn next(&mut self) -> Option<String> {
+    async fn next(&mut self) -> Option<Event> {
         if !self.is_begun {
             self.is_begun = true;
             // Who is cut off before the first entry comes goes on from here.
-            return Some(format!("retry: 1000\nid: {}\n\n", self.mark()));
+            return Some(Event::retry(RETRY).with_id(&self.mark()));
         }
         let (closing, ends) = (self.closing.clone(), self.ends);
         let event = tokio::select! {
@@ -80,33 +69,28 @@ impl Live {
             () = sleep_until(ends) => return None,
             event = timeout(self.keep_alive, self.event()) => event,
         };
-        Some(event.unwrap_or_else(|_| format!(": still here\nid: {}\n\n", self.mark())))
+        Some(event.unwrap_or_else(|_| Event::comment("still here")).with_id(&self.mark()))
     }
 
     /// # Cancel safety
     /// Nothing is lost when the future is dropped.
-    async fn event(&mut self) -> String {
+    async fn event(&mut self) -> Event {
         loop {
             match self.subscription.next().await {
-                Update::Entry(entry) if self.filter.fits(&entry) => return self.told(&entry),
+                Update::Entry(entry) if self.filter.fits(&entry) => return json("entry", &*entry),
                 Update::Entry(_) => {}
-                Update::Lost(count) => {
-                    let mark = self.mark();
-                    return format!("event: lost\nid: {mark}\ndata: {{\"count\":{count}}}\n\n");
-                }
+                Update::Lost(count) => return json("lost", &json!({ "count": count })),
             }
             // Entries that fit nobody must not keep others waiting.
             tokio::task::consume_budget().await;
         }
     }
 
-    fn told(&self, entry: &Arc<Entry>) -> String {
-        let json = serde_json::to_string(&**entry);
-        let json = json.expect("the parts of an entry are JSON");
-        format!("event: entry\nid: {}\ndata: {json}\n\n", self.mark())
-    }
-
     fn mark(&self) -> String {
         self.history.mark(self.subscription.read())
     }
+}
+
+fn json(name: &str, value: &impl Serialize) -> Event {
+    Event::json(name, value).expect("the parts of an entry, and counts, are JSON")
 }

@@ -1,0 +1,197 @@
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Response};
+use http_body::{Body, Frame};
+use pin_project_lite::pin_project;
+use tokio::time::{Sleep, sleep};
+
+use super::{Event, ReplyBody};
+use crate::history::{Counted, StreamRecording};
+
+/// A reply that is a stream of server-sent [`Event`]s, which a [`Door`](super::Door) answers with.
+///
+/// It ends when the stream of events does. When the client has gone, that is dropped. A client that
+/// reads slowly is waited for, with one event at a time.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use futures_util::stream::unfold;
+/// use http::Method;
+/// use trunkline::http::{Door, DoorFuture, DoorRequest, Event, EventStream};
+///
+/// struct Countdown;
+///
+/// impl Door for Countdown {
+///     fn name(&self) -> &'static str {
+///         "countdown"
+///     }
+///
+///     fn paths(&self) -> &[(&'static str, &'static [Method])] {
+///         &[("/countdown", &[Method::GET])]
+///     }
+///
+///     fn answer(&self, _: DoorRequest) -> DoorFuture<'_> {
+///         let events = unfold(3, |left| async move {
+/// #           const SECOND: Duration = Duration::from_millis(1);
+/// #           /*
+///             const SECOND: Duration = Duration::from_secs(1);
+/// #           */
+///             tokio::time::sleep(SECOND).await;
+///             let event = Event::text("left", &left.to_string());
+///             (left > 0).then(|| (event, left - 1))
+///         });
+///         Box::pin(async { EventStream::new(events).into_response() })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use http_body_util::{BodyExt, Empty};
+/// let rpc = trunkline::Router::new().build()?;
+/// let service = rpc.http().door(Arc::new(Countdown));
+/// # let request = http::Request::get("/countdown").header("host", "localhost");
+/// # let response = service.handle(request.body(Empty::<bytes::Bytes>::new())?).await;
+/// # let body = response.into_body().collect().await?.to_bytes();
+/// assert_eq!(body, "event: left\ndata: 3\n\nevent: left\ndata: 2\n\nevent: left\ndata: 1\n\n");
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a stream of events is sent as a response"]
+pub struct EventStream<S> {
+    events: S,
+    keep_alive: Duration,
+    recording: Option<StreamRecording>,
+}
+
+impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
+    /// A stream of these events.
+    pub fn new(events: S) -> Self {
+        Self { events, keep_alive: Duration::from_secs(15), recording: None }
+    }
+
+    /// How long nothing is sent until a comment is, so that proxies see life and the server sees who has
+    /// gone. Default 15 s. [`Duration::MAX`] sends none.
+    pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
+        self.keep_alive = keep_alive;
+        self
+    }
+
+    /// Counts what is sent, for a [`History`](crate::history::History) that has begun a recording.
+    pub fn recorded(mut self, recording: Option<StreamRecording>) -> Self {
+        self.recording = recording;
+        self
+    }
+
+    /// The response: 200, and a body that is written as events come.
+    #[must_use]
+    pub fn into_response(self) -> Response<ReplyBody> {
+        let Self { events, keep_alive, recording } = self;
+        let frames = Frames { events, keep_alive, silence: None };
+        let mut response = Response::new(ReplyBody::stream(Counted::new(frames, recording)));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        // Proxies must not collect events before they pass them on.
+        let buffering = HeaderName::from_static("x-accel-buffering");
+        headers.insert(buffering, HeaderValue::from_static("no"));
+        response
+    }
+}
+
+pin_project! {
+    struct Frames<S> {
+        #[pin]
+        events: S,
+        keep_alive: Duration,
+        // Since the last thing that was sent.
+        #[pin]
+        silence: Option<Sleep>,
+    }
+}
+
+impl<S: Stream<Item = Event>> Body for Frames<S> {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let mut this = self.project();
+        let event = match this.events.poll_next(cx) {
+            Poll::Ready(event) => event,
+            Poll::Pending => {
+                if this.silence.is_none() {
+                    this.silence.set(Some(sleep(*this.keep_alive)));
+                }
+                if let Some(silence) = this.silence.as_mut().as_pin_mut() {
+                    ready!(silence.poll(cx));
+                }
+                Some(Event::comment("still here"))
+            }
+        };
+        this.silence.set(None);
+        Poll::Ready(event.map(|event| Ok(Frame::data(event.into_bytes()))))
+    }
+}
+
+impl<S> fmt::Debug for EventStream<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventStream").field("keep_alive", &self.keep_alive).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::stream::{iter, pending};
+    use futures_util::{FutureExt, StreamExt};
+    use http_body_util::BodyExt;
+    use tokio::time::Instant;
+
+    use super::{Event, EventStream, ReplyBody};
+
+    /// What is sent next, and after how many seconds.
+    async fn next(body: &mut ReplyBody) -> Option<(String, u64)> {
+        let began = Instant::now();
+        let frame = body.frame().await?.unwrap();
+        let sent = String::from_utf8(frame.into_data().unwrap().into()).unwrap();
+        Some((sent, began.elapsed().as_secs()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_broken() {
+        let last = tokio::time::sleep(Duration::from_secs(32));
+        let last = last.map(|()| Event::text("last", "")).into_stream();
+        let events = iter([Event::text("first", "")]).chain(last);
+        let mut body = EventStream::new(events).into_response().into_body();
+        for expected in [
+            ("event: first\ndata: \n\n", 0),
+            (": still here\n\n", 15),
+            (": still here\n\n", 15),
+            ("event: last\ndata: \n\n", 2),
+        ] {
+            let (sent, seconds) = next(&mut body).await.unwrap();
+            assert_eq!((&*sent, seconds), expected);
+        }
+        assert_eq!(next(&mut body).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_may_be_kept() {
+        let events = EventStream::new(pending()).keep_alive(Duration::MAX);
+        let mut body = events.into_response().into_body();
+        let month = Duration::from_secs(30 * 86_400);
+        tokio::time::timeout(month, next(&mut body)).await.unwrap_err();
+    }
+}
