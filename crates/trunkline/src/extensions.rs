@@ -2,7 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A set of values, at most one of each type.
 ///
@@ -46,6 +46,16 @@ impl Extensions {
     #[must_use]
     pub fn through(door: &'static str) -> Self {
         Self::of(Through { door, extensions: http::Extensions::new() })
+    }
+
+    /// What goes on to calls that are made on behalf of one that came with these, through a door of this
+    /// name: the values that middleware of its door has set, like who the tenant is.
+    ///
+    /// What is of that one call alone does not: its headers, its protocol, and what was added to it on its
+    /// way, which layers around the new calls add again.
+    #[must_use]
+    pub fn on_behalf(&self, door: &'static str) -> Self {
+        Self::of(OnBehalf { door, origin: self.origin.clone() })
     }
 
     /// The name of the door that the call came through: `json-rpc`, `mcp`, `stdio`, …. A call made in
@@ -120,6 +130,23 @@ impl Origin for Through {
 
     fn extensions(&self) -> &http::Extensions {
         &self.extensions
+    }
+}
+
+/// A door that passes on what another one knows.
+struct OnBehalf {
+    door: &'static str,
+    origin: Option<Arc<dyn Origin>>,
+}
+
+impl Origin for OnBehalf {
+    fn door(&self) -> &'static str {
+        self.door
+    }
+
+    fn extensions(&self) -> &http::Extensions {
+        static NONE: LazyLock<http::Extensions> = LazyLock::new(http::Extensions::new);
+        self.origin.as_deref().map_or_else(|| &*NONE, Origin::extensions)
     }
 }
 

@@ -1,13 +1,23 @@
 use trunkline::access::Principal;
+use trunkline::http::Peer;
+#[cfg(unix)]
+use trunkline::unix;
 use trunkline::{Call, ErrorObject, Extensions, FromCall, TraceContext};
 
 use super::event::Events;
 
 /// On whose behalf an agent acts: what it calls, it calls as they would.
+///
+/// Its calls carry who they are (their [`Principal`], the address of their [`Peer`], on a unix socket their
+/// process), the trace, and what [middleware of their door](Extensions::on_behalf) has set, so that rights,
+/// rates and tenants are theirs. They do not carry what is of the caller's own call alone: its headers,
+/// with their credentials, its id, what layers have added to it (those of the operations add theirs), and
+/// its deadline: a call has that of its operation, and ends with the turn, or when the caller goes.
 #[derive(Debug, Clone)]
 pub struct Caller {
     principal: Option<Principal>,
-    trace: TraceContext,
+    /// What its calls carry.
+    extensions: Extensions,
     events: Events,
 }
 
@@ -19,11 +29,20 @@ impl Caller {
     #[must_use]
     pub fn of(extensions: &Extensions) -> Self {
         let trace = TraceContext::of(extensions).or_else(TraceContext::current);
-        Self {
-            principal: Principal::of(extensions).cloned(),
-            trace: trace.unwrap_or_else(TraceContext::root),
-            events: extensions.get::<Events>().cloned().unwrap_or_default(),
+        let trace = trace.unwrap_or_else(TraceContext::root);
+        let principal = Principal::of(extensions).cloned();
+        let events = extensions.get::<Events>().cloned().unwrap_or_default();
+        let mut carried = extensions.on_behalf(DOOR);
+        if let Some(principal) = &principal {
+            carried.insert(principal.clone());
         }
+        carried.insert(Peer::of(extensions));
+        #[cfg(unix)]
+        if let Some(peer) = extensions.get::<unix::Peer>() {
+            carried.insert(*peer);
+        }
+        carried.insert(trace);
+        Self { principal, extensions: carried, events }
     }
 
     /// Whom conversations belong to. Those without a name share theirs.
@@ -38,14 +57,9 @@ impl Caller {
         &self.events
     }
 
-    /// What is told of the calls that are made on their behalf.
+    /// What the calls that are made on their behalf carry.
     pub(crate) fn extensions(&self) -> Extensions {
-        let mut extensions = Extensions::through(DOOR);
-        if let Some(principal) = &self.principal {
-            extensions.insert(principal.clone());
-        }
-        extensions.insert(self.trace);
-        extensions
+        self.extensions.clone()
     }
 }
 
