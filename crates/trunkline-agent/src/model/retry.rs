@@ -1,9 +1,10 @@
 //! What is asked again, and when.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use http::header::RETRY_AFTER;
+use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, StatusCode};
+use httpdate::parse_http_date;
 use tokio::time::{Instant, sleep};
 
 use super::error::ModelError;
@@ -70,8 +71,52 @@ impl Retries {
     }
 }
 
-/// The seconds that the header tells. A date in it is as good as nothing: clocks differ.
+/// How long the header tells to wait: seconds, or until a date by the clock of who sends it.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let seconds: f64 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
+    let after = text(RETRY_AFTER)?;
+    if let Ok(seconds) = after.parse() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let then = parse_http_date(after).ok()?;
+    // Clocks differ, and this is the one that the date was taken from.
+    let now = text(DATE).and_then(|date| parse_http_date(date).ok());
+    // What is over need not be waited for.
+    Some(then.duration_since(now.unwrap_or_else(SystemTime::now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::header::{DATE, RETRY_AFTER};
+    use http::{HeaderMap, HeaderValue};
+
+    use super::retry_after;
+
+    #[test]
+    fn waits() {
+        const NOON: &str = "Sun, 06 Nov 1994 12:00:00 GMT";
+        for (after, date, expected) in [
+            ("0", NOON, Some(0)),
+            (" 2.5 ", NOON, Some(2_500)),
+            ("Sun, 06 Nov 1994 12:00:07 GMT", NOON, Some(7_000)),
+            ("Sunday, 06-Nov-94 12:01:00 GMT", NOON, Some(60_000)),
+            ("Sun Nov  6 12:00:01 1994", NOON, Some(1_000)),
+            ("Sun, 06 Nov 1994 11:59:59 GMT", NOON, Some(0)),
+            ("Sun, 06 Nov 1994 12:00:07 GMT", "now", Some(0)),
+            ("soon", NOON, None),
+            ("-1", NOON, None),
+            ("NaN", NOON, None),
+            ("1e300", NOON, None),
+            ("", NOON, None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(after));
+            headers.insert(DATE, HeaderValue::from_static(date));
+            let found = retry_after(&headers);
+            assert_eq!(found, expected.map(Duration::from_millis), "{after:?} at {date:?}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new()), None);
+    }
 }

@@ -273,6 +273,18 @@ async fn a_busy_server_is_asked_again() {
             1,
             json!({ "error": { "code": -32005, "data": { "retry_after_ms": 60_000, "status": 429 } } }),
         ),
+        (
+            "until a date that is over",
+            vec![busy(429, "Sun, 06 Nov 1994 08:49:37 GMT"), Answer::text("Now.")],
+            2,
+            json!({ "response": "Now.", "metadata": { "model_calls": 1 } }),
+        ),
+        (
+            "until a date that is far",
+            vec![busy(503, "Fri, 31 Dec 9999 23:59:59 GMT")],
+            1,
+            json!({ "error": { "code": -32005, "data": { "status": 503 } } }),
+        ),
         ("for ever", vec![busy(429, "0")], 4, json!({ "error": { "code": -32005 } })),
     ] {
         assert_eq!(check(name, script, expected).await.len(), requests, "{name}");
