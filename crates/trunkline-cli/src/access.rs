@@ -15,7 +15,7 @@ use crate::serve::entries;
 pub(crate) async fn guard(access: &Access, http: &mut http::Settings) -> anyhow::Result<bool> {
     check_tokens(&access.bearer)?;
     check_lists(access)?;
-    access.bearer.iter().for_each(|token| http.bearer.allow(token.as_str()));
+    access.bearer.iter().for_each(|token| http.bearer.allow_as(principal(token), token.as_str()));
     let Some(jwks) = &access.jwks else {
         if lists(access).iter().any(|(_, list)| !list.is_empty()) {
             bail!("--audience, --issuer and --require are about signed tokens: give --jwks, too");
@@ -41,6 +41,14 @@ fn check_tokens(tokens: &[String]) -> anyhow::Result<()> {
         );
     }
     Ok(())
+}
+
+/// Whom a listed token stands for. Records and conversations outlive the server: they must not be another's
+/// because the list has changed meanwhile, as they would if tokens were numbered.
+fn principal(token: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
+    let beginning = digest.as_ref().iter().take(4);
+    beginning.fold("bearer-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
 }
 
 /// A list that is given and holds nothing is a check that somebody wanted, and mostly a variable that
@@ -90,9 +98,15 @@ fn keys(jwks: &str) -> anyhow::Result<Keys> {
     Ok(Keys::url(url)?)
 }
 
-/// What calls of which methods require, those of the agent aside.
-pub(crate) fn rules(access: &Access) -> anyhow::Result<Rules> {
-    rules_of(access, |pattern| pattern != HISTORY && !pattern.starts_with(AGENT))
+/// What calls of which methods require, those of the agent aside; the names of methods begin so.
+pub(crate) fn rules(access: &Access, beginnings: &[String]) -> anyhow::Result<Rules> {
+    // Of patterns that are for the agent, those that are not for it alone.
+    let is_shared = |part: &str| beginnings.iter().any(|beginning| beginning.starts_with(part));
+    rules_of(access, |pattern| match pattern.strip_suffix('*') {
+        _ if pattern == HISTORY || pattern.starts_with(AGENT) => false,
+        Some(part) if AGENT.starts_with(part) => is_shared(part),
+        _ => true,
+    })
 }
 
 /// What calls of the agent's methods require, which are a service of their own: also by patterns that

@@ -40,7 +40,6 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     limits::outlive_file_size().context("cannot wait for signals")?;
     let mut http = http_settings(arguments)?;
     let addresses = resolve(&arguments.listen).await?;
-    let rules = access::rules(&arguments.access)?;
     let agent_rules = access::agent_rules(&arguments.access)?;
     let readers = access::readers(&arguments.access)?;
     let is_guarded = access::guard(&arguments.access, &mut http).await?;
@@ -64,6 +63,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             let kept = arguments.history.recorder(history, &records.directory, readers)?;
             recorder = Some(kept);
         }
+        let rules = access::rules(&arguments.access, &served.beginnings())?;
         let mcp = served.guarded(rules, rate(arguments))?;
         let rpc = mcp.rpc();
         let tools = place.as_ref().map(|place| place.fill(&rpc)).transpose()?;

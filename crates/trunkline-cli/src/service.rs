@@ -82,7 +82,7 @@ impl Service {
         let rpc = router.build().map_err(|error| match error {
             BuildError::NoMethod { pattern, .. } => anyhow!(
                 "--require {pattern}=…: no method has such a name; they begin with {}",
-                self.namespaces()
+                self.beginnings().join(", ")
             ),
             error => error.into(),
         })?;
@@ -98,11 +98,13 @@ impl Service {
         Ok(Mcp::new(rpc, settings)?)
     }
 
-    /// What methods begin with: `db., todo.`
-    fn namespaces(&self) -> String {
+    /// What the names of methods begin with: `db.`, `todo.`
+    pub(crate) fn beginnings(&self) -> Vec<String> {
         let types = self.records.iter().flat_map(|records| records.resources.types().iter());
-        let names = types.fold("db.".to_owned(), |names, kind| names + ", " + kind.name() + ".");
-        if self.tools.is_some() { names + ", " + command_tools::NAMESPACE + "." } else { names }
+        let names = types.map(|kind| kind.name().to_owned());
+        let tools = self.tools.iter().map(|_| command_tools::NAMESPACE.to_owned());
+        let all = std::iter::once("db".to_owned()).chain(names).chain(tools);
+        all.map(|name| name + ".").collect()
     }
 
     fn instructions(&self) -> String {

@@ -1,8 +1,12 @@
 //! `POST /api`: the agent of the binary, over what it serves.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
 use serde_json::{Value, json};
 
-use crate::support::{Server, post, run, tpch, trunkline};
+use crate::support::{PATIENCE, Server, post, run, tpch, trunkline};
 
 fn call(server: &Server, method: &str, params: &Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
@@ -76,12 +80,94 @@ fn a_turn_tells_what_happens() {
     assert_eq!(server.stop().code, Some(0));
 }
 
+/// Tokens that come and go take nobody's conversations with them.
+#[test]
+fn conversations_stay_those_of_a_token() {
+    let (folder, database) = tpch();
+    let kept = |tokens: &[&str], asking: &str, message: Option<&str>| {
+        let mut command = trunkline(folder.path());
+        command.args(["--listen", "127.0.0.1:0", "--data-dir", "data", "--db"]).arg(&database);
+        tokens.iter().for_each(|token| drop(command.args(["--bearer", token])));
+        let server = Server::start_where_told(command);
+        let authorization = format!("Authorization: Bearer {asking}");
+        let call = |method: &str, params: Value| {
+            let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+            server.connect().ask(&post("/api", &[&authorization], &body)).json()
+        };
+        if let Some(message) = message {
+            let said = call("agent.chat", json!({ "message": message }));
+            assert!(said["result"].is_object(), "{said}");
+        }
+        let listed = call("agent.list_conversations", json!({}))["result"]["conversations"].take();
+        assert_eq!(server.stop().code, Some(0));
+        listed.as_array().unwrap().len()
+    };
+    assert_eq!(kept(&["one", "two"], "one", Some("list the tables")), 1);
+    assert_eq!(kept(&["two"], "two", None), 0);
+    assert_eq!(kept(&["two", "one"], "one", None), 1);
+}
+
+/// A model that answers this many requests, and tells how often each held `word`.
+fn model(requests: usize, word: &'static str) -> (String, thread::JoinHandle<Vec<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let held = move |stream: &mut TcpStream| {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut reader = BufReader::new(stream);
+        let (mut line, mut length) = (String::new(), 0);
+        while line != "\r\n" {
+            line.clear();
+            assert_ne!(reader.read_line(&mut line).unwrap(), 0);
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        String::from_utf8(body).unwrap().matches(word).count()
+    };
+    let served = thread::spawn(move || {
+        let answer = json!({ "choices": [{ "message": { "content": "Well." } }] }).to_string();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n", answer.len());
+        let one = |_| {
+            let (mut stream, _) = listener.accept().unwrap();
+            let count = held(&mut stream);
+            write!(stream, "{head}Connection: close\r\n\r\n{answer}").unwrap();
+            count
+        };
+        (0..requests).map(one).collect()
+    });
+    (url, served)
+}
+
+#[test]
+fn what_has_no_room_in_the_context_is_not_sent() {
+    let (_folder, database) = tpch();
+    // The tools alone have more than the smallest.
+    for (context, expected) in [(&[][..], [1, 2]), (&["--agent-context", "300"], [1, 1])] {
+        let (url, asked) = model(2, "remember me");
+        let mut arguments = vec!["--agent-url", &url, "--agent-model", "m"];
+        arguments.extend(context);
+        let server = Server::with(&database, &arguments);
+        let message = json!({ "message": "remember me" });
+        let first = call(&server, "agent.chat", &message);
+        let id = &first["result"]["conversation_id"];
+        let message = json!({ "message": "remember me", "conversation_id": id });
+        let second = call(&server, "agent.chat", &message);
+        assert_eq!(second["result"]["response"], "Well.", "{second}");
+        assert_eq!(asked.join().unwrap(), expected, "{context:?}");
+        assert_eq!(server.stop().code, Some(0));
+    }
+}
+
 #[test]
 fn what_cannot_be_asked_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let rows: [(&[&str], i32, &str); 3] = [
+    let rows: [(&[&str], i32, &str); 5] = [
         (&["--agent-url", "http://127.0.0.1:1/v1"], 2, "--agent-model"),
         (&["--agent-model", "m"], 2, "--agent-url"),
+        (&["--agent-context", "4096"], 2, "--agent-url"),
+        (&["--agent-context", "0"], 2, "--agent-context"),
         (&["--agent-url", "nowhere", "--agent-model", "m"], 1, "--agent-url"),
     ];
     for (arguments, code, told) in rows {

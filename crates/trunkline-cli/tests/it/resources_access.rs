@@ -192,8 +192,9 @@ fn rules_of_the_agent() {
     issuer.publish(folder.path());
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "agent.list_capabilities"});
     let signed = ["--jwks", "jwks.json", "--audience", "*", "--require"];
-    for rule in ["agent.*=role:admin", "agent.list_capabilities=role:admin", "*=role:admin"] {
-        let server = serve(folder.path(), &[&signed[..], &[rule]].concat());
+    let rules = ["agent.*", "agent.list_capabilities", "agent*", "*"];
+    for rule in rules.map(|pattern| format!("{pattern}=role:admin")) {
+        let server = serve(folder.path(), &[&signed[..], &[&rule]].concat());
         for (claims, status) in [(json!({}), 403), (json!({"role": "admin"}), 200)] {
             let reply = server.connect().ask(&post("/api", &[&issuer.token(claims)], &list));
             assert_eq!(reply.status, status, "{rule}: {}", reply.json());

@@ -16,7 +16,8 @@ struct Token {
 
 impl Tokens {
     /// Adds a token without a name. The principal of the first token listed is called `bearer-1`,
-    /// and so on, without the names that are taken.
+    /// and so on, without the names that are taken. What outlives the service, such as what a caller has
+    /// stored, needs names that stay when the list changes: [`allow_as`](Self::allow_as).
     pub fn allow(&mut self, token: impl Into<Box<str>>) {
         let mut names = (self.0.len() + 1..).map(|number| format!("bearer-{number}"));
         let is_free = |name: &String| self.0.iter().all(|token| token.principal.name() != name);
