@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, anyhow, ensure};
-use clap::Args;
+use clap::{Args, value_parser};
 use trunkline::history::History;
 use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
@@ -37,6 +37,16 @@ pub(crate) struct Asked {
         requires = "url"
     )]
     model: Option<String>,
+    /// How many tokens the model reads and writes at once: what has no room in three quarters of it, at four
+    /// bytes a token, is left out of a conversation, the oldest turns first [default: 128000]
+    #[arg(
+        long = "agent-context",
+        value_name = "TOKENS",
+        env = "TRUNKLINE_AGENT_CONTEXT",
+        requires = "url",
+        value_parser = value_parser!(u64).range(1..)
+    )]
+    context: Option<u64>,
     /// Methods that the agent may call besides those that are tools, like `todo.*`. Repeats, or several with
     /// commas between them.
     #[arg(
@@ -65,10 +75,12 @@ impl Asked {
         tools: Option<&ToolFolder>,
         conversations: Conversations,
     ) -> anyhow::Result<Agent> {
+        let defaults = Settings::default();
         let settings = Settings {
             allow: entries(&self.allow).collect(),
             deny: entries(&self.deny).collect(),
-            ..Settings::default()
+            context_tokens: self.context.unwrap_or(defaults.context_tokens),
+            ..defaults
         };
         let agent = Agent::new(rpc.clone(), self.model()?, conversations, settings);
         Ok(match tools.cloned() {

@@ -2,6 +2,7 @@
 
 mod caller;
 mod capability;
+mod context;
 mod error;
 mod event;
 mod execution;

@@ -23,6 +23,10 @@ pub struct Settings {
     /// How many tokens a turn may take, read and written. The model is not asked again beyond. Where the
     /// endpoint does not count them, four bytes are one. Default 200,000.
     pub max_tokens: u64,
+    /// How many tokens the model reads and writes at once, four bytes being one. A quarter is left for its
+    /// answer. Where the tools and the conversation have no room in the rest, the oldest turns are not sent; the
+    /// turn that runs is sent in any case. Default 128,000; many local models have 4,096.
+    pub context_tokens: u64,
     /// How long a turn may take. Default 3 min.
     pub timeout: Duration,
     /// How many of the calls that a model makes together run at the same time. Default 4.
@@ -52,6 +56,7 @@ impl Default for Settings {
             max_calls: 32,
             max_repeats: 2,
             max_tokens: 200_000,
+            context_tokens: 128_000,
             timeout: Duration::from_secs(180),
             parallel_calls: 4,
             max_shown_bytes: 16 << 10,

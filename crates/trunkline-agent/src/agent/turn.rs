@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Inner;
 use super::caller::Caller;
 use super::capability::Capabilities;
+use super::context::BYTES_OF_TOKEN;
 use super::error::Error;
 use super::event::Event;
 use super::reply::{ChatReply, Metadata, Pending, Step, Stop, Usage};
@@ -207,6 +208,11 @@ impl<'a> Turn<'a> {
         model: &Model,
         tools: &[model::Tool],
     ) -> Result<Completion, ModelError> {
+        let left_out = self.fit(tools);
+        if left_out > 0 {
+            let turns = if left_out == 1 { "turn" } else { "turns" };
+            self.status(format!("The context is full: {left_out} earlier {turns} left out")).await;
+        }
         self.status(format!("Asking {}", model.name())).await;
         let since = Instant::now();
         self.metadata.model_calls += 1;
@@ -233,7 +239,6 @@ impl<'a> Turn<'a> {
     }
 
     fn estimate(&mut self, completion: &Completion) {
-        const BYTES_OF_TOKEN: u64 = 4;
         let read: usize = self.messages.iter().map(Message::bytes).sum();
         let of_call = |call: &ToolCall| call.called().function.arguments.len() + call.name.len();
         let written =

@@ -103,7 +103,8 @@ impl Model {
             let body = self.body(messages, tools, streamed);
             match self.post(body, streamed, deadline).await {
                 Ok(reply) if reply.status.is_success() => {
-                    return Ok(Reply::new(reply, messages.len(), settings, deadline));
+                    let number = tool_call::number(messages);
+                    return Ok(Reply::new(reply, number, settings, deadline));
                 }
                 Ok(reply) => {
                     let refusal = Refusal::read(reply, deadline).await;
@@ -151,6 +152,12 @@ impl Model {
 }
 
 impl Tool {
+    /// About how much of a model's attention it takes, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.name.len() + self.description.len() + self.input.as_value().to_string().len()
+    }
+
     fn offered(&self) -> Offered<'_> {
         let Self { name, description, input } = self;
         let function = OfferedFunction { name, description, parameters: input.as_value() };

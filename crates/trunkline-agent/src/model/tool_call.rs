@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::message::Called;
+use super::message::{Called, Message};
 
 /// A call that a model wants to have made. Nothing of it is checked but that the arguments are an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,6 +80,18 @@ impl Arguments {
             value => Self::of_text(&value.to_string()),
         }
     }
+}
+
+/// That of the next message, or one behind: earlier ones may have been left out, and the ids of calls that
+/// were not must not come again.
+pub(super) fn number(messages: &[Message]) -> usize {
+    let calls = messages.iter().filter_map(|message| match message {
+        Message::Assistant { tool_calls, .. } => Some(tool_calls),
+        _ => None,
+    });
+    let ids = || calls.clone().flatten().map(|call| &call.id);
+    let is_free = |number: &usize| !ids().any(|id| id.starts_with(&format!("call_{number}_")));
+    (messages.len()..).find(is_free).unwrap_or(messages.len())
 }
 
 /// An id for a call that has none: no other call of the conversation has it.

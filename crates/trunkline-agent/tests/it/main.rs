@@ -5,6 +5,7 @@
 mod caller;
 mod chat;
 mod chat_settings;
+mod context;
 mod conversation;
 mod conversation_kill;
 mod house;

@@ -146,9 +146,10 @@ fn what_has_no_room_in_the_context_is_not_sent() {
     // The tools alone have more than the smallest.
     for (context, expected) in [(&[][..], [1, 2]), (&["--agent-context", "300"], [1, 1])] {
         let (url, asked) = model(2, "remember me");
-        let mut arguments = vec!["--agent-url", &url, "--agent-model", "m"];
-        arguments.extend(context);
-        let server = Server::with(&database, &arguments);
+        let mut command = trunkline(database.parent().unwrap());
+        command.args(["--listen", "127.0.0.1:0", "--db"]).arg(&database);
+        command.args(["--agent-url", &url, "--agent-model", "m"]).args(context);
+        let server = Server::start(command);
         let message = json!({ "message": "remember me" });
         let first = call(&server, "agent.chat", &message);
         let id = &first["result"]["conversation_id"];
