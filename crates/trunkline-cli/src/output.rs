@@ -32,6 +32,7 @@ pub(crate) fn started(started: &Started<'_>) {
     let writable = if *writable { "writable" } else { "read-only" };
     let url = format!("http{}://{address}", if started.is_https { "s" } else { "" });
     let history = if started.has_history { ", /history" } else { "" };
+    let tools_door = if started.tools.is_some() { ", /tools" } else { "" };
     let methods = methods.join(", ");
     let (resources, directory) = (listed(records), records.directory.display());
     let legend = if records.exposed.is_empty() { "" } else { "; * are tools of MCP" };
@@ -43,7 +44,7 @@ pub(crate) fn started(started: &Started<'_>) {
   serving   {database} ({writable})
   resources {resources}  (records in {directory}{legend}){tools}
   listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; POST /api: agent; \
-/mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json{history})
+/mcp, GET /sse: MCP; GET /health, /ping, /metrics, /openrpc.json{tools_door}{history})
   methods   {methods}, RESOURCE.{{{commands}}}
 Try it:
   curl -s {url}/ -H 'Content-Type: application/json'{token} \\

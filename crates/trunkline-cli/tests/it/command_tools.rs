@@ -87,7 +87,9 @@ fn a_command_is_called_through_every_door() {
 fn tools_come_and_go_while_the_server_runs() {
     let folder = place();
     let mut server = serve(folder.path());
-    assert!(server.banner().contains("1 of "), "the banner tells how many there are");
+    let banner = server.banner();
+    assert!(banner.contains("1 of "), "the banner tells how many there are");
+    assert!(banner.contains("/openrpc.json, /tools, /history)"), "{banner}");
     let tools = folder.path().join("tools");
     let listed = server.connect().get("/tools").json();
     check(

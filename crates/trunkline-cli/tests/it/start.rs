@@ -25,7 +25,7 @@ fn the_banner_says_what_is_served_and_how_to_try_it() {
             format!(
                 "  listening http://{}  \
                  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; POST /api: agent; \
-                 /mcp, GET /sse: MCP; GET /health, /metrics, /openrpc.json, /history)",
+                 /mcp, GET /sse: MCP; GET /health, /ping, /metrics, /openrpc.json, /history)",
                 server.address
             ),
             "  methods   db.list_tables, db.describe_table, db.query_records, db.execute_raw_query"
