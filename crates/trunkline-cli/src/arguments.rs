@@ -7,7 +7,8 @@ use clap::builder::BoolishValueParser;
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    agent, call, command_tools, edn, execute, history, monitor, openrpc, records, resources, tool,
+    agent, call, chat, command_tools, edn, execute, history, monitor, openrpc, records, resources,
+    tool,
 };
 
 /// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
@@ -40,6 +41,8 @@ pub(crate) enum Command {
     Openrpc(openrpc::Arguments),
     /// Shows the calls of a server as they come.
     Monitor(monitor::Arguments),
+    /// Talks with the agent of a server.
+    Chat(chat::Arguments),
     /// Converts documents between EDN and JSON, from stdin to stdout.
     Edn(edn::Arguments),
     /// Runs what command tools are made of: a calculator.

@@ -4,6 +4,7 @@ mod access;
 mod agent;
 mod arguments;
 mod call;
+mod chat;
 mod client;
 mod command_tools;
 mod database;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Resources(arguments) => return resources::run(&arguments),
         Command::Openrpc(arguments) => return openrpc::run(&arguments),
         Command::Monitor(arguments) => return monitor::run(&arguments),
+        Command::Chat(arguments) => return chat::run(&arguments),
         Command::Edn(arguments) => return edn::run(&arguments),
         Command::Tool(arguments) => return tool::run(&arguments),
     };

@@ -88,7 +88,12 @@ impl Connection {
 
     /// The same for replies without end, whose reader bounds what it keeps of them.
     pub(crate) fn connect_to_stream(&self, url: Url) -> Result<Http, Failure> {
-        self.connect_with(url, Settings { max_reply: usize::MAX, ..Settings::default() })
+        self.connect_within(url, usize::MAX)
+    }
+
+    /// The same for replies of at most so many bytes.
+    pub(crate) fn connect_within(&self, url: Url, max_reply: usize) -> Result<Http, Failure> {
+        self.connect_with(url, Settings { max_reply, ..Settings::default() })
     }
 
     fn connect_with(&self, url: Url, mut settings: Settings) -> Result<Http, Failure> {

@@ -1,6 +1,7 @@
 //! What the commands need beyond the library's client: what HTTP said, MCP, and native commands. It
 //! knows no command line.
 
+mod agent;
 mod call_error;
 mod mcp;
 mod members;
@@ -9,6 +10,9 @@ mod observed;
 mod sse;
 mod watch;
 
+pub(crate) use self::agent::{
+    Agent, Answer, Called, Event, Pending, Said, Step, StepError, Told, result as agent_result,
+};
 pub(crate) use self::call_error::CallError;
 pub(crate) use self::mcp::{Content, Mcp, McpError, Property, Tool, ToolAnswer, Tools};
 pub(crate) use self::members::Members;

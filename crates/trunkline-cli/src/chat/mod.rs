@@ -1,0 +1,65 @@
+//! `trunkline chat`.
+
+mod arguments;
+mod command;
+mod completion;
+mod dialogue;
+mod editor;
+mod history_file;
+mod input;
+mod lines;
+mod listing;
+mod paint;
+mod script;
+mod session;
+mod summary;
+mod terminal;
+mod view;
+
+use std::io::{ErrorKind, IsTerminal, stdin, stdout};
+use std::process::ExitCode;
+
+pub(crate) use self::arguments::Arguments;
+use self::completion::Completion;
+use self::dialogue::Dialogue;
+use self::editor::Editor;
+use self::input::{Input, Source};
+use self::lines::Lines;
+use self::session::Session;
+use self::view::View;
+use crate::call::{Failure, Form, finish, wait_for};
+use crate::client::Agent;
+
+/// Talks until nothing more is said.
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
+    let form = Form::of_streams(arguments.connection.json);
+    finish(form, || match talk(arguments, form) {
+        // As in `trunkline chat … | head -1`.
+        Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(String::new()),
+        ended => ended.map(|()| String::new()),
+    })
+}
+
+fn talk(arguments: &Arguments, form: Form) -> Result<(), Failure> {
+    let connection = &arguments.connection;
+    let url = arguments.url.clone().or_path("/api");
+    let http = connection.connect_within(url.clone(), Agent::MAX_REPLY)?;
+    let (view, completion) = (View::new(form), Completion::default());
+    let paint = view.paint();
+    let agent = Agent::new(http, connection.timeout());
+    let conversation = arguments.conversation.clone();
+    let mut session = Session::new(agent, view, completion.clone(), conversation);
+    let is_person = !form.is_json && stdin().is_terminal() && stdout().is_terminal();
+    wait_for(async {
+        match &arguments.message {
+            Some(message) => script::once(&mut session, message).await,
+            None if is_person => {
+                dialogue::greet(&mut session, &url).await?;
+                let editor = Box::new(Editor::open(completion, paint)?);
+                let input = Input::read(Source::Terminal(editor))?;
+                Dialogue::new(session, input).run().await
+            }
+            None => script::run(&mut session, &mut Input::read(Source::Stdin(Lines))?).await,
+        }
+    })
+}
