@@ -15,7 +15,8 @@ pub struct Limits {
     /// How many bytes the replies to one body may have. Default 16 MiB. What does not fit is
     /// replaced by -32006; calls of a batch that have not started by then are not run.
     pub reply_bytes: usize,
-    /// How long a call may take, waiting for its turn included. Default 30 s. Then it is dropped,
+    /// How long a call may take, waiting for its turn included, unless its operation says
+    /// [otherwise](crate::Operation::timeout). Default 30 s. Then it is dropped,
     /// and its reply is -32004. A handler that is not async cannot be dropped: it runs to its end.
     /// Members of a batch that could not be started in this time are not run, notifications
     /// included.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 
@@ -20,6 +21,7 @@ pub struct Operation<S = ()> {
     pub(super) description: Description,
     make: Box<dyn MakeEndpoint<S>>,
     immediate: bool,
+    pub(super) timeout: Option<Duration>,
     pub(super) layers: Vec<LayerFn>,
     pub(super) place: &'static Location<'static>,
 }
@@ -39,7 +41,8 @@ impl<S> Operation<S> {
         let immediate = handler.is_immediate();
         let description = Description::new(name.into(), handler.declared(), handler.is_variadic());
         let make = Box::new(Unbound { handler, marker: PhantomData });
-        Self { description, make, immediate, layers: Vec::new(), place: Location::caller() }
+        let place = Location::caller();
+        Self { description, make, immediate, timeout: None, layers: Vec::new(), place }
     }
 
     /// Says what the operation does, for people and models.
@@ -164,6 +167,14 @@ impl<S> Operation<S> {
         self
     }
 
+    /// How long a call may take, in the place of [`Limits::call_timeout`](crate::Limits::call_timeout): for an
+    /// operation that takes longer than others by its nature, or has to be quicker.
+    #[must_use]
+    pub fn timeout(mut self, after: Duration) -> Self {
+        self.timeout = Some(after);
+        self
+    }
+
     /// Puts the operation under `namespace.`.
     pub(super) fn nest(&mut self, namespace: &str) {
         let name = &mut self.description.name;
@@ -187,6 +198,7 @@ impl<S> Operation<S> {
             description: self.description,
             make,
             immediate: self.immediate,
+            timeout: self.timeout,
             layers: self.layers,
             place: self.place,
         }

@@ -8,6 +8,7 @@ use super::operation::Operation;
 use super::route::Endpoint;
 use crate::blocking::Pool;
 use crate::layers::metrics::Counters;
+use crate::layers::timeout::Pulse;
 
 /// A registered operation.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub struct Registered {
     pub(super) endpoint: Endpoint,
     immediate: bool,
     fixed: bool,
+    timeout: Option<Pulse>,
     counters: Arc<Counters>,
     pub(super) place: Place,
 }
@@ -34,8 +36,9 @@ impl Registered {
     fn new(operation: Operation, pool: &Pool, fixed: bool, counters: Arc<Counters>) -> Self {
         let description = operation.description.clone();
         let (immediate, place) = (operation.is_immediate(), operation.place);
+        let timeout = operation.timeout.map(Pulse::new);
         let endpoint = operation.endpoint((), pool);
-        Self { description, endpoint, immediate, fixed, counters, place }
+        Self { description, endpoint, immediate, fixed, timeout, counters, place }
     }
 
     /// The method's name.
@@ -60,6 +63,11 @@ impl Registered {
     /// Whether a call has ended when its service returns, so that it never waits.
     pub(crate) fn is_immediate(&self) -> bool {
         self.immediate
+    }
+
+    /// The time that calls of it may take, if that is another than of other operations.
+    pub(crate) fn timeout(&self) -> Option<&Pulse> {
+        self.timeout.as_ref()
     }
 
     pub(crate) fn counters(&self) -> &Arc<Counters> {

@@ -66,7 +66,7 @@ enum Ending {
 impl Engine {
     pub(super) fn new(limits: &Limits, defaults: Defaults, metrics: &MetricsLayer) -> Self {
         let limited = ConcurrencyLimitLayer::optional(limits.concurrent_calls).layer(Dispatch);
-        let timed = TimeoutLayer::optional(limits.call_timeout).layer(limited);
+        let timed = TimeoutLayer::of_calls(limits.call_timeout).layer(limited);
         let caught = CatchPanicLayer::switched(defaults.catch_panic).layer(timed);
         let stack = TraceLayer::switched(defaults.trace).layer(Noted(metrics.layer(caught)));
         Self { stack, projection: None }

@@ -9,17 +9,19 @@ use super::pulse::Pulse;
 #[derive(Debug, Clone)]
 pub struct TimeoutLayer {
     limit: Option<Pulse>,
+    yields: bool,
 }
 
 impl TimeoutLayer {
     /// Calls may take `after`.
     #[must_use]
     pub fn new(after: Duration) -> Self {
-        Self::optional(Some(after))
+        Self { limit: Some(Pulse::new(after)), yields: false }
     }
 
-    pub(crate) fn optional(after: Option<Duration>) -> Self {
-        Self { limit: after.map(Pulse::new) }
+    /// Calls may take `after`, if it is said, or what their operation says.
+    pub(crate) fn of_calls(after: Option<Duration>) -> Self {
+        Self { limit: after.map(Pulse::new), yields: true }
     }
 }
 
@@ -27,6 +29,6 @@ impl<S> Layer<S> for TimeoutLayer {
     type Service = Timeout<S>;
 
     fn layer(&self, inner: S) -> Timeout<S> {
-        Timeout { inner, limit: self.limit.clone() }
+        Timeout { inner, limit: self.limit.clone(), yields: self.yields }
     }
 }

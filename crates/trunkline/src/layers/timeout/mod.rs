@@ -13,8 +13,7 @@ use crate::outcome::Outcome;
 
 pub use future::TimeoutFuture;
 pub use layer::TimeoutLayer;
-
-use pulse::Pulse;
+pub(crate) use pulse::Pulse;
 
 /// Drops a call whose time is up and answers -32004 in its place.
 ///
@@ -24,6 +23,8 @@ use pulse::Pulse;
 pub struct Timeout<S> {
     inner: S,
     limit: Option<Pulse>,
+    /// Whether an operation's own time is put in the place of this one.
+    yields: bool,
 }
 
 impl<S, E> Service<Call> for Timeout<S>
@@ -40,6 +41,8 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        TimeoutFuture::new(self.inner.call(call), self.limit.clone())
+        let own = call.operation().filter(|_| self.yields).and_then(|one| one.timeout());
+        let limit = own.or(self.limit.as_ref()).cloned();
+        TimeoutFuture::new(self.inner.call(call), limit)
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 /// one call after the other that is each of them. While calls come, a task that sleeps for a short time
 /// only is due before them. It ends when no more calls come.
 #[derive(Debug, Clone)]
-pub(super) struct Pulse(Arc<State>);
+pub(crate) struct Pulse(Arc<State>);
 
 #[derive(Debug)]
 struct State {
@@ -26,7 +26,7 @@ const IDLE: u32 = 20;
 
 impl Pulse {
     /// For timers that are set for `after`.
-    pub(super) fn new(after: Duration) -> Self {
+    pub(crate) fn new(after: Duration) -> Self {
         let (beats, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
         Self(Arc::new(State { after, beats, wanted }))
     }

@@ -12,7 +12,7 @@ use tower::limit::ConcurrencyLimitLayer as TowerLimitLayer;
 use tower::load_shed::LoadShedLayer;
 use tower::timeout::TimeoutLayer as TowerTimeoutLayer;
 use trunkline::layers::{ConcurrencyLimitLayer, TimeoutLayer};
-use trunkline::{CancellationToken, Extensions, Limits, Router, Rpc};
+use trunkline::{CancellationToken, Changing, Extensions, Limits, Operation, Router, Rpc};
 
 use super::{body, check, json_of, paused, start};
 
@@ -56,6 +56,28 @@ fn a_call_ends_at_its_deadline() {
     let never = start(&rpc, "never");
     let waited = runtime.block_on(async { tokio::time::timeout(SECOND * 3_600, never).await });
     assert!(waited.is_err());
+}
+
+#[test]
+fn an_operation_may_have_a_time_of_its_own() {
+    let own = |name: &str, after| Operation::new(name, pending::<()>).timeout(after);
+    for limit in [Some(SECOND * 30), None] {
+        let changing = Changing::new();
+        changing.replace(Router::new().operation(own("slow", SECOND * 60))).unwrap();
+        let router = methods()
+            .operation(own("quick", SECOND))
+            .operation(own("wrapped", SECOND * 60))
+            .route_layer("wrapped", TimeoutLayer::new(SECOND * 40))
+            .changing("tool", &changing)
+            .limits(Limits { call_timeout: limit, ..Limits::default() });
+        let rpc = router.build().unwrap();
+        check(&rpc, "quick", Err(timed_out(SECOND)));
+        check(&rpc, "tool.slow", Err(timed_out(SECOND * 60)));
+        check(&rpc, "wrapped", Err(timed_out(SECOND * 40)));
+        if let Some(limit) = limit {
+            check(&rpc, "never", Err(timed_out(limit)));
+        }
+    }
 }
 
 #[test]
