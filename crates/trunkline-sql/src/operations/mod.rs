@@ -3,6 +3,7 @@
 mod error;
 mod wording;
 
+use serde_json::Value;
 use trunkline::{CancellationToken, ErrorObject, Operation, Params, Router, State};
 
 use crate::affected::Affected;
@@ -38,6 +39,8 @@ pub fn operations<S>(database: Database) -> Router<S> {
                  of its own.",
             )
             .destructive()
+            // The statement is refused if it would do more.
+            .reads_when(|params| params.get("read_only") != Some(&Value::Bool(false)))
     } else {
         execute_raw_query_operation()
             .description(

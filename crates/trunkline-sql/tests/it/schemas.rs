@@ -51,6 +51,24 @@ fn eight_tools() {
     }
 }
 
+#[test]
+fn a_statement_changes_something_only_if_it_is_allowed_to() {
+    let fixture = Fixture::with(Settings { writable: true, ..Settings::default() });
+    let rpc = rpc(&fixture);
+    let operations = rpc.operations();
+    let raw = operations.iter().find(|operation| operation.name() == "execute_raw_query").unwrap();
+    for (params, effect) in [
+        (json!({}), Effect::Reads),
+        (json!({ "query": "DELETE FROM t" }), Effect::Reads),
+        (json!({ "query": "SELECT 1", "read_only": true }), Effect::Reads),
+        (json!({ "query": "SELECT 1", "read_only": null }), Effect::Reads),
+        (json!({ "query": "SELECT 1", "read_only": false }), Effect::Destroys),
+    ] {
+        let found = raw.description().effect_of(params.as_object().unwrap());
+        assert_eq!(found, Some(effect), "{params}");
+    }
+}
+
 /// Every schema below one that describes an argument or a member.
 fn walk(schema: &Value, place: &str, problems: &mut Vec<String>) {
     if schema.get("$ref").is_some() {

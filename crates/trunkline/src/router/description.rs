@@ -1,6 +1,6 @@
 //! What is known of an operation apart from its handler.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::ErrorObject;
 use crate::schema::Schema;
@@ -23,8 +23,10 @@ pub struct Description {
     pub input: Option<Schema>,
     /// What the result is.
     pub output: Option<Schema>,
-    /// What a call does to what is there, if it was said.
+    /// What a call does to what is there at worst, if it was said.
     pub effect: Option<Effect>,
+    /// Which calls only read, whatever others do.
+    pub reads_when: Option<fn(&Map<String, Value>) -> bool>,
     /// Whether the same call made again has no further effect.
     pub idempotent: bool,
     /// Whether a call reaches nothing but this service's own data.
@@ -74,7 +76,7 @@ pub struct Example {
     /// What it shows.
     pub name: String,
     /// The params, by name.
-    pub params: serde_json::Map<String, Value>,
+    pub params: Map<String, Value>,
     /// The result.
     pub result: Value,
 }
@@ -125,6 +127,15 @@ pub enum Effect {
 pub type Wording = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
 
 impl Description {
+    /// What a call with these params, by name, does to what is there, if it was said.
+    #[must_use]
+    pub fn effect_of(&self, params: &Map<String, Value>) -> Option<Effect> {
+        match self.reads_when {
+            Some(reads) if reads(params) => Some(Effect::Reads),
+            _ => self.effect,
+        }
+    }
+
     pub(super) fn new(name: String, params: Vec<&'static str>, variadic: bool) -> Self {
         Self {
             name,
@@ -135,6 +146,7 @@ impl Description {
             input: None,
             output: None,
             effect: None,
+            reads_when: None,
             idempotent: false,
             closed_world: false,
             tool: None,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
+use serde_json::{Map, Value};
 
 use super::description::{Description, Effect, Example, Rendering, Wording};
 use super::handler::Handler;
@@ -101,6 +102,21 @@ impl<S> Operation<S> {
     #[must_use]
     pub fn destructive(self) -> Self {
         self.effect(Effect::Destroys)
+    }
+
+    /// Says that calls with such params, by name, change nothing, whatever others do.
+    ///
+    /// ```
+    /// # use trunkline::Operation;
+    /// # let query = || ();
+    /// let query: Operation = Operation::new("query", query)
+    ///     .destructive()
+    ///     .reads_when(|params| params.get("read_only") != Some(&false.into()));
+    /// ```
+    #[must_use]
+    pub fn reads_when(mut self, reads: fn(&Map<String, Value>) -> bool) -> Self {
+        self.description.reads_when = Some(reads);
+        self
     }
 
     fn effect(mut self, effect: Effect) -> Self {
