@@ -84,10 +84,10 @@ fn read<'a>(message: &'a str, mut take: impl FnMut(Token<'a>)) {
             rest = behind.trim_start_matches('=').trim_start();
             continue;
         };
-        let (text, behind) = quoted(value).unwrap_or_else(|| {
+        let (text, behind) = quoted(value).or_else(|| json(value)).unwrap_or_else(|| {
             let end = value.find(char::is_whitespace).unwrap_or(value.len());
             let (text, behind) = value.split_at(end);
-            (text.trim_end_matches([',', ';', '?', '!']), behind)
+            (without_punctuation(text), behind)
         });
         take(Token::Pair(word, text));
         rest = behind.trim_start();
@@ -103,6 +103,20 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     const QUOTES: [(char, char); 4] = [('"', '"'), ('\'', '\''), ('`', '`'), ('“', '”')];
     let (open, close) = QUOTES.into_iter().find(|(open, _)| text.starts_with(*open))?;
     text[open.len_utf8()..].split_once(close)
+}
+
+/// A JSON object or array that begins here, and what is behind it.
+fn json(text: &str) -> Option<(&str, &str)> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let is_whole = text.starts_with(['{', '[']) && values.next()?.is_ok();
+    is_whole.then(|| text.split_at(values.byte_offset()))
+}
+
+/// The last value of a sentence without what ends the sentence. `..` is a value, too.
+fn without_punctuation(text: &str) -> &str {
+    let text = text.trim_end_matches([',', ';', '?', '!']);
+    let before = text.strip_suffix('.').filter(|text| text.ends_with(char::is_alphanumeric));
+    before.unwrap_or(text)
 }
 
 fn required(schema: &Value) -> impl Iterator<Item = &str> {
@@ -158,6 +172,18 @@ mod tests {
         check("limit=many", &json!({ "limit": "many" }), "");
         check("table=3", &json!({ "table": "3" }), "");
         check("where={\"a\":1}", &json!({ "where": { "a": 1 } }), "");
+        check(
+            "where={\"a\": [1, \"} 2\"]}, limit=3",
+            &json!({ "where": { "a": [1, "} 2"] }, "limit": 3 }),
+            ",",
+        );
+        check("where=[1, 2]. Please!", &json!({ "where": [1, 2] }), ". Please!");
+        check("where={a b}", &json!({ "where": "{a" }), "b}");
+        check("describe table=nation.", &json!({ "table": "nation" }), "describe");
+        check("limit=3.", &json!({ "limit": 3 }), "");
+        check("limit=3.5.", &json!({ "limit": 3.5 }), "");
+        check("table=a.b. limit=3?", &json!({ "table": "a.b", "limit": 3 }), "");
+        check("table=..", &json!({ "table": ".." }), "");
         check("1 = 2, unknown=3", &json!({}), "1 2,");
         check("it's “Track”", &json!({ "table": "Track" }), "it's");
         check("=", &json!({}), "");
