@@ -84,7 +84,7 @@ impl<S> FromCall<S> for Carried {
             "added": extensions.get().map(|Added(name)| name),
             "principal": Principal::of(extensions).map(Principal::name),
             "peer": Peer::of(extensions).0.map(|peer| peer.to_string()),
-            "headers": headers.map(|headers| headers.len()),
+            "headers": headers.map(http::HeaderMap::len),
         })))
     }
 }

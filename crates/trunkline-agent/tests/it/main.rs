@@ -10,6 +10,8 @@ mod conversation;
 mod conversation_kill;
 mod house;
 mod planner;
+#[cfg(unix)]
+mod reload;
 mod scripted;
 #[cfg(unix)]
 mod tools;

@@ -6,4 +6,4 @@ mod launched;
 mod recorded;
 mod rejected;
 mod results;
-mod support;
+pub(crate) mod support;

@@ -1,0 +1,151 @@
+//! Turns that call tools of a folder which is read again and again meanwhile.
+
+use std::collections::HashSet;
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use http::HeaderMap;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
+use trunkline::client::{Client, Http};
+use trunkline::{Changing, Router, Server, ServerHandle};
+use trunkline_agent::conversation::Conversations;
+use trunkline_agent::model::{self, Model};
+use trunkline_agent::tools::{self, ToolFolder, ToolSettings};
+use trunkline_agent::{Agent, door, operations};
+
+use crate::scripted::{Answer, Scripted};
+use crate::tools::support::Folder;
+
+const CHATS: usize = 20;
+
+/// At least so many reloads happen while they run, and each has so many turns.
+const RELOADS: usize = 100;
+const TURNS: usize = 3;
+
+/// The machine may be slow.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A model that calls `echo` with what it is told, and tells what that says.
+async fn repeating() -> Scripted {
+    let script = |_, request: &Value| {
+        let last = request["messages"].as_array().unwrap().last().unwrap();
+        let said = last["content"].as_str().unwrap();
+        match last["role"].as_str() {
+            Some("tool") => Answer::text(&format!("It says {said}")),
+            _ => Answer::calls(&[("1", "echo", &json!({ "said": said }).to_string())]),
+        }
+    };
+    Scripted::serve(script).await
+}
+
+/// `POST /api` and `POST /tools/reload`, over the tools of a folder.
+async fn serve(tools: &Folder, conversations: &Folder, model_url: &str) -> ServerHandle {
+    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let changing = Changing::new();
+    changing.replace(tools::operations(&folder)).unwrap();
+    let rpc = Router::new().changing("tool", &changing).build().unwrap();
+    folder.on_change(move |folder, _| changing.replace(tools::operations(folder)).unwrap());
+    let conversations = Conversations::open(conversations.path(), Default::default()).unwrap();
+    let model = Model::new(model::Settings::new(model_url, "tiny")).unwrap();
+    let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
+    let api = Router::new().merge(operations(&agent)).build().unwrap();
+    let service = rpc.http().door(door::api(&api)).door(door::tools(&folder));
+    Server::bind("127.0.0.1:0").serve(service).await.unwrap()
+}
+
+/// A manifest that each time says and allows something else.
+fn manifest(name: &str, version: usize) -> String {
+    let timeout_ms = 60_000 + version;
+    format!(
+        "name = '{name}'\ndescription = 'Version {version}.'\ncommand = ['./echo.sh']\n\
+         read_only = true\ntimeout_ms = {timeout_ms}\n[input_schema]\ntype = 'object'\n"
+    )
+}
+
+/// Turns of one conversation until there were enough reloads, each of which is told when it has ended.
+async fn chat(
+    client: Client,
+    number: usize,
+    reloads: Arc<AtomicUsize>,
+    ended: UnboundedSender<()>,
+) {
+    let mut conversation = None;
+    let mut turns = 0;
+    while turns < TURNS || reloads.load(Ordering::Relaxed) < RELOADS {
+        let said = format!("{number}: {turns}");
+        let mut params = json!({ "message": said });
+        if let Some(id) = conversation {
+            params["conversation_id"] = id;
+        }
+        let mut reply: Value = client.call("agent.chat", &params).await.unwrap();
+        let arguments = json!({ "said": said });
+        let steps = reply["steps"].as_array_mut().unwrap();
+        assert_eq!(steps.len(), 1, "{steps:?}");
+        steps[0].as_object_mut().unwrap().remove("ms");
+        let step = json!({ "tool": "echo", "arguments": arguments, "result": arguments });
+        assert_eq!(steps[0], step);
+        assert_eq!(reply["response"], format!("It says {arguments}"));
+        conversation = Some(reply["conversation_id"].take());
+        turns += 1;
+        ended.send(()).unwrap();
+    }
+}
+
+/// Reads the folder again, with another `echo` each time, and another tool that was not there before and will
+/// be gone the next time.
+async fn reload(tools: &Folder, reloading: &Http, version: usize) {
+    let (other, earlier) = (format!("other_{version}"), format!("other_{}", version - 1));
+    tools.write("echo.toml", &manifest("echo", version));
+    tools.write(&format!("{other}.toml"), &manifest(&other, version));
+    fs::remove_file(tools.path().join(format!("{earlier}.toml"))).unwrap();
+    let mut headers = HeaderMap::new();
+    headers.insert("content-type", "application/json".parse().unwrap());
+    let reply = reloading.post(headers, "{}".into()).await.unwrap().json().await.unwrap();
+    let told: Value = serde_json::from_slice(&reply.unwrap()).unwrap();
+    let differences = json!([told["added"], told["changed"], told["removed"], told["rejected"]]);
+    assert_eq!(differences, json!([[other], ["echo"], [earlier], []]));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reloads_lose_no_call_of_a_turn() {
+    let (tools, kept) = (Folder::new(), Folder::new());
+    tools.script("echo.sh", "cat");
+    for name in ["echo", "other_0"] {
+        tools.write(&format!("{name}.toml"), &manifest(name, 0));
+    }
+    let scripted = repeating().await;
+    let server = serve(&tools, &kept, &scripted.url).await;
+    let url = format!("http://{}", server.local_addr());
+    let reloading = Http::connect(&format!("{url}/tools/reload")).unwrap();
+    let client = Client::new(Http::connect(&format!("{url}/api")).unwrap());
+
+    let reloads = Arc::new(AtomicUsize::new(0));
+    let (ended, mut turns) = unbounded_channel();
+    let chat = |number| chat(client.clone(), number, Arc::clone(&reloads), ended.clone());
+    let chats = tokio::spawn(join_all((0..CHATS).map(chat)));
+    drop(ended);
+    let all = async {
+        // Whenever a turn has ended, others are on their way.
+        while turns.recv().await.is_some() {
+            let version = reloads.load(Ordering::Relaxed) + 1;
+            reload(&tools, &reloading, version).await;
+            reloads.store(version, Ordering::Relaxed);
+        }
+        chats.await.unwrap();
+    };
+    timeout(DEADLINE, all).await.expect("enough turns and reloads, in time");
+    assert!(reloads.load(Ordering::Relaxed) >= RELOADS);
+
+    // The model is offered what is there at the moment.
+    let requests = scripted.requests();
+    let tools = requests.iter().flat_map(|request| request["tools"].as_array().unwrap());
+    let functions = tools.map(|tool| &tool["function"]);
+    let echoes = functions.filter(|function| function["name"] == "echo");
+    let versions: HashSet<_> = echoes.map(|echo| echo["description"].to_string()).collect();
+    assert!(versions.len() > 5, "{versions:?}");
+}
