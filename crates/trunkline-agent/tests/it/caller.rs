@@ -122,3 +122,20 @@ async fn what_goes_on_is_who_they_are() {
     });
     assert_eq!(reply["result"]["result"], found, "{reply:#}");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_process_at_a_unix_socket_goes_on() {
+    use trunkline::client::{Client, Unix};
+    use trunkline::{Extension, unix};
+
+    let tool = Operation::new("t", |Extension(unix::Peer { pid, .. }): Extension<unix::Peer>| pid);
+    let service = Router::new().operation(tool.read_only().tool("t")).build().unwrap();
+    let (api, directory) = agent(service);
+    let path = directory.path().join("s.sock");
+    let server = unix::Server::bind(&path).serve(api).await.unwrap();
+    let client = Client::new(Unix::connect(&path));
+    let step: Value = client.call("agent.execute_tool", json!({ "tool": "t" })).await.unwrap();
+    assert_eq!(step["result"], std::process::id(), "{step}");
+    assert!(server.stop().await.is_complete());
+}

@@ -16,7 +16,8 @@ enum Inner {
 }
 
 impl ReplyBody {
-    /// A body that is written as time passes.
+    /// A body that is written as time passes. For server-sent events there is
+    /// [`EventStream`](super::EventStream).
     pub fn stream(body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static) -> Self {
         Self(Inner::Stream(Box::pin(body)))
     }
