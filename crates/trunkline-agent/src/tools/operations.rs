@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
 use serde_json::value::RawValue;
 use trunkline::layers::ValidateLayer;
 use trunkline::{Effect, Operation, RawParams, Router};
 
 use super::folder::ToolFolder;
+use super::manifest::ToolManifest;
 use super::run::{RunError, Tool};
 
 /// The operations of the tools that a folder holds now: one of each, under its name, which is also that by
@@ -32,7 +34,8 @@ fn operation(folder: &ToolFolder, tool: &Arc<Tool>) -> Operation {
         .description(&*manifest.description)
         .input_schema(manifest.input.clone())
         .errors::<RunError>()
-        .tool(&*manifest.name);
+        .tool(&*manifest.name)
+        .revision(revision(&manifest));
     if let Some(title) = &manifest.title {
         operation = operation.title(&**title);
     }
@@ -45,6 +48,12 @@ fn operation(folder: &ToolFolder, tool: &Arc<Tool>) -> Operation {
         Some(Effect::Destroys) => operation.destructive(),
         None => operation,
     }
+}
+
+/// What runs, and in which surroundings: what its description does not tell.
+fn revision(manifest: &ToolManifest) -> String {
+    let (program, folder) = (manifest.program.to_string_lossy(), manifest.folder.to_string_lossy());
+    json!([program, manifest.arguments, folder, manifest.env]).to_string()
 }
 
 async fn run(

@@ -33,6 +33,8 @@ pub struct Description {
     pub closed_world: bool,
     /// The name by which language models call it, if it is offered to them.
     pub tool: Option<String>,
+    /// What tells it from others that had its name before, if that was said.
+    pub revision: Option<String>,
     /// How a result is shown to language models.
     pub rendering: Rendering,
     /// Whether it is meant to be notified of, since its result says nothing.
@@ -150,6 +152,7 @@ impl Description {
             idempotent: false,
             closed_world: false,
             tool: None,
+            revision: None,
             rendering: Rendering::Json,
             notification: false,
             errors: Vec::new(),

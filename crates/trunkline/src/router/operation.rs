@@ -147,6 +147,14 @@ impl<S> Operation<S> {
         self
     }
 
+    /// Tells the operation from others that had its name before and look the same, where
+    /// [operations change](crate::Changing): who has agreed to a call of one has not agreed to the other.
+    #[must_use]
+    pub fn revision(mut self, revision: impl Into<String>) -> Self {
+        self.description.revision = Some(revision.into());
+        self
+    }
+
     /// Says how an outcome is worded for a language model. Default: the result's JSON.
     #[must_use]
     pub fn wording(mut self, wording: Wording) -> Self {
