@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
+use crate::agent;
 use crate::clojure;
 use crate::conformance;
 use crate::doc_index;
@@ -28,6 +29,7 @@ pub(crate) const STEPS: &[Step] = &[
     step("test", "unit and integration tests", test),
     step("doctest", "the examples in the documentation run", doctest),
     step("sdk", "the official SDKs talk to the server", sdk::run),
+    step("agent", "an agent answers about Chinook, and the history shows every hop", agent::run),
     step("conformance", "the official conformance suite accepts the server", conformance::run),
     step("openrpc", "OpenRPC documents are valid, and clients made of them call", openrpc::run),
     step("clojure", "what Clojure reads and writes is what we do", clojure::run),

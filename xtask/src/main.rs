@@ -8,6 +8,7 @@
     reason = "a chore talks to the person who runs it: results on stdout, progress on stderr"
 )]
 
+mod agent;
 mod bench;
 mod ci;
 mod clojure;

@@ -1,0 +1,132 @@
+//! The agent of the `trunkline` binary, over the sample and with a model that plays a part: what it answers
+//! is in the database, and each hop on the way there is in the history.
+
+mod facts;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use self::facts::count;
+use crate::peers::Node;
+use crate::sample_db;
+use crate::sdk;
+use crate::served::Served;
+use crate::workspace::{self, Workspace};
+
+pub(crate) const SCRIPTS: &str = "crates/trunkline-cli/tests/model";
+
+/// Of one script, which takes a second.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// By which tool the model counts, and how it answers: in one piece, or in many.
+const PARTS: [(&str, &str); 4] = [
+    ("query_records", "whole"),
+    ("query_records", "pieces"),
+    ("execute_raw_query", "whole"),
+    ("execute_raw_query", "pieces"),
+];
+
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let scene = Scene {
+        workspace,
+        node: Node::with(workspace, Path::new(sdk::TYPESCRIPT))?,
+        program: workspace.build("trunkline")?,
+        folder: workspace.fresh_folder("target/agent")?,
+    };
+    for (tool, form) in PARTS {
+        scene.reads(tool, form).with_context(|| format!("{tool}, {form}"))?;
+    }
+    scene.writes()
+}
+
+/// Where it is played.
+struct Scene<'w> {
+    workspace: &'w Workspace,
+    node: Node,
+    program: PathBuf,
+    folder: PathBuf,
+}
+
+impl Scene<'_> {
+    fn reads(&self, tool: &str, form: &str) -> Result<()> {
+        let name = format!("{tool}-{form}");
+        let database = self.database(&name)?;
+        let tracks = count(&database, "Track")?.to_string();
+        let model = self.model(&name, &[tool, form])?;
+        let server = self.server(&name, &database, &model, &[])?;
+        self.script("reads.mjs", &[&server.url, &model.url, tool, form, &tracks], &server)?;
+        self.chat(&server, &tracks)
+    }
+
+    /// What people see who ask on the command line.
+    fn chat(&self, server: &Served, tracks: &str) -> Result<()> {
+        let mut chat = self.workspace.command(&self.program);
+        chat.args(["chat", &server.url, "--message", "how many tracks are there?"]);
+        let printed = workspace::output(&mut chat)?;
+        let expected = format!("There are {tracks} tracks.");
+        ensure!(printed.trim() == expected, "`trunkline chat` printed {printed:?}");
+        Ok(())
+    }
+
+    fn writes(&self) -> Result<()> {
+        const NAME: &str = "writes";
+        const SKIFFLE: &str = "Genre WHERE Name = 'Skiffle'";
+        let database = self.database(NAME)?;
+        let before = count(&database, "PlaylistTrack")?;
+        let model = self.model(NAME, &["execute_raw_query", "pieces"])?;
+        for moment in ["before", "after"] {
+            // It ends by being killed.
+            let server = self.server(NAME, &database, &model, &["--writable"])?;
+            self.script("writes.mjs", &[&server.url, moment], &server)?;
+        }
+        let (after, added) = (count(&database, "PlaylistTrack")?, count(&database, SKIFFLE)?);
+        ensure!(after == before, "PlaylistTrack had {before} rows, and has {after}");
+        ensure!(added == 1, "{added} genres were added");
+        Ok(())
+    }
+
+    fn database(&self, name: &str) -> Result<PathBuf> {
+        let database = self.folder.join(name).with_extension("db");
+        std::fs::copy(sample_db::cached(self.workspace)?, &database)
+            .with_context(|| format!("cannot write {}", database.display()))?;
+        Ok(database)
+    }
+
+    fn model(&self, name: &str, part: &[&str]) -> Result<Served> {
+        let mut script = self.node_command("scripted.mjs");
+        Served::start(script.args(part), &self.folder.join(format!("{name}-model.log")))
+    }
+
+    fn server(
+        &self,
+        name: &str,
+        database: &Path,
+        model: &Served,
+        arguments: &[&str],
+    ) -> Result<Served> {
+        let mut serve = self.workspace.command(&self.program);
+        serve.args(["serve", "--listen", "127.0.0.1:0", "--agent-model", "scripted"]);
+        serve.arg("--agent-url").arg(format!("{}/v1", model.url));
+        serve.arg("--db").arg(database).args(arguments).env(KEY, SCRIPTED_KEY);
+        Served::start(&mut serve, &self.folder.join(format!("{name}.log")))
+    }
+
+    fn script(&self, script: &str, arguments: &[&str], server: &Served) -> Result<()> {
+        let mut command = self.node_command(script);
+        workspace::run_within(DEADLINE, command.args(arguments).env(KEY, SCRIPTED_KEY))
+            .with_context(|| format!("the server said:\n{}", server.log_tail()))
+    }
+
+    /// The scripts need no packages, and run where they lie.
+    fn node_command(&self, script: &str) -> Command {
+        self.node.command(self.workspace, self.workspace.path(SCRIPTS).join(script))
+    }
+}
+
+const KEY: &str = "TRUNKLINE_AGENT_KEY";
+
+/// Looked for where it must not be.
+const SCRIPTED_KEY: &str = "key-of-the-scripted-model";
