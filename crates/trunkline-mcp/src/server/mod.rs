@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT;
 use serde_json::{Map, Value};
-use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, Rpc, code};
+use trunkline::{Call, CallFuture, ErrorObject, Outcome, Part, Projected, Projection, Rpc, code};
 
 use crate::capabilities::ClientCapabilities;
 use crate::channel::Audience;
@@ -226,9 +226,8 @@ impl Server {
         if let (Era::Modern, Way::Http(headers)) = (era, way) {
             check_mirrored(&tool, headers, &text)?;
         }
-        if let Err(text) = tool.check(&text) {
-            let fail = |json: &mut Vec<u8>| tool::failure(json, &text);
-            return Ok(CallFuture::ready(self.result(era, fail)).into());
+        if let Err(reason) = tool.check(&text) {
+            return Ok(self.refuse(call, &tool, arguments, era, reason));
         }
         if era == Era::Modern {
             declare_capabilities(&mut call, request);
@@ -265,6 +264,25 @@ impl Server {
         Ok(Begun { future, outlet })
     }
 
+    /// Tells a model what is wrong with its arguments. All that looks at calls sees one of the tool.
+    fn refuse(
+        &self,
+        call: Call,
+        tool: &Tool,
+        arguments: Option<Part>,
+        era: Era,
+        reason: String,
+    ) -> Begun {
+        let refused = tool.operation().refused(ErrorObject::invalid_params(&reason));
+        let future = self.rpc.run(call.redirected(Arc::new(refused), arguments));
+        let tail = self.texts.tail(era);
+        let future = CallFuture::later(async move {
+            let Ok(_) = future.await;
+            written(era, &tail, |json| tool::failure(json, &reason))
+        });
+        future.into()
+    }
+
     fn find_tool(&self, call: &Call, request: &Request, way: Way<'_>) -> Result<Arc<Tool>, Fault> {
         let name = string(call, request.name);
         let name = name.ok_or(Fault::Params("name is missing, or no string: which tool?"))?;
@@ -273,10 +291,6 @@ impl Server {
             Way::Http(_) | Way::Channel(_) | Way::Batch => code::INVALID_PARAMS,
         };
         self.offer.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
-    }
-
-    fn result(&self, era: Era, write: impl FnOnce(&mut Vec<u8>)) -> Outcome {
-        written(era, &self.texts.tail(era), write)
     }
 }
 

@@ -63,6 +63,17 @@ async fn calls_over_http() {
         let fail = legacy("tools/call", json!({ "name": "fail" }));
         let row = json!({ "operation": "t.fail", "status": "error", "code": 7 });
         posted(path, LEGACY, fail.to_string(), &[row]).await;
+        let unfit = legacy("tools/call", json!({ "name": "add", "arguments": { "a": "1" } }));
+        let row = json!({ "operation": "t.add", "status": "error", "code": -32602 });
+        let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+        let parent = format!("{LEGACY}traceparent: 00-{trace}-00f067aa0ba902b7-01\r\n");
+        for (headers, row) in
+            [(LEGACY, row.clone()), (&parent, json!({ "trace_id": trace, "code": -32602 }))]
+        {
+            let reply = posted(path, headers, unfit.to_string(), &[row]).await;
+            let reply = String::from_utf8(reply).unwrap();
+            assert!(reply.contains(r#""isError":true"#), "{reply}");
+        }
         let none = legacy("tools/call", json!({ "name": "none" }));
         posted(path, LEGACY, none.to_string(), &[json!({ "status": "error" })]).await;
     }

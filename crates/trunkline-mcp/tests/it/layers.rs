@@ -67,7 +67,7 @@ async fn calls_are_counted_as_their_operations() {
         ("t.add", 2, 2, 0, 0),
         ("t.fail", 1, 0, 1, 0),
         ("t.leak", 1, 0, 0, 1),
-        ("t.picky", 0, 0, 0, 0),
+        ("t.picky", 1, 0, 1, 0),
         ("unknown", 1, 0, 1, 0),
     ];
     for (name, started, succeeded, refused, failed) in expected {

@@ -12,7 +12,7 @@ use super::handler::Handler;
 use super::reply::CallFuture;
 use crate::blocking::Pool;
 use crate::call::Call;
-use crate::error::BoxError;
+use crate::error::{BoxError, ErrorObject};
 use crate::layers::handle_error::outcome_of;
 use crate::oneshot::Oneshot;
 use crate::outcome::Outcome;
@@ -29,6 +29,11 @@ trait Route: Send + Sync {
 impl Endpoint {
     pub(super) fn call(&self, call: Call) -> CallFuture {
         self.0.call(call)
+    }
+
+    /// One at which all calls end with this error.
+    pub(super) fn refusing(error: ErrorObject) -> Self {
+        Self(Arc::new(Refusing(error)))
     }
 
     /// This endpoint inside `layer`.
@@ -60,6 +65,14 @@ impl Service<Call> for Endpoint {
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Endpoint")
+    }
+}
+
+struct Refusing(ErrorObject);
+
+impl Route for Refusing {
+    fn call(&self, _call: Call) -> CallFuture {
+        CallFuture::ready(Outcome::error(self.0.clone()))
     }
 }
 
