@@ -1,9 +1,13 @@
 //! A copy of a JSON text without its secrets.
 
+mod arrays;
+
 use super::super::beginning::beginning;
+use super::known::{Known, Learned};
 use super::names::is_plural;
 use super::{Passage, REDACTED, prose};
 use crate::envelope::{Kind, ScanError, Scanner, Span, Text};
+use arrays::Columns;
 
 /// A copy, and whether it is one of the whole text.
 pub(super) struct Copied {
@@ -22,25 +26,29 @@ const MAX_LAYERS: usize = 3;
 /// Copies as much of a passage as fits, without the secrets of its body.
 ///
 /// `params` is what the elements of the body's member `params` are called, where that is an array;
-/// none where nobody knows.
+/// none where nobody knows. Secrets that are `known` are taken out wherever they stand.
 pub(super) fn copy(
     passage: Passage<'_>,
     params: Option<&[&'static str]>,
     limit: usize,
     is_secret: &IsSecret<'_>,
-) -> Copied {
+    known: &Known,
+) -> (Copied, Learned) {
+    let mut learned = Learned::default();
     let mut copied = Copied { text: String::new(), is_whole: true };
     copied.put(passage.start, limit);
     if copied.is_whole {
         let (body, is_text) = text_of(passage.body);
-        let mut copy = Copy { text: body, out: copied.text, limit, params, ..Copy::new(is_secret) };
+        let new = Copy::new(is_secret, known);
+        let mut copy = Copy { text: body, out: copied.text, limit, params, ..new };
         let ended = copy.document();
         copied = Copied { text: copy.out, is_whole: ended.is_ok() && is_text };
+        learned = copy.learned;
     }
     if copied.is_whole {
         copied.put(passage.end, limit);
     }
-    copied
+    (copied, learned)
 }
 
 impl Copied {
@@ -86,6 +94,19 @@ struct Copy<'a> {
     layers: usize,
     /// Whether a secret was found.
     found: bool,
+    /// Whether the object that was copied last has a `name` that is a secret's.
+    named: Option<SecretName>,
+    /// Secrets that are taken out wherever they stand.
+    known: &'a Known,
+    /// The texts of those that were found by their names.
+    learned: Learned,
+}
+
+/// What is known of the name of a secret.
+#[derive(Debug, Clone, Copy)]
+struct SecretName {
+    /// A number behind a plural is none.
+    is_plural: bool,
 }
 
 /// Why a copy ends before its text does.
@@ -103,9 +124,19 @@ impl From<ScanError> for Stop {
 }
 
 impl<'a> Copy<'a> {
-    fn new(is_secret: &'a IsSecret<'a>) -> Self {
-        let (text, out, limit, layers, found) = ("", String::new(), usize::MAX, 0, false);
-        Self { text, out, limit, is_secret, params: Some(&[]), layers, found }
+    fn new(is_secret: &'a IsSecret<'a>, known: &'a Known) -> Self {
+        Self {
+            text: "",
+            out: String::new(),
+            limit: usize::MAX,
+            is_secret,
+            params: Some(&[]),
+            layers: 0,
+            found: false,
+            named: None,
+            known,
+            learned: Learned::default(),
+        }
     }
 
     fn document(&mut self) -> Result<(), Stop> {
@@ -134,109 +165,75 @@ impl<'a> Copy<'a> {
         self.put("{")?;
         let mut is_first = true;
         // Whether the object itself is a member of another kind: `{"name":"password","value":…}`.
-        let mut names_secret = false;
+        let mut named = None;
+        // Those of the rows that stand beside them: `{"columns":["a","pin"],"rows":[[1,2]]}`.
+        let mut columns = Columns::default();
         scanner.object(|scanner, name| {
             self.separate(&mut is_first)?;
             self.put_span(name.span)?;
             self.put(":")?;
             let text = self.text;
             let name = name.value(text.as_bytes());
-            if (self.is_secret)(&name) || (names_secret && name == "value") {
-                self.secret(scanner, &name)
-            } else if is_request && name == "params" && scanner.peek() == Some(b'[') {
-                self.params(scanner)
-            } else {
-                let start = self.out.len();
-                self.value(scanner)?;
-                names_secret |= matches!(&*name, "name" | "key") && self.has_put_name(start, "\"");
-                Ok(())
+            if (self.is_secret)(&name) || (named.is_some() && name == "value") {
+                return self.secret(scanner, is_plural(&name));
             }
-        })?;
-        self.put("}")
-    }
-
-    /// Copies params that came by position.
-    fn params(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
-        let Some(names) = self.params else {
-            return self.unknown_params(scanner);
-        };
-        let mut names = names.iter();
-        self.put("[")?;
-        let mut is_first = true;
-        scanner.array(|scanner| {
-            self.separate(&mut is_first)?;
-            match names.next().filter(|name| (self.is_secret)(name)) {
-                Some(name) => self.secret(scanner, name),
-                None => self.value(scanner),
-            }
-        })?;
-        self.put("]")
-    }
-
-    /// Copies params that came by position, and of which nobody knows what they are.
-    fn unknown_params(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
-        self.put("[")?;
-        let mut is_first = true;
-        scanner.array(|scanner| {
-            self.separate(&mut is_first)?;
-            match scanner.peek() {
-                Some(b'"') => self.secret(scanner, ""),
-                Some(b'[') => self.unknown_params(scanner),
+            match (&*name, scanner.peek()) {
+                ("params", Some(b'[')) if is_request => self.params(scanner),
+                ("columns", Some(b'[')) => {
+                    columns = self.columns(scanner)?;
+                    Ok(())
+                }
+                ("rows", Some(b'[')) if columns.have_secrets() => self.rows(scanner, &columns),
+                ("name" | "key", Some(b'"')) => {
+                    let start = self.out.len();
+                    self.value(scanner)?;
+                    named = named.or_else(|| self.has_put_name(start, "\""));
+                    Ok(())
+                }
                 _ => self.value(scanner),
             }
         })?;
-        self.put("]")
+        self.named = named;
+        self.put("}")
     }
 
-    fn array(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
-        self.put("[")?;
-        let mut is_first = true;
-        // Whether the argument of an option is next: `["--password","…"]`.
-        let mut names_secret = false;
-        scanner.array(|scanner| {
-            self.separate(&mut is_first)?;
-            if names_secret && scanner.peek() == Some(b'"') {
-                names_secret = false;
-                return self.secret(scanner, "");
-            }
-            let start = self.out.len();
-            self.value(scanner)?;
-            names_secret = self.has_put_name(start, "\"-");
-            Ok(())
-        })?;
-        self.put("]")
-    }
-
-    /// Whether what was put last is a string that begins so, and is a secret's name.
-    fn has_put_name(&self, start: usize, beginning: &str) -> bool {
+    /// What was put last, if it is a string that begins so, and is a secret's name.
+    fn has_put_name(&self, start: usize, beginning: &str) -> Option<SecretName> {
         let name = self.out[start..].strip_prefix(beginning);
         let name = name.and_then(|name| name.strip_suffix('"'));
         // `--password=…` has its argument, and `- the token` is a line of a list.
         let is_name = |name: &&str| !name.starts_with(' ') && !name.contains([':', '=']);
-        name.filter(is_name).is_some_and(self.is_secret)
+        let name = name.filter(is_name).filter(|name| (self.is_secret)(name))?;
+        Some(SecretName { is_plural: is_plural(name) })
     }
 
     /// Copies what a secret's name stands before, if it cannot be one.
-    fn secret(&mut self, scanner: &mut Scanner<'_>, name: &str) -> Result<(), Stop> {
+    fn secret(&mut self, scanner: &mut Scanner<'_>, is_plural: bool) -> Result<(), Stop> {
         // A secret that does not end is still one.
         let value = scanner.value();
         match value {
             Ok((Kind::Null | Kind::Bool, span)) => return self.put_span(span),
-            Ok((Kind::Number, span)) if is_plural(name) => return self.put_span(span),
-            Ok(_) | Err(_) => {}
+            Ok((Kind::Number, span)) if is_plural => return self.put_span(span),
+            Ok((_, span)) => self.learned.learn_json(&self.text[span.range()]),
+            Err(_) => {}
         }
+        self.put_redacted()?;
+        value.map(drop).map_err(Stop::from)
+    }
+
+    fn put_redacted(&mut self) -> Result<(), Stop> {
         self.found = true;
         self.put("\"")?;
         self.put(REDACTED)?;
-        self.put("\"")?;
-        value.map(drop).map_err(Stop::from)
+        self.put("\"")
     }
 
     fn string(&mut self, string: Text) -> Result<(), Stop> {
         let room = self.limit - self.out.len();
         if string.span.range().len() > room {
-            // Only what there is room for is looked at.
-            let value = value_of_beginning(&self.text[string.span.range()], room);
+            // Only what there is room for is looked at, and where a known secret ends that begins there.
+            let looked_at = room.saturating_add(self.known.longest());
+            let value = value_of_beginning(&self.text[string.span.range()], looked_at);
             let redacted = self.redacted(&value, false).unwrap_or(value);
             let json = json(&redacted);
             self.put(json.strip_suffix('"').unwrap_or(&json))?;
@@ -252,17 +249,23 @@ impl<'a> Copy<'a> {
     /// The value of a string without its secrets; none if it has none.
     fn redacted(&mut self, value: &str, is_whole: bool) -> Option<String> {
         if self.layers < MAX_LAYERS && value.trim_start().starts_with(['{', '[']) {
-            let mut inner =
-                Copy { text: value, layers: self.layers + 1, ..Copy::new(self.is_secret) };
+            let new = Copy::new(self.is_secret, self.known);
+            let mut inner = Copy { text: value, layers: self.layers + 1, ..new };
             let ended = inner.document();
-            if ended.is_ok() || (inner.found && !is_whole) {
+            // Behind where it ceases to be JSON, nothing tells which text is a secret.
+            if ended.is_ok() || inner.found {
                 self.found |= inner.found;
+                self.learned.append(inner.learned);
                 return inner.found.then_some(inner.out);
             }
         }
-        let redacted = prose::redacted(value, is_whole, self.is_secret)?;
-        self.found = true;
-        Some(redacted)
+        let redacted = prose::redacted(value, is_whole, self.is_secret, &mut self.learned);
+        let redacted = match redacted {
+            Some(text) => Some(self.known.redacted(&text).unwrap_or(text)),
+            None => self.known.redacted(value),
+        };
+        self.found |= redacted.is_some();
+        redacted
     }
 
     fn separate(&mut self, is_first: &mut bool) -> Result<(), Stop> {

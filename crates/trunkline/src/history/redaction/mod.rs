@@ -1,6 +1,7 @@
 //! What is taken out of texts before they are kept.
 
 mod copy;
+mod known;
 mod names;
 mod prose;
 #[cfg(test)]
@@ -13,21 +14,28 @@ use std::sync::Arc;
 use super::beginning::beginning;
 use super::entry::Text;
 use copy::{Copied, copy};
+pub(super) use known::Known;
 use names::looks_secret;
 
 /// What is taken out of requests and responses before they are kept or shown to subscribers.
 ///
 /// By default, the values of members whose names look secret are replaced by `"[redacted]"`, at any
 /// depth, and those of params that come by position and whose declared names do: names that hold
-/// `password`, `passwd`, `passphrase`, `passcode`, `secret`, `credential`, `authorization`, `api_key`,
-/// `access_key`, `private_key`, `cookie` or `session_id` (`sessid`), that end in `token`, or that are
-/// `auth`, `bearer`, `jwt`, `otp`, `pin`, `pwd` or `sid`. The case, and what is no letter or digit, makes
-/// no difference (`API-Key`), nor do a plural or escapes in the name, nor what stands before a `/` or a
-/// `.` in it (`user/pin`). Kept are `null`, `true` and
-/// `false`, numbers under a plural, which count (`max_tokens`), and MCP's `progressToken`.
+/// `password`, `passwd`, `passphrase`, `passcode`, `passkey`, `secret`, `credential`, `authorization`,
+/// `api_key`, `access_key`, `private_key`, `cookie` or `session_id` (`sessid`); whose last word is
+/// `token`, `token_id`, `auth`, `bearer`, `jwt`, `pwd`, `otp`, `totp`, `csrf`, `xsrf`, `cvv` or `cvc`;
+/// a `pass` or a `pin` by itself or of a `user`, a `db` and the like; a `key` that is said to be for
+/// `signing`, `encryption`, `ssh` and the like; a `code` for `auth`, `mfa`, `recovery` and the like;
+/// `code_verifier`, `connection_string`, and `sid` and `confirm` by themselves. Words end where a case
+/// changes, and at all that is no letter. The case makes no difference (`API-Key`), nor do a plural,
+/// digits, escapes, a `value` or `header` behind it (`token_value`), nor what stands before a `/` or a
+/// `.` in it (`user/pin`). Kept are `null`, `true` and `false`, numbers under a plural, which count
+/// (`tokens`), what counts tokens (`max_tokens`), and MCP's `progressToken`.
 ///
-/// The same names count as the option before an argument, `["--password", "…"]`, and as the `name` or
-/// the `key` before a `value`: `{"name": "password", "value": "…"}`.
+/// The same names count as the option before an argument, `["--password", "…"]`, as the first of two
+/// strings, `["X-Api-Key", "…"]`, as the `name` or the `key` before a `value`,
+/// `{"name": "password", "value": "…"}`, and as columns before their rows:
+/// `{"columns": [{"name": "password"}], "rows": [["…"]]}`.
 ///
 /// Of a call of no method, and of what is refused as no call, nobody knows what params by position are:
 /// texts among them are replaced.
@@ -37,13 +45,17 @@ use names::looks_secret;
 /// `https://host/?token=[redacted]`. So are the password of a URL, `postgres://user:[redacted]@host`,
 /// and the word behind `Bearer`, and behind `Basic` if it is not all small letters.
 ///
+/// What was replaced in the part of a request that is kept is also replaced in what the call is
+/// answered, wherever it stands in a string: up to 16 texts of six bytes or more, with 8 KiB together.
+///
 /// A text that is not JSON is kept up to where it ceases to be JSON, and so is one that nests deeper
 /// than 128: behind that, nothing tells which text is a secret.
 ///
-/// What this cannot know is a secret under another name: in a column of a table, as a result that is
-/// nothing but a string, in prose; as the user of a URL (`https://TOKEN@host`), or a password in one
-/// that holds a `/` as it is; behind a short option (`-p`), or one with escapes in it; as a `value`
-/// that stands before its `name`; as a `signature` outside of a query.
+/// What this cannot know is a secret under another name: as a literal of SQL, and as what is bound to it
+/// by position; in rows whose columns stand behind them; as a result that is nothing but a string, in
+/// prose; as the user of a URL (`https://TOKEN@host`), or a password in one that holds a `/` as it is;
+/// behind a short option (`-p`), or one with escapes in it; as a `value` that stands before its `name`;
+/// as a `signature` outside of a query.
 /// [`name`](Self::name) and [`then`](Self::then) are for those.
 #[derive(Clone)]
 pub struct Redaction {
@@ -118,13 +130,19 @@ impl Redaction {
         self
     }
 
-    /// What is kept of a text, at most so many bytes.
-    pub(super) fn keep(&self, about: About<'_>, passage: Passage<'_>, limit: usize) -> Text {
-        let copied = match &self.names {
-            Names::None => Copied::plain(passage, limit),
+    /// What is kept of a text, at most so many bytes, and the secrets that were found in it.
+    pub(super) fn keep(
+        &self,
+        about: About<'_>,
+        passage: Passage<'_>,
+        limit: usize,
+        known: &Known,
+    ) -> (Text, Known) {
+        let (copied, learned) = match &self.names {
+            Names::None => (Copied::plain(passage, limit), Default::default()),
             Names::Secret(more) => {
                 let is_secret = |name: &str| looks_secret(name) || names::is_one_of(name, more);
-                copy(passage, about.params, limit, &is_secret)
+                copy(passage, about.params, limit, &is_secret, known)
             }
         };
         let Copied { mut text, is_whole } = copied;
@@ -138,7 +156,7 @@ impl Redaction {
         let end = beginning(&text, limit).len();
         let is_cut = (!is_whole || end < text.len()) && passage.len() > 0;
         text.truncate(end);
-        Text { text: text.into(), bytes: passage.len(), is_cut }
+        (Text { text: text.into(), bytes: passage.len(), is_cut }, learned.into())
     }
 }
 

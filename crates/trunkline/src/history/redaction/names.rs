@@ -1,13 +1,18 @@
 //! Names that look as if a secret stood behind them.
 
-/// Of these, any part of a name.
-const PARTS: [&str; 13] = [
+mod words;
+
+use words::Words;
+
+/// Of these, any part of a name, wherever its words begin and end.
+const PARTS: [&str; 14] = [
     "accesskey",
     "apikey",
     "authorization",
     "cookie",
     "credential",
     "passcode",
+    "passkey",
     "passphrase",
     "passwd",
     "password",
@@ -16,34 +21,36 @@ const PARTS: [&str; 13] = [
     "sessid",
     "sessionid",
 ];
-/// Of these, the whole name.
-const WHOLE: [&str; 7] = ["auth", "bearer", "jwt", "otp", "pin", "pwd", "sid"];
-/// MCP's name for a number that a client chooses.
-const PROGRESS: &str = "progresstoken";
 
 pub(super) fn looks_secret(name: &str) -> bool {
     // Most names are short, and stand for nothing of this kind.
-    name.len() >= SHORTEST && is_any(name, is_secret)
+    name.len() >= SHORTEST && !is_of_protocols(name) && is_any(name, is_secret)
 }
 
 /// The bytes of the shortest secret's name.
 const SHORTEST: usize = 3;
 
-fn is_secret(name: &str) -> bool {
-    let one = name.strip_suffix('s').unwrap_or(name);
-    PARTS.iter().any(|part| name.len() >= part.len() && name.contains(part))
-        || WHOLE.contains(&one)
-        || (one.ends_with("token") && one != PROGRESS)
+/// The names that nearly every message has.
+fn is_of_protocols(name: &str) -> bool {
+    matches!(
+        name,
+        "jsonrpc" | "method" | "params" | "result" | "error" | "code" | "message" | "data" | "name"
+    )
+}
+
+fn is_secret(plain: &str, words: &Words<'_>) -> bool {
+    PARTS.iter().any(|part| plain.len() >= part.len() && plain.contains(part))
+        || words.tell_of_secret()
 }
 
 /// `more` are [plain](plain).
 pub(super) fn is_one_of(name: &str, more: &[Box<str>]) -> bool {
-    !more.is_empty() && is_any(name, |name| more.iter().any(|other| **other == *name))
+    !more.is_empty() && is_any(name, |plain, _| more.iter().any(|other| **other == *plain))
 }
 
 /// Whether the [plain] name is so, or what it is without the namespace before it: `pin` of `user/pin`,
 /// which is how EDN's keywords are named, and of `user.pin`.
-fn is_any(name: &str, is_so: impl Fn(&str) -> bool) -> bool {
+fn is_any(name: &str, is_so: impl Fn(&str, &Words<'_>) -> bool) -> bool {
     let is_end = |byte: u8| matches!(byte, b'/' | b'.');
     let own = name.bytes().rposition(is_end).map(|end| &name[end + 1..]);
     with_plain(name, &is_so) || own.is_some_and(|own| with_plain(own, is_so))
@@ -54,15 +61,14 @@ pub(super) fn is_plural(name: &str) -> bool {
     name.ends_with(['s', 'S'])
 }
 
-/// Calls `function` with the [plain] name, which takes no allocation for usual ones.
-fn with_plain<T>(name: &str, function: impl FnOnce(&str) -> T) -> T {
-    let mut buffer = [0; 64];
-    if name.len() > buffer.len() || !name.is_ascii() {
-        return function(&plain(name));
+/// Calls `function` with the [plain] name, and its words, which takes no allocation for usual ones.
+fn with_plain<T>(name: &str, function: impl FnOnce(&str, &Words<'_>) -> T) -> T {
+    let mut buffer = [0; words::LONGEST];
+    let words = Words::of(name, &mut buffer);
+    if words.are_all() {
+        return function(words.plain(), &words);
     }
-    let letters = name.bytes().filter(u8::is_ascii_alphanumeric);
-    let count = letters.zip(&mut buffer).map(|(byte, to)| *to = byte.to_ascii_lowercase()).count();
-    function(std::str::from_utf8(&buffer[..count]).unwrap_or_default())
+    function(&plain(name), &words)
 }
 
 /// A name without case, and without what divides words. No secret's name is long.

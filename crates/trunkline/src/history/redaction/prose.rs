@@ -2,10 +2,16 @@
 
 use super::REDACTED;
 use super::copy::IsSecret;
+use super::known::Learned;
 
 /// A text without its secrets; none if it has none. Of one that is not whole, what may be the beginning
 /// of a secret is one.
-pub(super) fn redacted(text: &str, is_whole: bool, is_secret: &IsSecret<'_>) -> Option<String> {
+pub(super) fn redacted(
+    text: &str,
+    is_whole: bool,
+    is_secret: &IsSecret<'_>,
+    learned: &mut Learned,
+) -> Option<String> {
     let mut out = String::new();
     let mut copied = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -14,10 +20,24 @@ pub(super) fn redacted(text: &str, is_whole: bool, is_secret: &IsSecret<'_>) -> 
         if let Some((start, end)) = found {
             out.push_str(&text[copied..start]);
             out.push_str(REDACTED);
+            learned.learn(without_scheme(&text[start..end]));
             copied = end;
         }
     }
     (copied > 0).then(|| out + &text[copied..])
+}
+
+/// What stands behind `Bearer` in `Authorization: Bearer …`.
+fn without_scheme(secret: &str) -> &str {
+    let secret = secret.trim_matches(|char: char| char.is_whitespace() || "\"'".contains(char));
+    match secret.split_once(' ') {
+        Some((scheme, rest))
+            if scheme.eq_ignore_ascii_case("bearer") || scheme.eq_ignore_ascii_case("basic") =>
+        {
+            rest
+        }
+        _ => secret,
+    }
 }
 
 /// From where to where the secret goes that is marked by a byte.

@@ -1,4 +1,4 @@
-use super::{About, Passage, Redaction};
+use super::{About, Known, Passage, Redaction};
 
 /// Keeps a text whole, and compares all of it.
 #[track_caller]
@@ -15,7 +15,8 @@ fn check_cut(text: &str, limit: usize, expected: &str) {
 #[track_caller]
 fn check_with(redaction: &Redaction, text: &str, limit: usize, expected: &str, is_cut: bool) {
     let about = About { method: "auth.login", params: Some(&["user", "password", "tokens"]) };
-    let kept = redaction.keep(about, Passage::whole(text.as_bytes()), limit);
+    let passage = Passage::whole(text.as_bytes());
+    let (kept, _) = redaction.keep(about, passage, limit, &Known::default());
     assert_eq!(kept.as_str(), expected, "{text}");
     assert_eq!((kept.bytes, kept.is_cut), (text.len(), is_cut), "{text}");
 }
@@ -70,6 +71,48 @@ fn names_that_look_secret() {
         "user.pin",
         "io.acme/auth",
         "JSESSIONID",
+        "user_pwd",
+        "userPwd",
+        "pwd1",
+        "pass",
+        "db_pass",
+        "DB_PASS",
+        "smtpPass",
+        "auth_header",
+        "AuthHeader",
+        "auth_code",
+        "basic_auth",
+        "token_value",
+        "tokenId",
+        "token2",
+        "my_token_1",
+        "accesstokens",
+        "otp_code",
+        "pin_code",
+        "user_pin",
+        "mfa_code",
+        "2fa_code",
+        "recovery_code",
+        "recovery-codes",
+        "code_verifier",
+        "signing_key",
+        "signingKeys",
+        "encryption_key",
+        "ssh_key",
+        "SSHKey",
+        "master_key",
+        "passkey",
+        "session_key",
+        "session_token",
+        "csrf",
+        "X-CSRF",
+        "cvv",
+        "cvv2",
+        "connection_string",
+        "ConnectionString",
+        "confirm",
+        "a_very_long_name_that_has_more_than_sixty_four_letters_before_the_db_pass",
+        "schlüssel_token",
     ];
     for name in names {
         check(&format!("{{\"{name}\":\"s\"}}"), &format!("{{\"{name}\":\"[redacted]\"}}"));
@@ -81,7 +124,10 @@ fn names_that_do_not() {
     let names = [
         "method",
         "id",
-        "pass",
+        "pass_rate",
+        "passed",
+        "bypass",
+        "first_pass",
         "passenger",
         "author",
         "authority",
@@ -100,6 +146,26 @@ fn names_that_do_not() {
         "user/",
         "side",
         "session",
+        "sessions",
+        "keyboard",
+        "primary_key",
+        "foreign_key",
+        "public_key",
+        "token_count",
+        "token_type",
+        "token_ids",
+        "max_tokens",
+        "prompt_tokens",
+        "total_tokens",
+        "status_code",
+        "gpio_pin",
+        "account_sid",
+        "confirmed",
+        "commit_hash",
+        "string",
+        "value",
+        "12",
+        "-_-",
         "",
     ];
     for name in names {
@@ -153,7 +219,7 @@ fn secrets_in_prose() {
     check(r#"["https://h/?a=1&token=abc"]"#, r#"["https://h/?a=1&token=[redacted]"]"#);
     check(r#"["found {\"token\": \"abc\"} there"]"#, r#"["found {\"token\":[redacted]"]"#);
     check(r#"["{'password': 'x'}"]"#, r#"["{'password':[redacted]"]"#);
-    check(r#"["[{\"token\":\"x\"} and more"]"#, r#"["[{\"token\":[redacted]"]"#);
+    check(r#"["[{\"token\":\"x\"} and more"]"#, r#"["[{\"token\":\"[redacted]\"}"]"#);
     check(r#"["say: the token"]"#, r#"["say: the token"]"#);
     check(r#"["12:30, a=b"]"#, r#"["12:30, a=b"]"#);
 }
@@ -203,6 +269,94 @@ fn secrets_behind_an_option() {
 }
 
 #[test]
+fn secrets_beside_their_name() {
+    check(
+        r#"[["X-Api-Key","k"],["Accept","*/*"]]"#,
+        r#"[["X-Api-Key","[redacted]"],["Accept","*/*"]]"#,
+    );
+    check(r#"[["token","a\"b"]]"#, r#"[["token","[redacted]"]]"#);
+    check(r#"["token","a","b"]"#, r#"["token","a","b"]"#);
+    check(r#"["a","token","b"]"#, r#"["a","token","b"]"#);
+    check(r#"["token",7]"#, r#"["token",7]"#);
+    check_cut(r#"["token","ab"#, 4_096, r#"["token","[redacted]""#);
+}
+
+#[test]
+fn secrets_in_columns() {
+    let named = r#""columns":[{"name":"id","type":null},{"name":"password"},{"name":"n"},{"name":"api_key"}]"#;
+    check(
+        &format!(r#"{{{named},"rows":[[1,"x","b",null],[2,{{"$blob":"x"}},"c",["x"],3]],"n":1}}"#),
+        &format!(
+            r#"{{{named},"rows":[[1,"[redacted]","b",null],[2,"[redacted]","c","[redacted]",3]],"n":1}}"#
+        ),
+    );
+    check(
+        r#"{"columns":["user","pin"],"rows":[["a","x"],{"pin":"x"},[]]}"#,
+        r#"{"columns":["user","pin"],"rows":[["a","[redacted]"],{"pin":"[redacted]"},[]]}"#,
+    );
+    check(
+        r#"{"columns":["tokens","pin"],"rows":[[7,7]]}"#,
+        r#"{"columns":["tokens","pin"],"rows":[[7,"[redacted]"]]}"#,
+    );
+    check(
+        r#"["{\"columns\":[\"pin\"],\"rows\":[[\"x\"]]}"]"#,
+        r#"["{\"columns\":[\"pin\"],\"rows\":[[\"[redacted]\"]]}"]"#,
+    );
+    // A text that was cut before it came here.
+    check(
+        r#"["{\"columns\":[\"pin\"],\"rows\":[[\"x\"],[\"hunt"]"#,
+        r#"["{\"columns\":[\"pin\"],\"rows\":[[\"[redacted]\"],[\"[redacted]\""]"#,
+    );
+    check_cut(
+        r#"{"columns":["a","pin"],"rows":[["b","x"],["c","hunter2"]]}"#,
+        44,
+        r#"{"columns":["a","pin"],"rows":[["b","[redact"#,
+    );
+    check(
+        r#"{"columns":["pin"],"a":{"rows":[["x"]]},"rows":7}"#,
+        r#"{"columns":["pin"],"a":{"rows":[["x"]]},"rows":7}"#,
+    );
+    check(r#"{"columns":["pin","a"]}"#, r#"{"columns":["pin","a"]}"#);
+}
+
+#[test]
+fn secrets_that_come_back() {
+    #[track_caller]
+    fn check(request: &str, response: &str, expected: &str) {
+        check_within(4_096, request, response, expected);
+    }
+    #[track_caller]
+    fn check_within(limit: usize, request: &str, response: &str, expected: &str) {
+        let redaction = Redaction::default();
+        let about = About { method: "login", params: Some(&[]) };
+        let keep = |text: &str, limit, known: &Known| {
+            redaction.keep(about, Passage::whole(text.as_bytes()), limit, known)
+        };
+        let (_, known) = keep(request, 4_096, &Known::default());
+        assert_eq!(keep(response, limit, &known).0.as_str(), expected, "{request}");
+    }
+    let password = r#"{"password":"hunter2x"}"#;
+    check(password, r#"{"data":"with hunter2x: no"}"#, r#"{"data":"with [redacted]: no"}"#);
+    check(password, r#"["hunter2xhunter2x","hunter2"]"#, r#"["[redacted][redacted]","hunter2"]"#);
+    check(password, r#"["{\"a\":\"hunter2x\"}"]"#, r#"["{\"a\":\"[redacted]\"}"]"#);
+    check(password, r#"["hunter\u0032x"]"#, r#"["[redacted]"]"#);
+    check(r#"{"token":"a\"b\\c\n1"}"#, r#"["x a\"b\\c\n1"]"#, r#"["x [redacted]"]"#);
+    check(r#"{"pin":"12345"}"#, r#"["12345"]"#, r#"["12345"]"#);
+    check(r#"{"user":"hunter2x"}"#, r#"["hunter2x"]"#, r#"["hunter2x"]"#);
+    check(r#"{"auth":{"a":["hunter2x"]}}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
+    check(r#"{"header":"Authorization: Bearer abc.def"}"#, r#"["abc.def?"]"#, r#"["[redacted]?"]"#);
+    check(r#"{"url":"a://u:hunter2x@h"}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
+    check(r#"{"args":["--pin","hunter2x"]}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
+    check(r#"{"a":"{\"pin\":\"hunter2x\"}"}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
+    check(r#"{"pins":["hunter2","hunter2x"]}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
+    // It begins where the text is cut.
+    check_within(10, password, r#"["0123 hunter2x and more"]"#, r#"["0123 [re"#);
+    let many: Vec<String> = (100_000..100_100).map(|n| n.to_string()).collect();
+    let many = format!("{{\"tokens\":{many:?}}}");
+    check(&many, r#"["100015","100016"]"#, r#"["[redacted]","100016"]"#);
+}
+
+#[test]
 fn secrets_behind_their_name_as_a_value() {
     check(r#"{"name":"password","value":"x"}"#, r#"{"name":"password","value":"[redacted]"}"#);
     check(
@@ -230,7 +384,7 @@ fn texts_that_are_cut() {
     check_cut(r#"[1,2,3]"#, 4, "[1,2");
     // The name is within the limit, and the secret is not.
     check_cut(r#"{"password":"0123456789"}"#, 16, r#"{"password":"[re"#);
-    check_cut(r#"{"pass":1,"password":"x"}"#, 15, r#"{"pass":1,"pass"#);
+    check_cut(r#"{"past":1,"password":"x"}"#, 15, r#"{"past":1,"pass"#);
     check_cut(r#"["token=0123456789"]"#, 12, r#"["token=[red"#);
     check_cut(r#"["{\"token\":\"0123456789\"}"]"#, 20, r#"["{\"token\":\"[reda"#);
     check_cut("1", 0, "");
@@ -256,8 +410,8 @@ fn texts_that_are_not_json() {
 #[test]
 fn bytes_that_are_not_text() {
     let about = About { method: "", params: Some(&[]) };
-    let kept =
-        Redaction::default().keep(about, Passage::whole(b"{\"a\":1,\"token\":\"\xff\"}"), 100);
+    let passage = Passage::whole(b"{\"a\":1,\"token\":\"\xff\"}");
+    let (kept, _) = Redaction::default().keep(about, passage, 100, &Known::default());
     assert_eq!((kept.as_str(), kept.is_cut), (r#"{"a":1,"token":"[redacted]""#, true));
 }
 
