@@ -87,7 +87,9 @@ fn conversations_stay_those_of_a_token() {
     let kept = |tokens: &[&str], asking: &str, message: Option<&str>| {
         let mut command = trunkline(folder.path());
         command.args(["--listen", "127.0.0.1:0", "--data-dir", "data", "--db"]).arg(&database);
-        tokens.iter().for_each(|token| drop(command.args(["--bearer", token])));
+        for token in tokens {
+            command.args(["--bearer", token]);
+        }
         let server = Server::start_where_told(command);
         let authorization = format!("Authorization: Bearer {asking}");
         let call = |method: &str, params: Value| {

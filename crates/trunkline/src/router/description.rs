@@ -26,7 +26,7 @@ pub struct Description {
     /// What a call does to what is there at worst, if it was said.
     pub effect: Option<Effect>,
     /// Which calls only read, whatever others do.
-    pub reads_when: Option<fn(&Map<String, Value>) -> bool>,
+    pub reads_when: Option<Condition>,
     /// Whether the same call made again has no further effect.
     pub idempotent: bool,
     /// Whether a call reaches nothing but this service's own data.
@@ -127,6 +127,9 @@ pub enum Effect {
 /// Words an outcome for a language model: from the JSON text of the arguments (an object), and of the
 /// result or the error.
 pub type Wording = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
+
+/// What holds of some params, by name.
+pub(super) type Condition = fn(&Map<String, Value>) -> bool;
 
 impl Description {
     /// What a call with these params, by name, does to what is there, if it was said.

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde_json::{Map, Value};
 
-use super::description::{Description, Effect, Example, Rendering, Wording};
+use super::description::{Condition, Description, Effect, Example, Rendering, Wording};
 use super::handler::Handler;
 use super::route::{Bound, Endpoint, MakeEndpoint, Unbound};
 use crate::blocking::Pool;
@@ -114,7 +113,7 @@ impl<S> Operation<S> {
     ///     .reads_when(|params| params.get("read_only") != Some(&false.into()));
     /// ```
     #[must_use]
-    pub fn reads_when(mut self, reads: fn(&Map<String, Value>) -> bool) -> Self {
+    pub fn reads_when(mut self, reads: Condition) -> Self {
         self.description.reads_when = Some(reads);
         self
     }
