@@ -13,7 +13,7 @@ use super::execution::Executed;
 use super::reply::Stop;
 use super::turn::Turn;
 use crate::conversation::PendingCall;
-use crate::model::{Arguments, Message, ToolCall};
+use crate::model::{self, Arguments, Message, ToolCall};
 
 /// What becomes of a call that a model wants.
 enum Fate {
@@ -81,7 +81,6 @@ impl Turn<'_> {
         let (arguments, refusal) = match (&capability, arguments) {
             (None, arguments) => (object(&arguments), Some(self.unknown(&tool))),
             (Some(_), Arguments::Malformed { reason, .. }) => {
-                let reason = format!("the arguments are no JSON object: {reason}");
                 (Map::new(), Some(ErrorObject::invalid_params(&reason)))
             }
             (Some(capability), Arguments::Object(arguments)) => {
@@ -156,7 +155,7 @@ impl Turn<'_> {
 
     pub(super) async fn make_confirmed(&mut self, call: PendingCall) -> Option<Stop> {
         let PendingCall { tool, arguments, .. } = call;
-        let id = format!("confirmed_{}", self.begun_at);
+        let id = model::id();
         let arguments = Arguments::Object(arguments);
         let call = ToolCall { id: id.clone(), name: tool.clone(), arguments };
         self.messages

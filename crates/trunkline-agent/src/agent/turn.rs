@@ -256,7 +256,7 @@ impl<'a> Turn<'a> {
         self.metadata.confidence = Some(plan.confidence());
         if let Some((capability, arguments)) = plan.call() {
             let call = ToolCall {
-                id: format!("planned_{}", self.begun_at),
+                id: model::id(),
                 name: capability.name().to_owned(),
                 arguments: Arguments::Object(arguments),
             };
@@ -279,9 +279,6 @@ impl<'a> Turn<'a> {
         if is_cut {
             self.response = content;
             return self.stop(Stop::Length).await;
-        }
-        if content.trim().is_empty() {
-            return self.respond("The model gave no answer.".to_owned()).await;
         }
         self.response.clone_from(&content);
         self.messages.push(Message::assistant(content));

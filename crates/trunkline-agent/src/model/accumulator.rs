@@ -1,10 +1,11 @@
 //! What a reply adds up to.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use trunkline::JsonSchema;
 
+use super::chunk::{CallPart, Chunk};
 use super::error::{ModelError, said};
+use super::settings::Settings;
 use super::tool_call::{self, Arguments, ToolCall};
 
 /// A whole reply of a model.
@@ -36,13 +37,18 @@ pub struct Usage {
 }
 
 /// A reply that comes in parts.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Accumulator {
     content: String,
+    refusal: String,
     calls: Vec<Partial>,
+    /// Those of the calls' names and arguments.
+    bytes_of_calls: usize,
     usage: Option<Usage>,
     finish: Option<String>,
     has_choice: bool,
+    max_content_bytes: usize,
+    max_arguments_bytes: usize,
 }
 
 #[derive(Debug, Default)]
@@ -57,40 +63,47 @@ struct Partial {
 const MAX_CALLS: usize = 128;
 
 impl Accumulator {
-    /// Adds a part, and gives back the text that is new in it.
-    pub(super) fn add(&mut self, json: &str) -> Result<String, ModelError> {
-        let chunk: Chunk =
-            serde_json::from_str(json).map_err(|error| ModelError::malformed(error.to_string()))?;
-        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let Settings { max_content_bytes, max_arguments_bytes, .. } = *settings;
+        Self {
+            content: String::new(),
+            refusal: String::new(),
+            calls: Vec::new(),
+            bytes_of_calls: 0,
+            usage: None,
+            finish: None,
+            has_choice: false,
+            max_content_bytes,
+            max_arguments_bytes,
+        }
+    }
+
+    /// Adds a part.
+    pub(super) fn add(&mut self, json: &str) -> Result<(), ModelError> {
+        let chunk = Chunk::read(json).map_err(|error| ModelError::malformed(error.to_string()))?;
+        if let Some(error) = chunk.error {
             let text = serde_json::json!({ "error": error }).to_string();
             return Err(ModelError::Failed { reason: said(&text) });
         }
-        self.usage = chunk.usage.map(Usage::totalled).or(self.usage);
-        // One reply is asked for; that of several parts which has no choice tells of usage.
-        let Some(choice) = chunk.choices.into_iter().next() else { return Ok(String::new()) };
+        self.usage = chunk.usage.or(self.usage);
+        let Some(choice) = chunk.choice else { return Ok(()) };
         self.has_choice = true;
-        self.finish = choice.finish_reason.or(self.finish.take());
-        let Some(delta) = choice.delta.or(choice.message) else { return Ok(String::new()) };
-        for call in delta.tool_calls.into_iter().flatten() {
-            self.add_call(call)?;
+        self.finish = choice.finish.or(self.finish.take());
+        for call in choice.calls {
+            self.add_call(call, choice.is_whole)?;
         }
-        let text = delta.content.map(Content::into_text).unwrap_or_default();
-        self.content.push_str(&text);
-        Ok(text)
+        self.content.push_str(&choice.content);
+        self.refusal.push_str(&choice.refusal);
+        let limit = self.max_content_bytes;
+        if self.content.len() + self.refusal.len() > limit {
+            return Err(ModelError::TooLarge { what: "text", limit });
+        }
+        Ok(())
     }
 
-    /// A part belongs to the call of its index; without one, to the last call, unless it begins another.
-    fn add_call(&mut self, part: CallPart) -> Result<(), ModelError> {
-        let CallPart { index, id, function } = part;
-        let Function { name, arguments } = function.unwrap_or_default();
-        let (id, name) = (id.unwrap_or_default(), name.unwrap_or_default());
-        let place = match index {
-            Some(_) => self.calls.iter().position(|call| call.index == index),
-            None => self.calls.len().checked_sub(1).filter(|&last| {
-                let begins = !name.is_empty() || (!id.is_empty() && id != self.calls[last].id);
-                !begins
-            }),
-        };
+    fn add_call(&mut self, part: CallPart, is_whole: bool) -> Result<(), ModelError> {
+        let place = if is_whole { None } else { self.place(&part) };
+        let CallPart { index, id, name, arguments } = part;
         let place = match place {
             Some(place) => place,
             None if self.calls.len() == MAX_CALLS => {
@@ -102,19 +115,37 @@ impl Accumulator {
             }
         };
         let call = &mut self.calls[place];
-        // Some servers repeat both in every part.
+        // Some servers repeat both in every part; some cut the name into pieces.
         if call.id.is_empty() {
             call.id = id;
         }
-        if call.name.is_empty() {
-            call.name = name;
+        let is_next_of_name = call.arguments.is_empty() && call.name != name;
+        let name = if is_next_of_name { &*name } else { "" };
+        self.bytes_of_calls += name.len() + arguments.len();
+        if self.bytes_of_calls > self.max_arguments_bytes {
+            return Err(ModelError::TooLarge { what: "calls", limit: self.max_arguments_bytes });
         }
-        match arguments {
-            None | Some(Value::Null) => {}
-            Some(Value::String(text)) => call.arguments.push_str(&text),
-            Some(value) => call.arguments.push_str(&value.to_string()),
-        }
+        call.name.push_str(name);
+        call.arguments.push_str(&arguments);
         Ok(())
+    }
+
+    /// The call that a part belongs to: the last one of its index; without one, the last one. Unless it begins
+    /// another: some servers give all calls the same index.
+    fn place(&self, part: &CallPart) -> Option<usize> {
+        let place = match part.index {
+            Some(_) => self.calls.iter().rposition(|call| call.index == part.index),
+            None => self.calls.len().checked_sub(1),
+        }?;
+        let call = &self.calls[place];
+        let begins = if part.id.is_empty() || call.id.is_empty() {
+            part.index.is_none()
+        } else {
+            part.id != call.id
+        };
+        // Some servers make up another id for each part: the name tells.
+        let begins = begins && !part.name.is_empty();
+        (!begins).then_some(place)
     }
 
     /// Whether a stream that ends here was complete.
@@ -126,84 +157,28 @@ impl Accumulator {
         &self.content
     }
 
-    /// The whole, which is the message of this number in its conversation.
-    pub(super) fn finish(self, number: usize) -> Result<Completion, ModelError> {
+    /// The whole.
+    pub(super) fn finish(self) -> Result<Completion, ModelError> {
         if !self.has_choice {
             return Err(ModelError::malformed("it has no choices"));
         }
+        if !self.refusal.trim().is_empty() {
+            return Err(ModelError::Declined { reason: self.refusal });
+        }
+        if self.finish.as_deref() == Some("content_filter") {
+            let reason = "a filter of its endpoint has cut the answer".to_owned();
+            return Err(ModelError::Declined { reason });
+        }
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.calls.len());
-        for (index, call) in self.calls.into_iter().enumerate() {
+        for call in self.calls {
             let arguments = Arguments::of_text(&call.arguments);
             // Results are told by id, so each has one, and of its own.
-            let is_own = !call.id.is_empty() && calls.iter().all(|other| other.id != call.id);
-            let id = if is_own { call.id } else { tool_call::id(number, index) };
+            let is_own =
+                tool_call::is_id(&call.id) && calls.iter().all(|other| other.id != call.id);
+            let id = if is_own { call.id } else { tool_call::id() };
             calls.push(ToolCall { id, name: call.name, arguments });
         }
         let is_cut = self.finish.as_deref() == Some("length");
         Ok(Completion { content: self.content, calls, usage: self.usage, is_cut })
     }
-}
-
-impl Usage {
-    fn totalled(self) -> Self {
-        let sum = self.prompt_tokens.saturating_add(self.completion_tokens);
-        Self { total_tokens: self.total_tokens.max(sum), ..self }
-    }
-}
-
-/// A part of a stream, or a reply in one piece: one has a `delta`, the other a `message`.
-#[derive(Deserialize)]
-struct Chunk {
-    #[serde(default)]
-    choices: Vec<Choice>,
-    usage: Option<Usage>,
-    error: Option<Value>,
-}
-
-#[derive(Deserialize)]
-struct Choice {
-    delta: Option<Delta>,
-    message: Option<Delta>,
-    finish_reason: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Delta {
-    content: Option<Content>,
-    tool_calls: Option<Vec<CallPart>>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Content {
-    Text(String),
-    Parts(Vec<ContentPart>),
-}
-
-#[derive(Deserialize)]
-struct ContentPart {
-    #[serde(default)]
-    text: String,
-}
-
-impl Content {
-    fn into_text(self) -> String {
-        match self {
-            Self::Text(text) => text,
-            Self::Parts(parts) => parts.into_iter().map(|part| part.text).collect(),
-        }
-    }
-}
-
-#[derive(Deserialize)]
-struct CallPart {
-    index: Option<u64>,
-    id: Option<String>,
-    function: Option<Function>,
-}
-
-#[derive(Deserialize, Default)]
-struct Function {
-    name: Option<String>,
-    arguments: Option<Value>,
 }

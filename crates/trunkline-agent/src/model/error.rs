@@ -4,6 +4,7 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::Deserialize;
 use trunkline::client::TransportError;
+use trunkline::client::http::Bearer;
 
 /// Why a model has not answered.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -12,7 +13,7 @@ pub enum ModelError {
     /// The base is no URL that can be posted to.
     #[error("{url:?} is no endpoint of a model: {reason}")]
     Address {
-        /// What was given.
+        /// What was given, without what may be secret in it: a user, a password and a query.
         url: String,
         /// What is wrong with it.
         reason: String,
@@ -59,9 +60,20 @@ pub enum ModelError {
         /// What it says.
         reason: String,
     },
+    /// The model does not want to answer, or its endpoint does not let it.
+    #[error("the model refuses to answer: {reason}")]
+    Declined {
+        /// What it says.
+        reason: String,
+    },
+    /// There is neither a text nor a call in the reply.
+    #[error("the model gave no answer")]
+    Empty,
     /// The reply has more bytes than allowed.
-    #[error("the model's reply has more than {limit} bytes")]
+    #[error("there are more than {limit} bytes in the model's {what}")]
     TooLarge {
+        /// What has: its reply as a whole, the text in it, or the calls.
+        what: &'static str,
         /// The limit of bytes.
         limit: usize,
     },
@@ -107,6 +119,24 @@ impl ModelError {
         Self::Malformed { reason: reason.into() }
     }
 
+    /// As it is told to people: short, and without the key, which servers repeat in what they say.
+    pub(super) fn told(mut self, key: Option<&Bearer>) -> Self {
+        if let Self::Refused { reason, .. }
+        | Self::Failed { reason }
+        | Self::Declined { reason }
+        | Self::Malformed { reason } = &mut self
+        {
+            if let Some(key) = key {
+                *reason = key.redact(reason);
+            }
+            if let Some((end, _)) = reason.char_indices().nth(TOLD) {
+                reason.truncate(end);
+                reason.push('…');
+            }
+        }
+        self
+    }
+
     /// One word for programs.
     #[must_use]
     pub fn kind(&self) -> &'static str {
@@ -117,8 +147,9 @@ impl ModelError {
             Self::Timeout { .. } => "timeout",
             Self::Unauthorized { .. } => "unauthorized",
             Self::Busy { .. } => "busy",
-            Self::Refused { .. } => "refused",
+            Self::Refused { .. } | Self::Declined { .. } => "refused",
             Self::Failed { .. } => "failed",
+            Self::Empty => "empty",
             Self::TooLarge { .. } => "too_large",
             Self::Malformed { .. } => "malformed",
             Self::CutOff => "cut_off",
@@ -129,7 +160,7 @@ impl ModelError {
 impl From<TransportError> for ModelError {
     fn from(error: TransportError) -> Self {
         match error {
-            TransportError::TooLarge { limit, .. } => Self::TooLarge { limit },
+            TransportError::TooLarge { limit, .. } => Self::TooLarge { what: "reply", limit },
             error if error.is_unsent() => Self::Unreachable(error),
             error => Self::Broken(error),
         }
@@ -162,9 +193,5 @@ pub(super) fn said(text: &str) -> String {
         ) => message,
         Err(_) => text.trim().to_owned(),
     };
-    match said.char_indices().nth(TOLD) {
-        Some((end, _)) => format!("{}…", &said[..end]),
-        None if said.is_empty() => "it says nothing more".to_owned(),
-        None => said,
-    }
+    if said.is_empty() { "it says nothing more".to_owned() } else { said }
 }

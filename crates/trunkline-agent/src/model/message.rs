@@ -74,12 +74,12 @@ impl Message {
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
-            Self::System { content } | Self::User { content } | Self::Tool { content, .. } => {
-                content.len()
-            }
+            Self::System { content } | Self::User { content } => content.len(),
+            Self::Tool { tool_call_id, content } => tool_call_id.len() + content.len(),
             Self::Assistant { content, tool_calls } => {
-                let of_call =
-                    |call: &Called| call.function.name.len() + call.function.arguments.len();
+                let of_call = |Called { id, function, .. }: &Called| {
+                    id.len() + function.name.len() + function.arguments.len()
+                };
                 content.len() + tool_calls.iter().map(of_call).sum::<usize>()
             }
         }

@@ -4,6 +4,7 @@
 //! or in one piece, whichever was asked for; with ids or without; with arguments as text or as an object.
 
 mod accumulator;
+mod chunk;
 mod error;
 mod message;
 mod reply;
@@ -14,6 +15,7 @@ mod tool_call;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -22,13 +24,14 @@ use serde_json::json;
 use tokio::time::{Instant, timeout_at};
 use trunkline::Schema;
 use trunkline::client::Http;
-use trunkline::client::http::{self as client_http, Reply as HttpReply};
+use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlError};
 
 pub use accumulator::{Completion, Usage};
 pub use error::{ModelError, Stage};
 pub use message::{Called, CalledFunction, Message};
 pub use reply::Reply;
 pub use settings::Settings;
+pub(crate) use tool_call::id;
 pub use tool_call::{Arguments, ToolCall};
 
 use retry::{Retries, Retry};
@@ -42,7 +45,7 @@ pub struct Model {
 #[derive(Debug)]
 struct Inner {
     http: Http,
-    settings: Settings,
+    settings: Arc<Settings>,
     /// The server has refused to stream: it is not asked again.
     refuses_streams: AtomicBool,
 }
@@ -64,9 +67,16 @@ impl Model {
     /// # Errors
     /// [`ModelError::Address`] when the base is no URL that can be posted to.
     pub fn new(settings: Settings) -> Result<Self, ModelError> {
-        let address = |reason: String| ModelError::Address { url: settings.url.clone(), reason };
-        let url = settings.endpoint().parse::<client_http::Url>();
-        let url = url.map_err(|error| address(error.to_string()))?;
+        let shown = settings.shown_url();
+        let address = |reason: String| ModelError::Address { url: shown.clone(), reason };
+        let url = settings.endpoint().parse::<Url>();
+        let url = url.map_err(|error| address(refused(error, &shown)))?;
+        if settings.exposes_key() {
+            tracing::warn!(
+                url = shown,
+                "whoever is on the way to this URL can read the key: use https"
+            );
+        }
         let http = client_http::Settings {
             bearer: settings.key.clone(),
             max_reply: settings.max_reply,
@@ -75,6 +85,7 @@ impl Model {
         };
         let http = Http::with_settings(url, http).map_err(|error| address(error.to_string()))?;
         let refuses_streams = AtomicBool::new(!settings.stream);
+        let settings = Arc::new(settings);
         Ok(Self { inner: Arc::new(Inner { http, settings, refuses_streams }) })
     }
 
@@ -95,21 +106,27 @@ impl Model {
     /// # Cancel safety
     /// Dropping the future closes the connection.
     pub async fn ask(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
+        let begun = self.begin(messages, tools).await;
+        begun.map_err(|error| error.told(self.inner.settings.key.as_ref()))
+    }
+
+    async fn begin(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
         let Inner { settings, refuses_streams, .. } = &*self.inner;
         let deadline = Instant::now() + settings.timeout;
         let mut retries = Retries::new(settings, deadline);
+        let mut streamed = !refuses_streams.load(Ordering::Relaxed);
         loop {
-            let streamed = !refuses_streams.load(Ordering::Relaxed);
             let body = self.body(messages, tools, streamed);
             match self.post(body, streamed, deadline).await {
                 Ok(reply) if reply.status.is_success() => {
-                    let number = tool_call::number(messages);
-                    return Ok(Reply::new(reply, number, settings, deadline));
+                    // That it was the stream which was refused is known now.
+                    refuses_streams.fetch_or(!streamed, Ordering::Relaxed);
+                    return Ok(Reply::new(reply, settings, deadline));
                 }
                 Ok(reply) => {
-                    let refusal = Refusal::read(reply, deadline).await;
+                    let refusal = Refusal::read(reply, settings, deadline).await;
                     if streamed && refusal.is_of_streams() {
-                        refuses_streams.store(true, Ordering::Relaxed);
+                        streamed = false;
                         continue;
                     }
                     retries.wait(refusal.into()).await?;
@@ -165,6 +182,18 @@ impl Tool {
     }
 }
 
+/// Why an address is none. Reasons repeat what is wrong, so they are those of what may be shown.
+fn refused(error: UrlError, shown: &str) -> String {
+    match error {
+        UrlError::UserInfo => {
+            "it holds a user or a password; give the key of its own, as a setting \
+                               (of the command: TRUNKLINE_AGENT_KEY)"
+                .to_owned()
+        }
+        error => shown.parse::<Url>().err().unwrap_or(error).to_string(),
+    }
+}
+
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -202,9 +231,13 @@ struct Refusal {
 /// As much is read of what a server says about a refusal.
 const SAID: usize = 4 << 10;
 
+/// As long is waited for it: nothing else depends on it.
+const SAYING: Duration = Duration::from_secs(5);
+
 impl Refusal {
-    async fn read(mut reply: HttpReply, deadline: Instant) -> Self {
+    async fn read(mut reply: HttpReply, settings: &Settings, deadline: Instant) -> Self {
         let mut text = Vec::new();
+        let deadline = deadline.min(Instant::now() + SAYING.min(settings.idle_timeout));
         while text.len() < SAID {
             // What cannot be read of an explanation is left out.
             let Ok(Ok(Some(chunk))) = timeout_at(deadline, reply.chunk()).await else { break };
@@ -216,13 +249,19 @@ impl Refusal {
 
     /// Some servers cannot stream, or not with tools, and say so with one status or another.
     fn is_of_streams(&self) -> bool {
-        let is_other = [
-            StatusCode::UNAUTHORIZED,
-            StatusCode::FORBIDDEN,
-            StatusCode::TOO_MANY_REQUESTS,
-            StatusCode::SERVICE_UNAVAILABLE,
+        const STATUSES: [StatusCode; 6] = [
+            StatusCode::BAD_REQUEST,
+            StatusCode::NOT_FOUND,
+            StatusCode::METHOD_NOT_ALLOWED,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            StatusCode::NOT_IMPLEMENTED,
         ];
-        !is_other.contains(&self.status) && self.text.to_ascii_lowercase().contains("stream")
+        // What is upstream has nothing to do with it.
+        let text = self.text.to_ascii_lowercase();
+        let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        let is_named = |word| matches!(word, "stream" | "streams" | "streamed" | "streaming");
+        STATUSES.contains(&self.status) && words.any(is_named)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A reply as it comes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
@@ -8,7 +9,7 @@ use trunkline::client::http::Reply as HttpReply;
 use super::accumulator::{Accumulator, Completion};
 use super::error::{ModelError, Stage};
 use super::settings::Settings;
-use super::sse::Parser;
+use super::sse::{self, Parser};
 use super::tool_call;
 
 /// A reply that has begun: its [`text`](Self::text) as it comes, and then the whole.
@@ -17,11 +18,8 @@ pub struct Reply {
     http: HttpReply,
     form: Form,
     accumulator: Accumulator,
-    idle_timeout: Duration,
-    timeout: Duration,
+    settings: Arc<Settings>,
     deadline: Instant,
-    /// That of the message in its conversation.
-    number: usize,
     /// How many bytes of the content were given out.
     shown: usize,
     ended: bool,
@@ -30,7 +28,7 @@ pub struct Reply {
 #[derive(Debug)]
 enum Form {
     Stream(Parser),
-    /// In one piece, whatever was asked for.
+    /// In one piece, whatever was asked for; or so it seems yet.
     Whole(Vec<u8>),
 }
 
@@ -41,20 +39,14 @@ const DONE: &str = "[DONE]";
 const REST: Duration = Duration::from_millis(20);
 
 impl Reply {
-    pub(super) fn new(
-        http: HttpReply,
-        number: usize,
-        settings: &Settings,
-        deadline: Instant,
-    ) -> Self {
+    pub(super) fn new(http: HttpReply, settings: &Arc<Settings>, deadline: Instant) -> Self {
         let form = match &*http.media_type() {
             "text/event-stream" => Form::Stream(Parser::default()),
             _ => Form::Whole(Vec::new()),
         };
-        let Settings { idle_timeout, timeout, .. } = *settings;
-        let accumulator = Accumulator::default();
-        let (shown, ended) = (0, false);
-        Self { http, form, accumulator, idle_timeout, timeout, deadline, number, shown, ended }
+        let accumulator = Accumulator::new(settings);
+        let settings = Arc::clone(settings);
+        Self { http, form, accumulator, settings, deadline, shown: 0, ended: false }
     }
 
     /// The next piece of text; none at the end. Text that may turn out to be a call is held back.
@@ -66,7 +58,8 @@ impl Reply {
     /// Nothing is lost.
     pub async fn text(&mut self) -> Result<Option<String>, ModelError> {
         while !self.ended {
-            self.advance().await?;
+            let advanced = self.advance().await;
+            advanced.map_err(|error| error.told(self.settings.key.as_ref()))?;
             // What is there at the end may be a call as a whole.
             if !self.ended
                 && let Some(text) = self.unshown()
@@ -81,22 +74,29 @@ impl Reply {
     /// consists of calls to them is read as such. With it comes the text that was not given out yet.
     ///
     /// # Errors
-    /// When it is no reply.
+    /// When it is no reply, and when the model does not answer in it.
     pub fn finish(
-        mut self,
+        self,
         is_tool: impl Fn(&str) -> bool,
     ) -> Result<(Completion, Option<String>), ModelError> {
         let held = self.accumulator.content().get(self.shown..).unwrap_or_default().to_owned();
-        let mut completion = std::mem::take(&mut self.accumulator).finish(self.number)?;
+        let completion = self.accumulator.finish();
+        let mut completion = completion.map_err(|error| error.told(self.settings.key.as_ref()))?;
         let is_text = completion.calls.is_empty() && self.shown == 0;
-        if let Some(calls) =
-            is_text.then(|| tool_call::in_text(&completion.content, self.number, is_tool)).flatten()
-        {
+        let written = is_text.then(|| tool_call::in_text(&completion.content, is_tool)).flatten();
+        let is_written = written.is_some();
+        if let Some(calls) = written {
             completion.calls = calls;
             completion.content.clear();
-            return Ok((completion, None));
         }
-        Ok((completion, Some(held).filter(|held| !held.is_empty())))
+        let Completion { content, calls, is_cut, .. } = &mut completion;
+        match calls.last_mut() {
+            // Whether it was complete, nobody knows.
+            Some(last) if *is_cut => last.arguments = last.arguments.cut(),
+            None if !*is_cut && content.trim().is_empty() => return Err(ModelError::Empty),
+            _ => {}
+        }
+        Ok((completion, Some(held).filter(|held| !is_written && !held.is_empty())))
     }
 
     /// What can be given out by now.
@@ -118,15 +118,21 @@ impl Reply {
                 None => parser.end(),
             },
             Form::Whole(body) => {
-                if let Some(bytes) = &chunk {
-                    body.extend_from_slice(bytes);
+                body.extend_from_slice(chunk.as_deref().unwrap_or_default());
+                if sse::is_stream(body) {
+                    let mut parser = Parser::default();
+                    parser.feed(body);
+                    self.form = Form::Stream(parser);
                 } else {
-                    self.ended = true;
-                    let text = std::str::from_utf8(body);
-                    let text = text.map_err(|error| ModelError::malformed(error.to_string()))?;
-                    self.accumulator.add(text)?;
+                    if chunk.is_none() {
+                        self.ended = true;
+                        let text = std::str::from_utf8(body);
+                        let text =
+                            text.map_err(|error| ModelError::malformed(error.to_string()))?;
+                        self.accumulator.add(text)?;
+                    }
+                    return Ok(());
                 }
-                return Ok(());
             }
         }
         self.read_events().await?;
@@ -153,13 +159,12 @@ impl Reply {
     }
 
     async fn chunk(&mut self) -> Result<Option<bytes::Bytes>, ModelError> {
-        let until = self.deadline.min(Instant::now() + self.idle_timeout);
+        let Settings { idle_timeout, timeout, .. } = *self.settings;
+        let until = self.deadline.min(Instant::now() + idle_timeout);
         match timeout_at(until, self.http.chunk()).await {
             Ok(chunk) => Ok(chunk?),
-            Err(_) if until == self.deadline => {
-                Err(ModelError::timeout(Stage::Whole, self.timeout))
-            }
-            Err(_) => Err(ModelError::timeout(Stage::Idle, self.idle_timeout)),
+            Err(_) if until == self.deadline => Err(ModelError::timeout(Stage::Whole, timeout)),
+            Err(_) => Err(ModelError::timeout(Stage::Idle, idle_timeout)),
         }
     }
 }

@@ -56,6 +56,13 @@ impl Parser {
     }
 }
 
+/// Whether a body that begins so is a stream, whatever its media type: some servers call it a plain text.
+pub(super) fn is_stream(beginning: &[u8]) -> bool {
+    const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+    let beginning = beginning.trim_ascii_start();
+    FIELDS.into_iter().any(|field| beginning.starts_with(field))
+}
+
 #[cfg(test)]
 mod tests {
     use super::Parser;

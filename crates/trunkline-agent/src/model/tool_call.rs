@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use uuid::Uuid;
 
-use super::message::{Called, Message};
+use super::message::Called;
 
 /// A call that a model wants to have made. Nothing of it is checked but that the arguments are an object.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +22,7 @@ pub struct ToolCall {
 pub enum Arguments {
     /// As they should be.
     Object(Map<String, Value>),
-    /// A text that is no JSON object, and why.
+    /// A text that no call can be made with, and why.
     Malformed {
         /// The text.
         text: String,
@@ -59,19 +60,33 @@ impl ToolCall {
 impl Arguments {
     /// From the text that a model writes. No text is no arguments.
     pub(super) fn of_text(text: &str) -> Self {
-        let malformed = |reason: String| Self::Malformed { text: text.to_owned(), reason };
+        let malformed = |reason: String| {
+            let reason = format!("the arguments are no JSON object: {reason}");
+            Self::Malformed { text: text.to_owned(), reason }
+        };
         match serde_json::from_str(text) {
             Ok(Value::Object(object)) => Self::Object(object),
             Ok(Value::Null) => Self::Object(Map::new()),
             // Some models write the object as a text within the text.
             Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
                 Ok(object) => Self::Object(object),
-                Err(_) => malformed("a JSON object is wanted, and it is a string".to_owned()),
+                Err(_) => malformed("they are a string".to_owned()),
             },
-            Ok(_) => malformed("a JSON object is wanted".to_owned()),
+            Ok(_) => malformed("they are another value".to_owned()),
             Err(_) if text.trim().is_empty() => Self::Object(Map::new()),
             Err(error) => malformed(error.to_string()),
         }
+    }
+
+    /// Those of a call behind which the reply was cut: what is missing, nobody knows.
+    pub(super) fn cut(&self) -> Self {
+        let text = match self {
+            Self::Object(object) => Value::from(object.clone()).to_string(),
+            Self::Malformed { text, .. } => text.clone(),
+        };
+        let reason = "the reply was cut in this call, at the model's limit of output: make it again, \
+                      with shorter arguments";
+        Self::Malformed { text, reason: reason.to_owned() }
     }
 
     fn of_value(value: Value) -> Self {
@@ -82,46 +97,41 @@ impl Arguments {
     }
 }
 
-/// That of the next message, or one behind: earlier ones may have been left out, and the ids of calls that
-/// were not must not come again.
-pub(super) fn number(messages: &[Message]) -> usize {
-    let calls = messages.iter().filter_map(|message| match message {
-        Message::Assistant { tool_calls, .. } => Some(tool_calls),
-        _ => None,
-    });
-    let ids = || calls.clone().flatten().map(|call| &call.id);
-    let is_free = |number: &usize| !ids().any(|id| id.starts_with(&format!("call_{number}_")));
-    (messages.len()..).find(is_free).unwrap_or(messages.len())
-}
-
-/// An id for a call that has none: no other call of the conversation has it.
-pub(super) fn id(message: usize, index: usize) -> String {
-    format!("call_{message}_{index}")
-}
-
-/// The calls that the text of a message consists of. Small models write them so instead of calling: as one
-/// JSON object or several in an array, bare, in a fence of Markdown, or in a tag. What names a tool that
-/// `is_tool` does not know is text. It is the message of this number.
-pub(super) fn in_text(
-    text: &str,
-    number: usize,
-    is_tool: impl Fn(&str) -> bool,
-) -> Option<Vec<ToolCall>> {
-    let text = unwrapped(text.trim());
-    if !text.starts_with(['{', '[']) {
-        return None;
-    }
-    let calls = match serde_json::from_str(text).ok()? {
-        OneOrMore::More(calls) if calls.is_empty() => return None,
-        OneOrMore::More(calls) => calls,
-        OneOrMore::One(call) => vec![call],
+/// A new id, for a call that has none: no other call of any conversation has it. Nine letters and digits are
+/// what the strictest endpoints take.
+pub(crate) fn id() -> String {
+    let (_, mut number) = Uuid::now_v7().as_u64_pair();
+    let mut digit = || {
+        let digit = char::from_digit((number % 36) as u32, 36).unwrap_or('0');
+        number /= 36;
+        digit
     };
-    let calls = calls.into_iter().map(|call| call.into_call().filter(|call| is_tool(&call.name)));
-    let mut calls: Vec<ToolCall> = calls.collect::<Option<_>>()?;
-    for (index, call) in calls.iter_mut().enumerate() {
-        call.id = id(number, index);
+    (0..9).map(|_| digit()).collect()
+}
+
+/// Whether it is an id that any endpoint takes again, and that is worth its place in each request.
+pub(super) fn is_id(id: &str) -> bool {
+    const LONGEST: usize = 64;
+    let is_taken = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.' | b':');
+    (1..=LONGEST).contains(&id.len()) && id.bytes().all(is_taken)
+}
+
+/// The calls that the text of a message consists of. Small models write them so instead of calling: as JSON
+/// objects or arrays of them, bare, in a fence of Markdown, or in tags. What names a tool that `is_tool` does
+/// not know is text.
+pub(super) fn in_text(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Vec<ToolCall>> {
+    let mut calls = Vec::new();
+    for piece in unwrapped(text.trim())? {
+        for written in serde_json::Deserializer::from_str(piece).into_iter() {
+            calls.extend(match written.ok()? {
+                OneOrMore::More(calls) => calls,
+                OneOrMore::One(call) => vec![call],
+            });
+        }
     }
-    Some(calls)
+    let calls = calls.into_iter().map(|call| call.into_call().filter(|call| is_tool(&call.name)));
+    let calls: Vec<ToolCall> = calls.collect::<Option<_>>()?;
+    Some(calls).filter(|calls| !calls.is_empty())
 }
 
 /// Whether a text that begins so may turn out to be a call.
@@ -165,19 +175,28 @@ impl Written {
         };
         // Without arguments, an object with a name is data as likely as a call.
         let arguments = Arguments::of_value(self.arguments?);
-        Some(ToolCall { id: String::new(), name, arguments })
+        Some(ToolCall { id: id(), name, arguments })
     }
 }
 
-/// What stands in a fence or a tag.
-fn unwrapped(text: &str) -> &str {
+/// What stands in a fence, or in each of the tags. None if there is a text between them.
+fn unwrapped(text: &str) -> Option<Vec<&str>> {
+    const OPENING: &str = "<tool_call>";
     if let Some(rest) = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```")) {
-        return rest.strip_prefix("json").unwrap_or(rest).trim();
+        return Some(vec![rest.strip_prefix("json").unwrap_or(rest)]);
     }
-    if let Some(rest) = text.strip_prefix("<tool_call>") {
-        return rest.strip_suffix("</tool_call>").unwrap_or(rest).trim();
+    if !text.starts_with(OPENING) {
+        return Some(vec![text]);
     }
-    text
+    let (mut pieces, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        rest = rest.strip_prefix(OPENING)?;
+        // Some models leave the last one open.
+        let (piece, behind) = rest.split_once("</tool_call>").unwrap_or((rest, ""));
+        pieces.push(piece);
+        rest = behind.trim_start();
+    }
+    Some(pieces)
 }
 
 #[cfg(test)]
@@ -186,7 +205,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Option<&[(&str, &str)]>) {
-        let found = in_text(text, 0, |name| name == "add");
+        let found = in_text(text, |name| name == "add");
         let found = found.map(|calls| {
             calls.iter().map(|call| (call.name.clone(), call.called().function.arguments)).collect()
         });
@@ -210,6 +229,14 @@ mod tests {
         check("```json\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```", Some(add));
         check(r#"<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#, Some(add));
         check(r#"[{"name": "add", "arguments": {"a": 1}}]"#, Some(add));
+        let one = r#"{"name": "add", "arguments": {"a": 1}}"#;
+        let two = Some(&[add[0], add[0]][..]);
+        check(&format!("<tool_call>{one}</tool_call>\n<tool_call>\n{one}\n</tool_call>"), two);
+        check(&format!("<tool_call>{one}</tool_call><tool_call>{one}"), two);
+        check(&format!("<tool_call>{one}\n{one}</tool_call>"), two);
+        check(&format!("{one}\n{one}"), two);
+        check(&format!("<tool_call>{one}</tool_call> and <tool_call>{one}</tool_call>"), None);
+        check(&format!("<tool_call>{one}</tool_call><tool_call>{{\"name\""), None);
 
         check(r#"{"name": "remove", "arguments": {"a": 1}}"#, None);
         check(r#"{"name": "add"}"#, None);
@@ -217,6 +244,24 @@ mod tests {
         check("[]", None);
         check("The sum is 3.", None);
         check(r#"Call {"name": "add", "arguments": {}}"#, None);
+    }
+
+    #[test]
+    fn ids() {
+        for (id, expected) in [
+            ("call_0", true),
+            ("functions.add:0", true),
+            (&*"x".repeat(64), true),
+            (&"x".repeat(65), false),
+            ("", false),
+            ("a b", false),
+            ("é", false),
+        ] {
+            assert_eq!(is_id(id), expected, "{id}");
+        }
+        let ids: std::collections::HashSet<_> = (0..1_000).map(|_| id()).collect();
+        assert_eq!(ids.len(), 1_000);
+        assert!(ids.iter().all(|id| is_id(id) && id.len() == 9), "{ids:?}");
     }
 
     #[test]

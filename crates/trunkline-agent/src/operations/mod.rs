@@ -22,7 +22,8 @@ use crate::conversation::Summary;
 /// Errors are -32602 for what makes no sense, -32001 for a tool that is not there, -32011 for a conversation
 /// or a confirmation that is not there, -32005 for what may be tried again, -32004 for a model or a storage
 /// that takes too long, and -32000 for a model that fails: `data.kind` says how, `data.reason` why, and
-/// `data.steps` what was done before.
+/// `data.steps` what was done before. A model that does not want to answer is of the kind `refused`, one whose
+/// answer is empty `empty`, and one that says more than it may `too_large`.
 pub fn operations<S>(agent: &Agent) -> Router<S> {
     Router::new()
         .operation(chat_operation())

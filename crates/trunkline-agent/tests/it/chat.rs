@@ -95,7 +95,9 @@ async fn calls_in_a_stream() {
 
     let bare = json!({ "tool_calls": [{ "function": { "name": "add", "arguments": { "a": 40, "b": 2 } } }] });
     let requests = check("no ids", vec![Answer::deltas(&[bare]), answer.clone()], added()).await;
-    includes("ids", &requests[1]["messages"][3], &json!({ "tool_call_id": "call_2_0" }));
+    let messages = &requests[1]["messages"];
+    let id = &messages[2]["tool_calls"][0]["id"];
+    includes("ids", &messages[3], &json!({ "tool_call_id": id }));
 
     let whole = Answer::stream(vec![format!(
         "data: {}\n\n",

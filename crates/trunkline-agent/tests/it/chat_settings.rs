@@ -99,12 +99,16 @@ fn models_have_an_address() {
     for (url, expected) in [
         ("127.0.0.1:11434", "it has no scheme"),
         ("ftp://h/v1", "ftp:// is not spoken"),
-        ("http://user:key@h/v1", "it holds a user or a password"),
+        ("http://user:SEC@h/v1", "it holds a user or a password"),
+        ("http://user:SEC@h/v1?key=SEC", "it holds a user or a password"),
+        ("user:SEC@h/v1?key=SEC", "it has no scheme; write http://h/v1"),
+        ("http://h:1:2/v1?key=SEC", "it is not a URL"),
     ] {
-        let Err(ModelError::Address { reason, .. }) = Model::new(model::Settings::new(url, "m"))
-        else {
+        let Err(error) = Model::new(model::Settings::new(url, "m")) else {
             panic!("{url} is taken")
         };
+        assert!(!error.to_string().contains("SEC"), "{error}");
+        let ModelError::Address { reason, .. } = error else { panic!("{url}: {error}") };
         assert!(reason.starts_with(expected), "{url}: {reason}");
     }
 }

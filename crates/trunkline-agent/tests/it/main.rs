@@ -10,6 +10,7 @@ mod conversation;
 mod conversation_kill;
 mod house;
 mod planner;
+mod replies;
 #[cfg(unix)]
 mod reload;
 mod scripted;

@@ -161,6 +161,12 @@ impl Answer {
         self
     }
 
+    /// The same under another media type.
+    pub(crate) fn typed(mut self, media_type: &str) -> Self {
+        self.headers = vec![("content-type", media_type.to_owned())];
+        self
+    }
+
     /// The same without an end.
     pub(crate) fn stalled(self) -> Self {
         Self { end: End::Stall, ..self }

@@ -1,0 +1,118 @@
+//! A part of a reply, as servers send it.
+
+use serde_json::Value;
+
+use super::accumulator::Usage;
+
+/// A part of a stream, or a reply in one piece. What has another type than it should have is taken as if it
+/// were not there: no answer is lost for how its tokens are counted.
+#[derive(Debug)]
+pub(super) struct Chunk {
+    /// What the server says has failed.
+    pub(super) error: Option<Value>,
+    pub(super) usage: Option<Usage>,
+    /// One reply is asked for; that of several parts which has no choice tells of usage.
+    pub(super) choice: Option<Choice>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    pub(super) content: String,
+    /// Why the model does not answer, in its words.
+    pub(super) refusal: String,
+    pub(super) calls: Vec<CallPart>,
+    pub(super) finish: Option<String>,
+    /// It has a `message` instead of a `delta`: each of its calls is a whole one.
+    pub(super) is_whole: bool,
+}
+
+/// A call, or the next piece of one.
+#[derive(Debug)]
+pub(super) struct CallPart {
+    pub(super) index: Option<u64>,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) arguments: String,
+}
+
+impl Chunk {
+    pub(super) fn read(json: &str) -> Result<Self, serde_json::Error> {
+        let mut chunk: Value = serde_json::from_str(json)?;
+        let is_said = |error: &Value| !error.is_null() && error != "";
+        let choice = match take(&mut chunk, "choices") {
+            Value::Array(choices) => choices.into_iter().find(Value::is_object),
+            _ => None,
+        };
+        Ok(Self {
+            error: Some(take(&mut chunk, "error")).filter(is_said),
+            usage: chunk.get("usage").and_then(usage),
+            choice: choice.map(Choice::of),
+        })
+    }
+}
+
+impl Choice {
+    fn of(mut choice: Value) -> Self {
+        let finish = text(take(&mut choice, "finish_reason"));
+        let finish = Some(finish).filter(|finish| !finish.is_empty());
+        let delta = take(&mut choice, "delta");
+        let (mut said, is_whole) = match delta {
+            Value::Object(_) => (delta, false),
+            _ => (take(&mut choice, "message"), true),
+        };
+        let calls = match take(&mut said, "tool_calls") {
+            Value::Array(calls) => calls.into_iter().map(CallPart::of).collect(),
+            _ => Vec::new(),
+        };
+        let content = match take(&mut said, "content") {
+            Value::Array(parts) => {
+                parts.into_iter().map(|mut part| text(take(&mut part, "text"))).collect()
+            }
+            content => text(content),
+        };
+        Self { content, refusal: text(take(&mut said, "refusal")), calls, finish, is_whole }
+    }
+}
+
+impl CallPart {
+    fn of(mut call: Value) -> Self {
+        let mut function = take(&mut call, "function");
+        Self {
+            index: call.get("index").and_then(Value::as_u64),
+            id: match take(&mut call, "id") {
+                Value::Number(id) => id.to_string(),
+                id => text(id),
+            },
+            name: text(take(&mut function, "name")),
+            arguments: match take(&mut function, "arguments") {
+                Value::Null => String::new(),
+                Value::String(text) => text,
+                arguments => arguments.to_string(),
+            },
+        }
+    }
+}
+
+/// What is counted. Where nothing is, nothing is told.
+fn usage(usage: &Value) -> Option<Usage> {
+    let count = |name| {
+        let count = usage.get(name)?;
+        // As a float, it is a whole number all the same; one below zero is none.
+        count.as_u64().or_else(|| count.as_f64().map(|count| count as u64))
+    };
+    let [prompt_tokens, completion_tokens, total_tokens] =
+        ["prompt_tokens", "completion_tokens", "total_tokens"].map(|name| count(name).unwrap_or(0));
+    let total_tokens = total_tokens.max(prompt_tokens.saturating_add(completion_tokens));
+    (total_tokens > 0).then_some(Usage { prompt_tokens, completion_tokens, total_tokens })
+}
+
+fn take(object: &mut Value, name: &str) -> Value {
+    object.get_mut(name).map(Value::take).unwrap_or_default()
+}
+
+fn text(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        _ => String::new(),
+    }
+}

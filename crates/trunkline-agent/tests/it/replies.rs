@@ -1,0 +1,392 @@
+//! What servers make of a reply, and what is made of it.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use trunkline_agent::model;
+
+use crate::house::{Plan, includes, told};
+use crate::scripted::{Answer, Scripted};
+
+/// What the server says to each request, and what the reply holds. Gives back the requests.
+async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Vec<Value> {
+    check_with(name, |_| {}, script, expected).await
+}
+
+async fn check_with(
+    name: &str,
+    set: impl FnOnce(&mut model::Settings),
+    script: Vec<Answer>,
+    expected: Value,
+) -> Vec<Value> {
+    let scripted = Scripted::rows(script).await;
+    let mut plan = Plan::with_model(&scripted.url);
+    set(plan.model.as_mut().unwrap());
+    let house = plan.build().await;
+    let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+    includes(name, &found, &expected);
+    scripted.requests()
+}
+
+const ADD: &str = r#"{"a": 40, "b": 2}"#;
+
+fn said(text: &str) -> Value {
+    json!({ "response": text, "error": null })
+}
+
+fn failed(kind: &str, reason: &str) -> Value {
+    json!({ "error": { "code": -32000, "data": { "kind": kind, "reason": reason } } })
+}
+
+/// Events of a stream, with nothing around them.
+fn events(chunks: &[Value]) -> Answer {
+    Answer::stream(chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect())
+}
+
+fn delta(delta: &Value) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": delta }] })
+}
+
+fn finish(reason: &str) -> Value {
+    json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": reason }] })
+}
+
+/// A part of a call in a stream.
+fn part(index: u64, id: Value, name: Option<&str>, arguments: &str) -> Value {
+    let function = json!({ "name": name, "arguments": arguments });
+    json!({ "tool_calls": [{ "index": index, "id": id, "function": function }] })
+}
+
+fn whole(message: &Value, finish: &str) -> Answer {
+    Answer::json(&json!({ "choices": [{ "message": message, "finish_reason": finish }] }))
+}
+
+#[tokio::test]
+async fn what_servers_get_wrong_is_taken() {
+    let text = || delta(&json!({ "content": "42." }));
+    let done = || finish("stop");
+    for (name, answer) in [
+        ("no choices", events(&[text(), done(), json!({ "choices": null })])),
+        ("no usage", events(&[text(), done(), json!({ "choices": [], "usage": null })])),
+        ("usage of another kind", events(&[text(), done(), json!({ "usage": "much" })])),
+        ("a whole one for a delta", {
+            let message =
+                json!({ "message": { "content": "42." }, "delta": null, "finish_reason": "stop" });
+            events(&[json!({ "choices": [message] })])
+        }),
+        ("parts", whole(&json!({ "content": [{ "type": "text", "text": "42." }, 7] }), "stop")),
+        (
+            "no error",
+            Answer::json(
+                &json!({ "error": null, "choices": [{ "message": { "content": "42." } }] }),
+            ),
+        ),
+        ("calls of null", whole(&json!({ "content": "42.", "tool_calls": null }), "stop")),
+        ("a stream in plain text", {
+            let body = format!(": hello\n\ndata: {}\n\ndata: {}\n\n", text(), done());
+            let pieces =
+                body.as_bytes().chunks(3).map(|piece| String::from_utf8_lossy(piece).into_owned());
+            Answer::stream(pieces.collect()).typed("text/plain")
+        }),
+        ("a stream called JSON", events(&[text(), done()]).typed("application/json")),
+    ] {
+        check(name, vec![answer], said("42.")).await;
+    }
+}
+
+#[tokio::test]
+async fn usage_is_what_is_counted() {
+    let told = |usage: Value| {
+        let choice = json!({ "message": { "content": "42." } });
+        Answer::json(&json!({ "choices": [choice], "usage": usage }))
+    };
+    let counted = json!({ "prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4, "estimated": false });
+    for (usage, expected) in [
+        (json!({ "prompt_tokens": 3.0, "completion_tokens": 1 }), counted.clone()),
+        (
+            json!({ "prompt_tokens": 3, "completion_tokens": 1, "total_tokens": null }),
+            counted.clone(),
+        ),
+        (json!({ "prompt_tokens": 3, "completion_tokens": 1, "total_tokens": -1 }), counted),
+        (json!({ "prompt_tokens": -1, "completion_tokens": null }), json!({ "estimated": true })),
+        (json!({}), json!({ "estimated": true })),
+    ] {
+        let name = usage.to_string();
+        check(&name, vec![told(usage)], json!({ "usage": expected })).await;
+    }
+}
+
+#[tokio::test]
+async fn parts_are_put_together() {
+    let one = [("add", 42)].as_slice();
+    let two = [("add", 42), ("add", 3)].as_slice();
+    let other = r#"{"a": 1, "b": 2}"#;
+    for (name, deltas, expected) in [
+        (
+            "two calls of one index",
+            vec![part(0, json!("a"), Some("add"), ADD), part(0, json!("b"), Some("add"), other)],
+            two,
+        ),
+        (
+            "two of one index in pieces",
+            vec![
+                part(0, json!("a"), Some("add"), &ADD[..5]),
+                part(0, json!(null), None, &ADD[5..]),
+                part(0, json!("b"), Some("add"), &other[..5]),
+                part(0, json!("b"), None, &other[5..]),
+            ],
+            two,
+        ),
+        (
+            "another id in each piece",
+            vec![part(0, json!("a"), Some("add"), &ADD[..5]), part(0, json!("b"), None, &ADD[5..])],
+            one,
+        ),
+        (
+            "a name in pieces",
+            vec![part(0, json!("a"), Some("a"), ""), part(0, json!(""), Some("dd"), ADD)],
+            one,
+        ),
+        (
+            "a name again and again",
+            vec![
+                part(0, json!("a"), Some("add"), ""),
+                part(0, json!("a"), Some("add"), &ADD[..5]),
+                part(0, json!("a"), Some("add"), &ADD[5..]),
+            ],
+            one,
+        ),
+        ("a number for an id", vec![part(0, json!(7), Some("add"), ADD)], one),
+    ] {
+        let steps: Vec<_> = expected
+            .iter()
+            .map(|(tool, result)| json!({ "tool": tool, "result": result }))
+            .collect();
+        let script = vec![Answer::deltas(&deltas), Answer::text("Added.")];
+        check(name, script, json!({ "response": "Added.", "steps": steps })).await;
+    }
+}
+
+#[tokio::test]
+async fn ids_are_short_and_each_calls_own() {
+    let long = "x".repeat(3_000_000);
+    for id in [long.as_str(), "", "a b", "\n", "own"] {
+        let scripted = Scripted::rows(vec![
+            Answer::calls(&[(id, "add", ADD), (id, "wait", ADD)]),
+            Answer::text("42."),
+        ]);
+        let scripted = scripted.await;
+        let house = Plan::with_model(&scripted.url).build().await;
+        house.chat(&json!({ "message": "What is 40 + 2?" })).await.unwrap();
+        let requests = scripted.requests();
+        let messages = requests[1]["messages"].as_array().unwrap();
+        let called = messages[2]["tool_calls"].as_array().unwrap();
+        let ids: Vec<_> = called.iter().map(|call| call["id"].as_str().unwrap()).collect();
+        let told: Vec<_> = messages[3..].iter().map(|tool| &tool["tool_call_id"]).collect();
+        assert_eq!(ids, told, "{id:.9}");
+        assert!(ids[0] != ids[1], "{id:.9}: {ids:?}");
+        assert!(ids.iter().all(|id| (1..=64).contains(&id.len())), "{id:.9}");
+        assert_eq!(ids[0] == id, id == "own", "{id:.9}: {ids:?}");
+    }
+}
+
+/// Those of calls that have none differ in all turns of a conversation; those of calls that were confirmed
+/// and planned, too.
+#[tokio::test]
+async fn ids_are_not_made_up_twice() {
+    let script = |index: usize, _: &Value| match index % 2 {
+        0 => Answer::calls(&[("", "add", ADD), ("", "unsaid", "{}")]),
+        _ => Answer::text("Done."),
+    };
+    let scripted = Scripted::serve(script).await;
+    let house = Plan::with_model(&scripted.url).build().await;
+    let mut reply = house.chat(&json!({ "message": "Go." })).await.unwrap();
+    for _ in 0..3 {
+        let id = &reply["conversation_id"];
+        let confirm = reply.pointer("/pending/confirm");
+        let message = if confirm.is_none() { Some("Go.") } else { None };
+        let params = json!({ "message": message, "conversation_id": id, "confirm": confirm });
+        reply = house.chat(&params).await.unwrap();
+    }
+    let requests = scripted.requests();
+    let messages = requests.last().unwrap()["messages"].as_array().unwrap();
+    let mut ids: Vec<_> =
+        messages.iter().filter_map(|message| message["tool_call_id"].as_str()).collect();
+    let all = ids.len();
+    assert!(all >= 5, "{messages:#?}");
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
+}
+
+#[tokio::test]
+async fn what_is_too_large_is_an_error() {
+    let set = |model: &mut model::Settings| {
+        (model.max_content_bytes, model.max_arguments_bytes) = (8, 24);
+    };
+    let text = |text: &str| delta(&json!({ "content": text }));
+    let call = |name: &str, arguments: &str| part(0, json!("1"), Some(name), arguments);
+    let too_large = |what: &str| failed("too_large", &format!("…bytes in the model's {what}"));
+    for (name, answer, expected) in [
+        ("text", Answer::text("more than 8"), too_large("text")),
+        ("text in pieces", events(&[text("12345"), text("6789")]), too_large("text")),
+        ("8 bytes", Answer::text("12345678"), said("12345678")),
+        ("arguments", Answer::calls(&[("1", "add", &" ".repeat(22))]), too_large("calls")),
+        ("a name", Answer::calls(&[("1", &"x".repeat(25), "")]), too_large("calls")),
+        (
+            "pieces",
+            events(&[delta(&call("add", &" ".repeat(12))), delta(&call("add", &" ".repeat(12)))]),
+            too_large("calls"),
+        ),
+        (
+            "calls",
+            Answer::calls(&[("1", "add", &" ".repeat(12)), ("2", "add", &" ".repeat(12))]),
+            too_large("calls"),
+        ),
+    ] {
+        check_with(name, set, vec![answer], expected).await;
+    }
+    let script = vec![Answer::calls(&[("1", "add", ADD)]), Answer::text("42.")];
+    check_with("within", set, script, said("42.")).await;
+}
+
+#[tokio::test]
+async fn what_is_no_answer_is_an_error() {
+    let filtered = "the model refuses to answer: a filter of its endpoint has cut the answer";
+    let refused = "the model refuses to answer: I may not.";
+    let add = json!([{ "id": "1", "function": { "name": "add", "arguments": ADD } }]);
+    for (name, answer, expected) in [
+        ("empty", Answer::text(" \n"), failed("empty", "the model gave no answer")),
+        ("null", whole(&json!({ "content": null }), "stop"), failed("empty", "…no answer")),
+        (
+            "filtered",
+            whole(&json!({ "content": "" }), "content_filter"),
+            failed("refused", filtered),
+        ),
+        ("half", whole(&json!({ "content": "It" }), "content_filter"), failed("refused", filtered)),
+        (
+            "calls",
+            whole(&json!({ "tool_calls": add }), "content_filter"),
+            failed("refused", filtered),
+        ),
+        ("refused", whole(&json!({ "refusal": "I may not." }), "stop"), failed("refused", refused)),
+        (
+            "refused in pieces",
+            Answer::deltas(&[json!({ "refusal": "I may " }), json!({ "refusal": "not." })]),
+            failed("refused", refused),
+        ),
+        (
+            "no end",
+            events(&[
+                json!({ "choices": [{ "delta": { "content": "It is" }, "finish_reason": "" }] }),
+            ]),
+            failed("cut_off", "…broke off"),
+        ),
+        (
+            "its cause",
+            events(&[json!({ "error": { "message": "out of memory" }, "choices": null })]),
+            failed("failed", "the model failed: out of memory"),
+        ),
+    ] {
+        check(name, vec![answer], expected).await;
+    }
+    let script = vec![Answer::calls(&[("1", "add", ADD)]), Answer::text("")];
+    let steps = json!({ "kind": "empty", "steps": [{ "tool": "add", "result": 42 }] });
+    check("after a call", script, json!({ "error": { "data": steps } })).await;
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_is_not_made() {
+    let call = |id: &str, name: &str, arguments: &str| json!({ "id": id, "function": { "name": name, "arguments": arguments } });
+    let cut = json!({ "tool": "add", "result": null, "error": { "code": -32602 } });
+    let made = json!({ "tool": "add", "result": 42 });
+    for (name, message, steps) in [
+        ("no arguments", json!({ "tool_calls": [call("1", "add", "")] }), json!([cut.clone()])),
+        (
+            "half of them",
+            json!({ "tool_calls": [call("1", "add", r#"{"a":"#)] }),
+            json!([cut.clone()]),
+        ),
+        ("all of them", json!({ "tool_calls": [call("1", "add", ADD)] }), json!([cut.clone()])),
+        (
+            "the last one",
+            json!({ "tool_calls": [call("1", "add", ADD), call("2", "add", "")] }),
+            json!([made, cut.clone()]),
+        ),
+        (
+            "in the text",
+            json!({ "content": format!(r#"{{"name": "add", "arguments": {ADD}}}"#) }),
+            json!([cut]),
+        ),
+    ] {
+        let script = vec![whole(&message, "length"), Answer::text("Shorter.")];
+        let expected = json!({ "response": "Shorter.", "steps": steps });
+        let requests = check(name, script, expected).await;
+        let told = requests[1]["messages"].as_array().unwrap().last().unwrap();
+        includes(name, told, &json!({ "content": "…the reply was cut" }));
+    }
+}
+
+#[tokio::test]
+async fn only_a_refusal_of_streams_turns_them_off() {
+    let no_streams = || Answer::refusal(400, "stream is not supported");
+    let streams = |requests: &[Value]| -> Vec<bool> {
+        requests.iter().map(|request| request["stream"].as_bool().unwrap()).collect()
+    };
+    for (name, refusal) in [
+        ("another word", Answer::refusal(400, "the upstream is gone")),
+        ("another status", Answer::refusal(504, "stream timed out")),
+        ("a server that has failed", Answer::refusal(500, "the stream broke")),
+    ] {
+        let requests = check(name, vec![refusal], json!({ "error": { "code": -32000 } })).await;
+        assert_eq!(streams(&requests), [true], "{name}");
+    }
+    for (name, refusal) in [
+        ("404", Answer::refusal(404, "Streaming is not implemented")),
+        ("501", Answer::refusal(501, "unknown field `stream_options`")),
+    ] {
+        let requests = check(name, vec![refusal, Answer::text("42.")], said("42.")).await;
+        assert_eq!(streams(&requests), [true, false], "{name}");
+    }
+
+    let script = vec![no_streams(), Answer::refusal(500, "gone"), Answer::text("42.")];
+    let scripted = Scripted::rows(script).await;
+    let house = Plan::with_model(&scripted.url).build().await;
+    let found = told(house.chat(&json!({ "message": "Hi" })).await);
+    includes("gone", &found, &failed("refused", "…gone"));
+    house.chat(&json!({ "message": "Hi" })).await.unwrap();
+    assert_eq!(streams(&scripted.requests()), [true, false, true], "it was not the stream");
+}
+
+#[tokio::test]
+async fn a_refusal_that_never_ends_is_not_waited_for() {
+    let set = |model: &mut model::Settings| model.idle_timeout = Duration::from_millis(200);
+    let since = Instant::now();
+    let refusal = Answer::refusal(400, "too many messages").stalled();
+    check_with("stalled", set, vec![refusal], failed("refused", "…too many messages")).await;
+    assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
+}
+
+#[tokio::test]
+async fn the_key_is_told_to_nobody() {
+    const KEY: &str = "sk-0123456789";
+    let set = |model: &mut model::Settings| model.key = KEY.parse().ok();
+    let long = format!("{}{KEY}", "x".repeat(290));
+    let error = |message: &str| json!({ "error": { "message": message } });
+    for (name, answer) in [
+        ("refused", Answer::refusal(400, &format!("no model for Bearer {KEY}, {KEY}"))),
+        ("cut in the midst", Answer::refusal(400, &long)),
+        ("failed", events(&[error(KEY)])),
+        ("failed, in one piece", Answer::json(&error(KEY))),
+        ("no completion", events(&[json!(KEY)])),
+        ("declined", whole(&json!({ "refusal": KEY }), "stop")),
+    ] {
+        let scripted = Scripted::rows(vec![Answer::calls(&[("1", "add", ADD)]), answer]).await;
+        let mut plan = Plan::with_model(&scripted.url);
+        set(plan.model.as_mut().unwrap());
+        let house = plan.build().await;
+        let found = told(house.chat(&json!({ "message": "Hi" })).await);
+        includes(name, &found, &json!({ "error": { "code": -32000 } }));
+        assert!(!found.to_string().contains("sk-0"), "{name}: {found:#}");
+    }
+}
