@@ -153,6 +153,17 @@ const NAME_BYTES: usize = 128;
 
 /// As the client wrote it: `1.0` is another id than `1`.
 fn raw_id<S: Serializer>(id: &Option<Id>, serializer: S) -> Result<S::Ok, S::Error> {
-    let raw = id.as_ref().map(|id| RawValue::from_string(id.as_raw().to_owned()));
+    let raw = id.as_ref().map(Id::as_raw);
+    // Usual ones need not be read again.
+    if let Some(number) = raw.and_then(plain_number) {
+        return serializer.serialize_u64(number);
+    }
+    let raw = raw.map(|raw| RawValue::from_string(raw.to_owned()));
     raw.transpose().map_err(serde::ser::Error::custom)?.serialize(serializer)
+}
+
+/// The number, if it is written as numbers are.
+fn plain_number(raw: &str) -> Option<u64> {
+    let is_plain = raw == "0" || !raw.starts_with(['0', '+']);
+    raw.parse().ok().filter(|_| is_plain)
 }

@@ -182,6 +182,11 @@ impl History {
         self.0.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has all that is recorded from now on go to a log.
+    fn queue_to(&self, queue: Arc<log::Queue>) {
+        self.ring().queue_to(queue);
+    }
+
     /// Keeps an entry, and returns its number.
     fn add(&self, entry: Entry) -> u64 {
         let sequence = self.ring().push(entry);

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use super::entry::Entry;
 use super::filter::{Filter, Page};
+use super::log::Queue;
 
 /// The newest entries, oldest first, within two bounds.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(super) struct Ring {
     max_bytes: usize,
     newest: u64,
     refusals: Refusals,
+    /// Where entries go besides.
+    queues: Vec<Arc<Queue>>,
 }
 
 /// The refusals among the entries. Whoever may not call can still be refused without end, so these
@@ -41,7 +44,13 @@ impl Ring {
     pub(super) fn new(max_entries: usize, max_bytes: usize) -> Self {
         let max_entries = max_entries.max(1);
         let (entries, refusals) = (VecDeque::new(), Refusals::default());
-        Self { entries, bytes: 0, max_entries, max_bytes, newest: 0, refusals }
+        let queues = Vec::new();
+        Self { entries, bytes: 0, max_entries, max_bytes, newest: 0, refusals, queues }
+    }
+
+    /// Has all that is taken from now on go to a queue, too, until that is closed.
+    pub(super) fn queue_to(&mut self, queue: Arc<Queue>) {
+        self.queues.push(queue);
     }
 
     /// Takes an entry, gives it its number, and forgets the oldest ones that it leaves no room for.
@@ -53,7 +62,9 @@ impl Ring {
             self.refusals.numbers.push_back(entry.sequence);
             self.refusals.bytes += entry.weight();
         }
-        self.entries.push_back(Arc::new(entry));
+        let entry = Arc::new(entry);
+        self.queues.retain(|queue| queue.push(&entry));
+        self.entries.push_back(entry);
         while self.has_too_many_refusals() {
             let oldest = self.refusals.numbers.front().copied().unwrap_or_default();
             self.forget(self.behind(oldest - 1));
@@ -107,8 +118,10 @@ impl Ring {
         let mut fitting = self.entries.iter().rev().filter(|entry| filter.fits(entry));
         let entries: Vec<_> = fitting.by_ref().take(filter.limit).cloned().collect();
         // There is a next page only if something would stand on it.
-        let has_more = fitting.next().is_some();
-        let next = entries.last().filter(|_| has_more).map(|entry| entry.sequence);
+        let next = fitting.next().map(|older| match entries.last() {
+            Some(last) => last.sequence,
+            None => older.sequence + 1,
+        });
         Page { entries, next }
     }
 }

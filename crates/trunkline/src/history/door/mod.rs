@@ -100,6 +100,9 @@ impl Record {
         if filter.limit > most {
             return Err(Refused::query(&format!("limit is over {most}: ask for the next page")));
         }
+        if filter.limit == 0 {
+            return Err(Refused::query("limit is at least 1"));
+        }
         json(&self.history.entries(&filter))
     }
 

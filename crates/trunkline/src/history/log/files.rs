@@ -64,14 +64,29 @@ impl Files {
 
     /// Begins the next part.
     pub(super) fn turn(&mut self) -> io::Result<()> {
-        (self.part, self.file) = create(&self.folder, &self.session, self.part + 1)?;
+        let next = self.part + 1;
+        let created = match create(&self.folder, &self.session, next) {
+            // The folder was removed.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                create_folder(&self.folder)?;
+                create(&self.folder, &self.session, next)
+            }
+            created => created,
+        };
+        (self.part, self.file) = created?;
         self.bytes = 0;
         self.make_current();
         Ok(())
     }
 
-    /// Writes whole lines, all of them or none.
+    /// Writes whole lines, all of them or none; to the next part, if somebody has removed the current one.
     pub(super) fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if self.is_gone() {
+            self.turn()?;
+        }
         match self.file.write_all(lines) {
             Ok(()) => {
                 self.bytes += lines.len() as u64;
@@ -85,6 +100,26 @@ impl Files {
         }
     }
 
+    /// Whether the file is no more where it was: what is written to it now, nobody would find.
+    #[cfg(unix)]
+    fn is_gone(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let path = self.folder.join(name(&self.session, self.part));
+        let (Ok(open), found) = (self.file.metadata(), fs::metadata(path)) else {
+            return false;
+        };
+        match found {
+            Ok(found) => (found.dev(), found.ino()) != (open.dev(), open.ino()),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        }
+    }
+
+    /// Open files are not removed on other systems.
+    #[cfg(not(unix))]
+    fn is_gone(&self) -> bool {
+        false
+    }
+
     fn make_current(&self) {
         *lock(&self.current) = name(&self.session, self.part);
         if let Err(error) = self.make_room() {
@@ -94,7 +129,7 @@ impl Files {
 
     /// Removes the oldest files that leave no room for the current one.
     fn make_room(&self) -> io::Result<()> {
-        let Settings { file_bytes, total_bytes, files } = self.settings;
+        let Settings { file_bytes, total_bytes, files, .. } = self.settings;
         let mut room = total_bytes.saturating_sub(file_bytes);
         let mut is_over = false;
         for (index, file) in listed(&self.folder, &lock(&self.current))?.iter().enumerate() {

@@ -4,11 +4,12 @@
 //! as there. A session is the life of a server, from its start on; its log is a file, or several parts
 //! where one would be too large. Files, and bytes in all, are bounded: the oldest make room.
 //!
-//! It is written by a thread of its own, behind the calls, which never wait for it. Where it falls back
-//! behind what the history keeps, a line `{"lost":N}` says how many entries are missing.
+//! It is written by a thread of its own, behind the calls, which never wait for it: entries wait in a
+//! queue of bounded bytes. Where that is full, a line `{"lost":N}` says how many entries are missing.
 
 mod door;
 mod files;
+mod queue;
 mod settings;
 mod stats;
 #[cfg(test)]
@@ -23,11 +24,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
-
 use super::History;
 use files::Files;
 pub use files::LogFile;
+pub(super) use queue::Queue;
 pub use settings::Settings;
 use stats::Counters;
 pub use stats::{MethodStats, Stats};
@@ -42,7 +42,7 @@ struct Shared {
     counters: Arc<Mutex<Counters>>,
     /// The name of the file that is written to.
     current: Arc<Mutex<String>>,
-    closing: CancellationToken,
+    queue: Arc<Queue>,
     /// Tells, by its end, that the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
@@ -76,23 +76,21 @@ impl Log {
         settings: Settings,
     ) -> Result<Self, LogError> {
         let folder = folder.into();
+        let counters = Arc::new(Mutex::new(Counters::new()));
+        let queue = Arc::new(Queue::new(settings.queue_bytes, Arc::clone(&counters)));
         let files = Files::open(&folder, settings);
         let files = files.map_err(|source| LogError::Folder { folder: folder.clone(), source })?;
-        let counters = Arc::new(Mutex::new(Counters::new()));
         let current = files.current();
-        let closing = CancellationToken::new();
-        let writer = Writer::new(history.subscribe(), files, Arc::clone(&counters));
+        let writer = Writer::new(Arc::clone(&queue), files, Arc::clone(&counters));
         let (ends, ended) = channel();
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let runtime = runtime.map_err(LogError::Thread)?;
-        let token = closing.clone();
         let write = move || {
-            runtime.block_on(writer.run(token));
+            writer.run();
             drop(ends);
         };
         thread::Builder::new().name("log".to_owned()).spawn(write).map_err(LogError::Thread)?;
+        history.queue_to(Arc::clone(&queue));
         let ended = Mutex::new(ended);
-        Ok(Self(Arc::new(Shared { folder, counters, current, closing, ended })))
+        Ok(Self(Arc::new(Shared { folder, counters, current, queue, ended })))
     }
 
     /// Where the files are.
@@ -119,7 +117,7 @@ impl Log {
     /// all was written in that time.
     #[must_use = "what is not written in time is missing"]
     pub fn close(&self, patience: Duration) -> bool {
-        self.0.closing.cancel();
+        self.0.queue.close();
         let ended = lock(&self.0.ended).recv_timeout(patience);
         ended == Err(std::sync::mpsc::RecvTimeoutError::Disconnected)
     }
@@ -132,7 +130,7 @@ impl Log {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        self.closing.cancel();
+        self.queue.close();
     }
 }
 

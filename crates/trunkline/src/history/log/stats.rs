@@ -18,9 +18,9 @@ pub struct Stats {
     pub calls: u64,
     /// How many streams were begun.
     pub streams: u64,
-    /// How many entries were forgotten before they could be counted.
+    /// How many of them are missing in the files, since they came faster than they could be written.
     pub lost: u64,
-    /// How many entries could not be written.
+    /// How many of them the disk has not taken.
     pub unwritten: u64,
     /// How calls ended: `result`, `error`, `cancelled`.
     pub by_status: BTreeMap<&'static str, u64>,
@@ -53,6 +53,7 @@ pub struct MethodStats {
 const NAMES: usize = 256;
 
 /// What is counted while entries come.
+#[derive(Debug)]
 pub(super) struct Counters {
     stats: Stats,
     /// All the time that calls of a method took.
@@ -83,8 +84,10 @@ impl Counters {
         }
     }
 
-    pub(super) fn lose(&mut self, entries: u64) {
-        self.stats.lost += entries;
+    /// Counts an entry that will not be written.
+    pub(super) fn lose(&mut self, entry: &Entry) {
+        self.count(entry);
+        self.stats.lost += 1;
     }
 
     pub(super) fn fail(&mut self, entries: u64) {
@@ -135,8 +138,13 @@ fn name(entry: &Entry) -> &str {
 
 /// The count under a name, or under `other` if there are too many names.
 fn bounded<'c, C: Default>(counts: &'c mut BTreeMap<String, C>, name: &str) -> &'c mut C {
-    let is_known = counts.contains_key(name) || counts.len() < NAMES;
-    counts.entry(if is_known { name } else { "other" }.to_owned()).or_default()
+    let has_room = counts.len() < NAMES || counts.contains_key(name);
+    let name = if has_room { name } else { "other" };
+    // Nearly all names are known, and take no allocation.
+    if !counts.contains_key(name) {
+        counts.insert(name.to_owned(), C::default());
+    }
+    counts.get_mut(name).expect("a count that was there, or was put there")
 }
 
 fn millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

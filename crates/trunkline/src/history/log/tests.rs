@@ -46,7 +46,12 @@ fn check_in_chunks(settings: &Settings, lines: &[&str], expected: &[&[&str]], ch
 #[test]
 fn files_are_bounded() {
     let lines = ["one", "two", "six", "ten"];
-    let settings = |file_bytes, total_bytes, files| Settings { file_bytes, total_bytes, files };
+    let settings = |file_bytes, total_bytes, files| Settings {
+        file_bytes,
+        total_bytes,
+        files,
+        ..Settings::default()
+    };
     check(settings(100, 100, 9), &lines, &[&lines]);
     check(settings(8, 100, 9), &lines, &[&["one", "two"], &["six", "ten"]]);
     check(settings(9, 100, 9), &lines, &[&["one", "two"], &["six", "ten"]]);
@@ -59,6 +64,27 @@ fn files_are_bounded() {
     check(settings(1, 0, 9), &lines, &[&["ten"]]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let mut files = Files::open(&logs, Settings::default()).unwrap();
+    let current = files.current();
+    let path = || logs.join(&*lock(&current));
+    files.write(b"one\n").unwrap();
+    fs::remove_file(path()).unwrap();
+    files.write(b"two\n").unwrap();
+    assert_eq!(fs::read_to_string(path()).unwrap(), "two\n");
+    fs::rename(path(), folder.path().join("taken")).unwrap();
+    files.write(b"three\n").unwrap();
+    files.write(b"four\n").unwrap();
+    assert_eq!(fs::read_to_string(path()).unwrap(), "three\nfour\n");
+    fs::remove_dir_all(&logs).unwrap();
+    files.write(b"five\n").unwrap();
+    assert_eq!(fs::read_to_string(path()).unwrap(), "five\n");
+}
+
 #[test]
 fn another_session_in_the_same_moment() {
     let folder = tempfile::tempdir().unwrap();
@@ -67,6 +93,45 @@ fn another_session_in_the_same_moment() {
     let names: std::collections::HashSet<_> =
         files.iter().map(|files| lock(&files.current()).clone()).collect();
     assert_eq!(names.len(), files.len());
+}
+
+/// Fills a queue that nobody reads, and compares how many entries wait, and how many are lost.
+#[track_caller]
+fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
+    let history = History::new(crate::history::Settings::default());
+    let counters = Arc::new(Mutex::new(Counters::new()));
+    let queue = Arc::new(Queue::new(max_bytes, Arc::clone(&counters)));
+    history.queue_to(Arc::clone(&queue));
+    let refuse = || {
+        let error = crate::ErrorObject::new(7, "no");
+        history.refused(&crate::Extensions::through("test"), &error);
+    };
+    let mut taken = Vec::new();
+    for _ in 0..2 {
+        (0..entries).for_each(|_| refuse());
+        taken.clear();
+        assert_eq!(queue.take(&mut taken).lost, lost, "{max_bytes}");
+        assert_eq!(taken.len(), waiting, "{max_bytes}");
+    }
+    queue.close();
+    refuse();
+    assert!(queue.take(&mut Vec::new()).is_last);
+    let stats = lock(&counters).stats();
+    assert_eq!((stats.calls, stats.lost), (2 * lost, 2 * lost), "what is written is counted then");
+}
+
+#[test]
+fn entries_that_wait_are_bounded() {
+    check_queue(1 << 20, 10, 10, 0);
+    check_queue(0, 10, 1, 9);
+    let weight = {
+        let history = History::new(crate::history::Settings::default());
+        let error = crate::ErrorObject::new(7, "no");
+        history.refused(&crate::Extensions::through("test"), &error);
+        history.entries(&crate::history::Filter::default()).entries[0].weight()
+    };
+    check_queue(3 * weight, 10, 3, 7);
+    check_queue(3 * weight - 1, 10, 2, 8);
 }
 
 #[test]

@@ -1,17 +1,15 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use futures_util::FutureExt;
-use tokio_util::sync::CancellationToken;
-
 use super::files::Files;
 use super::lock;
+use super::queue::Queue;
 use super::stats::Counters;
-use crate::history::{Subscription, Update};
+use crate::history::entry::Entry;
 
 /// What writes entries behind their calls, on a thread of its own.
 pub(super) struct Writer {
-    subscription: Subscription,
+    queue: Arc<Queue>,
     files: Files,
     counters: Arc<Mutex<Counters>>,
     /// Lines that were not written yet, and how many entries they tell of.
@@ -24,53 +22,58 @@ pub(super) struct Writer {
 const CHUNK: usize = 256 << 10;
 
 impl Writer {
-    pub(super) fn new(
-        subscription: Subscription,
-        files: Files,
-        counters: Arc<Mutex<Counters>>,
-    ) -> Self {
-        Self { subscription, files, counters, lines: Vec::new(), entries: 0, has_failed: false }
+    pub(super) fn new(queue: Arc<Queue>, files: Files, counters: Arc<Mutex<Counters>>) -> Self {
+        Self { queue, files, counters, lines: Vec::new(), entries: 0, has_failed: false }
     }
 
-    /// Writes until `closing` is cancelled and all that was recorded before is written.
-    pub(super) async fn run(mut self, closing: CancellationToken) {
+    /// Writes until the queue is closed and all that was recorded before is written.
+    pub(super) fn run(mut self) {
+        let mut entries = Vec::new();
         loop {
-            let update = tokio::select! {
-                biased;
-                update = self.subscription.next() => update,
-                () = closing.cancelled() => return,
-            };
-            self.take(&update);
-            // What is there already is written in one piece.
-            while self.lines.len() < CHUNK {
-                let Some(update) = self.subscription.next().now_or_never() else { break };
-                self.take(&update);
+            let taken = self.queue.take(&mut entries);
+            self.count(&entries);
+            for entry in entries.drain(..) {
+                self.entry(&entry);
             }
+            if taken.lost > 0 {
+                self.line(|lines| lines.extend(format!("{{\"lost\":{}}}", taken.lost).bytes()));
+            }
+            self.write();
+            if taken.is_last {
+                return;
+            }
+        }
+    }
+
+    fn count(&self, entries: &[Arc<Entry>]) {
+        let mut counters = lock(&self.counters);
+        entries.iter().for_each(|entry| counters.count(entry));
+    }
+
+    fn entry(&mut self, entry: &Entry) {
+        self.line(|lines| {
+            serde_json::to_writer(lines, entry).expect("the parts of an entry are JSON");
+        });
+        self.entries += 1;
+        if self.lines.len() >= CHUNK {
             self.write();
         }
     }
 
-    fn take(&mut self, update: &Update) {
-        let mut line = match update {
-            Update::Entry(entry) => {
-                lock(&self.counters).count(entry);
-                serde_json::to_vec(&**entry).expect("the parts of an entry are JSON")
-            }
-            Update::Lost(count) => {
-                lock(&self.counters).lose(*count);
-                format!("{{\"lost\":{count}}}").into_bytes()
-            }
-        };
-        line.push(b'\n');
-        if self.files.is_full_for(line.len(), self.lines.len()) {
+    /// Adds a line, in the next part of the log if the current one has no room for it.
+    fn line(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.lines.len();
+        put(&mut self.lines);
+        self.lines.push(b'\n');
+        if self.files.is_full_for(self.lines.len() - start, start) {
+            let line = self.lines.split_off(start);
             self.write();
             if let Err(error) = self.files.turn() {
                 // The log goes on in the file that there is.
                 self.complain(&error);
             }
+            self.lines = line;
         }
-        self.lines.append(&mut line);
-        self.entries += u64::from(matches!(update, Update::Entry(_)));
     }
 
     fn write(&mut self) {

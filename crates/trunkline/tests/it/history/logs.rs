@@ -63,20 +63,22 @@ async fn what_is_written() {
     }
 }
 
-/// Each entry is written, or told of as lost, while the oldest files make room.
-#[tokio::test]
-async fn it_stays_bounded() {
+/// Sends so many calls, and expects each to be counted, and to be written or told of as lost, while the
+/// oldest files make room.
+async fn flood(queue_bytes: usize, may_lose: bool) {
     const CALLS: u64 = 3_000;
     let folder = tempfile::tempdir().unwrap();
-    let (rpc, history) = recorded(Kept { entries: 50, ..Kept::default() });
-    let settings = Settings { file_bytes: 20_000, total_bytes: 60_000, files: 9 };
+    // The log does not depend on what the history still keeps.
+    let (rpc, history) = recorded(Kept { entries: 1, ..Kept::default() });
+    let settings = Settings { file_bytes: 20_000, total_bytes: 60_000, files: 9, queue_bytes };
     let log = Log::open(folder.path(), &history, settings).unwrap();
     for id in 1..=CALLS {
         handle(&rpc, request("echo", id)).await;
     }
     assert!(log.close(PATIENCE));
     let stats = log.stats();
-    assert_eq!(stats.calls + stats.lost, CALLS, "{stats:?}");
+    assert_eq!((stats.calls, stats.by_status["result"]), (CALLS, CALLS), "{stats:?}");
+    assert_eq!(stats.by_method["echo"].calls, CALLS, "{stats:?}");
     let files = log.files().unwrap();
     assert!(files.iter().all(|file| file.bytes <= 20_000), "{files:?}");
     assert!(files.iter().map(|file| file.bytes).sum::<u64>() <= 60_000, "{files:?}");
@@ -91,6 +93,14 @@ async fn it_stays_bounded() {
         next = number.map(|number| number + 1).or_else(|| Some(next? + count));
     }
     assert_eq!(next, Some(CALLS + 1));
+    assert!(may_lose || stats.lost == 0, "{stats:?}");
+}
+
+#[tokio::test]
+async fn it_stays_bounded() {
+    flood(64 << 20, false).await;
+    flood(5_000, true).await;
+    flood(0, true).await;
 }
 
 #[tokio::test]

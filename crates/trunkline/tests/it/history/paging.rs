@@ -69,7 +69,9 @@ async fn pages() {
     check(&history, page(Some(3), 3), &[2, 1], None);
     check(&history, page(Some(3), 2), &[2, 1], None);
     check(&history, page(Some(1), 2), &[], None);
-    check(&history, page(None, 0), &[], None);
+    check(&history, page(None, 0), &[], Some(9));
+    check(&history, page(Some(3), 0), &[], Some(3));
+    check(&history, page(Some(1), 0), &[], None);
     let echoes = Filter { method: Some("echo".to_owned()), ..page(None, 3) };
     check(&history, echoes.clone(), &[8, 6, 4], Some(4));
     check(&history, Filter { before: Some(4), ..echoes }, &[2], None);
