@@ -190,8 +190,7 @@ async fn ids_are_short_and_each_calls_own() {
     }
 }
 
-/// Those of calls that have none differ in all turns of a conversation; those of calls that were confirmed
-/// and planned, too.
+/// Those of calls that have none differ in all turns of a conversation; those of confirmed calls, too.
 #[tokio::test]
 async fn ids_are_not_made_up_twice() {
     let script = |index: usize, _: &Value| match index % 2 {
