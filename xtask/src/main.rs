@@ -15,6 +15,7 @@ mod clojure;
 mod conformance;
 mod doc_index;
 mod metadata;
+mod model_check;
 mod openrpc;
 mod peers;
 mod publish;
@@ -53,6 +54,7 @@ fn run(args: &[String]) -> Result<()> {
         "sample-db" => sample_db::run(&workspace, rest)?,
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
+        "model-check" => model_check::run(&workspace)?,
         "publish-dry-run" => publish::dry_run(&workspace)?,
         name => match ci::find(name) {
             Some(step) => step.run(&workspace)?,
@@ -72,6 +74,7 @@ fn usage() -> String {
     usage += "\n  publish-dry-run  all of publishing but the upload; takes minutes";
     usage +=
         "\n  bench        measure the server against its peers; see `cargo xtask bench --help`";
+    usage += "\n  model-check  a small language model finds the agent's tools; downloads 110 MB";
     usage +=
         "\n  sample-db    write a SQLite database to try things on: `cargo xtask sample-db FILE`";
     usage

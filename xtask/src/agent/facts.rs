@@ -11,6 +11,21 @@ pub(crate) fn count(database: &Path, from: &str) -> Result<i64> {
     Ok(open(database)?.query_row(&sql, [], |row| row.get(0))?)
 }
 
+pub(crate) fn tables(database: &Path) -> Result<Vec<String>> {
+    names(database, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+}
+
+pub(crate) fn columns(database: &Path, table: &str) -> Result<Vec<String>> {
+    names(database, &format!("SELECT name FROM pragma_table_info('{table}')"))
+}
+
+fn names(database: &Path, sql: &str) -> Result<Vec<String>> {
+    let connection = open(database)?;
+    let mut statement = connection.prepare(sql)?;
+    let names = statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    Ok(names)
+}
+
 fn open(database: &Path) -> Result<Connection> {
     Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .with_context(|| format!("cannot open {}", database.display()))

@@ -1,7 +1,7 @@
 //! The agent of the `trunkline` binary, over the sample and with a model that plays a part: what it answers
 //! is in the database, and each hop on the way there is in the history.
 
-mod facts;
+pub(crate) mod facts;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -18,10 +18,11 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// The same Node with other packages, of another such folder, kept under this name.
+    /// The same Node with other packages, of another such folder, kept under this name. Packages that are
+    /// optional are left out.
     pub(crate) fn among(&self, workspace: &Workspace, name: &str, sources: &Path) -> Result<Self> {
         let folder = workspace.path("target/peers").join(name);
-        install(workspace, &folder, sources)?;
+        install(workspace, &folder, sources, &["--omit=optional"])?;
         Ok(Self { folder, binary: self.binary.clone() })
     }
 
@@ -29,7 +30,7 @@ impl Node {
     /// beside them: Node looks for packages from where a script lies.
     pub(crate) fn with(workspace: &Workspace, sources: &Path) -> Result<Self> {
         let folder = workspace.path("target/peers/node");
-        install(workspace, &folder, sources)?;
+        install(workspace, &folder, sources, &[])?;
         let binary = find_binary(&folder)?;
         Ok(Self { folder, binary })
     }
@@ -47,7 +48,7 @@ impl Node {
     }
 }
 
-fn install(workspace: &Workspace, folder: &Path, sources: &Path) -> Result<()> {
+fn install(workspace: &Workspace, folder: &Path, sources: &Path, flags: &[&str]) -> Result<()> {
     let [manifest, lock] = [MANIFEST, LOCK].map(|name| workspace.read(&sources.join(name)));
     let (manifest, lock) = (manifest?, lock?);
     stamp::once(folder, &(manifest.clone() + &lock), || {
@@ -57,6 +58,7 @@ fn install(workspace: &Workspace, folder: &Path, sources: &Path) -> Result<()> {
             workspace
                 .command("npm")
                 .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"])
+                .args(flags)
                 .current_dir(folder),
         )
         .context("npm is missing or failed (Debian packages nodejs and npm)")

