@@ -30,7 +30,9 @@ impl Completion {
             return (text.len(), Vec::new());
         }
         let Some((command, word)) = text.split_once(' ') else {
-            return (0, beginning(text, COMMANDS.iter().map(|(name, ..)| *name)));
+            let found = COMMANDS.iter().filter(|(name, ..)| name.starts_with(text));
+            let blank = |takes: &str| if takes.is_empty() { "" } else { " " };
+            return (0, found.map(|(name, takes, _)| format!("{name}{}", blank(takes))).collect());
         };
         let at = command.len() + 1;
         let found = self.names(|names| {
@@ -69,8 +71,8 @@ mod tests {
         completion.set_tools(["list_tables", "list_rows", "\u{1b}[2J", "a b"].into_iter());
         completion.set_conversations(["1-a"].into_iter());
         for (line, at, expected) in [
-            ("/con", 0, &["/conversations", "/confirm"][..]),
-            ("/to", 0, &["/tools"]),
+            ("/con", 0, &["/conversations", "/confirm "][..]),
+            ("/to", 0, &["/tools "]),
             ("", 0, &[]),
             ("how", 3, &[]),
             ("how many", 8, &[]),

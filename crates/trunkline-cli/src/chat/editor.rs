@@ -9,7 +9,7 @@ use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
 use rustyline::history::{FileHistory, MemHistory};
 use rustyline::validate::Validator;
-use rustyline::{Config, Context, Helper};
+use rustyline::{CompletionType, Config, Context, Helper};
 
 use super::completion::Completion;
 use super::history_file;
@@ -37,6 +37,7 @@ impl Editor {
     pub(super) fn open(completion: Completion, paint: Paint) -> Result<Self, Failure> {
         let config = Config::builder().max_history_size(KEPT).map_err(failed)?;
         let config = config.history_ignore_space(true).history_ignore_dups(true).map_err(failed)?;
+        let config = config.completion_type(CompletionType::List);
         let mut editor = rustyline::Editor::with_config(config.build()).map_err(failed)?;
         editor.set_helper(Some(Assistant { completion, paint, is_empty: Cell::new(true) }));
         let mut this = Self { editor, history: history_file::path() };

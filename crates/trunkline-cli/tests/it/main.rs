@@ -8,6 +8,8 @@ mod call;
 mod call_hostile;
 mod call_peer;
 mod call_tls;
+mod chat;
+mod chat_terminal;
 mod command_tools;
 mod configuration;
 mod doors;

@@ -26,6 +26,8 @@ pub(crate) struct Turn {
     events: Events,
     /// What was received in one, and is told in pieces.
     waiting: VecDeque<Told>,
+    /// Whether a part of the answer was told before the response.
+    has_told: bool,
     is_done: bool,
 }
 
@@ -36,7 +38,8 @@ impl Turn {
     pub(super) fn new(reply: Reply, id: Id, target: String) -> Self {
         let status = reply.status;
         let (events, waiting) = (Events::default(), VecDeque::new());
-        Self { reply: Some(reply), status, id, target, events, waiting, is_done: false }
+        let (has_told, is_done) = (false, false);
+        Self { reply: Some(reply), status, id, target, events, waiting, has_told, is_done }
     }
 
     /// What happens next; none at the end, behind [`Event::Done`].
@@ -97,6 +100,7 @@ impl Turn {
         let malformed =
             |error: serde_json::Error| ProtocolError::Result { reason: error.to_string() };
         let event = Event::read(&kind, &data).map_err(malformed)?;
+        self.has_told |= matches!(event, Event::Token(_) | Event::Call(_) | Event::Result(_));
         self.is_done |= matches!(event, Event::Done(_));
         self.waiting.push_back(Told { event, json: Some(data) });
         Ok(())
@@ -116,7 +120,8 @@ impl Turn {
     fn retell(&mut self, json: &RawValue) -> Result<(), Error> {
         let answer: Answer = result(json).map_err(|failed| failed.error)?;
         self.is_done = true;
-        self.waiting.extend(answer.retold(json));
+        let is_new = |told: &Told| !self.has_told || matches!(told.event, Event::Done(_));
+        self.waiting.extend(answer.retold(json).filter(is_new));
         Ok(())
     }
 

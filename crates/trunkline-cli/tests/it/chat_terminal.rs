@@ -1,0 +1,218 @@
+//! `trunkline chat` with a person, on a terminal.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::chat::{server_with, url};
+use crate::support::{Model, PATIENCE, Server, Terminal, tpch, trunkline};
+
+const PROMPT: &str = "chat> ";
+
+/// A model, its server, and what it is asked.
+struct House {
+    _folder: TempDir,
+    server: Server,
+    said: Receiver<String>,
+    /// Told when a turn is cancelled.
+    gone: Receiver<()>,
+    state: TempDir,
+}
+
+impl House {
+    fn new() -> Self {
+        let (folder, path) = tpch();
+        let (say, said) = channel();
+        let (go, gone) = channel();
+        let model = Model::new(move |question, speech| {
+            let is_after_call = !question.results().is_empty();
+            match question.said() {
+                _ if is_after_call => speech.says("It is done."),
+                "stall" => {
+                    speech.says("Let me think");
+                    speech.stalls();
+                    go.send(()).unwrap();
+                }
+                "delete" => {
+                    let filters = json!({ "r_name": "NONE" });
+                    let arguments = json!({ "table_name": "region", "filters": filters });
+                    speech.calls(&[("delete_record", arguments)]);
+                }
+                "refuse" => speech.refuses(500, "gone"),
+                said => speech.says(&format!("{}: {said}.", question.turns())),
+            }
+            drop(say.send(question.said().to_owned()));
+        });
+        let server = server_with(&model, &path);
+        Self { _folder: folder, server, said, gone, state: tempfile::tempdir().unwrap() }
+    }
+
+    /// A chat, at its first prompt.
+    fn chat(&self) -> Terminal {
+        let mut command = trunkline(Path::new("."));
+        command.args(["chat", &url(self.server.address)]);
+        command.env("XDG_STATE_HOME", self.state.path());
+        let mut terminal = Terminal::run(&command);
+        terminal.until("8 tools. /help");
+        terminal.until(PROMPT);
+        terminal
+    }
+
+    fn said(&self) -> String {
+        self.said.recv_timeout(PATIENCE).unwrap()
+    }
+}
+
+#[test]
+fn lines_are_edited_and_kept() {
+    let house = House::new();
+    let mut chat = house.chat();
+    chat.types("helo\x1b[Dl\r");
+    chat.until("1: hello.");
+    chat.until(PROMPT);
+    assert_eq!(house.said(), "hello");
+    chat.types(" secret\r");
+    chat.until("2: secret.");
+    chat.until(PROMPT);
+    // Two lines that are pasted are one message.
+    chat.types("\x1b[200~two\rlines\x1b[201~\r");
+    chat.until("lines.");
+    chat.until(PROMPT);
+    assert_eq!([house.said(), house.said()], ["secret", "two\nlines"]);
+    // Two lines that are typed ahead are two.
+    chat.types("one\rmore\r");
+    chat.until("4: one.");
+    chat.until("5: more.");
+    chat.until(PROMPT);
+    chat.types("/to\tlist_t\t\r");
+    chat.until("Lists the tables");
+    chat.until(PROMPT);
+    chat.types("\x04");
+    chat.until("--conversation ");
+    assert_eq!(chat.end(), (Some(0), true));
+
+    let file = house.state.path().join("trunkline/chat_history");
+    let kept = fs::read_to_string(&file).unwrap();
+    let lines: Vec<_> = kept.lines().skip(1).collect();
+    assert_eq!(lines, ["hello", r"two\nlines", "one", "more", "/tools list_tables"]);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+
+    // They are there in the next chat.
+    let mut chat = house.chat();
+    (0..2).for_each(|_| drop(house.said()));
+    chat.types("\x1b[A\x1b[A\x1b[A!\r");
+    chat.until("1: one!.");
+    assert_eq!(house.said(), "one!");
+    chat.until(PROMPT);
+    chat.types("/quit\r");
+    assert_eq!(chat.end(), (Some(0), true));
+}
+
+#[test]
+fn a_turn_is_cancelled() {
+    let house = House::new();
+    let mut chat = house.chat();
+    chat.types("first\r");
+    chat.until("1: first.");
+    chat.until(PROMPT);
+    let mut history = house.server.connect();
+    let head = "GET /history/stream?method=agent.chat&status=cancelled HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(history.ask(head).status, 200);
+    chat.types("stall\r");
+    chat.until("Let me think");
+    chat.types("\x03");
+    chat.until("cancelled");
+    chat.until(PROMPT);
+    house.gone.recv_timeout(PATIENCE).unwrap();
+    while !history.line().starts_with("event: entry") {}
+    // The conversation is as it was before.
+    chat.types("next\r");
+    chat.until("2: next.");
+    chat.until(PROMPT);
+    // The line is cleared; of an empty one, the second time ends the chat.
+    chat.types("not said\x03");
+    chat.until(PROMPT);
+    chat.types("\x03");
+    chat.until("once more");
+    chat.until(PROMPT);
+    chat.types("\x03");
+    assert_eq!(chat.end(), (Some(0), true));
+}
+
+#[test]
+fn failures_are_told() {
+    let house = House::new();
+    let mut chat = house.chat();
+    chat.types("refuse\r");
+    chat.until("error -32000: The model failed");
+    chat.until("kind: refused");
+    chat.until(PROMPT);
+    chat.types("/tolls\r");
+    chat.until("no command /tolls (is it /tools?)");
+    chat.until(PROMPT);
+    chat.types("again\r");
+    chat.until("1: again.");
+    chat.until(PROMPT);
+    house.server.stop();
+    chat.types("nobody?\r");
+    chat.until("nothing listens there");
+    chat.until(PROMPT);
+    // It is ended while a line is edited.
+    chat.signal("TERM");
+    assert_eq!(chat.end(), (Some(0), true));
+}
+
+#[test]
+fn calls_are_made_with_consent() {
+    let house = House::new();
+    let mut chat = house.chat();
+    let question = "make this call? [y/N] ";
+    let proposed = |chat: &mut Terminal| {
+        chat.until("delete_record waits to be confirmed:");
+        chat.until("\"r_name\": \"NONE\"");
+        chat.until(question);
+    };
+    for answer in ["\r", "n\r", "maybe\r", "\x03", "\x04"] {
+        chat.types("delete\r");
+        proposed(&mut chat);
+        chat.types(answer);
+        let shown = chat.until("not made");
+        assert!(!shown.contains("It is done"), "{answer:?}: {shown}");
+        chat.until(PROMPT);
+    }
+    chat.types("/confirm\r");
+    chat.until("> delete_record");
+    chat.until("It is done.");
+    chat.until(PROMPT);
+    for answer in ["y\r", "YES\r"] {
+        chat.types("delete\r");
+        proposed(&mut chat);
+        chat.types(answer);
+        chat.until("> delete_record");
+        chat.until("It is done.");
+        chat.until(PROMPT);
+    }
+    // What was typed before the question is no answer to it: it is said next.
+    chat.types("delete\ry\r");
+    proposed(&mut chat);
+    chat.types("\r");
+    chat.until("not made");
+    chat.until(": y.");
+    chat.until(PROMPT);
+    chat.types("\x04");
+    assert_eq!(chat.end(), (Some(0), true));
+}
+
+#[test]
+fn nobody_to_talk_with() {
+    let mut command = trunkline(Path::new("."));
+    command.args(["chat", "http://127.0.0.1:1"]);
+    let mut chat = Terminal::run(&command);
+    chat.until("nothing listens there");
+    assert_eq!(chat.end(), (Some(3), true));
+}

@@ -1,0 +1,118 @@
+//! An endpoint of a model that says what a test wants, as OpenAI's streams do.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::call_peer::read;
+
+/// An endpoint on a port of its own.
+pub(crate) struct Model {
+    /// For `--agent-url`.
+    pub(crate) url: String,
+}
+
+/// What was asked.
+pub(crate) struct Question(Value);
+
+/// Where an answer goes.
+pub(crate) struct Speech {
+    stream: TcpStream,
+    is_begun: bool,
+}
+
+impl Model {
+    /// `answer` is asked for each request, on a thread of its own.
+    pub(crate) fn new(answer: impl Fn(&Question, &mut Speech) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let answer = Arc::new(answer);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let answer = Arc::clone(&answer);
+                thread::spawn(move || {
+                    let Some(asked) = read(&mut stream) else { return };
+                    let mut speech = Speech { stream, is_begun: false };
+                    answer(&Question(asked.json()), &mut speech);
+                    speech.end();
+                });
+            }
+        });
+        Self { url }
+    }
+}
+
+impl Question {
+    /// How many messages of the user there are in the conversation.
+    pub(crate) fn turns(&self) -> usize {
+        self.messages().filter(|message| message["role"] == "user").count()
+    }
+
+    /// What the user said last.
+    pub(crate) fn said(&self) -> &str {
+        let message = self.messages().rfind(|message| message["role"] == "user").unwrap();
+        message["content"].as_str().unwrap()
+    }
+
+    /// What the calls of this turn have come to, if any were made.
+    pub(crate) fn results(&self) -> Vec<&str> {
+        let of_turn = self.messages().rev().take_while(|message| message["role"] != "user");
+        let results = of_turn.filter(|message| message["role"] == "tool");
+        results.map(|message| message["content"].as_str().unwrap()).collect()
+    }
+
+    fn messages(&self) -> impl DoubleEndedIterator<Item = &Value> {
+        self.0["messages"].as_array().unwrap().iter()
+    }
+}
+
+impl Speech {
+    /// A piece of the answer.
+    pub(crate) fn says(&mut self, text: &str) {
+        self.delta(&json!({ "content": text }));
+    }
+
+    /// Wants these calls.
+    pub(crate) fn calls(&mut self, calls: &[(&str, Value)]) {
+        let one = |(index, (tool, arguments)): (usize, &(&str, Value))| {
+            let function = json!({ "name": tool, "arguments": arguments.to_string() });
+            json!({ "index": index, "id": index.to_string(), "function": function })
+        };
+        let calls: Vec<Value> = calls.iter().enumerate().map(one).collect();
+        self.delta(&json!({ "tool_calls": calls }));
+    }
+
+    /// Refuses to answer. Nothing is said then.
+    pub(crate) fn refuses(&mut self, status: u16, reason: &str) {
+        let body = json!({ "error": { "message": reason } }).to_string();
+        self.write(&format!("HTTP/1.1 {status} -\r\nConnection: close\r\n\r\n{body}"));
+        self.is_begun = true;
+    }
+
+    /// Says nothing more until nobody listens.
+    pub(crate) fn stalls(&mut self) {
+        while self.stream.read(&mut [0; 64]).is_ok_and(|bytes| bytes > 0) {}
+    }
+
+    fn delta(&mut self, delta: &Value) {
+        if !std::mem::replace(&mut self.is_begun, true) {
+            let kind = "Content-Type: text/event-stream";
+            self.write(&format!("HTTP/1.1 200 OK\r\n{kind}\r\nConnection: close\r\n\r\n"));
+        }
+        let chunk = json!({ "choices": [{ "index": 0, "delta": delta }] });
+        self.write(&format!("data: {chunk}\n\n"));
+    }
+
+    fn end(&mut self) {
+        self.write("data: [DONE]\n\n");
+    }
+
+    fn write(&mut self, text: &str) {
+        // Who was cancelled is gone.
+        drop(self.stream.write_all(text.as_bytes()));
+    }
+}

@@ -1,0 +1,165 @@
+//! A command on a terminal of its own.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
+use std::thread;
+use std::time::Instant;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+use super::PATIENCE;
+
+/// A process that has the whole of a terminal, of 80 columns. Dropped, it is killed.
+pub(crate) struct Terminal {
+    process: u32,
+    /// How it has ended.
+    ended: Receiver<Option<i32>>,
+    is_over: bool,
+    keyboard: File,
+    /// The side of the process. As long as it is open, the terminal keeps its settings.
+    slave: File,
+    screen: Receiver<Vec<u8>>,
+    /// What was shown and not yet waited for, without what moves the cursor or paints.
+    shown: Vec<u8>,
+    place: Place,
+}
+
+/// Where in the bytes of a screen it stands.
+#[derive(Clone, Copy)]
+enum Place {
+    Text,
+    Escape,
+    /// It ends with a letter.
+    Sequence,
+}
+
+impl Terminal {
+    /// Runs it as the leader of a session: Ctrl-C goes to it.
+    pub(crate) fn run(command: &Command) -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let not_ours = i32::try_from(OpenptFlags::NOCTTY.bits()).unwrap();
+        let slave = OpenOptions::new().read(true).write(true).custom_flags(not_ours).open(name);
+        let slave = slave.unwrap();
+        let stream = || Stdio::from(OwnedFd::from(slave.try_clone().unwrap()));
+        let mut leader = in_session(command);
+        let mut child = leader.stdin(stream()).stdout(stream()).stderr(stream()).spawn().unwrap();
+        let process = child.id();
+        let (end, ended) = channel();
+        thread::spawn(move || end.send(child.wait().unwrap().code()));
+        let keyboard = File::from(master);
+        let screen = read(keyboard.try_clone().unwrap());
+        Self {
+            process,
+            ended,
+            is_over: false,
+            keyboard,
+            slave,
+            screen,
+            shown: Vec::new(),
+            place: Place::Text,
+        }
+    }
+
+    pub(crate) fn types(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits until this is shown, and tells what was shown before it since the last time. Escape sequences are
+    /// left out.
+    #[track_caller]
+    pub(crate) fn until(&mut self, wanted: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let text = String::from_utf8_lossy(&self.shown).into_owned();
+            if let Some((before, rest)) = text.split_once(wanted) {
+                self.shown = rest.as_bytes().to_vec();
+                return before.to_owned();
+            }
+            match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => bytes.into_iter().for_each(|byte| self.show(byte)),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("no {wanted:?} in {text:?}")
+                }
+            }
+        }
+    }
+
+    fn show(&mut self, byte: u8) {
+        self.place = match (self.place, byte) {
+            (Place::Text, b'\x1b') => Place::Escape,
+            (Place::Escape, b'[') => Place::Sequence,
+            (Place::Sequence, b' '..=b'?') => Place::Sequence,
+            (Place::Escape | Place::Sequence, _) | (Place::Text, b'\r' | b'\x07') => Place::Text,
+            (Place::Text, byte) => {
+                self.shown.push(byte);
+                Place::Text
+            }
+        };
+    }
+
+    /// Sends a signal, by its name without `SIG`.
+    pub(crate) fn signal(&self, name: &str) {
+        let script = format!("kill -{name} {}", self.process);
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    }
+
+    /// Waits until it has ended. Tells its exit code, and whether the terminal is set as it was: with lines,
+    /// echo and signals.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> (Option<i32>, bool) {
+        let code = self.ended.recv_timeout(PATIENCE).expect("it ends in time");
+        self.is_over = true;
+        let modes = tcgetattr(&self.slave).unwrap().local_modes;
+        (code, modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Once it was waited for, its number may be another's.
+        if !self.is_over && self.ended.try_recv() == Err(TryRecvError::Empty) {
+            self.signal("KILL");
+        }
+    }
+}
+
+/// The same command as the leader of a session that has the terminal of its stdin.
+fn in_session(command: &Command) -> Command {
+    let mut leader = Command::new("setsid");
+    leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => leader.env(name, value),
+            None => leader.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        leader.current_dir(folder);
+    }
+    leader.env("TERM", "xterm-256color").env_remove("NO_COLOR");
+    leader
+}
+
+fn read(mut master: File) -> Receiver<Vec<u8>> {
+    let (sender, screen) = channel();
+    thread::spawn(move || {
+        let mut bytes = [0; 4096];
+        // It fails when nobody has the other side any more.
+        while let Ok(count @ 1..) = master.read(&mut bytes) {
+            if sender.send(bytes[..count].to_vec()).is_err() {
+                return;
+            }
+        }
+    });
+    screen
+}
