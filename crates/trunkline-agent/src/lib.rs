@@ -28,6 +28,7 @@
 
 mod agent;
 pub mod conversation;
+mod cut;
 #[cfg(unix)]
 pub mod door;
 pub mod model;
@@ -38,6 +39,6 @@ pub mod tools;
 
 pub use agent::{
     Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event, Events, Metadata,
-    Patterns, Pending, Refreshed, Settings, Step, StepError, Stop, Usage,
+    Patterns, Pending, RefreshError, Refreshed, Settings, Step, StepError, Stop, Usage,
 };
 pub use operations::operations;

@@ -9,7 +9,7 @@ use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::tools::ToolFolder;
-use trunkline_agent::{Agent, Settings, operations};
+use trunkline_agent::{Agent, RefreshError, Settings, operations};
 
 use crate::serve::entries;
 
@@ -132,13 +132,10 @@ pub(crate) fn conversations(directory: &Path) -> anyhow::Result<Conversations> {
         .context("the conversations of the agent cannot be kept")
 }
 
-async fn reload(folder: ToolFolder) {
+async fn reload(folder: ToolFolder) -> Result<(), RefreshError> {
     // Files are read.
-    match tokio::task::spawn_blocking(move || folder.reload()).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => {
-            tracing::warn!(%error, cause = %error.source, "the tools were not reloaded");
-        }
-        Err(error) => tracing::error!(%error, "the tools were not reloaded"),
+    match tokio::task::spawn_blocking(move || folder.reload()).await? {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("{error}: {}", error.source).into()),
     }
 }

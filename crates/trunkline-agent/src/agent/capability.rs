@@ -1,6 +1,7 @@
 //! What an agent can do: operations as tools.
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use trunkline::layers::validation::Validator;
 use trunkline::{Description, Effect, ErrorObject, JsonSchema, Registered, Schema};
 
 use super::settings::Settings;
+use crate::conversation::Identity;
 use crate::model;
 
 /// An operation that an agent may call.
@@ -69,12 +71,19 @@ impl Capabilities {
         Arc::ptr_eq(&self.operations, operations)
     }
 
-    /// By the tool's name, the operation's, or that which models are told.
-    pub(crate) fn find(&self, name: &str) -> Option<&Arc<Capability>> {
-        let by = |is: fn(&Capability) -> &str| self.all.iter().find(move |one| is(one) == name);
-        by(Capability::name)
-            .or_else(|| by(|one| one.operation.name()))
-            .or_else(|| by(|one| &one.offered))
+    /// By the tool's name, or the operation's.
+    pub(super) fn find(&self, name: &str) -> Option<&Arc<Capability>> {
+        let by_name = self.all.iter().find(|one| one.name() == name);
+        by_name.or_else(|| self.of_operation(name))
+    }
+
+    /// By the name that a model calls. What it was offered comes first: others may have that name, too.
+    pub(super) fn called(&self, name: &str) -> Option<&Arc<Capability>> {
+        self.all.iter().find(|one| one.offered == name).or_else(|| self.find(name))
+    }
+
+    pub(super) fn of_operation(&self, name: &str) -> Option<&Arc<Capability>> {
+        self.all.iter().find(|one| one.operation.name() == name)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Capability>> {
@@ -118,6 +127,19 @@ impl Capability {
 
     pub(crate) fn operation(&self) -> &Arc<Registered> {
         &self.operation
+    }
+
+    /// What it is, as it is kept with a call that waits: another one of its name is not the same.
+    ///
+    /// The hash is the same after a restart. It need not be in another version of this program; then a call
+    /// has to be proposed again.
+    pub(super) fn identity(&self) -> Identity {
+        let Description { title, text, effect, tool, revision, .. } = self.operation.description();
+        let effect = effect.map(|effect| format!("{effect:?}"));
+        let mut hasher = DefaultHasher::new();
+        (title, text, effect, tool, revision).hash(&mut hasher);
+        self.input().to_string().hash(&mut hasher);
+        Identity { operation: self.operation.name().to_owned(), fingerprint: hasher.finish() }
     }
 
     pub(crate) fn input(&self) -> &Value {

@@ -3,6 +3,9 @@ use crate::model::ModelError;
 
 use super::reply::Step;
 
+/// Why what looks for tools anew has failed.
+pub type RefreshError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why a turn has no reply, or a tool no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -46,18 +49,26 @@ pub enum Error {
         source: ModelError,
         /// The calls that were made before: they are done.
         steps: Vec<Step>,
+        /// The conversation, if there is one: a new one is there if something was done in it.
+        conversation_id: Option<String>,
     },
     /// The conversation could not be read, or deleted.
     #[error(transparent)]
     Conversation(#[from] ConversationError),
-    /// The turn is over, and could not be kept: the conversation is as it was before.
-    #[error("the turn could not be kept")]
+    /// The turn is over, and could not be kept: the conversation is as it was before, unless it is said that
+    /// it took too long.
+    #[error("{}", unkept(source))]
     Unkept {
         /// Why.
         source: ConversationError,
         /// The calls that were made in it: they are done.
         steps: Vec<Step>,
+        /// The conversation, which may be there, or have become longer, if it took too long.
+        conversation_id: String,
     },
+    /// What looks for tools anew has failed. Those of before are still there.
+    #[error("the tools could not be looked for: {0}; they are those of before")]
+    Refresh(#[source] RefreshError),
     /// A call has ended in an error.
     #[error(transparent)]
     Call(trunkline::ErrorObject),
@@ -68,6 +79,16 @@ pub enum Error {
 
 impl From<ModelError> for Error {
     fn from(source: ModelError) -> Self {
-        Self::Model { source, steps: Vec::new() }
+        Self::Model { source, steps: Vec::new(), conversation_id: None }
+    }
+}
+
+fn unkept(source: &ConversationError) -> String {
+    match source {
+        ConversationError::Timeout { .. } => {
+            "it took too long to keep the turn: it may be kept, or not".to_owned()
+        }
+        ConversationError::Deleted => format!("the turn could not be kept: {source}"),
+        _ => "the turn could not be kept".to_owned(),
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 
 use super::reply::{ChatReply, Step};
 
@@ -24,20 +25,25 @@ pub enum Event {
         /// The piece.
         text: String,
     },
-    /// A call begins.
+    /// A call that the model wants: it begins now or after others, or is refused. A
+    /// [`ToolResult`](Self::ToolResult) follows in any case.
     ToolCall {
         /// The tool.
         tool: String,
         /// Its arguments.
         arguments: Map<String, Value>,
     },
-    /// A call has ended.
+    /// A call has ended, or was refused.
     ToolResult(Box<Step>),
     /// The turn is over, and kept.
     Done(Box<ChatReply>),
 }
 
 impl Event {
+    pub(super) fn call(tool: &str, arguments: &Map<String, Value>) -> Self {
+        Self::ToolCall { tool: tool.to_owned(), arguments: arguments.clone() }
+    }
+
     /// Its name, as events of a stream have one.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -60,7 +66,7 @@ impl Event {
 }
 
 /// How long it is waited for those who listen, so that none of them holds up a turn for ever.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Where a turn tells what happens. Without anyone who listens, it tells nobody.
 ///
@@ -78,9 +84,15 @@ impl Events {
     }
 
     pub(crate) async fn send(&self, event: impl FnOnce() -> Event) {
+        self.send_until(Instant::now() + PATIENCE, event).await;
+    }
+
+    /// The same, with an end to all patience.
+    pub(super) async fn send_until(&self, end: Instant, event: impl FnOnce() -> Event) {
         if let Some(sender) = &self.0 {
+            let end = end.min(Instant::now() + PATIENCE);
             // Who does not listen any more has dropped the turn, or will.
-            let _ = sender.send_timeout(event(), PATIENCE).await;
+            let _ = timeout_at(end, sender.send(event())).await;
         }
     }
 }

@@ -9,11 +9,13 @@ use serde_json::{Map, Value, json};
 use tower::Service;
 use trunkline::{Call, ErrorObject, Id, Outcome, Rendering, Rpc, code};
 
+use super::budget::Budget;
 use super::caller::Caller;
 use super::capability::Capability;
 use super::event::Event;
 use super::reply::{Step, StepError};
 use super::settings::Settings;
+use crate::cut::cut;
 
 /// Makes calls. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -42,33 +44,31 @@ impl Executor {
         &self.rpc
     }
 
-    /// Makes a call whose arguments were checked, and tells of it.
+    /// Makes a call whose arguments were checked. What comes of it is taken from the budget.
     pub(super) async fn call(
         &self,
         capability: &Capability,
         arguments: Map<String, Value>,
         caller: &Caller,
+        budget: &Budget,
     ) -> Executed {
-        let tool = capability.name().to_owned();
-        let event = || Event::ToolCall { tool: tool.clone(), arguments: arguments.clone() };
-        caller.events().send(event).await;
         let since = Instant::now();
         let outcome = self.outcome(capability, &arguments, caller).await;
         let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let shown = self.shown(capability, &arguments, &outcome);
-        let executed = match self.result(&outcome) {
-            Ok(result) => {
-                let step = Step { tool, arguments, result: Some(result), error: None, ms };
-                Executed { step, shown, error: None }
+        let (result, shown) = match self.too_large(&outcome, budget) {
+            Some(error) => {
+                let shown = told(&error);
+                (Err(error), shown)
             }
-            Err(error) => {
-                let told = Some(StepError::from(&error));
-                let step = Step { tool, arguments, result: None, error: told, ms };
-                Executed { step, shown, error: Some(error) }
-            }
+            None => (result(&outcome), self.shown(capability, &arguments, &outcome)),
         };
-        executed.tell(caller).await;
-        executed
+        let (result, error) = match result {
+            Ok(result) => (Some(result), None),
+            Err(error) => (None, Some(error)),
+        };
+        let told = error.as_ref().map(StepError::from);
+        let step = Step { tool: capability.name().to_owned(), arguments, result, error: told, ms };
+        Executed { step, shown, error }
     }
 
     async fn outcome(
@@ -87,13 +87,27 @@ impl Executor {
         outcome
     }
 
-    fn result(&self, outcome: &Outcome) -> Result<Box<RawValue>, ErrorObject> {
+    /// The error in the place of what is too large to be passed on.
+    fn too_large(&self, outcome: &Outcome, budget: &Budget) -> Option<ErrorObject> {
+        const ONE: &str = "the result is over the limit: ask for less";
+        const ALL: &str =
+            "the results of this turn are over their limit, all of them together: ask for less";
         let limit = self.settings.max_result_bytes;
-        let json = outcome.as_result().map_err(Clone::clone)?;
-        if json.len() > limit {
-            return Err(too_large(limit));
-        }
-        serde_json::from_slice(json).map_err(|error| ErrorObject::internal_error(&error))
+        let bytes = match outcome.as_result() {
+            Ok(json) => json.len(),
+            Err(error) => error.data().map_or(0, |data| data.get().len()),
+        };
+        let (reason, limit) = match () {
+            () if bytes > limit => (ONE, limit),
+            () if !budget.take(bytes) => (ALL, budget.limit()),
+            () => return None,
+        };
+        Some(match outcome.as_result() {
+            Ok(_) => ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large")
+                .with_data(&json!({ "reason": reason, "limit_bytes": limit })),
+            // What the call has ended in is worth more than what else it tells.
+            Err(error) => ErrorObject::new(error.code(), error.message().to_owned()),
+        })
     }
 
     fn shown(
@@ -102,13 +116,7 @@ impl Executor {
         arguments: &Map<String, Value>,
         outcome: &Outcome,
     ) -> String {
-        let limit = self.settings.max_result_bytes;
-        let outcome = match outcome.as_result() {
-            Ok(json) if json.len() > limit => {
-                return format!("Error: the result has more than {limit} bytes; ask for less.");
-            }
-            outcome => outcome,
-        };
+        let outcome = outcome.as_result();
         let text = match (capability.operation().description().rendering, outcome) {
             (Rendering::Words(words), outcome) => {
                 words(&serde_json::to_vec(arguments).unwrap_or_default(), outcome)
@@ -129,8 +137,9 @@ impl Executed {
         Self { step, shown, error: Some(error) }
     }
 
-    pub(super) async fn tell(&self, caller: &Caller) {
-        caller.events().send(|| Event::ToolResult(Box::new(self.step.clone()))).await;
+    /// What tells of it.
+    pub(super) fn event(&self) -> Event {
+        Event::ToolResult(Box::new(self.step.clone()))
     }
 
     pub(super) fn into_result(self) -> Result<Step, ErrorObject> {
@@ -147,19 +156,7 @@ fn told(error: &ErrorObject) -> String {
     format!("Error: {} ({}){data}", error.message(), error.code())
 }
 
-fn too_large(limit: usize) -> ErrorObject {
-    let reason = "the result is over the limit: ask for less";
-    ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large")
-        .with_data(&json!({ "reason": reason, "limit_bytes": limit }))
-}
-
-/// The text, or its beginning with a mark.
-pub(super) fn cut(mut text: String, limit: usize) -> String {
-    let bytes = text.len();
-    if bytes > limit {
-        let end = (0..=limit).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0);
-        text.truncate(end);
-        text.push_str(&format!("\n[cut: {end} of {bytes} bytes are shown]"));
-    }
-    text
+fn result(outcome: &Outcome) -> Result<Box<RawValue>, ErrorObject> {
+    let json = outcome.as_result().map_err(Clone::clone)?;
+    serde_json::from_slice(json).map_err(|error| ErrorObject::internal_error(&error))
 }

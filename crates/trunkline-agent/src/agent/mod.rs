@@ -1,5 +1,7 @@
 //! The loop: a turn of a conversation, step by step.
 
+mod asking;
+mod budget;
 mod caller;
 mod capability;
 mod context;
@@ -7,6 +9,7 @@ mod error;
 mod event;
 mod execution;
 mod patterns;
+mod refreshed;
 mod reply;
 mod round;
 mod running;
@@ -24,18 +27,22 @@ use serde_json::{Map, Value};
 use trunkline::Rpc;
 use uuid::Uuid;
 
-use crate::conversation::{Conversations, PendingCall, Summary, Turn as KeptTurn};
+use crate::conversation::{
+    ConversationError, Conversations, PendingCall, Summary, Turn as KeptTurn,
+};
 use crate::model::{Message, Model};
 
 pub use caller::Caller;
 pub use capability::CapabilityDescription;
 pub(crate) use capability::{Capabilities, Capability};
-pub use error::Error;
+pub use error::{Error, RefreshError};
 pub use event::{Event, Events};
 pub use patterns::Patterns;
+pub use refreshed::Refreshed;
 pub use reply::{ChatReply, ChatRequest, Metadata, Pending, Step, StepError, Stop, Usage};
 pub use settings::Settings;
 
+use budget::Budget;
 use execution::Executor;
 use running::Running;
 use turn::{Finished, Turn};
@@ -60,21 +67,9 @@ struct Inner {
 }
 
 /// What looks for tools anew.
-type Refresh = Box<dyn Fn() -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+type Refresh = Box<dyn Fn() -> Refreshing + Send + Sync>;
 
-/// What became of the tools between two moments.
-#[derive(Debug, Clone, serde::Serialize, trunkline::JsonSchema)]
-#[non_exhaustive]
-pub struct Refreshed {
-    /// Those that there are.
-    pub tools: Vec<CapabilityDescription>,
-    /// The names of those that are new.
-    pub added: Vec<String>,
-    /// Of those that do or take something else now.
-    pub changed: Vec<String>,
-    /// Of those that are gone.
-    pub removed: Vec<String>,
-}
+type Refreshing = Pin<Box<dyn Future<Output = Result<(), RefreshError>> + Send>>;
 
 impl Agent {
     /// An agent over the operations of `rpc`.
@@ -106,7 +101,7 @@ impl Agent {
     #[must_use]
     pub fn refreshing<F>(mut self, refresh: impl Fn() -> F + Send + Sync + 'static) -> Self
     where
-        F: Future<Output = ()> + Send + 'static,
+        F: Future<Output = Result<(), RefreshError>> + Send + 'static,
     {
         if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.refresh = Some(Box::new(move || Box::pin(refresh())));
@@ -114,11 +109,12 @@ impl Agent {
         self
     }
 
-    /// How long a call of its operations may take: a turn, and what keeping it takes. The service that they
-    /// are in has to let them ([`Limits::call_timeout`](trunkline::Limits::call_timeout)).
+    /// How long a call of its operations may take: a turn, what keeping it takes, and telling those who listen
+    /// how it ended. The service that they are in has to let them
+    /// ([`Limits::call_timeout`](trunkline::Limits::call_timeout)).
     #[must_use]
     pub fn call_timeout(&self) -> Duration {
-        const KEEPING: Duration = Duration::from_secs(15);
+        const KEEPING: Duration = Duration::from_secs(20);
         self.inner.settings.timeout.saturating_add(KEEPING)
     }
 
@@ -144,25 +140,34 @@ impl Agent {
             Some(token) => Some(self.confirmed(&owner, &conversation, token).await?),
             None => None,
         };
-        let title = title(message.as_deref().unwrap_or_default());
+        let title = is_new.then(|| title(message.as_deref().unwrap_or_default()));
 
         let mut turn = Turn::begin(&self.inner, caller, self.capabilities(), history);
         let outcome = Box::pin(turn.run(message, confirmed)).await;
         if let Err(error) = outcome {
+            let mut is_there = !is_new;
             // What was done is remembered, though nobody has answered.
             if let Some(messages) = turn.broken_off(&error) {
-                let kept = KeptTurn { caller: owner, conversation, title, messages, pending: None };
-                if let Err(error) = self.inner.conversations.keep(kept).await {
-                    tracing::error!(%error, "a turn that has failed could not be kept");
-                }
+                let id = conversation.clone();
+                let kept =
+                    KeptTurn { caller: owner, conversation: id, title, messages, pending: None };
+                is_there = match self.inner.conversations.keep(kept).await {
+                    Ok(()) => true,
+                    Err(error) => {
+                        tracing::error!(%error, "a turn that has failed could not be kept");
+                        // It may have been done later.
+                        is_there || matches!(error, ConversationError::Timeout { .. })
+                    }
+                };
             }
-            return Err(turn.with_steps(error));
+            return Err(turn.with_steps(error, is_there.then_some(conversation)));
         }
         let Finished { mut reply, messages, pending } = turn.finish()?;
         reply.conversation_id.clone_from(&conversation);
         let kept = KeptTurn { caller: owner, conversation, title, messages, pending };
         if let Err(source) = self.inner.conversations.keep(kept).await {
-            return Err(Error::Unkept { source, steps: reply.steps });
+            let ChatReply { steps, conversation_id, .. } = reply;
+            return Err(Error::Unkept { source, steps, conversation_id });
         }
         caller.events().send(|| Event::Done(Box::new(reply.clone()))).await;
         Ok(reply)
@@ -182,12 +187,11 @@ impl Agent {
         let unknown = || Error::UnknownTool { name: excerpt(tool) };
         let capability = capabilities.find(tool).ok_or_else(unknown)?;
         capability.check(&arguments).map_err(Error::Call)?;
-        self.inner
-            .executor
-            .call(capability, arguments, caller)
-            .await
-            .into_result()
-            .map_err(Error::Call)
+        caller.events().send(|| Event::call(capability.name(), &arguments)).await;
+        let budget = Budget::new(self.inner.settings.max_result_bytes);
+        let executed = self.inner.executor.call(capability, arguments, caller, &budget).await;
+        caller.events().send(|| executed.event()).await;
+        executed.into_result().map_err(Error::Call)
     }
 
     /// What the agent can do now.
@@ -198,12 +202,15 @@ impl Agent {
 
     /// Looks anew what the agent can do, and tells what has changed meanwhile. Operations that come and go
     /// are noticed without it.
-    pub async fn refresh(&self) -> Refreshed {
+    ///
+    /// # Errors
+    /// When what it does [before it looks](Self::refreshing) fails.
+    pub async fn refresh(&self) -> Result<Refreshed, Error> {
         let before = self.list_capabilities();
         if let Some(refresh) = &self.inner.refresh {
-            refresh().await;
+            refresh().await.map_err(Error::Refresh)?;
         }
-        Refreshed::between(&before, self.list_capabilities())
+        Ok(Refreshed::between(&before, self.list_capabilities()))
     }
 
     /// The caller's conversations, the one with the newest turn first.
@@ -272,26 +279,6 @@ impl Agent {
             *known = Arc::new(Capabilities::of(operations, settings));
         }
         Arc::clone(&known)
-    }
-}
-
-impl Refreshed {
-    fn between(before: &[CapabilityDescription], tools: Vec<CapabilityDescription>) -> Self {
-        let find = |tools: &[CapabilityDescription], name: &str| {
-            tools.iter().find(|tool| tool.name == name).cloned()
-        };
-        let mut refreshed =
-            Self { tools: Vec::new(), added: Vec::new(), changed: Vec::new(), removed: Vec::new() };
-        for tool in &tools {
-            match find(before, &tool.name) {
-                None => refreshed.added.push(tool.name.clone()),
-                Some(earlier) if earlier != *tool => refreshed.changed.push(tool.name.clone()),
-                Some(_) => {}
-            }
-        }
-        let gone = before.iter().filter(|tool| find(&tools, &tool.name).is_none());
-        refreshed.removed = gone.map(|tool| tool.name.clone()).collect();
-        Self { tools, ..refreshed }
     }
 }
 

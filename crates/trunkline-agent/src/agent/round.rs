@@ -5,129 +5,195 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value, json};
-use tokio::time::timeout_at;
+use tokio::time::{Instant, timeout_at};
 use trunkline::{ErrorObject, code};
 
 use super::capability::Capability;
+use super::event::Event;
 use super::execution::Executed;
 use super::reply::Stop;
-use super::turn::Turn;
+use super::turn::{Proposal, Turn};
 use crate::conversation::PendingCall;
 use crate::model::{self, Arguments, Message, ToolCall};
 
-/// What becomes of a call that a model wants.
+/// A call that a model wants, as it is told of.
+struct Wanted {
+    id: String,
+    tool: String,
+    /// Those that can be passed on.
+    arguments: Map<String, Value>,
+    fate: Fate,
+}
+
 enum Fate {
-    Made(BoxFuture<'static, Executed>),
+    Made(Arc<Capability>),
+    Refused(ErrorObject),
     Stopped(Stop),
 }
+
+/// Deeper ones would be too deep for those who read them within a conversation, or a reply.
+const DEEPEST_ARGUMENTS: usize = 64;
 
 impl Turn<'_> {
     /// Makes the calls of one message, side by side. Each has a result, an error or a refusal.
     pub(super) async fn make(&mut self, calls: Vec<ToolCall>) -> Option<Stop> {
         let mut stopped = None;
-        let mut ids = Vec::with_capacity(calls.len());
-        let mut made = Vec::with_capacity(calls.len());
+        let mut all = Vec::with_capacity(calls.len());
         for call in calls {
-            let named = (call.id.clone(), call.name.clone(), call.arguments.clone());
-            let fate = match stopped {
-                Some(stop) => Fate::Stopped(stop),
-                None => self.fate(call).await,
-            };
-            match fate {
-                Fate::Made(future) => made.push(future),
-                Fate::Stopped(stop) => {
-                    stopped = Some(stop);
-                    let refused = Executed::refused(&named.1, object(&named.2), not_made(stop));
-                    made.push(futures_util::future::ready(refused).boxed());
-                }
+            let wanted = self.wanted(call, stopped);
+            if let Fate::Stopped(stop) = wanted.fate {
+                stopped = Some(stop);
             }
-            ids.push(named);
+            all.push(wanted);
         }
-        let ended = self.side_by_side(made).await;
-        if ended.iter().any(Option::is_none) {
-            stopped = Some(Stop::Time);
+        self.carry_out(all).await.or(stopped)
+    }
+
+    /// Makes a call that waited, if it is still what was proposed.
+    pub(super) async fn make_confirmed(&mut self, call: PendingCall) -> Option<Stop> {
+        let PendingCall { tool, identity, arguments, .. } = call;
+        let id = model::id();
+        let arguments = Arguments::Object(arguments);
+        let call = ToolCall { id: id.clone(), name: tool.clone(), arguments };
+        let tool_calls = vec![call.called()];
+        self.messages.push(Message::Assistant { content: String::new(), tool_calls });
+        let (arguments, fault) = self.passed_on(call.arguments);
+        let capability = self.capabilities.of_operation(&identity.operation).cloned();
+        let fate = match (capability, fault) {
+            (None, _) => Fate::Refused(self.unknown(&tool)),
+            (Some(capability), _) if capability.identity() != identity => {
+                Fate::Refused(refused("the tool has changed since the call was proposed"))
+            }
+            (Some(_), Some(fault)) => Fate::Refused(fault),
+            (Some(capability), None) => match capability.check(&arguments) {
+                Ok(()) => Fate::Made(capability),
+                Err(error) => Fate::Refused(error),
+            },
+        };
+        self.carry_out(vec![Wanted { id, tool, arguments, fate }]).await
+    }
+
+    fn wanted(&mut self, call: ToolCall, stopped: Option<Stop>) -> Wanted {
+        let ToolCall { id, name, arguments } = call;
+        let capability = self.capabilities.called(&name).cloned();
+        let tool =
+            capability.as_ref().map_or_else(|| super::excerpt(&name), |one| one.name().to_owned());
+        let stop = stopped.or_else(|| self.count(&tool, &arguments));
+        let (arguments, fault) = self.passed_on(arguments);
+        let fate = match (stop, capability, fault) {
+            (Some(stop), ..) => Fate::Stopped(stop),
+            (None, None, _) => Fate::Refused(self.unknown(&tool)),
+            (None, Some(_), Some(fault)) => Fate::Refused(fault),
+            (None, Some(capability), None) => match capability.check(&arguments) {
+                Err(error) => Fate::Refused(error),
+                Ok(()) if capability.is_confirmed => self.propose(capability, &arguments),
+                Ok(()) => Fate::Made(capability),
+            },
+        };
+        Wanted { id, tool, arguments, fate }
+    }
+
+    /// The arguments, or none, and what is wrong with them.
+    fn passed_on(&self, arguments: Arguments) -> (Map<String, Value>, Option<ErrorObject>) {
+        let fault = match arguments {
+            Arguments::Malformed { reason, .. } => ErrorObject::invalid_params(&reason),
+            Arguments::Object(object)
+                if object.values().map(depth).max() >= Some(DEEPEST_ARGUMENTS) =>
+            {
+                let reason = format!("the arguments are nested deeper than {DEEPEST_ARGUMENTS}");
+                ErrorObject::invalid_params(&reason)
+            }
+            Arguments::Object(object) if !self.budget.take(json!(object).to_string().len()) => {
+                refused("the arguments and results of this turn are over their limit together")
+            }
+            Arguments::Object(object) => return (object, None),
+        };
+        (Map::new(), Some(fault))
+    }
+
+    /// Makes the calls that are to be made, tells of all, and records what came of them.
+    async fn carry_out(&mut self, all: Vec<Wanted>) -> Option<Stop> {
+        for wanted in &all {
+            self.announce(wanted).await;
         }
-        for ((id, name, arguments), executed) in ids.into_iter().zip(ended) {
-            let cancelled = || Executed::refused(&name, object(&arguments), not_made(Stop::Time));
-            self.record(&id, executed.unwrap_or_else(cancelled));
+        let ended = self.side_by_side(&all).await;
+        let mut stopped = None;
+        for (wanted, executed) in all.into_iter().zip(ended) {
+            let Wanted { id, tool, arguments, fate } = wanted;
+            let executed = match (executed, fate) {
+                (Some(executed), _) => executed,
+                (None, Fate::Refused(error)) => Executed::refused(&tool, arguments, error),
+                (None, Fate::Stopped(stop)) => Executed::refused(&tool, arguments, not_made(stop)),
+                (None, Fate::Made(_)) => {
+                    stopped = Some(Stop::Time);
+                    let cancelled = Executed::refused(&tool, arguments, not_made(Stop::Time));
+                    self.tell(|| cancelled.event()).await;
+                    cancelled
+                }
+            };
+            self.record(&id, executed);
         }
         stopped
     }
 
-    /// What came of each call; nothing of those that were cancelled when the time was up.
-    async fn side_by_side(
-        &self,
-        calls: Vec<BoxFuture<'static, Executed>>,
-    ) -> Vec<Option<Executed>> {
+    /// Tells of a call, and of those that are not made, why.
+    async fn announce(&mut self, wanted: &Wanted) {
+        let Wanted { tool, arguments, fate, .. } = wanted;
+        let refusal = match fate {
+            Fate::Made(_) => {
+                self.status(format!("Calling {tool}")).await;
+                None
+            }
+            Fate::Refused(error) => {
+                self.status(format!("{tool} was not called: {error}")).await;
+                Some(error.clone())
+            }
+            Fate::Stopped(stop) => Some(not_made(*stop)),
+        };
+        self.tell(|| Event::call(tool, arguments)).await;
+        if let Some(error) = refusal {
+            self.tell(|| Executed::refused(tool, arguments.clone(), error).event()).await;
+        }
+    }
+
+    /// What came of each call that is to be made; nothing of those that were cancelled when the time was up.
+    async fn side_by_side(&self, all: &[Wanted]) -> Vec<Option<Executed>> {
         let limit = self.agent.settings.parallel_calls.max(1);
-        let mut ended: Vec<Option<Executed>> = calls.iter().map(|_| None).collect();
-        let calls = calls.into_iter().enumerate();
-        let calls = calls.map(|(index, call)| call.map(move |executed| (index, executed)));
-        let mut running = stream::iter(calls.collect::<Vec<_>>()).buffer_unordered(limit);
-        while let Ok(Some((index, executed))) = timeout_at(self.deadline, running.next()).await {
+        let mut ended: Vec<Option<Executed>> = all.iter().map(|_| None).collect();
+        let made = all.iter().enumerate();
+        let made = made.filter_map(|(index, wanted)| Some((index, self.started(wanted)?)));
+        let made = made.map(|(index, call)| call.map(move |executed| (index, executed)));
+        let mut running = stream::iter(made.collect::<Vec<_>>()).buffer_unordered(limit);
+        // Those who listen may have taken all of the time.
+        let is_up = || Instant::now() >= self.deadline;
+        while !is_up()
+            && let Ok(Some((index, executed))) = timeout_at(self.deadline, running.next()).await
+        {
+            self.tell(|| executed.event()).await;
             ended[index] = Some(executed);
         }
         ended
     }
 
-    async fn fate(&mut self, call: ToolCall) -> Fate {
-        let ToolCall { name, arguments, .. } = call;
-        let capability = self.capabilities.find(&name).cloned();
-        let tool =
-            capability.as_ref().map_or_else(|| super::excerpt(&name), |one| one.name().to_owned());
-        if let Some(stop) = self.count(&tool, &arguments) {
-            return Fate::Stopped(stop);
-        }
-        let (arguments, refusal) = match (&capability, arguments) {
-            (None, arguments) => (object(&arguments), Some(self.unknown(&tool))),
-            (Some(_), Arguments::Malformed { reason, .. }) => {
-                (Map::new(), Some(ErrorObject::invalid_params(&reason)))
-            }
-            (Some(capability), Arguments::Object(arguments)) => {
-                let refusal = capability.check(&arguments).err();
-                (arguments, refusal)
-            }
-        };
-        match (capability, refusal) {
-            (Some(capability), None) if capability.is_confirmed => self.propose(&tool, arguments),
-            (Some(capability), None) => {
-                self.status(format!("Calling {tool}")).await;
-                self.started(&capability, arguments)
-            }
-            (_, refusal) => {
-                let error = refusal.unwrap_or_else(|| self.unknown(&tool));
-                self.status(format!("{tool} was not called: {error}")).await;
-                self.refused(&tool, arguments, error)
-            }
-        }
-    }
-
     /// A call that begins when its turn among those side by side comes.
-    fn started(&self, capability: &Arc<Capability>, arguments: Map<String, Value>) -> Fate {
+    fn started(&self, wanted: &Wanted) -> Option<BoxFuture<'static, Executed>> {
+        let Fate::Made(capability) = &wanted.fate else { return None };
         let (executor, capability) = (self.agent.executor.clone(), Arc::clone(capability));
-        let caller = self.caller.clone();
-        Fate::Made(async move { executor.call(&capability, arguments, &caller).await }.boxed())
-    }
-
-    fn refused(&self, tool: &str, arguments: Map<String, Value>, error: ErrorObject) -> Fate {
-        let caller = self.caller.clone();
-        let refused = Executed::refused(tool, arguments, error);
-        let told = async move {
-            refused.tell(&caller).await;
-            refused
-        };
-        Fate::Made(told.boxed())
+        let (caller, budget) = (self.caller.clone(), self.budget.clone());
+        let arguments = wanted.arguments.clone();
+        let call = async move { executor.call(&capability, arguments, &caller, &budget).await };
+        Some(call.boxed())
     }
 
     /// One call at a time is confirmed.
-    fn propose(&mut self, tool: &str, arguments: Map<String, Value>) -> Fate {
+    fn propose(&mut self, capability: Arc<Capability>, arguments: &Map<String, Value>) -> Fate {
         let reason = match &self.pending {
             None => "it was not made: the user is asked to confirm it first",
             Some(_) => "it was not made: another call waits to be confirmed first",
         };
-        self.pending.get_or_insert_with(|| (tool.to_owned(), arguments.clone()));
+        self.pending.get_or_insert_with(|| Proposal { capability, arguments: arguments.clone() });
         let error = ErrorObject::new(code::REFUSED, "Not confirmed");
-        self.refused(tool, arguments, error.with_data(&json!({ "reason": reason })))
+        Fate::Refused(error.with_data(&json!({ "reason": reason })))
     }
 
     fn unknown(&self, tool: &str) -> ErrorObject {
@@ -153,39 +219,6 @@ impl Turn<'_> {
         (*times > settings.max_repeats).then_some(Stop::Repetition)
     }
 
-    pub(super) async fn make_confirmed(&mut self, call: PendingCall) -> Option<Stop> {
-        let PendingCall { tool, arguments, .. } = call;
-        let id = model::id();
-        let arguments = Arguments::Object(arguments);
-        let call = ToolCall { id: id.clone(), name: tool.clone(), arguments };
-        self.messages
-            .push(Message::Assistant { content: String::new(), tool_calls: vec![call.called()] });
-        let arguments = object(&call.arguments);
-        // What is offered, and what it takes, may have changed since.
-        let fate = match self.capabilities.find(&tool).cloned() {
-            None => self.refused(&tool, arguments, self.unknown(&tool)),
-            Some(capability) => match capability.check(&arguments) {
-                Err(error) => self.refused(&tool, arguments, error),
-                Ok(()) => {
-                    self.status(format!("Calling {tool}, as confirmed")).await;
-                    self.started(&capability, arguments)
-                }
-            },
-        };
-        let Fate::Made(made) = fate else { return None };
-        match timeout_at(self.deadline, made).await {
-            Ok(executed) => {
-                self.record(&id, executed);
-                None
-            }
-            Err(_) => {
-                let arguments = object(&call.arguments);
-                self.record(&id, Executed::refused(&tool, arguments, not_made(Stop::Time)));
-                Some(Stop::Time)
-            }
-        }
-    }
-
     fn record(&mut self, id: &str, executed: Executed) {
         let Executed { step, shown, .. } = executed;
         self.messages.push(Message::Tool { tool_call_id: id.to_owned(), content: shown });
@@ -196,12 +229,18 @@ impl Turn<'_> {
     }
 }
 
-/// Those that can be shown.
-fn object(arguments: &Arguments) -> Map<String, Value> {
-    match arguments {
-        Arguments::Object(object) => object.clone(),
-        Arguments::Malformed { .. } => Map::new(),
+/// How many arrays and objects are in one another.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
+}
+
+/// A call that is not made.
+fn refused(reason: &str) -> ErrorObject {
+    ErrorObject::new(code::REFUSED, "Not called").with_data(&json!({ "reason": reason }))
 }
 
 fn not_made(stop: Stop) -> ErrorObject {

@@ -35,6 +35,10 @@ pub struct Settings {
     pub max_shown_bytes: usize,
     /// How many bytes a result may have; one with more is an error. Default 1 MiB.
     pub max_result_bytes: usize,
+    /// How many bytes the steps of a turn may have together, arguments and results. A result beyond is an error
+    /// in its step, and arguments beyond are not passed on. Default 4 MiB, as the reply to the caller holds the
+    /// steps, and has a limit itself.
+    pub max_steps_bytes: usize,
     /// How many bytes a message of the user may have. Default 64 KiB.
     pub max_message_bytes: usize,
     /// How many turns run at the same time; the next one is refused. Default 256.
@@ -61,6 +65,7 @@ impl Default for Settings {
             parallel_calls: 4,
             max_shown_bytes: 16 << 10,
             max_result_bytes: 1 << 20,
+            max_steps_bytes: 4 << 20,
             max_message_bytes: 64 << 10,
             max_turns: 256,
         }

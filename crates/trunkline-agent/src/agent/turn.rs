@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
 use super::Inner;
+use super::budget::Budget;
 use super::caller::Caller;
-use super::capability::Capabilities;
-use super::context::BYTES_OF_TOKEN;
+use super::capability::{Capabilities, Capability};
 use super::error::Error;
-use super::event::Event;
+use super::event::{Event, PATIENCE};
 use super::reply::{ChatReply, Metadata, Pending, Step, Stop, Usage};
 use super::token::token;
 use crate::conversation::PendingCall;
-use crate::model::{self, Arguments, Completion, Message, Model, ModelError, ToolCall};
+use crate::model::{self, Arguments, Completion, Message, Model, ToolCall};
 use crate::planner;
 
 /// A turn that is not over.
@@ -36,9 +36,17 @@ pub(super) struct Turn<'a> {
     response: String,
     status_updates: Vec<String>,
     pub(super) steps: Vec<Step>,
-    usage: Usage,
+    pub(super) usage: Usage,
     pub(super) metadata: Metadata,
-    pub(super) pending: Option<(String, Map<String, Value>)>,
+    pub(super) pending: Option<Proposal>,
+    /// For its steps together.
+    pub(super) budget: Budget,
+}
+
+/// A call that the user is asked to confirm.
+pub(super) struct Proposal {
+    pub(super) capability: Arc<Capability>,
+    pub(super) arguments: Map<String, Value>,
 }
 
 /// A turn that is over.
@@ -76,6 +84,7 @@ impl<'a> Turn<'a> {
             usage: Usage::default(),
             metadata: Metadata { model, ..Metadata::default() },
             pending: None,
+            budget: Budget::new(agent.settings.max_steps_bytes),
         }
     }
 
@@ -112,7 +121,12 @@ impl<'a> Turn<'a> {
     pub(super) fn finish(mut self) -> Result<Finished, Error> {
         let pending = self.pending.take();
         let pending = match pending {
-            Some((tool, arguments)) => Some(PendingCall { token: token()?, tool, arguments }),
+            Some(Proposal { capability, arguments }) => Some(PendingCall {
+                token: token()?,
+                tool: capability.name().to_owned(),
+                identity: capability.identity(),
+                arguments,
+            }),
             None => None,
         };
         self.metadata.total_ms = millis(self.began.elapsed());
@@ -124,7 +138,7 @@ impl<'a> Turn<'a> {
             steps: self.steps,
             usage: self.usage,
             metadata: self.metadata,
-            pending: pending.as_ref().map(|PendingCall { token, tool, arguments }| Pending {
+            pending: pending.as_ref().map(|PendingCall { token, tool, arguments, .. }| Pending {
                 confirm: token.clone(),
                 tool: tool.clone(),
                 arguments: arguments.clone(),
@@ -148,9 +162,11 @@ impl<'a> Turn<'a> {
     }
 
     /// The error, with the calls that were made before it.
-    pub(super) fn with_steps(self, error: Error) -> Error {
+    pub(super) fn with_steps(self, error: Error, conversation_id: Option<String>) -> Error {
         match error {
-            Error::Model { source, .. } => Error::Model { source, steps: self.steps },
+            Error::Model { source, .. } => {
+                Error::Model { source, steps: self.steps, conversation_id }
+            }
             error => error,
         }
     }
@@ -180,7 +196,8 @@ impl<'a> Turn<'a> {
                 self.stop(stop).await;
                 return Ok(());
             }
-            if let Some((tool, _)) = &self.pending {
+            if let Some(Proposal { capability, .. }) = &self.pending {
+                let tool = capability.name();
                 let response = format!(
                     "I would call `{tool}` now, which may change or remove data. Confirm it, or tell me \
                      what to do instead."
@@ -189,65 +206,6 @@ impl<'a> Turn<'a> {
                 return Ok(());
             }
         }
-    }
-
-    fn exhausted(&self) -> Option<Stop> {
-        let settings = &self.agent.settings;
-        if self.metadata.model_calls >= settings.max_steps {
-            Some(Stop::Steps)
-        } else if self.usage.total_tokens >= settings.max_tokens {
-            Some(Stop::Tokens)
-        } else {
-            None
-        }
-    }
-
-    /// Asks the model, and passes on what it says.
-    async fn ask(
-        &mut self,
-        model: &Model,
-        tools: &[model::Tool],
-    ) -> Result<Completion, ModelError> {
-        let left_out = self.fit(tools);
-        if left_out > 0 {
-            let turns = if left_out == 1 { "turn" } else { "turns" };
-            self.status(format!("The context is full: {left_out} earlier {turns} left out")).await;
-        }
-        self.status(format!("Asking {}", model.name())).await;
-        let since = Instant::now();
-        self.metadata.model_calls += 1;
-        let asked = self.read(model, tools).await;
-        self.metadata.model_ms += millis(since.elapsed());
-        let completion = asked?;
-        match completion.usage {
-            Some(usage) => self.usage.add(usage),
-            None => self.estimate(&completion),
-        }
-        Ok(completion)
-    }
-
-    async fn read(&self, model: &Model, tools: &[model::Tool]) -> Result<Completion, ModelError> {
-        let mut reply = model.ask(&self.messages, tools).await?;
-        while let Some(text) = reply.text().await? {
-            self.token(text).await;
-        }
-        let (completion, rest) = reply.finish(|name| self.capabilities.find(name).is_some())?;
-        if let Some(text) = rest {
-            self.token(text).await;
-        }
-        Ok(completion)
-    }
-
-    fn estimate(&mut self, completion: &Completion) {
-        let read: usize = self.messages.iter().map(Message::bytes).sum();
-        let of_call = |call: &ToolCall| call.called().function.arguments.len() + call.name.len();
-        let written =
-            completion.content.len() + completion.calls.iter().map(of_call).sum::<usize>();
-        let tokens = |bytes: usize| (bytes as u64).div_ceil(BYTES_OF_TOKEN);
-        let (prompt_tokens, completion_tokens) = (tokens(read), tokens(written));
-        let total_tokens = prompt_tokens + completion_tokens;
-        self.usage.add(model::Usage { prompt_tokens, completion_tokens, total_tokens });
-        self.usage.estimated = true;
     }
 
     async fn answer_offline(&mut self, message: &str) {
@@ -293,22 +251,30 @@ impl<'a> Turn<'a> {
 
     async fn stop(&mut self, stop: Stop) {
         self.metadata.stopped = Some(stop);
-        // What waits to be confirmed was a part of what is given up.
-        self.pending = None;
         let gap = if self.response.is_empty() { "" } else { "\n\n" };
-        self.respond(format!("{gap}{}", stop.sentence())).await;
+        let mut sentence = format!("{gap}{}", stop.sentence());
+        if let Some(Proposal { capability, .. }) = &self.pending {
+            sentence.push_str(&format!(" `{}` waits for you to confirm it.", capability.name()));
+        }
+        self.respond(sentence).await;
     }
 
     pub(super) async fn status(&mut self, text: String) {
         self.status_updates.push(text.clone());
-        self.caller.events().send(|| Event::Status { text }).await;
+        self.tell(|| Event::Status { text }).await;
     }
 
-    async fn token(&self, text: String) {
-        self.caller.events().send(|| Event::Token { text }).await;
+    pub(super) async fn token(&self, text: String) {
+        self.tell(|| Event::Token { text }).await;
+    }
+
+    /// Tells what happens. Those who do not read make the turn no longer than it may be, but for a moment in
+    /// which they are told how it ended.
+    pub(super) async fn tell(&self, event: impl FnOnce() -> Event) {
+        self.caller.events().send_until(self.deadline + PATIENCE, event).await;
     }
 }
 
-fn millis(duration: Duration) -> u64 {
+pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -53,6 +53,9 @@ pub enum ConversationError {
         /// How long it might take.
         after: Duration,
     },
+    /// The conversation was deleted while its turn ran, or had to give way to newer ones. It stays deleted.
+    #[error("the conversation was deleted meanwhile")]
+    Deleted,
     /// SQLite says.
     #[error("the storage of conversations failed")]
     Sqlite(#[from] rusqlite::Error),

@@ -57,7 +57,9 @@ pub(super) fn open(directory: &Path, settings: &Settings) -> Result<Connection, 
         }
         _ => return Err(OpenError::NotOurs { path }),
     }
-    kept::forget_old(&connection, settings).map_err(failed)?;
+    if kept::forget_old(&connection, settings).map_err(failed)? {
+        clean(&connection).map_err(failed)?;
+    }
     Ok(connection)
 }
 
@@ -68,16 +70,29 @@ fn connect(path: &Path, settings: &Settings) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "foreign_keys", true)?;
     // A turn that was answered is there after a loss of power, too.
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // What was deleted is nowhere in the file.
+    connection.pragma_update(None, "secure_delete", true)?;
     Ok(connection)
 }
 
 fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    // The file can give back what it does not need. It has to be said before anything is in it.
+    connection.pragma_update(None, "auto_vacuum", "incremental")?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(SCHEMA)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
+}
+
+/// Takes what was deleted out of the log, too, and gives back its room.
+pub(super) fn clean(connection: &Connection) -> rusqlite::Result<()> {
+    // Files that were made without `auto_vacuum` give nothing back. Each step gives back one page.
+    let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut pages = vacuum.query([])?;
+    while pages.next()?.is_some() {}
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 fn marks(connection: &Connection) -> rusqlite::Result<(i64, u32)> {

@@ -7,8 +7,9 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::bounded::bounded;
 use super::settings::Settings;
-use super::{PendingCall, Summary, Turn};
+use super::{PendingCall, Summary, Turn, file};
 use crate::model::Message;
 
 pub(super) fn messages(
@@ -27,13 +28,19 @@ pub(super) fn messages(
     Ok(Some(turns.into_iter().flatten().collect()))
 }
 
+/// False if the conversation that the turn is of is not there any more.
 pub(super) fn keep(
     connection: &mut Connection,
     settings: &Settings,
-    turn: &Turn,
-) -> rusqlite::Result<()> {
+    turn: Turn,
+) -> rusqlite::Result<bool> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let Turn { caller, conversation, title, messages, pending } = turn;
+    let (caller, conversation) = (&*caller, &*conversation);
+    if title.is_none() && !belongs(&transaction, caller, conversation)? {
+        return Ok(false);
+    }
+    let messages = bounded(messages, settings.max_bytes);
     let now = now();
     let pending_until = pending.as_ref().map(|_| now + millis(settings.pending_age));
     let pending = pending.as_ref().map(written).transpose()?;
@@ -42,18 +49,19 @@ pub(super) fn keep(
         "INSERT INTO conversation VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET \
          updated_ms = excluded.updated_ms, pending = excluded.pending, \
          pending_until_ms = excluded.pending_until_ms",
-        params![conversation, caller, title, now, pending, pending_until],
+        params![conversation, caller, title.unwrap_or_default(), now, pending, pending_until],
     )?;
     let bytes: usize = messages.iter().map(Message::bytes).sum();
     transaction.execute(
         "INSERT INTO turn SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM turn \
          WHERE conversation = ?1",
-        params![conversation, written(messages)?, integer(messages.len()), integer(bytes)],
+        params![conversation, written(&messages)?, integer(messages.len()), integer(bytes)],
     )?;
     shorten(&transaction, settings, conversation)?;
     forget_many(&transaction, settings, caller)?;
     forget_old(&transaction, settings)?;
-    transaction.commit()
+    transaction.commit()?;
+    Ok(true)
 }
 
 pub(super) fn take_pending(
@@ -114,13 +122,18 @@ pub(super) fn delete(
     conversation: &str,
 ) -> rusqlite::Result<bool> {
     let sql = "DELETE FROM conversation WHERE id = ?1 AND caller = ?2";
-    Ok(connection.execute(sql, [conversation, caller])? > 0)
+    let is_deleted = connection.execute(sql, [conversation, caller])? > 0;
+    if is_deleted && let Err(cause) = file::clean(connection) {
+        tracing::warn!(%cause, "a deleted conversation is in the log of the file until it is closed");
+    }
+    Ok(is_deleted)
 }
 
-/// Those without a turn for too long.
-pub(super) fn forget_old(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
+/// Those without a turn for too long. Whether there were any.
+pub(super) fn forget_old(connection: &Connection, settings: &Settings) -> rusqlite::Result<bool> {
     let oldest = now() - millis(settings.max_age);
-    connection.execute("DELETE FROM conversation WHERE updated_ms < ?1", [oldest]).map(drop)
+    let sql = "DELETE FROM conversation WHERE updated_ms < ?1";
+    connection.execute(sql, [oldest]).map(|deleted| deleted > 0)
 }
 
 fn belongs(connection: &Connection, caller: &str, conversation: &str) -> rusqlite::Result<bool> {

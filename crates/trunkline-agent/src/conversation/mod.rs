@@ -3,6 +3,7 @@
 //! SQLite blocks, so its one connection lives on a thread of its own. A turn is written when it is
 //! over, as a whole, and durable before it is answered.
 
+mod bounded;
 mod error;
 mod file;
 mod kept;
@@ -54,7 +55,17 @@ pub(crate) struct PendingCall {
     /// What confirms it.
     pub(crate) token: String,
     pub(crate) tool: String,
+    /// What it was when the call was proposed.
+    #[serde(default)]
+    pub(crate) identity: Identity,
     pub(crate) arguments: Map<String, Value>,
+}
+
+/// What an operation is: its name, and what tells it from others that have it later.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) operation: String,
+    pub(crate) fingerprint: u64,
 }
 
 /// A turn that is over.
@@ -62,8 +73,8 @@ pub(crate) struct PendingCall {
 pub(crate) struct Turn {
     pub(crate) caller: String,
     pub(crate) conversation: String,
-    /// What the conversation is called, if it is new.
-    pub(crate) title: String,
+    /// What the conversation is called, if it is new. One that is not has to be there.
+    pub(crate) title: Option<String>,
     pub(crate) messages: Vec<Message>,
     pub(crate) pending: Option<PendingCall>,
 }
@@ -98,7 +109,9 @@ impl Conversations {
 
     /// Keeps a turn, and forgets what is too much or too old.
     pub(crate) async fn keep(&self, turn: Turn) -> Result<(), ConversationError> {
-        self.run(move |connection, settings| kept::keep(connection, settings, &turn)).await
+        let is_kept =
+            self.run(move |connection, settings| kept::keep(connection, settings, turn)).await?;
+        if is_kept { Ok(()) } else { Err(ConversationError::Deleted) }
     }
 
     /// Takes the call that `token` confirms: the next one who asks finds none.

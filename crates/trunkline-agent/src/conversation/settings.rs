@@ -6,10 +6,11 @@ pub struct Settings {
     /// Most messages that are kept of a conversation: with each turn, the oldest turns beyond are forgotten,
     /// as wholes. The last turn is always kept. Default 200.
     pub max_messages: usize,
-    /// Most bytes of their texts. Default 256 KiB.
+    /// Most bytes of their texts. Where the last turn alone has more, its longest texts are cut, the results of
+    /// tools first. Default 256 KiB.
     pub max_bytes: usize,
-    /// Most conversations of a caller: of more, those without a turn for the longest time are deleted.
-    /// Callers without a name are one caller. Default 200.
+    /// Most conversations of a caller: of more, those without a turn for the longest time are deleted, also
+    /// when a turn of theirs runs, which then is not kept. Callers without a name are one caller. Default 200.
     pub max_conversations: usize,
     /// Most conversations of all callers. Default 10,000.
     pub max_total: usize,

@@ -49,7 +49,7 @@ impl Worker {
     /// Runs `work` behind what waits.
     ///
     /// # Cancel safety
-    /// Work that was taken is done all the same.
+    /// Work that has not begun is not done; what has begun is.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
@@ -57,8 +57,10 @@ impl Worker {
     ) -> Result<T, ConversationError> {
         let (answer, answered) = oneshot::channel();
         let work = Box::new(move |connection: &mut Connection| {
-            // Whoever asked may have gone.
-            let _ = answer.send(work(connection));
+            // Whoever has gone, or was told that it takes too long, may have asked again.
+            if !answer.is_closed() {
+                let _ = answer.send(work(connection));
+            }
         });
         self.send(work)?;
         match timeout(limit, answered).await {

@@ -20,6 +20,8 @@ struct Data<'a> {
     retry_after_ms: Option<u64>,
     #[serde(skip_serializing_if = "<[Step]>::is_empty")]
     steps: &'a [Step],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation_id: Option<&'a str>,
 }
 
 impl RpcError for Error {
@@ -32,6 +34,7 @@ impl RpcError for Error {
             status: None,
             retry_after_ms: None,
             steps: &[],
+            conversation_id: None,
         };
         let object =
             |code, message, data: &Data<'_>| ErrorObject::new(code, message).with_data(data);
@@ -57,17 +60,30 @@ impl RpcError for Error {
             Self::Conversation(ConversationError::Timeout { .. }) => {
                 object(code::TIMEOUT, "Call timed out", &data)
             }
+            Self::Conversation(ConversationError::Deleted) => {
+                let data = Data { kind: Some("conversation"), ..data };
+                object(code::NOT_FOUND, "Not found", &data)
+            }
             Self::Conversation(ConversationError::Sqlite(cause)) => {
                 tracing::error!(%cause, "the storage of conversations failed");
                 ErrorObject::new(code::APPLICATION, "Internal server error")
             }
-            Self::Unkept { source, steps } => {
+            Self::Unkept { source, steps, conversation_id } => {
                 tracing::error!(cause = ?source, "a turn could not be kept");
-                let data = Data { kind: Some("unkept"), steps, ..data };
+                let conversation_id = Some(&**conversation_id);
+                let data = Data { kind: Some("unkept"), steps, conversation_id, ..data };
                 object(code::APPLICATION, "Internal server error", &data)
             }
             Self::Random => ErrorObject::internal_error(&self),
-            Self::Model { source, steps } => of_model(source, steps, data),
+            Self::Refresh(cause) => {
+                tracing::warn!(%cause, "the tools could not be looked for");
+                let data = Data { kind: Some("refresh"), ..data };
+                object(code::APPLICATION, "The tools were not refreshed", &data)
+            }
+            Self::Model { source, steps, conversation_id } => {
+                let conversation_id = conversation_id.as_deref();
+                of_model(source, Data { steps, conversation_id, ..data })
+            }
             Self::Call(error) => error.clone(),
         }
     }
@@ -90,7 +106,7 @@ impl RpcError for Error {
     }
 }
 
-fn of_model(error: &ModelError, steps: &[Step], data: Data<'_>) -> ErrorObject {
+fn of_model(error: &ModelError, data: Data<'_>) -> ErrorObject {
     tracing::warn!(%error, cause = ?std::error::Error::source(error), "the model failed");
     let status = match error {
         ModelError::Unauthorized { status }
@@ -103,11 +119,11 @@ fn of_model(error: &ModelError, steps: &[Step], data: Data<'_>) -> ErrorObject {
         _ => None,
     };
     let reason = error.to_string();
-    let data = Data { reason, kind: Some(error.kind()), status, retry_after_ms, steps, ..data };
+    let data = Data { reason, kind: Some(error.kind()), status, retry_after_ms, ..data };
     let (code, message) = match error {
         ModelError::Timeout { .. } => (code::TIMEOUT, "Call timed out"),
         // Of a call that is tried again because of this code, nothing may have been done.
-        ModelError::Busy { .. } if steps.is_empty() => (code::BUSY, "Server is busy"),
+        ModelError::Busy { .. } if data.steps.is_empty() => (code::BUSY, "Server is busy"),
         _ => (code::APPLICATION, "The model failed"),
     };
     ErrorObject::new(code, message).with_data(&data)

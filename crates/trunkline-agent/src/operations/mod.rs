@@ -22,8 +22,10 @@ use crate::conversation::Summary;
 /// Errors are -32602 for what makes no sense, -32001 for a tool that is not there, -32011 for a conversation
 /// or a confirmation that is not there, -32005 for what may be tried again, -32004 for a model or a storage
 /// that takes too long, and -32000 for a model that fails: `data.kind` says how, `data.reason` why, and
-/// `data.steps` what was done before. A model that does not want to answer is of the kind `refused`, one whose
-/// answer is empty `empty`, and one that says more than it may `too_large`.
+/// `data.steps` what was done before, and `data.conversation_id` the conversation, where there is one. What
+/// could not be kept, and tools that could not be looked for, are -32000, too. A model that does not want to
+/// answer is of the kind `refused`, one whose answer is empty `empty`, and one that says more than it may
+/// `too_large`.
 pub fn operations<S>(agent: &Agent) -> Router<S> {
     Router::new()
         .operation(chat_operation())
@@ -70,6 +72,7 @@ fn refresh_capabilities_operation() -> Operation<Agent> {
         .title("Refresh capabilities")
         .description("Looks for tools anew, and tells which were added, changed and removed.")
         .output::<Refreshed>()
+        .errors::<Error>()
         .additive()
         .idempotent()
         .closed_world()
@@ -153,8 +156,8 @@ fn list_capabilities(State(agent): State<Agent>) -> Json<CapabilityList> {
     Json(CapabilityList { tools: agent.list_capabilities() })
 }
 
-async fn refresh_capabilities(State(agent): State<Agent>) -> Json<Refreshed> {
-    Json(agent.refresh().await)
+async fn refresh_capabilities(State(agent): State<Agent>) -> Result<Refreshed, Error> {
+    agent.refresh().await
 }
 
 async fn list_conversations(

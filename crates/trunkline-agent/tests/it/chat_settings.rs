@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trunkline::{Changing, Extensions, Operation, Router};
 use trunkline_agent::conversation::{Conversations, OpenError};
 use trunkline_agent::model::{self, Model, ModelError};
-use trunkline_agent::{Agent, Caller, Settings};
+use trunkline_agent::{Agent, Caller, Settings, operations};
 
 use crate::house::{Plan, includes, told};
 use crate::scripted::{Answer, Scripted};
@@ -58,16 +58,31 @@ async fn a_refresh_tells_what_is_new() {
     let agent = Agent::new(rpc, None, conversations, Settings::default()).refreshing(move || {
         let after = Router::new().operation(tool("same", "")).operation(tool("new", ""));
         let replaced = changing.replace(after.operation(tool("other", "twice")));
-        async move { replaced.unwrap() }
+        async move { Ok(replaced?) }
     });
     let caller = Caller::of(&Extensions::new());
     agent.execute_tool("old", Default::default(), &caller).await.unwrap();
-    let refreshed = serde_json::to_value(agent.refresh().await).unwrap();
+    let refreshed = serde_json::to_value(agent.refresh().await.unwrap()).unwrap();
     let expected = json!({ "added": ["new"], "changed": ["other"], "removed": ["old"] });
     includes("refreshed", &refreshed, &expected);
     assert_eq!(tools(&refreshed), ["same", "new", "other"]);
     agent.execute_tool("new", Default::default(), &caller).await.unwrap();
     agent.execute_tool("old", Default::default(), &caller).await.unwrap_err();
+}
+
+#[tokio::test]
+async fn a_refresh_that_fails_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
+    let add = Operation::new("add", || 1).tool("add");
+    let rpc = Router::new().operation(add).build().unwrap();
+    let agent = Agent::new(rpc, None, conversations, Settings::default())
+        .refreshing(|| async { Err("the folder is gone".into()) });
+    let api = Router::new().merge(operations(&agent)).build().unwrap();
+    let refreshed = api.call::<Value>("agent.refresh_capabilities", &json!({})).await;
+    let data = json!({ "kind": "refresh", "reason": "…the folder is gone" });
+    includes("refreshed", &told(refreshed), &json!({ "error": { "code": -32000, "data": data } }));
+    assert_eq!(agent.list_capabilities().len(), 1, "what there was is there");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod capabilities;
 mod caller;
 mod chat;
 mod chat_settings;
@@ -14,5 +15,7 @@ mod replies;
 #[cfg(unix)]
 mod reload;
 mod scripted;
+mod storage;
 #[cfg(unix)]
 mod tools;
+mod turn_bounds;

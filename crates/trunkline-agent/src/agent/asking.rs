@@ -1,0 +1,72 @@
+//! A question to the model, and what it takes.
+
+use tokio::time::Instant;
+
+use super::context::BYTES_OF_TOKEN;
+use super::reply::Stop;
+use super::turn::{Turn, millis};
+use crate::model::{Completion, Message, Model, ModelError, Tool, ToolCall, Usage};
+
+impl Turn<'_> {
+    /// Why the model is not asked again, if it is not.
+    pub(super) fn exhausted(&self) -> Option<Stop> {
+        let settings = &self.agent.settings;
+        if self.metadata.model_calls >= settings.max_steps {
+            Some(Stop::Steps)
+        } else if self.usage.total_tokens >= settings.max_tokens {
+            Some(Stop::Tokens)
+        } else {
+            None
+        }
+    }
+
+    /// Asks the model, and passes on what it says.
+    pub(super) async fn ask(
+        &mut self,
+        model: &Model,
+        tools: &[Tool],
+    ) -> Result<Completion, ModelError> {
+        let left_out = self.fit(tools);
+        if left_out > 0 {
+            let turns = if left_out == 1 { "turn" } else { "turns" };
+            self.status(format!("The context is full: {left_out} earlier {turns} left out")).await;
+        }
+        self.status(format!("Asking {}", model.name())).await;
+        let since = Instant::now();
+        self.metadata.model_calls += 1;
+        let asked = self.read(model, tools).await;
+        self.metadata.model_ms += millis(since.elapsed());
+        let completion = asked?;
+        match completion.usage {
+            // Some servers write the count, and do not count.
+            Some(usage) if usage.total_tokens > 0 => self.usage.add(usage),
+            _ => self.estimate(tools, &completion),
+        }
+        Ok(completion)
+    }
+
+    async fn read(&self, model: &Model, tools: &[Tool]) -> Result<Completion, ModelError> {
+        let mut reply = model.ask(&self.messages, tools).await?;
+        while let Some(text) = reply.text().await? {
+            self.token(text).await;
+        }
+        let (completion, rest) = reply.finish(|name| self.capabilities.called(name).is_some())?;
+        if let Some(text) = rest {
+            self.token(text).await;
+        }
+        Ok(completion)
+    }
+
+    fn estimate(&mut self, tools: &[Tool], completion: &Completion) {
+        let said: usize = self.messages.iter().map(Message::bytes).sum();
+        let read = said + tools.iter().map(Tool::bytes).sum::<usize>();
+        let of_call = |call: &ToolCall| call.called().function.arguments.len() + call.name.len();
+        let written =
+            completion.content.len() + completion.calls.iter().map(of_call).sum::<usize>();
+        let tokens = |bytes: usize| (bytes as u64).div_ceil(BYTES_OF_TOKEN);
+        let (prompt_tokens, completion_tokens) = (tokens(read), tokens(written));
+        let total_tokens = prompt_tokens + completion_tokens;
+        self.usage.add(Usage { prompt_tokens, completion_tokens, total_tokens });
+        self.usage.estimated = true;
+    }
+}

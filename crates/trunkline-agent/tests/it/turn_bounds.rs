@@ -1,0 +1,188 @@
+//! What a turn may hold, and what is told of calls that are not made.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::time::timeout;
+use trunkline::{Extensions, code};
+use trunkline_agent::{Caller, ChatRequest, Event, Events};
+
+use crate::house::{House, Plan, includes, told};
+use crate::scripted::{Answer, Scripted};
+
+const ADD: &str = r#"{"a": 1, "b": 1}"#;
+const ERASE: &str = r#"{"name": "shopping"}"#;
+
+/// A plan for a model that makes these calls at once, and then says that it is done.
+async fn calling(calls: &[(&str, &str, &str)]) -> (Scripted, Plan) {
+    let scripted = Scripted::rows(vec![Answer::calls(calls), Answer::text("Done.")]).await;
+    let plan = Plan::with_model(&scripted.url);
+    (scripted, plan)
+}
+
+async fn chat(house: &House) -> Value {
+    told(house.chat(&json!({ "message": "Go." })).await)
+}
+
+#[tokio::test]
+async fn the_steps_of_a_turn_have_a_bound_together() {
+    let too_large = json!({ "code": code::REPLY_TOO_LARGE });
+    for (bytes, expected) in [
+        // Each result has 100,002 bytes, and each call `{}` for arguments.
+        (200_008, [Value::Null, Value::Null]),
+        (200_007, [Value::Null, too_large.clone()]),
+        (1_000, [too_large.clone(), too_large]),
+    ] {
+        let (scripted, mut plan) = calling(&[("1", "large", ""), ("2", "large", "")]).await;
+        (plan.agent.max_steps_bytes, plan.agent.parallel_calls) = (bytes, 1);
+        let found = chat(&plan.build().await).await;
+        assert_eq!(found["response"], "Done.", "{bytes}");
+        for (index, error) in expected.iter().enumerate() {
+            includes(&format!("{bytes}: {index}"), &found["steps"][index]["error"], error);
+        }
+        let messages = scripted.requests()[1]["messages"].to_string();
+        assert_eq!(messages.contains("ask for less"), expected[1] != Value::Null, "{bytes}");
+    }
+}
+
+#[tokio::test]
+async fn arguments_count_among_the_steps_of_a_turn() {
+    let name = json!({ "name": "x".repeat(2_000) }).to_string();
+    let (_scripted, mut plan) = calling(&[("1", "greet_person", &name), ("2", "add", ADD)]).await;
+    plan.agent.max_steps_bytes = 1_000;
+    let found = chat(&plan.build().await).await;
+    let refused = json!({ "arguments": {}, "error": { "code": code::REFUSED } });
+    includes("steps", &found["steps"], &json!([refused, { "result": 2 }]));
+    let large = found["steps"][0].to_string();
+    assert!(large.len() < 1_000, "{large}");
+}
+
+#[tokio::test]
+async fn arguments_are_nested_only_so_deep() {
+    for depth in [63, 64, 120] {
+        let list = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let arguments = format!(r#"{{"name": "shopping", "more": {list}}}"#);
+        let (_scripted, plan) = calling(&[("1", "erase_note", &arguments)]).await;
+        let house = plan.build().await;
+        let found = chat(&house).await;
+        if depth > 63 {
+            let error = json!({ "code": code::INVALID_PARAMS, "data": { "reason": "…deeper" } });
+            let refused = json!({ "arguments": {}, "error": error });
+            includes(&depth.to_string(), &found["steps"], &json!([refused]));
+            assert_eq!(found.get("pending"), None, "{depth}");
+            continue;
+        }
+        let (id, token) = (&found["conversation_id"], &found["pending"]["confirm"]);
+        let found = told(house.chat(&json!({ "conversation_id": id, "confirm": token })).await);
+        // It is made, though it has more params than there are.
+        let error = json!({ "data": { "reason": "no such param", "params": ["more"] } });
+        includes(&depth.to_string(), &found["steps"], &json!([{ "error": error }]));
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_outlives_a_stop_behind_it() {
+    let again = ("1", "add", ADD);
+    let (_scripted, plan) = calling(&[("0", "erase_note", ERASE), again, again, again]).await;
+    let house = plan.build().await;
+    let found = chat(&house).await;
+    let pending = json!({ "tool": "erase_note", "arguments": { "name": "shopping" } });
+    let stopped = json!({ "stopped": "repetition" });
+    includes(
+        "reply",
+        &found,
+        &json!({ "pending": pending, "metadata": stopped, "response": "…erase_note" }),
+    );
+    let (id, token) = (&found["conversation_id"], &found["pending"]["confirm"]);
+    let found = told(house.chat(&json!({ "conversation_id": id, "confirm": token })).await);
+    includes("confirmed", &found["steps"], &json!([{ "result": "shopping is erased" }]));
+}
+
+/// The events of calls: which tool, and for a result, its code.
+async fn told_of(plan: Plan) -> (Vec<String>, Vec<String>) {
+    let house = plan.build().await;
+    let (events, mut waiting) = Events::channel(1_000);
+    let mut extensions = Extensions::new();
+    extensions.insert(events);
+    let request = ChatRequest { message: Some("Go.".to_owned()), ..ChatRequest::default() };
+    house.agent.chat(request, &Caller::of(&extensions)).await.unwrap();
+    let (mut calls, mut results) = (Vec::new(), Vec::new());
+    while let Ok(event) = waiting.try_recv() {
+        match event {
+            Event::ToolCall { tool, arguments } => {
+                calls.push(format!("{tool} {}", json!(arguments)));
+            }
+            Event::ToolResult(step) => {
+                let code = step.error.map_or(0, |error| error.code);
+                results.push(format!("{} {} {code}", step.tool, json!(step.arguments)));
+            }
+            _ => {}
+        }
+    }
+    calls.sort();
+    results.sort();
+    (calls, results)
+}
+
+#[tokio::test]
+async fn each_step_has_its_events() {
+    let calls = [
+        ("1", "add", ADD),
+        ("2", "subtract", ADD),
+        ("3", "add", "[]"),
+        ("4", "erase_note", ERASE),
+        ("5", "hang", "{}"),
+        ("6", "add", r#"{"a": 2, "b": 2}"#),
+    ];
+    let (_scripted, mut plan) = calling(&calls).await;
+    (plan.agent.max_calls, plan.agent.timeout) = (5, Duration::from_millis(500));
+    let (calls, results) = told_of(plan).await;
+    let called = [
+        r#"add {"a":1,"b":1}"#,
+        r#"add {"a":2,"b":2}"#,
+        "add {}",
+        r#"erase_note {"name":"shopping"}"#,
+        "hang {}",
+        r#"subtract {"a":1,"b":1}"#,
+    ];
+    assert_eq!(calls, called);
+    let codes = [0, code::REFUSED, code::INVALID_PARAMS, code::REFUSED, code::TIMEOUT, -32001];
+    let expected: Vec<_> =
+        called.iter().zip(codes).map(|(call, code)| format!("{call} {code}")).collect();
+    assert_eq!(results, expected);
+}
+
+#[tokio::test]
+async fn who_reads_nothing_holds_a_turn_up_for_seconds_only() {
+    let calls: Vec<_> = (0..30).map(|number| format!(r#"{{"a": {number}, "b": 1}}"#)).collect();
+    let calls: Vec<_> = calls.iter().map(|call| ("1", "add", &**call)).collect();
+    let (_scripted, mut plan) = calling(&calls).await;
+    plan.agent.timeout = Duration::from_millis(300);
+    let house = plan.build().await;
+    let (events, _unread) = Events::channel(1);
+    let mut extensions = Extensions::new();
+    extensions.insert(events);
+    let request = ChatRequest { message: Some("Go.".to_owned()), ..ChatRequest::default() };
+    let caller = Caller::of(&extensions);
+    // 5 s for what is told of the turn, and 5 s for its end.
+    let chat = timeout(Duration::from_secs(15), house.agent.chat(request, &caller));
+    let reply = chat.await.expect("it ends").unwrap();
+    assert_eq!(reply.metadata.stopped, Some(trunkline_agent::Stop::Time));
+}
+
+#[tokio::test]
+async fn an_estimate_counts_the_tools() {
+    let answer = |usage: Value| {
+        let choice = json!({ "index": 0, "message": { "content": "Hi" } });
+        Answer::json(&json!({ "choices": [choice], "usage": usage }))
+    };
+    for usage in [json!({}), Value::Null, json!({ "total_tokens": 0 })] {
+        let scripted = Scripted::rows(vec![answer(usage.clone())]).await;
+        let found = chat(&Plan::with_model(&scripted.url).build().await).await;
+        assert_eq!(found["usage"]["estimated"], true, "{usage}");
+        let tools = scripted.requests()[0]["tools"].to_string().len() as u64;
+        let counted = found["usage"]["prompt_tokens"].as_u64().unwrap();
+        // The names that JSON gives to the parts of a tool are in no estimate.
+        assert!(counted > tools / 8, "{usage}: {counted} tokens, {tools} bytes of tools");
+    }
+}
