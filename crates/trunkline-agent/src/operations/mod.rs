@@ -41,8 +41,8 @@ fn chat_operation() -> Operation<Agent> {
     Operation::new("agent.chat", chat)
         .title("Chat")
         .description(
-            "Answers a message in words, and calls tools for that. Calls that may change or remove data \
-             wait until they are confirmed.",
+            "Answers a message in words, and calls tools for that. Calls that change or remove what \
+             is there wait until they are confirmed.",
         )
         .input::<ChatRequest>()
         .output::<ChatReply>()
