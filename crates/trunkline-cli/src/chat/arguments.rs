@@ -10,6 +10,9 @@ $XDG_STATE_HOME/trunkline/chat_history (by default in ~/.local/state), unless th
 Otherwise each line of stdin is a message. Answers go to stdout; what is done meanwhile goes to stderr. The
 first failure ends it. With --json, each event is a line of JSON on stdout.
 
+--timeout-ms is for a turn to begin, and for commands. A turn that has begun may take as long as the server
+lets it, which shows life at least each minute.
+
 Lines that begin with a slash are commands: /help lists them. //text says /text.
 
 Exit codes:

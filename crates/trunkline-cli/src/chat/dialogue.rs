@@ -77,7 +77,7 @@ impl Dialogue {
             let consent = self.ask(Ask::Consent).await?;
             if !matches!(&consent, Typed::Line(line) if is_yes(line)) {
                 self.session.view.note(
-                    "not made; as long as nothing else is said, /confirm makes it, for 10 minutes",
+                    "not made; /confirm still makes it, for 10 minutes and until something else is said",
                 );
                 return Ok(Flow::GoesOn);
             }

@@ -6,7 +6,7 @@ use std::mem::take;
 use super::paint::Paint;
 use super::summary;
 use crate::call::{Failure, Form, cut, indented, line, lines};
-use crate::client::{Called, Event, Pending, Step, Told};
+use crate::client::{Called, Event, Pending, Step, StepError, Told};
 use crate::output;
 
 pub(super) struct View {
@@ -176,17 +176,19 @@ impl View {
         };
         let place = self.running.iter().rposition(is_its);
         let is_next = place.is_some_and(|at| at + 1 == self.running.len()) && self.is_call_last;
+        let is_refusal = step.error.as_ref().is_some_and(StepError::is_refusal);
         match place {
             Some(place) => drop(self.running.remove(place)),
-            // It was not made, or not told of.
+            // It was not made: its name is enough.
+            None if is_refusal => {}
             None => self.call(&step.tool, step.arguments.get())?,
         }
-        let name = match is_next || place.is_none() {
+        let name = match is_next || (place.is_none() && !is_refusal) {
             true => String::new(),
             false => format!("{}: ", line(&step.tool)),
         };
         let text = summary::of_step(step, &name, self.columns());
-        let painted = match step.error.as_ref().is_some_and(|error| !error.is_refusal()) {
+        let painted = match step.error.is_some() && !is_refusal {
             true => self.paint.failure(&text),
             false => self.paint.aside(&text),
         };

@@ -1,5 +1,5 @@
-//! What the commands need beyond the library's client: what HTTP said, MCP, and native commands. It
-//! knows no command line.
+//! What the commands need beyond the library's client: what HTTP said, MCP, native commands, and agents.
+//! It knows no command line.
 
 mod agent;
 mod call_error;

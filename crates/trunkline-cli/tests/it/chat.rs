@@ -177,7 +177,12 @@ fn with_a_model() {
                 "",
                 0,
                 &["It is done.\n"],
-                &["> query_records table_name=\"nation\"", "25 rows", "> describe_", "< error -32"],
+                &[
+                    "> query_records table_name=\"nation\"",
+                    "25 rows",
+                    "> describe_",
+                    "error -32003: Database error: there is no",
+                ],
             ),
             (
                 "hostile",
@@ -201,7 +206,7 @@ fn with_a_model() {
                 "delete\n/confirm",
                 0,
                 &["It is done.\n"],
-                &["Not confirmed", "\n> delete_record ", "\n< {\""],
+                &["\n< delete_record: Not confirmed", "\n> delete_record ", "\n< {\""],
             ),
             (
                 "confirmed too late",
