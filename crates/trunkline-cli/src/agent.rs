@@ -8,7 +8,7 @@ use trunkline::history::History;
 use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::tools::ToolFolder;
+use trunkline_agent::tools::{ToolFolder, management};
 use trunkline_agent::{Agent, RefreshError, Settings, operations};
 
 use crate::serve::entries;
@@ -106,14 +106,17 @@ impl Asked {
 /// The service of an agent's methods.
 pub(crate) fn api(
     agent: &Agent,
+    tools: Option<&ToolFolder>,
     history: Option<&History>,
     guard: impl FnOnce(Router) -> Router,
 ) -> anyhow::Result<Rpc> {
     let limits = Limits { call_timeout: Some(agent.call_timeout()), ..Limits::default() };
-    let router = Router::new()
-        .merge(operations(agent))
-        .info("trunkline agent", env!("CARGO_PKG_VERSION"))
-        .limits(limits);
+    let router = Router::new().merge(operations(agent));
+    let router = match tools {
+        Some(folder) => router.merge(management(folder)),
+        None => router,
+    };
+    let router = router.info("trunkline agent", env!("CARGO_PKG_VERSION")).limits(limits);
     let api = guard(router).build().map_err(|error| match error {
         BuildError::NoMethod { pattern, .. } => {
             anyhow!("--require {pattern}=…: the agent has no method of such a name")
@@ -133,8 +136,7 @@ pub(crate) fn conversations(directory: &Path) -> anyhow::Result<Conversations> {
 }
 
 async fn reload(folder: ToolFolder) -> Result<(), RefreshError> {
-    // Files are read.
-    match tokio::task::spawn_blocking(move || folder.reload()).await? {
+    match folder.refresh().await {
         Ok(_) => Ok(()),
         Err(error) => Err(format!("{error}: {}", error.source).into()),
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use trunkline::{Changing, Rpc};
-use trunkline_agent::tools::{self, Launcher, ProcessBound, ToolFolder, ToolSettings};
+use trunkline_agent::tools::{self, Launcher, ToolFolder, ToolSettings};
 
 #[derive(Args)]
 pub(crate) struct Folder {
@@ -18,6 +18,9 @@ pub(crate) struct Folder {
 
 /// What the methods of command tools begin with.
 pub(crate) const NAMESPACE: &str = "tool";
+
+/// What commands call this program.
+const NAME: &str = "trunkline";
 
 /// How long processes of tools may take to end when nobody waits for them any more.
 const ENDING: Duration = Duration::from_secs(2);
@@ -38,16 +41,14 @@ impl Folder {
 impl Place<'_> {
     /// Puts the tools of the folder into their place in the service, and follows what changes.
     pub(crate) fn fill(&self, rpc: &Rpc) -> anyhow::Result<ToolFolder> {
-        let program = std::env::current_exe().context("cannot find the path of this program")?;
+        hide_environment();
+        let program = own_program()?;
         let arguments = ["tool", "run"].map(Into::into).to_vec();
         let operations = rpc.operations();
         let taken = operations.iter().filter_map(|one| one.description().tool.clone());
         let mut settings = ToolSettings { taken: taken.collect(), ..ToolSettings::default() };
         // Some tools are this program, wherever it is.
-        if let Some(here) = program.parent() {
-            settings.path.push(":");
-            settings.path.push(here);
-        }
+        settings.programs.insert(NAME.to_owned(), program.clone());
         settings.launcher = Some(Launcher { program, arguments });
         let folder = ToolFolder::open(self.folder, settings)?;
         self.operations.replace(tools::operations(&folder))?;
@@ -58,13 +59,29 @@ impl Place<'_> {
             }
         });
         let watching = folder.watch().context("cannot watch the folder of tools")?;
-        if folder.process_bound() == ProcessBound::Nothing {
-            tracing::warn!(
-                "nothing bounds how many processes a tool starts: root has no such limit"
-            );
-        }
         tracing::info!(tools = folder.tools().len(), ?watching, "command tools");
         Ok(folder)
+    }
+}
+
+/// This program, even if its file was moved or replaced.
+fn own_program() -> anyhow::Result<PathBuf> {
+    let own = PathBuf::from("/proc/self/exe");
+    if own.exists() {
+        return Ok(own);
+    }
+    std::env::current_exe().context("cannot find the path of this program")
+}
+
+/// Keeps the environment and the memory of this process from other processes of its user, as tools are: there
+/// may be keys in it. The price is that there are no core dumps, and that debuggers need root.
+fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            tracing::warn!(%error, "tools can read the environment of this process");
+        }
     }
 }
 

@@ -71,7 +71,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let kept = conversations.insert(agent::conversations(&records.directory)?).clone();
         let guard = |router| service::guarded(router, agent_rules, rate(arguments));
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), kept)?;
-        let api = agent::api(&agent, history, guard)?;
+        let api = agent::api(&agent, tools.as_ref(), history, guard)?;
         let service = |address: &SocketAddr| {
             let mut http = http.clone();
             http.hosts.allow_address(address.ip());
@@ -84,7 +84,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
                 .door(rpc.openrpc_door())
                 .door(metrics::door(&rpc));
             let service = match &tools {
-                Some(tools) => service.door(trunkline_agent::door::tools(tools)),
+                Some(_) => service.door(trunkline_agent::door::tools(&api)),
                 None => service,
             };
             let service = match &recorder {

@@ -4,23 +4,24 @@ use std::sync::Arc;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Response, StatusCode};
-use serde::Serialize;
 use serde_json::json;
-use trunkline::ErrorObject;
-use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody};
+use tower::Service;
+use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, StatusPolicy, respond};
+use trunkline::{Call, ErrorObject, Extensions, Id, Reply, Rpc, code};
 
-use crate::tools::{Reloaded, ToolFolder};
+use crate::tools::{LIST_TOOLS, RELOAD_TOOLS};
 
-/// The door of a folder's tools, for [`HttpService::door`](trunkline::http::HttpService::door).
+/// The door of a folder's tools, for [`HttpService::door`](trunkline::http::HttpService::door): `rpc` is the
+/// service of its [management](crate::tools::management).
 ///
-/// `GET /tools` tells what there is: `{tools, rejected, added, changed, removed}`. `POST /tools/reload` reads
-/// the folder first, and tells what is new by that.
+/// `GET /tools` is answered with the result of `agent.list_tools`, `POST /tools/reload` with that of
+/// `agent.reload_tools`, and a failure with a JSON-RPC error and a status other than 200.
 #[must_use]
-pub fn tools(folder: &ToolFolder) -> Arc<dyn Door> {
-    Arc::new(Tools(folder.clone()))
+pub fn tools(rpc: &Rpc) -> Arc<dyn Door> {
+    Arc::new(Tools(rpc.clone()))
 }
 
-struct Tools(ToolFolder);
+struct Tools(Rpc);
 
 impl Door for Tools {
     fn paths(&self) -> &[(&'static str, &'static [Method])] {
@@ -32,39 +33,43 @@ impl Door for Tools {
     }
 
     fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        if request.method != Method::POST {
-            return Box::pin(std::future::ready(respond(StatusCode::OK, &self.0.listing())));
-        }
-        let folder = self.0.clone();
+        let method = if request.method == Method::POST { RELOAD_TOOLS } else { LIST_TOOLS };
         Box::pin(async move {
-            // Files are read.
-            let reloaded = tokio::task::spawn_blocking(move || folder.reload()).await;
-            match reloaded {
-                Ok(Ok(reloaded)) => respond::<Reloaded>(StatusCode::OK, &reloaded),
-                Ok(Err(error)) => {
-                    tracing::warn!(%error, cause = %error.source, "the tools could not be reloaded");
-                    failed(&format!("{error}: {}; the tools are those of before", error.source))
-                }
-                Err(_) => failed("reading the folder has failed; the tools are those of before"),
-            }
+            let mut response = match self.call(method, request.extensions).await {
+                Ok(json) => found(json),
+                Err(error) => failed(error),
+            };
+            let no_cache = HeaderValue::from_static("no-cache");
+            response.headers_mut().insert(CACHE_CONTROL, no_cache);
+            response
         })
     }
+}
 
-    fn refusal(&self, error: ErrorObject) -> Vec<u8> {
-        json!({ "error": error.to_string() }).to_string().into_bytes()
+impl Tools {
+    async fn call(&self, method: &str, extensions: Extensions) -> Result<Vec<u8>, ErrorObject> {
+        let mut call = Call::request(&Id::from(1), method, &json!({}))?;
+        *call.extensions_mut() = extensions;
+        let Ok(outcome) = Service::call(&mut self.0.clone(), call).await;
+        outcome.as_result().map(<[u8]>::to_vec).map_err(Clone::clone)
     }
 }
 
-fn failed(reason: &str) -> Response<ReplyBody> {
-    respond(StatusCode::INTERNAL_SERVER_ERROR, &json!({ "error": reason }))
+fn found(json: Vec<u8>) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::from(json));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
 }
 
-fn respond<T: Serialize>(status: StatusCode, body: &T) -> Response<ReplyBody> {
-    let json = serde_json::to_vec(body).expect("manifests are text, numbers and JSON");
-    let mut response = Response::new(ReplyBody::from(json));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
+fn failed(error: ErrorObject) -> Response<ReplyBody> {
+    let code = error.code();
+    let reply = Reply::error(error, None);
+    let status = match StatusPolicy::ByError.status(&reply) {
+        StatusCode::OK if code == code::BUSY => StatusCode::SERVICE_UNAVAILABLE,
+        StatusCode::OK if code == code::TIMEOUT => StatusCode::GATEWAY_TIMEOUT,
+        StatusCode::OK => StatusCode::INTERNAL_SERVER_ERROR,
+        status => status,
+    };
+    respond(status, reply)
 }

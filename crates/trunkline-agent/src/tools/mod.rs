@@ -11,13 +11,17 @@
 
 mod folder;
 mod json_text;
+mod management;
 mod manifest;
 mod operations;
 mod run;
 mod settings;
 
 pub use folder::{FolderError, Rejected, Reloaded, ToolFolder, Watching};
+pub use management::management;
 pub use manifest::{ManifestError, ToolManifest};
 pub use operations::operations;
 pub use run::{ProcessBound, RunError};
 pub use settings::{Launcher, ProcessLimits, ToolSettings};
+
+pub(crate) use management::{LIST_TOOLS, RELOAD_TOOLS};

@@ -25,6 +25,7 @@ pub fn operations(folder: &ToolFolder) -> Router {
 
 fn operation(folder: &ToolFolder, tool: &Arc<Tool>) -> Operation {
     let manifest = Arc::clone(&tool.manifest);
+    let timeout = folder.call_timeout(tool);
     let (folder, tool) = (folder.clone(), Arc::clone(tool));
     let run = move |RawParams(arguments): RawParams| {
         let (folder, tool) = (folder.clone(), Arc::clone(&tool));
@@ -34,6 +35,7 @@ fn operation(folder: &ToolFolder, tool: &Arc<Tool>) -> Operation {
         .description(&*manifest.description)
         .input_schema(manifest.input.clone())
         .errors::<RunError>()
+        .timeout(timeout)
         .tool(&*manifest.name)
         .revision(revision(&manifest));
     if let Some(title) = &manifest.title {

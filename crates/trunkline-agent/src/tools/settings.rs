@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,9 +15,15 @@ pub struct ToolSettings {
     /// The `PATH` of tools, in which programs without a slash are looked up. Default: that of this
     /// process, or `/usr/local/bin:/usr/bin:/bin`.
     pub path: OsString,
-    /// Most processes of tools at once, without those that they start themselves. More calls wait, as
-    /// long as their tool's timeout is. Default: 16.
+    /// Programs that are not looked up in [`path`](Self::path), by the name that stands in a command without a
+    /// slash. Default: none.
+    pub programs: BTreeMap<String, PathBuf>,
+    /// Most processes of tools at once, without those that they start themselves. More calls wait.
+    /// Default: 16.
     pub concurrency: usize,
+    /// How long a call waits for its turn; then it is busy. The time that a tool has begins with its
+    /// process. Default: 10 s.
+    pub max_wait: Duration,
     /// How long a tool has after SIGTERM, before SIGKILL. Default: 500 ms.
     pub grace: Duration,
     /// How long nothing changes in a watched folder before it is read again. Default: 100 ms.
@@ -30,11 +36,17 @@ pub struct ToolSettings {
     pub limits: ProcessLimits,
 }
 
-/// A program that lowers its own limits and then executes another in its place.
+/// A program that lowers its own limits and then runs another under them, and beside it.
 ///
 /// It is started with [`arguments`](Self::arguments), and then `--cpu-seconds N --memory-bytes N
 /// --file-bytes N --open-files N --processes N`, perhaps `--cgroup DIRECTORY` (it writes `0` to the
-/// `cgroup.procs` in it), `--`, and the program to execute with its arguments. `trunkline tool run` is one.
+/// `cgroup.procs` in it), `--`, and the program to run with its arguments. `trunkline tool run` is one.
+///
+/// Its stdin is a socket. The first line that comes is what the program gets on its stdin, all of it; each
+/// other one asks to end the program (SIGTERM). When the socket is closed, as when this process has gone, the launcher
+/// kills the program and all that it has started, and so it does when the program ends. It ends as the
+/// program did, with its exit code or by its signal. Before that it may write a line to the socket: `signal N` if
+/// it cannot end by that signal itself, `unstarted REASON` if there was no program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     /// The program: an absolute path.
@@ -71,7 +83,9 @@ impl Default for ToolSettings {
             max_manifest_bytes: 64 << 10,
             taken: BTreeSet::new(),
             path: path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
+            programs: BTreeMap::new(),
             concurrency: 16,
+            max_wait: Duration::from_secs(10),
             grace: Duration::from_millis(500),
             debounce: Duration::from_millis(100),
             poll_interval: Duration::from_secs(2),

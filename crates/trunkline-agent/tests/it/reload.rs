@@ -53,8 +53,9 @@ async fn serve(tools: &Folder, conversations: &Folder, model_url: &str) -> Serve
     let conversations = Conversations::open(conversations.path(), Default::default()).unwrap();
     let model = Model::new(model::Settings::new(model_url, "tiny")).unwrap();
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
-    let api = Router::new().merge(operations(&agent)).build().unwrap();
-    let service = rpc.http().door(door::api(&api)).door(door::tools(&folder));
+    let api = Router::new().merge(operations(&agent)).merge(tools::management(&folder));
+    let api = api.build().unwrap();
+    let service = rpc.http().door(door::api(&api)).door(door::tools(&api));
     Server::bind("127.0.0.1:0").serve(service).await.unwrap()
 }
 

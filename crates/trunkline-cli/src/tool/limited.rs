@@ -1,16 +1,15 @@
-//! `trunkline tool run`: lowers its own limits, which stay those of the program it becomes.
+//! `trunkline tool run`: lowers its own limits, which are then those of the program that it runs.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use rlimit::{INFINITY, Resource};
 
+use super::supervisor::{self, Supervisor};
 use crate::output;
 
 /// What shells answer for a command that is there and cannot be executed.
@@ -41,17 +40,24 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// Returns only if there is an error.
+/// Ends as the program does.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    let Err(error) = become_limited(arguments);
-    output::error(&error);
-    ExitCode::from(CANNOT_EXECUTE)
+    match run_limited(arguments) {
+        Ok(status) => supervisor::end_like(status),
+        Err(error) => {
+            supervisor::tell_unstarted(&error);
+            output::error(&error);
+            ExitCode::from(CANNOT_EXECUTE)
+        }
+    }
 }
 
-fn become_limited(arguments: &Arguments) -> Result<std::convert::Infallible> {
+fn run_limited(arguments: &Arguments) -> Result<ExitStatus> {
     let (program, rest) = arguments.command.split_first().context("there is no command")?;
     let mut command = Command::new(program);
     command.args(rest);
+    // Its threads count as processes, and are there before these are limited.
+    let supervisor = Supervisor::start()?;
     if let Some(cgroup) = &arguments.cgroup {
         // 0 is whoever writes it.
         fs::write(cgroup.join("cgroup.procs"), "0")
@@ -66,8 +72,7 @@ fn become_limited(arguments: &Arguments) -> Result<std::convert::Infallible> {
     lower(Resource::NPROC, processes)?;
     // Last: this may be less than what this process has.
     lower(Resource::AS, arguments.memory_bytes)?;
-    let error = command.exec();
-    Err(anyhow!(error).context(format!("cannot execute {}", program.display())))
+    supervisor.run(&mut command).with_context(|| format!("cannot execute {}", program.display()))
 }
 
 fn lower(resource: Resource, limit: Option<u64>) -> Result<()> {
@@ -90,16 +95,28 @@ fn set(resource: Resource, soft: u64, hard: u64) -> io::Result<()> {
 /// How many processes and threads the user of this process runs, as `RLIMIT_NPROC` counts them; 0 where
 /// the system does not tell.
 fn processes_of_user() -> u64 {
-    let Ok(own) = fs::metadata("/proc/self") else { return 0 };
+    let Some(own) = Owned::read("self") else { return 0 };
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let threads = |process: fs::DirEntry| {
-        let is_process = process.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit);
-        let is_own = is_process && process.metadata().is_ok_and(|one| one.uid() == own.uid());
-        if is_own {
-            fs::read_dir(process.path().join("task")).map_or(0, Iterator::count)
-        } else {
-            0
-        }
-    };
-    processes.map(threads).sum::<usize>().try_into().unwrap_or(u64::MAX)
+    let names = processes.filter_map(|entry| entry.file_name().into_string().ok());
+    let processes = names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    let all = processes.filter_map(|name| Owned::read(&name));
+    all.filter(|process| process.uid == own.uid).map(|process| process.threads).sum()
+}
+
+/// What `/proc/*/status` says. The folder itself is root's for processes that hide from others.
+struct Owned {
+    uid: u32,
+    threads: u64,
+}
+
+impl Owned {
+    fn read(process: &str) -> Option<Self> {
+        let status = fs::read(format!("/proc/{process}/status")).ok()?;
+        let status = String::from_utf8_lossy(&status);
+        let value = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            line?.split_whitespace().next()
+        };
+        Some(Self { uid: value("Uid:")?.parse().ok()?, threads: value("Threads:")?.parse().ok()? })
+    }
 }

@@ -2,6 +2,7 @@
 
 mod calculator;
 mod limited;
+mod supervisor;
 
 use std::process::ExitCode;
 
@@ -26,7 +27,8 @@ enum Tool {
     /// of JSON are often read as floats. A decimal that does not end is rounded to 50 digits, or to a whole number
     /// if that has more; only then there is a fraction, and it is exact.
     Calculator,
-    /// Lowers its own limits, and executes a command in its place.
+    /// Lowers its own limits, and runs a command under them: with the first line of stdin, and as long as stdin
+    /// is open.
     #[command(hide = true)]
     Run(limited::Arguments),
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::access::Issuer;
 use crate::support::{PATIENCE, Server, mismatch, post, run, trunkline};
 
 const ECHO: &str = r#"
@@ -97,7 +98,7 @@ fn tools_come_and_go_while_the_server_runs() {
         &json!({ "added": [], "changed": [], "removed": [], "tools": [{ "name": "echo" }] }),
     );
     let reason = listed["rejected"][0]["reason"].as_str().unwrap();
-    assert!(reason.contains("bad.toml:1:8: name"), "{reason}");
+    assert!(reason.starts_with("bad.toml:1:8: name"), "{reason}");
 
     fs::write(tools.join("again.toml"), ECHO.replace("\"echo\"", "\"again\"")).unwrap();
     fs::remove_file(tools.join("bad.toml")).unwrap();
@@ -140,4 +141,134 @@ fn a_folder_that_is_none_stops_the_start() {
     let ended = run(command.args(["--listen", "127.0.0.1:0", "--tools", "nowhere"]));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stderr.contains("nowhere"), "{ended:?}");
+}
+
+/// The rules of methods hold for the folder's paths, which call them.
+#[test]
+fn rules_hold_for_the_folder() {
+    let folder = place();
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--tools", "tools", "--jwks", "jwks.json"]);
+    command.args(["--audience", "*", "--require", "*=role:admin"]);
+    let server = Server::start(command);
+    for (role, status, code) in [("user", 403, json!(-32008)), ("admin", 200, Value::Null)] {
+        let token = issuer.token(json!({ "role": role }));
+        let list = format!("GET /tools HTTP/1.1\r\nHost: localhost\r\n{token}\r\n\r\n");
+        for request in [list, post("/tools/reload", &[&token], &json!({}))] {
+            let reply = server.connect().ask(&request);
+            assert_eq!(reply.status, status, "{role}: {request}");
+            assert_eq!(reply.json()["error"]["code"], code, "{role}: {request}");
+        }
+    }
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn rates_hold_for_the_folder() {
+    let folder = place();
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--tools", "tools", "--rate-limit", "1"]);
+    let server = Server::start(command);
+    let reload = || server.connect().ask(&post("/tools/reload", &[], &json!({})));
+    // What may be done at once is twice the rate.
+    let replies: Vec<_> = (0..20).map(|_| reload()).collect();
+    let refused = replies.iter().find(|reply| reply.status != 200).expect("one too many");
+    assert_eq!((replies[0].status, refused.status), (200, 429));
+    check(&refused.json(), &json!({ "jsonrpc": "2.0", "error": { "code": -32010 } }));
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn the_folder_is_looked_after_through_methods_too() {
+    let folder = place();
+    let server = serve(folder.path());
+    let api =
+        |method: &str| server.connect().ask(&post("/api", &[], &rpc(method, &json!({})))).json();
+    let listed = server.connect().get("/tools").json();
+    assert_eq!(api("agent.list_tools")["result"], listed);
+    assert_eq!(api("agent.reload_tools")["result"], listed);
+
+    fs::remove_dir_all(folder.path().join("tools")).unwrap();
+    let failed = server.connect().ask(&post("/tools/reload", &[], &json!({})));
+    assert_eq!(failed.status, 500);
+    let reason = json!("No such file or directory (os error 2); the tools are those of before");
+    check(&failed.json(), &json!({ "error": { "code": -32000, "data": { "reason": reason } } }));
+    let listed = server.connect().get("/tools").json();
+    assert_eq!(listed["failure"], "No such file or directory (os error 2)");
+    assert_eq!(listed["tools"][0]["name"], "echo", "it is offered as before");
+    assert_eq!(server.stop().code, Some(0));
+}
+
+/// A folder with one tool, `t`, of this script, which other users can reach, too.
+fn place_of(script: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = folder.path().join("tools");
+    fs::create_dir(&tools).unwrap();
+    fs::write(tools.join("t.sh"), script).unwrap();
+    let manifest = "name = 't'\ndescription = 'd'\ncommand = ['sh', 't.sh']\ntimeout_ms = 60000\n\
+                    [input_schema]\ntype = 'object'\n";
+    fs::write(tools.join("t.toml"), manifest).unwrap();
+    for path in [folder.path(), &tools] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    folder
+}
+
+/// Whether a process runs. One that has ended and was not yet waited for does not.
+fn runs(pid: &str) -> bool {
+    let shown = std::process::Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
+    let state = String::from_utf8(shown.stdout).unwrap();
+    !matches!(state.trim().chars().next(), None | Some('Z'))
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn tools_end_with_a_server_that_is_killed() {
+    let folder =
+        place_of("setsid sleep 1000 & echo $$ $! > pids.new; mv pids.new pids; sleep 1000");
+    let server = serve(folder.path());
+    let mut connection = server.connect();
+    connection.send(&post("/", &[], &rpc("tool.t", &json!({}))));
+    let since = Instant::now();
+    let pids = loop {
+        match fs::read_to_string(folder.path().join("tools/pids")) {
+            Ok(pids) => break pids,
+            Err(_) => assert!(since.elapsed() < PATIENCE, "the tool does not start"),
+        }
+    };
+    server.signal("KILL");
+    server.end();
+    let since = Instant::now();
+    for pid in pids.split_whitespace() {
+        while runs(pid) {
+            assert!(since.elapsed() < PATIENCE, "{pid} still runs");
+        }
+    }
+}
+
+/// The environment of the server has the keys of others. Root may see it, so it is another user who serves.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_tool_does_not_see_the_environment_of_the_server() {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    // The server is the parent of whoever has started the script.
+    let script = "server=$(sed 's/.*) //' /proc/$PPID/stat | cut -d ' ' -f 2)\n\
+                  cat /proc/$server/environ > seen 2> refused\n\
+                  grep -q '^Name:.trunkline' /proc/$server/status && wc -c < seen";
+    let folder = place_of(script);
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--tools", "tools"]);
+    command.env("TRUNKLINE_AGENT_KEY", "hidden");
+    if fs::metadata("/proc/self").unwrap().uid() == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let server = Server::start_where_told(command);
+    assert_eq!(server.call("tool.t", &json!({}))["result"], 0);
+    let refused = fs::read_to_string(folder.path().join("tools/refused")).unwrap();
+    assert!(refused.contains("Permission denied"), "{refused}");
+    assert_eq!(server.stop().code, Some(0));
 }

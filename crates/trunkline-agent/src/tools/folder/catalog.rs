@@ -1,63 +1,94 @@
-use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error;
+//! What a folder held when it was read.
+
+mod files;
+
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
-
-use trunkline::layers::validation::Validator;
 
 use super::{FolderError, Rejected, Reloaded};
 use crate::tools::manifest::ToolManifest;
 use crate::tools::run::Tool;
 use crate::tools::settings::ToolSettings;
+use files::{File, names};
 
 /// What a folder held when it was read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::tools) struct Catalog {
+    files: BTreeMap<OsString, File>,
     /// By name.
     tools: BTreeMap<String, Arc<Tool>>,
     pub(super) rejected: Vec<Rejected>,
+    /// Whether something may be otherwise now, though no manifest has changed.
+    pub(super) is_unsettled: bool,
 }
 
 impl Catalog {
-    pub(super) fn read(path: &Path, settings: &ToolSettings) -> Result<Self, FolderError> {
-        let (files, more) = files(path, settings.max_tools)
+    /// Reads a folder. What has not changed since `before` is taken from there.
+    pub(super) fn read(
+        path: &Path,
+        settings: &ToolSettings,
+        before: &Self,
+    ) -> Result<Self, FolderError> {
+        let (names, more) = names(path, settings.max_tools)
             .map_err(|source| FolderError { path: path.to_owned(), source })?;
-        let mut catalog = Self { tools: BTreeMap::new(), rejected: Vec::new() };
-        // Which file a tool is of.
-        let mut names = BTreeMap::new();
-        for file in files {
-            let shown = file.to_string_lossy().into_owned();
-            let read = tool(&path.join(&file), settings).and_then(|tool| {
-                let name = &tool.manifest.name;
-                if settings.taken.contains(name) {
-                    Err(format!("name: the service has a tool {name} already: take another name"))
-                } else if let Some(other) = names.get(name) {
-                    Err(format!("name: {other} has a tool {name} already: take another name"))
-                } else {
-                    Ok(tool)
-                }
-            });
-            match read {
-                Ok(tool) => {
-                    names.insert(tool.manifest.name.clone(), shown);
-                    catalog.tools.insert(tool.manifest.name.clone(), Arc::new(tool));
-                }
-                Err(reason) => {
-                    tracing::warn!(file = shown, reason, "a manifest is rejected");
-                    catalog.rejected.push(Rejected { file: shown, reason });
-                }
-            }
+        let mut catalog = Self::default();
+        for name in names {
+            let file = File::read(path, &name, settings, before.files.get(&name));
+            catalog.is_unsettled |= file.is_unsettled;
+            catalog.files.insert(name, file);
         }
+        catalog.name_tools(settings, before);
         if let Some(file) = more {
             let most = settings.max_tools;
             let reason =
                 format!("there are more than {most} manifests: this one, and what follows");
-            tracing::warn!(file, reason, "manifests are not read");
             catalog.rejected.push(Rejected { file, reason });
         }
+        for new in catalog.rejected.iter().filter(|one| !before.rejected.contains(one)) {
+            tracing::warn!(file = new.file, reason = new.reason, "a manifest is rejected");
+        }
         Ok(catalog)
+    }
+
+    /// Gives each name to one file: to the one that had it before, or else to the first.
+    fn name_tools(&mut self, settings: &ToolSettings, before: &Self) {
+        let mut owners: BTreeMap<&str, &OsString> = BTreeMap::new();
+        let tools =
+            || self.files.iter().filter_map(|(file, read)| Some((file, read.tool.as_ref().ok()?)));
+        let kept = tools().filter(|(file, tool)| before.has(file, &tool.manifest.name));
+        for (file, tool) in kept.chain(tools()) {
+            owners.entry(&tool.manifest.name).or_insert(file);
+        }
+        for (file, read) in &self.files {
+            let shown = file.to_string_lossy().into_owned();
+            let named = read.tool.as_ref().map_err(Clone::clone).and_then(|tool| {
+                let name = &tool.manifest.name;
+                let owner = owners.get(&**name).filter(|owner| **owner != file);
+                if settings.taken.contains(name) {
+                    Err(format!("name: the service has a tool {name} already: take another name"))
+                } else if let Some(owner) = owner {
+                    let owner = owner.to_string_lossy();
+                    Err(format!("name: {owner} has a tool {name} already: take another name"))
+                } else {
+                    Ok(tool)
+                }
+            });
+            match named {
+                Ok(tool) => {
+                    self.tools.insert(tool.manifest.name.clone(), Arc::clone(tool));
+                }
+                Err(reason) => self.rejected.push(Rejected { file: shown, reason }),
+            }
+        }
+    }
+
+    /// Whether the tool of this name was the one of this file.
+    fn has(&self, file: &OsString, name: &str) -> bool {
+        let of_file = self.files.get(file).and_then(|file| file.tool.as_ref().ok());
+        let of_name = self.tools.get(name);
+        of_file.zip(of_name).is_some_and(|(one, other)| Arc::ptr_eq(one, other))
     }
 
     pub(in crate::tools) fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
@@ -66,6 +97,13 @@ impl Catalog {
 
     pub(super) fn manifests(&self) -> Vec<Arc<ToolManifest>> {
         self.tools().map(|tool| Arc::clone(&tool.manifest)).collect()
+    }
+
+    /// Whether what happens at a path may change what this folder holds.
+    pub(super) fn concerns(&self, path: &Path) -> bool {
+        self.is_unsettled
+            || path.extension().is_some_and(|extension| extension == "toml")
+            || self.tools().any(|tool| tool.manifest.program == path)
     }
 
     /// What is different from what there was.
@@ -82,43 +120,6 @@ impl Catalog {
         let is_gone = |name: &&String| !self.tools.contains_key(*name);
         let removed = before.tools.keys().filter(is_gone).cloned().collect();
         let rejected = self.rejected.clone();
-        Reloaded { added, changed, removed, tools: self.manifests(), rejected }
-    }
-}
-
-/// The names of the first manifests, and the one after them.
-fn files(path: &Path, most: usize) -> io::Result<(BTreeSet<OsString>, Option<String>)> {
-    let mut files = BTreeSet::new();
-    let mut more: Option<OsString> = None;
-    for entry in path.read_dir()? {
-        let name = entry?.file_name();
-        // Editors write hidden files beside the one that is edited.
-        let is_hidden = name.as_encoded_bytes().starts_with(b".");
-        if is_hidden || Path::new(&name).extension().is_none_or(|extension| extension != "toml") {
-            continue;
-        }
-        files.insert(name);
-        if files.len() > most
-            && let Some(last) = files.pop_last()
-        {
-            more = Some(more.map_or(last.clone(), |one| one.min(last)));
-        }
-    }
-    Ok((files, more.map(|name| name.to_string_lossy().into_owned())))
-}
-
-/// The tool of a file, or why it is none.
-fn tool(file: &Path, settings: &ToolSettings) -> Result<Tool, String> {
-    let manifest = ToolManifest::read(file, settings.max_manifest_bytes, &settings.path)
-        .map_err(|error| with_source(&error))?;
-    let output = manifest.output.as_ref().map(Validator::new).transpose();
-    let output = output.map_err(|error| error.to_string())?;
-    Ok(Tool { manifest: Arc::new(manifest), output })
-}
-
-fn with_source(error: &dyn Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
+        Reloaded { added, changed, removed, tools: self.manifests(), rejected, failure: None }
     }
 }

@@ -1,12 +1,14 @@
 //! The tools of a folder, as they are now.
 
 mod catalog;
+mod turns;
 mod watch;
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -15,6 +17,7 @@ use super::manifest::ToolManifest;
 use super::run::{ProcessBound, RunError, Runner, Tool};
 use super::settings::ToolSettings;
 use catalog::Catalog;
+use turns::Turns;
 use watch::Watch;
 
 pub use watch::Watching;
@@ -49,8 +52,12 @@ struct Inner {
     path: PathBuf,
     runner: Runner,
     catalog: RwLock<Arc<Catalog>>,
-    /// Held while the folder is read and while those who want to know are told, so that they are told in
-    /// the order in which it happened.
+    turns: Turns<Result<Reloaded, FolderError>>,
+    /// Held by those who wait for a reading without a thread.
+    waiting: tokio::sync::Mutex<()>,
+    /// Why the folder could not be read, since it was read last.
+    failure: Mutex<Option<String>>,
+    /// Held while those who want to know are told, so that they are told in the order in which it happened.
     listeners: Mutex<Vec<Listener>>,
     watch: Mutex<Option<Watch>>,
 }
@@ -65,6 +72,17 @@ pub struct FolderError {
     pub path: PathBuf,
     /// What the system says.
     pub source: io::Error,
+}
+
+/// All who wait for a reading are told of its failure.
+impl Clone for FolderError {
+    fn clone(&self) -> Self {
+        let source = match self.source.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(self.source.kind(), self.source.to_string()),
+        };
+        Self { path: self.path.clone(), source }
+    }
 }
 
 /// What a folder holds, and what was new in it when it was read.
@@ -82,6 +100,10 @@ pub struct Reloaded {
     pub tools: Vec<Arc<ToolManifest>>,
     /// The files that are none, by name.
     pub rejected: Vec<Rejected>,
+    /// Why the folder could not be read when that was tried last: the tools are those of before. Left out if
+    /// it could.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// A file that is no tool.
@@ -90,12 +112,13 @@ pub struct Reloaded {
 pub struct Rejected {
     /// Its name in the folder.
     pub file: String,
-    /// Why, with the place: `/srv/tools/shout.toml:3:11: command[0]: there is no program …`.
+    /// Why, with the place: `shout.toml:3:11: command[0]: there is no program …`.
     pub reason: String,
 }
 
 impl ToolFolder {
-    /// Reads a folder. Manifests that are wrong are [rejected](Self::rejected), and the others are tools.
+    /// Reads a folder. Manifests that are wrong are [rejected](Self::rejected), and the others are tools. Of
+    /// those with one name, the first file has it; later on, the one that had it keeps it.
     ///
     /// # Errors
     /// If the folder itself cannot be read.
@@ -103,10 +126,17 @@ impl ToolFolder {
         let path = path.into();
         let path = std::path::absolute(&path)
             .map_err(|source| FolderError { path: path.clone(), source })?;
-        let catalog = RwLock::new(Arc::new(Catalog::read(&path, &settings)?));
-        let (listeners, watch) = Default::default();
-        let runner = Runner::new(settings);
-        Ok(Self(Arc::new(Inner { path, runner, catalog, listeners, watch })))
+        let catalog = Catalog::read(&path, &settings, &Catalog::default())?;
+        Ok(Self(Arc::new(Inner {
+            path,
+            runner: Runner::new(settings),
+            catalog: RwLock::new(Arc::new(catalog)),
+            turns: Turns::new(),
+            waiting: tokio::sync::Mutex::default(),
+            failure: Mutex::default(),
+            listeners: Mutex::default(),
+            watch: Mutex::default(),
+        })))
     }
 
     /// The folder's absolute path.
@@ -135,13 +165,41 @@ impl ToolFolder {
 
     /// Reads the folder again, and puts what it holds in the place of what there was, at once. Calls that
     /// run go on. If there is a difference, [listeners](Self::on_change) are told before this returns.
+    /// Those who ask while it is read wait for the next reading, which is one for all of them. Blocks.
     ///
     /// # Errors
     /// If the folder cannot be read. The tools that there were stay.
     pub fn reload(&self) -> Result<Reloaded, FolderError> {
-        let listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
-        let new = Arc::new(Catalog::read(&self.0.path, self.0.runner.settings())?);
-        let reloaded = new.since(&self.catalog());
+        self.0.turns.take(|| self.read())
+    }
+
+    /// The same for those who may not block: all who wait take one thread.
+    ///
+    /// # Errors
+    /// If the folder cannot be read. The tools that there were stay.
+    ///
+    /// # Cancel safety
+    /// When this is dropped, a reading that has begun goes on.
+    pub async fn refresh(&self) -> Result<Reloaded, FolderError> {
+        let begun = self.0.turns.begun();
+        let _waiting = self.0.waiting.lock().await;
+        if let Some(done) = self.0.turns.since(begun) {
+            return done;
+        }
+        let folder = self.clone();
+        let reloaded = tokio::task::spawn_blocking(move || folder.reload()).await;
+        reloaded.unwrap_or_else(|error| {
+            Err(FolderError { path: self.0.path.clone(), source: error.into() })
+        })
+    }
+
+    fn read(&self) -> Result<Reloaded, FolderError> {
+        let before = self.catalog();
+        let read = Catalog::read(&self.0.path, self.0.runner.settings(), &before);
+        let failure = read.as_ref().err().map(|error| error.source.to_string());
+        *self.0.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        let new = Arc::new(read?);
+        let reloaded = new.since(&before);
         *self.0.catalog.write().unwrap_or_else(PoisonError::into_inner) = new;
         if reloaded.is_different() {
             tracing::info!(
@@ -150,6 +208,7 @@ impl ToolFolder {
                 removed = ?reloaded.removed,
                 "the tools have changed"
             );
+            let listeners = self.0.listeners.lock().unwrap_or_else(PoisonError::into_inner);
             for listener in listeners.iter() {
                 listener(self, &reloaded);
             }
@@ -161,7 +220,17 @@ impl ToolFolder {
     #[must_use]
     pub fn listing(&self) -> Reloaded {
         let catalog = self.catalog();
-        catalog.since(&catalog)
+        let failure = self.failure();
+        Reloaded { failure, ..catalog.since(&catalog) }
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether another reading may find something else, though nothing was told of a change.
+    fn is_unsettled(&self) -> bool {
+        self.failure().is_some() || self.catalog().is_unsettled
     }
 
     /// Calls `listener` whenever tools were added, changed or removed, one change after the other. It must
@@ -171,9 +240,10 @@ impl ToolFolder {
         listeners.push(Box::new(listener));
     }
 
-    /// [Reloads](Self::reload) the folder whenever something changes in it, from a thread that ends with
-    /// the last clone of this. Where the system cannot watch it, it is read every
-    /// [`poll_interval`](ToolSettings::poll_interval).
+    /// [Reloads](Self::reload) the folder whenever a manifest or a program of one changes in it, from a thread
+    /// that ends with the last clone of this. Every [`poll_interval`](ToolSettings::poll_interval) it looks whether another folder
+    /// has taken its place, and reads it where the system cannot watch it, where a program or the folder was missing, and
+    /// where something could not be read.
     ///
     /// # Errors
     /// If the thread cannot be started.
@@ -194,6 +264,11 @@ impl ToolFolder {
 
     pub(super) fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.0.catalog.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How long a call may take: what bounds it is the time of its process.
+    pub(super) fn call_timeout(&self, tool: &Tool) -> Duration {
+        self.0.runner.call_timeout(tool)
     }
 
     pub(super) async fn run(

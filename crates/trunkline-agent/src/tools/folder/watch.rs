@@ -1,6 +1,7 @@
 //! A thread that reads a folder again when something changes in it.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -43,7 +44,11 @@ impl Watch {
         // One note is enough: whoever takes it reads all.
         let (wake, notes) = sync_channel(1);
         let is_over = Arc::new(AtomicBool::new(false));
-        let mut watched = Watched { watcher: watcher(wake.clone()), path: path.to_owned() };
+        let mut watched = Watched {
+            watcher: watcher(wake.clone(), folder.clone()),
+            path: path.to_owned(),
+            place: None,
+        };
         let watching = watched.again();
         let thread = Thread {
             folder,
@@ -85,16 +90,24 @@ struct Thread {
 
 impl Thread {
     fn run(mut self, mut watching: Watching) {
-        while self.is_noted(watching) {
-            self.until_quiet();
+        while let Some(is_noted) = self.next() {
+            if is_noted {
+                self.until_quiet();
+            }
             if self.is_over.load(Ordering::Acquire) {
                 return;
             }
-            // Before it is read, so that what changes meanwhile is noted. Another folder may have taken the
-            // place of the one that is watched.
+            let Some(folder) = self.folder.upgrade().map(ToolFolder) else { return };
+            let is_due = watching == Watching::Polled || folder.is_unsettled();
+            if !(is_noted || is_due || self.watched.is_elsewhere()) {
+                continue;
+            }
+            // Before it is read, so that what changes meanwhile is noted.
             watching = self.watched.again();
-            let Some(folder) = self.folder.upgrade() else { return };
-            if let Err(error) = ToolFolder(folder).reload() {
+            let failed_before = folder.failure().is_some();
+            if let Err(error) = folder.reload()
+                && !failed_before
+            {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "the tools stay as they are"
@@ -103,13 +116,12 @@ impl Thread {
         }
     }
 
-    /// Waits for a change, or for the time to look for one.
-    fn is_noted(&self, watching: Watching) -> bool {
-        match watching {
-            Watching::Notified => self.notes.recv().is_ok(),
-            Watching::Polled => {
-                self.notes.recv_timeout(self.poll_interval) != Err(RecvTimeoutError::Disconnected)
-            }
+    /// Waits for a change, or for the time to look for one: whether there was a note, none at the end.
+    fn next(&self) -> Option<bool> {
+        match self.notes.recv_timeout(self.poll_interval) {
+            Ok(()) => Some(true),
+            Err(RecvTimeoutError::Timeout) => Some(false),
+            Err(RecvTimeoutError::Disconnected) => None,
         }
     }
 
@@ -127,11 +139,17 @@ impl Thread {
 struct Watched {
     watcher: notify::Result<RecommendedWatcher>,
     path: PathBuf,
+    /// The folder that was at the path when it was watched.
+    place: Option<Place>,
 }
+
+/// The device and the number that a folder has on it.
+type Place = (u64, u64);
 
 impl Watched {
     /// Watches what is at the path now.
     fn again(&mut self) -> Watching {
+        self.place = place(&self.path);
         let watched = match &mut self.watcher {
             Ok(watcher) => {
                 // An error says that nothing was watched there.
@@ -148,13 +166,21 @@ impl Watched {
             }
         }
     }
+
+    /// Whether another folder is at the path than the one that is watched, or none.
+    fn is_elsewhere(&self) -> bool {
+        place(&self.path) != self.place
+    }
 }
 
-fn watcher(wake: SyncSender<()>) -> notify::Result<RecommendedWatcher> {
+fn place(path: &Path) -> Option<Place> {
+    path.metadata().ok().map(|found| (found.dev(), found.ino()))
+}
+
+fn watcher(wake: SyncSender<()>, folder: Weak<Inner>) -> notify::Result<RecommendedWatcher> {
     notify::recommended_watcher(move |event: notify::Result<Event>| {
-        // Reading the folder, and executing what is in it, are events too. An error may be that some were
-        // lost.
-        if event.is_ok_and(|event| is_reading(event.kind)) {
+        // An error may be that some were lost.
+        if event.is_ok_and(|event| !is_change(&event, &folder)) {
             return;
         }
         // If there is a note already, it is for this as well.
@@ -162,6 +188,19 @@ fn watcher(wake: SyncSender<()>) -> notify::Result<RecommendedWatcher> {
     })
 }
 
-fn is_reading(kind: EventKind) -> bool {
-    matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
+/// Whether the folder may hold something else than before. Reading it and executing what is in it are events,
+/// too, and tools may write into it.
+fn is_change(event: &Event, folder: &Weak<Inner>) -> bool {
+    let is_reading = matches!(
+        event.kind,
+        EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write)
+    );
+    if is_reading {
+        return false;
+    }
+    let Some(folder) = folder.upgrade().map(ToolFolder) else { return false };
+    let catalog = folder.catalog();
+    event.need_rescan()
+        || event.paths.is_empty()
+        || event.paths.iter().any(|path| path == folder.path() || catalog.concerns(path))
 }

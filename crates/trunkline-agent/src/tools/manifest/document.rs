@@ -1,7 +1,6 @@
 //! A manifest as TOML has it, and what is to be checked of it.
 
 use std::collections::HashSet;
-use std::ffi::OsStr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,8 +12,9 @@ use toml::de::{DeTable, DeValue};
 use trunkline::layers::validation::Validator;
 use trunkline::{Effect, Schema};
 
-use super::error::Fault;
+use super::error::{Fault, PROGRAM};
 use super::{ToolManifest, program};
+use crate::tools::settings::ToolSettings;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,7 +35,11 @@ struct Document {
 }
 
 /// The tool that a text declares.
-pub(super) fn manifest(text: &str, folder: &Path, path: &OsStr) -> Result<ToolManifest, Fault> {
+pub(super) fn manifest(
+    text: &str,
+    folder: &Path,
+    settings: &ToolSettings,
+) -> Result<ToolManifest, Fault> {
     let parsed = DeTable::parse(text).map_err(|error| Fault {
         at: start(error.span()),
         path: String::new(),
@@ -49,7 +53,7 @@ pub(super) fn manifest(text: &str, folder: &Path, path: &OsStr) -> Result<ToolMa
     let name = named(required(document.name, "name", "name = \"shout\"")?)?;
     let description = required(document.description, "description", "description = \"…\"")?;
     let command = required(document.command, "command", "command = [\"./program\"]")?;
-    let (program, arguments) = words(&command, folder, path)?;
+    let (command, program, arguments) = words(&command, folder, settings)?;
     let example = "[input_schema] with type = \"object\"";
     let input = required(document.input_schema, "input_schema", example)?;
     if input.get_ref().get("type").and_then(Value::as_str) != Some("object") {
@@ -69,6 +73,7 @@ pub(super) fn manifest(text: &str, folder: &Path, path: &OsStr) -> Result<ToolMa
             .map(|title| said(title, "title", ToolManifest::MAX_TITLE))
             .transpose()?,
         description: said(description, "description", ToolManifest::MAX_DESCRIPTION)?,
+        command,
         program,
         arguments,
         folder: folder.to_owned(),
@@ -121,8 +126,8 @@ fn said(text: Spanned<String>, key: &str, most: usize) -> Result<String, Fault> 
 fn words(
     command: &Spanned<Vec<Spanned<String>>>,
     folder: &Path,
-    path: &OsStr,
-) -> Result<(PathBuf, Vec<String>), Fault> {
+    settings: &ToolSettings,
+) -> Result<(String, PathBuf, Vec<String>), Fault> {
     let words = command.get_ref();
     let Some((first, rest)) = words.split_first() else {
         return Err(fault(command, "command", "a command has a program: add it, in quotes"));
@@ -137,9 +142,10 @@ fn words(
             return Err(fault(word, &path, "no program can be started with this"));
         }
     }
-    let program = program::find(first.get_ref(), folder, path)
-        .map_err(|reason| fault(first, "command[0]", reason))?;
-    Ok((program, rest.iter().map(|word| word.get_ref().clone()).collect()))
+    let program = program::find(first.get_ref(), folder, settings)
+        .map_err(|reason| fault(first, PROGRAM, reason))?;
+    let rest = rest.iter().map(|word| word.get_ref().clone()).collect();
+    Ok((first.get_ref().clone(), program, rest))
 }
 
 fn within(key: &str, value: Option<Spanned<u64>>, most: u128) -> Result<Option<u64>, Fault> {

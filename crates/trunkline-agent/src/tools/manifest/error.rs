@@ -39,6 +39,15 @@ pub enum ManifestError {
 }
 
 impl ManifestError {
+    /// Whether it may be mended without a change of the file.
+    pub(in crate::tools) fn is_of_surroundings(&self) -> bool {
+        match self {
+            Self::Unreadable { .. } => true,
+            Self::TooLarge { .. } => false,
+            Self::Invalid { path, .. } => path == PROGRAM,
+        }
+    }
+
     pub(super) fn in_file(mut self, path: &Path) -> Self {
         if let Self::Invalid { file, .. } = &mut self {
             *file = Some(path.to_owned());
@@ -46,6 +55,9 @@ impl ManifestError {
         self
     }
 }
+
+/// Where a program stands.
+pub(super) const PROGRAM: &str = "command[0]";
 
 /// What is wrong, and where, by its byte in the text.
 #[derive(Debug)]

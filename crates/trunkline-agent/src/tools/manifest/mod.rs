@@ -6,7 +6,6 @@ mod program;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -18,6 +17,7 @@ use trunkline::{Effect, Schema};
 
 pub use error::ManifestError;
 
+use super::settings::ToolSettings;
 use error::Fault;
 
 /// A tool as its file declares it, in TOML:
@@ -52,6 +52,8 @@ pub struct ToolManifest {
     pub title: Option<String>,
     /// What it does, for people and models.
     pub description: String,
+    /// The program as the manifest names it.
+    pub command: String,
     /// The program, as an absolute path.
     pub program: PathBuf,
     /// Its arguments.
@@ -93,31 +95,46 @@ impl ToolManifest {
     pub const DEFAULT_OUTPUT_BYTES: usize = 1 << 20;
 
     /// The tool that a text declares, as if it stood in a file of this folder. Its program is looked for
-    /// there, or in `path`, which is written like the variable `PATH`.
+    /// there, or where the settings say.
     ///
     /// # Errors
     /// The first fault, with its place.
-    pub fn parse(toml: &str, folder: &Path, path: &OsStr) -> Result<Self, ManifestError> {
+    pub fn parse(
+        toml: &str,
+        folder: &Path,
+        settings: &ToolSettings,
+    ) -> Result<Self, ManifestError> {
         // Editors do not count a byte order mark as a character of its line.
         let toml = toml.strip_prefix('\u{feff}').unwrap_or(toml);
-        document::manifest(toml, folder, path).map_err(|fault| fault.in_text(toml))
+        document::manifest(toml, folder, settings).map_err(|fault| fault.in_text(toml))
     }
 
-    /// The tool that a file of at most `most` bytes declares.
+    /// The tool that a file declares.
     ///
     /// # Errors
-    /// If the file cannot be read; its first fault, with its place.
-    pub fn read(file: &Path, most: usize, path: &OsStr) -> Result<Self, ManifestError> {
+    /// If the file cannot be read, or is too large; its first fault, with its place.
+    pub fn read(file: &Path, settings: &ToolSettings) -> Result<Self, ManifestError> {
+        let bytes = bytes(file, file, settings)?;
         let unreadable = |source| ManifestError::Unreadable { file: file.to_owned(), source };
-        let bytes = bytes(file, most).map_err(unreadable)?;
-        if bytes.len() > most {
-            return Err(ManifestError::TooLarge { file: file.to_owned(), most });
-        }
-        let file_path = std::path::absolute(file).map_err(unreadable)?;
-        let folder = file_path.parent().unwrap_or(Path::new("/"));
-        text(&bytes)
-            .and_then(|text| Self::parse(text, folder, path))
-            .map_err(|error| error.in_file(file))
+        let path = std::path::absolute(file).map_err(unreadable)?;
+        Self::of(&bytes, file, path.parent().unwrap_or(Path::new("/")), settings)
+    }
+
+    /// The tool that the bytes of a file declare, which errors call `shown`.
+    pub(in crate::tools) fn of(
+        bytes: &[u8],
+        shown: &Path,
+        folder: &Path,
+        settings: &ToolSettings,
+    ) -> Result<Self, ManifestError> {
+        text(bytes)
+            .and_then(|text| Self::parse(text, folder, settings))
+            .map_err(|error| error.in_file(shown))
+    }
+
+    /// Whether its program is still the one that its command names.
+    pub(in crate::tools) fn has_program(&self, settings: &ToolSettings) -> bool {
+        program::find(&self.command, &self.folder, settings).is_ok_and(|it| it == self.program)
     }
 }
 
@@ -140,14 +157,28 @@ impl Serialize for ToolManifest {
     }
 }
 
-/// At most one byte more than may be, which tells a file that is too large.
-fn bytes(file: &Path, most: usize) -> io::Result<Vec<u8>> {
-    // Opening a pipe would wait for whoever writes to it.
-    if !std::fs::metadata(file)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a file"));
+/// What stands in a file, which errors call `shown`.
+pub(super) fn bytes(
+    file: &Path,
+    shown: &Path,
+    settings: &ToolSettings,
+) -> Result<Vec<u8>, ManifestError> {
+    let most = settings.max_manifest_bytes;
+    let read = || {
+        // Opening a pipe would wait for whoever writes to it.
+        if !std::fs::metadata(file)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a file"));
+        }
+        let mut bytes = Vec::new();
+        // One byte more tells a file that is too large.
+        File::open(file)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let unreadable = |source| ManifestError::Unreadable { file: shown.to_owned(), source };
+    let bytes = read().map_err(unreadable)?;
+    if bytes.len() > most {
+        return Err(ManifestError::TooLarge { file: shown.to_owned(), most });
     }
-    let mut bytes = Vec::new();
-    File::open(file)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -1,18 +1,27 @@
 //! Where a command's program is.
 
-use std::ffi::OsStr;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The absolute path of a program that can be executed, or what is wrong with its name.
-pub(super) fn find(name: &str, folder: &Path, path: &OsStr) -> Result<PathBuf, String> {
+use rustix::fs::{Access, access};
+
+use crate::tools::settings::ToolSettings;
+
+/// The absolute path of a program that this process may execute, or what is wrong with its name.
+pub(in crate::tools) fn find(
+    name: &str,
+    folder: &Path,
+    settings: &ToolSettings,
+) -> Result<PathBuf, String> {
     let relative = Path::new(name);
     if relative.is_absolute() {
-        return executable(relative.to_owned());
+        return executable(relative.to_owned(), name);
     }
     if !name.contains('/') {
-        let mut places = std::env::split_paths(path).filter(|place| place.is_absolute());
-        return places.find_map(|place| executable(place.join(name)).ok()).ok_or_else(|| {
+        if let Some(program) = settings.programs.get(name) {
+            return executable(program.clone(), name);
+        }
+        let mut places = std::env::split_paths(&settings.path).filter(|place| place.is_absolute());
+        return places.find_map(|place| executable(place.join(name), name).ok()).ok_or_else(|| {
             if folder.join(name).is_file() {
                 format!("a program of this folder is written with a slash: \"./{name}\"")
             } else {
@@ -26,17 +35,17 @@ pub(super) fn find(name: &str, folder: &Path, path: &OsStr) -> Result<PathBuf, S
         return Err(reason.to_owned());
     }
     // Without the `.` of `./`.
-    executable(folder.join(relative).components().collect())
+    executable(folder.join(relative).components().collect(), name)
 }
 
-fn executable(program: PathBuf) -> Result<PathBuf, String> {
+/// A program, or what is wrong with it, by the name that it has in its manifest.
+fn executable(program: PathBuf, name: &str) -> Result<PathBuf, String> {
     match program.metadata() {
-        Ok(found) if !found.is_file() => Err(format!("{} is not a file", program.display())),
-        Ok(found) if found.permissions().mode() & 0o111 == 0 => {
-            let program = program.display();
-            Err(format!("{program} is not executable: chmod +x {program}"))
+        Ok(found) if !found.is_file() => Err(format!("{name} is not a file")),
+        Ok(_) if access(&program, Access::EXEC_OK).is_err() => {
+            Err(format!("{name} may not be executed by this user: chmod +x {name}"))
         }
         Ok(_) => Ok(program),
-        Err(error) => Err(format!("there is no program {}: {error}", program.display())),
+        Err(error) => Err(format!("there is no program {name}: {error}")),
     }
 }

@@ -1,4 +1,3 @@
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -6,13 +5,16 @@ use serde_json::json;
 use trunkline::{Effect, Schema};
 
 use super::ToolManifest;
+use crate::tools::settings::ToolSettings;
 
 /// What a manifest has to have.
 const LEAST: &str = "name = 'x'\ndescription = 'd'\ncommand = ['/bin/sh']\n";
 const INPUT: &str = "[input_schema]\ntype = 'object'\n";
 
 fn parse(text: &str) -> Result<ToolManifest, String> {
-    let parsed = ToolManifest::parse(text, Path::new("/usr"), OsStr::new("relative:/bin"));
+    let path = "relative:/bin".into();
+    let settings = ToolSettings { path, ..ToolSettings::default() };
+    let parsed = ToolManifest::parse(text, Path::new("/usr"), &settings);
     parsed.map_err(|error| error.to_string())
 }
 
@@ -53,6 +55,7 @@ fn what_a_manifest_says() {
         name: "shout-2_X".to_owned(),
         title: Some("Shout".to_owned()),
         description: "Says it.".to_owned(),
+        command: "./bin/sh".to_owned(),
         program: "/usr/bin/sh".into(),
         arguments: vec!["-c".to_owned(), "it is $HOME".to_owned()],
         folder: "/usr".into(),
@@ -150,12 +153,12 @@ fn commands() {
     }
     check_command(
         "['./bin/no-such']",
-        "12: command[0]: there is no program /usr/bin/no-such: No such file or directory (os error 2)",
+        "12: command[0]: there is no program ./bin/no-such: No such file or directory (os error 2)",
     );
-    check_command("['./bin']", "12: command[0]: /usr/bin is not a file");
+    check_command("['./bin']", "12: command[0]: ./bin is not a file");
     check_command(
         "['/etc/passwd']",
-        "12: command[0]: /etc/passwd is not executable: chmod +x /etc/passwd",
+        "12: command[0]: /etc/passwd may not be executed by this user: chmod +x /etc/passwd",
     );
     check_command(
         "['no-such']",

@@ -10,6 +10,13 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep};
 
+/// What the names of cgroups begin with, before the number of the process that made them.
+const NAME: &str = "trunkline-tool-";
+/// How many cgroups may be in the way of a new one.
+const LEFT: u32 = 64;
+/// The processes and threads that a launcher needs for itself.
+const OF_LAUNCHER: u64 = 3;
+
 /// Where cgroups may be made.
 #[derive(Debug)]
 pub(super) struct Parent {
@@ -26,7 +33,20 @@ impl Parent {
     /// The first place in which cgroups can be made, that count processes and can be entered.
     pub(super) fn find() -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-        own.lines().flat_map(places).map(|path| Self { path }).find(Self::can_be_used)
+        let parent =
+            own.lines().flat_map(places).map(|path| Self { path }).find(Self::can_be_used)?;
+        parent.sweep();
+        Some(parent)
+    }
+
+    /// Ends what a process has left that was killed.
+    fn sweep(&self) {
+        for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
+            let maker = entry.file_name().to_str().and_then(maker);
+            if maker.is_some_and(|maker| !Path::new("/proc").join(maker.to_string()).exists()) {
+                drop(Cgroup { path: entry.path() });
+            }
+        }
     }
 
     fn can_be_used(&self) -> bool {
@@ -56,17 +76,31 @@ impl Parent {
         }
     }
 
-    /// A new one, of at most this many processes and threads.
+    /// A new one, of at most this many processes and threads besides those of a launcher.
     pub(super) fn child(&self, processes: u64) -> io::Result<Cgroup> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("trunkline-tool-{}-{number}", std::process::id());
-        let path = self.path.join(name);
-        fs::create_dir(&path)?;
-        let cgroup = Cgroup { path };
-        fs::write(cgroup.path.join("pids.max"), processes.to_string())?;
+        let create = || {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = self.path.join(format!("{NAME}{}-{number}", std::process::id()));
+            fs::create_dir(&path).map(|()| path)
+        };
+        let mut created = create();
+        // One may be left of a process that had the number of this one.
+        for _ in 0..LEFT {
+            if created.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
+                created = create();
+            }
+        }
+        let cgroup = Cgroup { path: created? };
+        let most = processes.saturating_add(OF_LAUNCHER);
+        fs::write(cgroup.path.join("pids.max"), most.to_string())?;
         Ok(cgroup)
     }
+}
+
+/// The process that has made the cgroup of this name.
+fn maker(name: &str) -> Option<u32> {
+    name.strip_prefix(NAME)?.split_once('-')?.0.parse().ok()
 }
 
 /// The folders to try of a line of `/proc/self/cgroup`, if processes can be counted there: `8:pids:/` in

@@ -8,7 +8,7 @@ use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// No process may be started before the tool's time is over. Nothing was run.
+    /// No process might be started in [time](super::super::ToolSettings::max_wait). Nothing was run.
     #[error("{concurrency} tools run already, which are as many as may")]
     Busy {
         /// How many may.

@@ -4,13 +4,15 @@ mod cgroup;
 mod error;
 mod pipes;
 mod process;
+mod report;
 mod result;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline::layers::validation::Validator;
@@ -92,14 +94,21 @@ impl Runner {
         self.tasks.reopen();
     }
 
+    /// The longest time from a call of a tool to its end.
+    pub(super) fn call_timeout(&self, tool: &Tool) -> Duration {
+        let ToolSettings { max_wait, grace, .. } = self.settings;
+        let own = tool.manifest.timeout + process::ENDING;
+        own.saturating_add(max_wait).saturating_add(grace)
+    }
+
     /// Runs a tool with these arguments. When this is dropped, its processes are ended.
     pub(super) async fn run(
         &self,
         tool: &Arc<Tool>,
         arguments: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RunError> {
-        let deadline = Instant::now() + tool.manifest.timeout;
-        let permit = timeout_at(deadline, Arc::clone(&self.permits).acquire_owned());
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        let permit = timeout(self.settings.max_wait, permit);
         // The semaphore is never closed.
         let Ok(Ok(permit)) = permit.await else {
             return Err(RunError::Busy { concurrency: self.settings.concurrency });
@@ -109,7 +118,6 @@ impl Runner {
             launch: self.launch()?,
             path: self.settings.path.clone(),
             grace: self.settings.grace,
-            deadline,
         };
         let input = on_one_line(arguments.map_or("{}", RawValue::get)) + "\n";
         let cancel = CancellationToken::new();

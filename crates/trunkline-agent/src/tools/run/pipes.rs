@@ -4,7 +4,8 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::select;
 
@@ -16,6 +17,7 @@ const TAIL: usize = 4 << 10;
 /// The pipes, and what came out of them.
 pub(super) struct Pipes {
     stdin: Option<ChildStdin>,
+    launcher: Option<OwnedWriteHalf>,
     input: Vec<u8>,
     written: usize,
     stdout: Option<ChildStdout>,
@@ -30,10 +32,17 @@ pub(super) struct Pipes {
 pub(super) struct TooMuch;
 
 impl Pipes {
-    /// Those of a process that is given `input`, and may write `most` bytes to stdout.
-    pub(super) fn of(child: &mut Child, input: String, most: usize) -> Self {
+    /// Those of a process that is given `input`, by its launcher if there is one, and may write `most` bytes
+    /// to stdout.
+    pub(super) fn of(
+        child: &mut Child,
+        launcher: Option<OwnedWriteHalf>,
+        input: String,
+        most: usize,
+    ) -> Self {
         Self {
             stdin: child.stdin.take(),
+            launcher,
             input: input.into_bytes(),
             written: 0,
             stdout: child.stdout.take(),
@@ -61,9 +70,10 @@ impl Pipes {
 
     /// Serves them until all are closed. What was read stays when this is dropped.
     pub(super) async fn serve(&mut self) -> Result<(), TooMuch> {
-        let Self { stdin, input, written, stdout, output, most, stderr, tail } = self;
+        let Self { stdin, launcher, input, written, stdout, output, most, stderr, tail } = self;
         let feed = async {
             // A process that does not want its arguments closes the pipe, and is none the worse for it.
+            drop(write(launcher, input, written).await);
             drop(write(stdin, input, written).await);
             *stdin = None;
             Ok(())
@@ -86,6 +96,17 @@ impl Pipes {
         tokio::try_join!(feed, collect, keep_tail).map(drop)
     }
 
+    /// Whether a launcher could be asked to end the process.
+    pub(super) fn ask_to_end(&mut self) -> bool {
+        let is_told = self.written == self.input.len();
+        self.launcher.as_ref().is_some_and(|line| is_told && line.try_write(b"\n").is_ok())
+    }
+
+    /// Has a launcher end the process, and all that it has started.
+    pub(super) fn hang_up(&mut self) {
+        self.launcher = None;
+    }
+
     /// What came on stdout.
     pub(super) fn output(&self) -> &[u8] {
         &self.output
@@ -97,7 +118,11 @@ impl Pipes {
     }
 }
 
-async fn write(pipe: &mut Option<ChildStdin>, input: &[u8], written: &mut usize) -> io::Result<()> {
+async fn write<P: AsyncWrite + Unpin>(
+    pipe: &mut Option<P>,
+    input: &[u8],
+    written: &mut usize,
+) -> io::Result<()> {
     let Some(pipe) = pipe else { return Ok(()) };
     while let Some(rest) = input.get(*written..).filter(|rest| !rest.is_empty()) {
         *written += pipe.write(rest).await?;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde_json::value::RawValue;
+use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
 use tokio::select;
 use tokio::task::spawn_blocking;
@@ -18,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Cgroup;
 use super::pipes::{Pipes, TooMuch};
+use super::report::Report;
 use super::{RunError, Tool, result};
 use crate::tools::settings::ProcessLimits;
 
@@ -26,6 +29,9 @@ const TO_GO: Duration = Duration::from_secs(5);
 /// How long the pipes are read after the end, if what has left the group holds them open.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
+/// How long it may take to end a process that nobody waits for any more, at most.
+pub(super) const ENDING: Duration = Duration::from_secs(20);
+
 /// A tool that is about to run.
 pub(super) struct Process {
     pub(super) tool: Arc<Tool>,
@@ -33,7 +39,6 @@ pub(super) struct Process {
     /// The variable.
     pub(super) path: OsString,
     pub(super) grace: Duration,
-    pub(super) deadline: Instant,
 }
 
 /// A launcher, and what it is to set.
@@ -53,25 +58,41 @@ enum End {
     Cancelled,
 }
 
+impl End {
+    async fn of(running: &Running, deadline: Instant, cancel: &CancellationToken) -> Self {
+        select! {
+            biased;
+            () = cancel.cancelled() => Self::Cancelled,
+            () = sleep_until(deadline) => Self::TimedOut,
+            () = running.group.leader_ended() => Self::ByItself,
+        }
+    }
+}
+
 impl Process {
     /// Runs it. Nothing of it is left when this returns, unless it has left its process group where there
-    /// are no cgroups.
+    /// is no launcher.
     pub(super) async fn run(
         mut self,
         input: String,
         cancel: &CancellationToken,
     ) -> Result<Box<RawValue>, RunError> {
+        let deadline = Instant::now() + self.tool.manifest.timeout;
         let cgroup = self.launch.as_mut().and_then(|launch| launch.cgroup.take());
-        let mut running = Running::start(&self, cgroup).map_err(RunError::Unstarted)?;
+        let (mut running, line) = Running::start(&self, cgroup).map_err(RunError::Unstarted)?;
+        let (report, line) = line.map(UnixStream::into_split).unzip();
         let manifest = &self.tool.manifest;
-        let mut pipes = Pipes::of(&mut running.child, input, manifest.max_output_bytes);
-        let mut end =
-            pipes.serve_until(self.end(&running, cancel)).await.unwrap_or(End::TooMuchOutput);
+        let mut pipes = Pipes::of(&mut running.child, line, input, manifest.max_output_bytes);
+        let end = End::of(&running, deadline, cancel);
+        let mut end = pipes.serve_until(end).await.unwrap_or(End::TooMuchOutput);
         if matches!(end, End::TimedOut | End::Cancelled) {
-            running.group.signal(Signal::TERM);
+            if !pipes.ask_to_end() {
+                running.group.signal(Signal::TERM);
+            }
             let leader = timeout(self.grace, running.group.leader_ended());
             drop(pipes.serve_until(leader).await);
         }
+        pipes.hang_up();
         let status = running.kill().await;
         // What was written before the end.
         let left = timeout(LEFT_OVER, pipes.serve()).await;
@@ -82,7 +103,8 @@ impl Process {
         match end {
             End::ByItself => {
                 let status = status.map_err(RunError::Unstarted)?;
-                self.result(status, pipes.output(), stderr)
+                let report = Report::read(report).await.map_err(RunError::Unstarted)?;
+                self.result(report, status, pipes.output(), stderr)
             }
             End::TooMuchOutput => {
                 let max_output_bytes = manifest.max_output_bytes;
@@ -96,29 +118,21 @@ impl Process {
         }
     }
 
-    async fn end(&self, running: &Running, cancel: &CancellationToken) -> End {
-        select! {
-            biased;
-            () = cancel.cancelled() => End::Cancelled,
-            () = sleep_until(self.deadline) => End::TimedOut,
-            () = running.group.leader_ended() => End::ByItself,
-        }
-    }
-
     fn result(
         &self,
+        report: Report,
         status: ExitStatus,
         output: &[u8],
         stderr: String,
     ) -> Result<Box<RawValue>, RunError> {
-        match (status.code(), status.signal()) {
-            (Some(0), _) => result::read(&self.tool, output, stderr),
-            (Some(exit_code), _) => Err(RunError::Failed { exit_code, stderr }),
-            (None, signal) => Err(RunError::Killed { signal: signal.unwrap_or_default(), stderr }),
+        match (report.signal.or(status.signal()), status.code()) {
+            (Some(signal), _) => Err(RunError::Killed { signal, stderr }),
+            (None, Some(0)) => result::read(&self.tool, output, stderr),
+            (None, code) => Err(RunError::Failed { exit_code: code.unwrap_or_default(), stderr }),
         }
     }
 
-    fn command(&self, cgroup: Option<&Cgroup>) -> Command {
+    fn command(&self, cgroup: Option<&Cgroup>, stdin: Stdio) -> Command {
         let manifest = &self.tool.manifest;
         let mut command = match &self.launch {
             Some(launch) => launch.command(cgroup),
@@ -133,7 +147,7 @@ impl Process {
             .env_clear()
             .envs(manifest.env.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
             .env("PATH", &self.path)
-            .stdin(Stdio::piped())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
@@ -164,7 +178,7 @@ impl Launch {
     }
 }
 
-/// A process that was started. When this is dropped, it is killed with its group.
+/// A process that was started. When this is dropped, it is killed with its group; a launcher ends it then.
 struct Running {
     // Dropped first: as long as the leader was not reaped, the group's number is nobody else's.
     group: Group,
@@ -173,14 +187,27 @@ struct Running {
 }
 
 impl Running {
-    fn start(process: &Process, cgroup: Option<Cgroup>) -> io::Result<Self> {
-        let child = process.command(cgroup.as_ref()).spawn()?;
+    /// Starts it. There is a line to its launcher, if it has one.
+    fn start(process: &Process, cgroup: Option<Cgroup>) -> io::Result<(Self, Option<UnixStream>)> {
+        let is_launched = process.launch.is_some();
+        let (line, stdin) = if is_launched {
+            let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+            ours.set_nonblocking(true)?;
+            (Some(UnixStream::from_std(ours)?), Stdio::from(OwnedFd::from(theirs)))
+        } else {
+            (None, Stdio::piped())
+        };
+        let child = process.command(cgroup.as_ref(), stdin).spawn()?;
         let leader = child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
-        Ok(Self { group: Group { leader }, child, cgroup })
+        Ok((Self { group: Group { leader, is_launched }, child, cgroup }, line))
     }
 
     /// Kills what is left of it, and then takes the leader's status, which frees its number.
     async fn kill(&mut self) -> io::Result<ExitStatus> {
+        if self.group.is_launched {
+            // It ends what it has launched, and then itself.
+            drop(timeout(TO_GO, self.group.leader_ended()).await);
+        }
         self.group.signal(Signal::KILL);
         if let Some(cgroup) = self.cgroup.take() {
             cgroup.end(TO_GO).await;
@@ -193,10 +220,11 @@ impl Running {
     }
 }
 
-/// The process group of a tool, whose number is that of its leader.
+/// The process group of a tool, or of its launcher, whose number is that of its leader.
 struct Group {
     /// Until its status is taken.
     leader: Option<Pid>,
+    is_launched: bool,
 }
 
 impl Group {
@@ -223,6 +251,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        if !self.is_launched {
+            self.signal(Signal::KILL);
+        }
     }
 }

@@ -108,7 +108,9 @@ async fn reloads_under_load_lose_no_call() {
 fn a_watched_folder() {
     let tools = Folder::new();
     tools.tool("a", "echo 1", "");
-    let settings = ToolSettings { debounce: Duration::from_millis(20), ..ToolSettings::default() };
+    let often = Duration::from_millis(20);
+    let settings =
+        ToolSettings { debounce: often, poll_interval: often, ..ToolSettings::default() };
     let folder = ToolFolder::open(tools.path(), settings).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
@@ -129,8 +131,6 @@ fn a_watched_folder() {
     let old = tools.path().with_extension("old");
     fs::rename(tools.path(), &old).unwrap();
     fs::rename(new.path(), tools.path()).unwrap();
-    // Nothing tells of that, but what happens in either of them.
-    fs::write(old.join("note"), "").unwrap();
     check(&next(), &["c"], &[], &["b"], &["c"]);
     fs::write(tools.path().join("d.toml"), manifest("c", "").replace("'c'", "'d'")).unwrap();
     check(&next(), &["d"], &[], &[], &["c", "d"]);
@@ -154,11 +154,11 @@ fn a_folder_that_goes_and_comes_back() {
 
     let away = tools.path().with_extension("away");
     fs::rename(tools.path(), &away).unwrap();
-    // That it is gone is seen when something else happens; from then on, it is looked for.
-    fs::write(away.join("note"), "").unwrap();
     let nothing = changes.recv_timeout(Duration::from_millis(300));
     assert!(nothing.is_err(), "the tools stay: {nothing:?}");
     assert_eq!(folder.tools().len(), 1);
+    let failure = folder.listing().failure;
+    assert!(failure.as_ref().is_some_and(|why| why.contains("No such file")), "{failure:?}");
     fs::remove_file(away.join("a.toml")).unwrap();
     fs::rename(&away, tools.path()).unwrap();
     check(&changes.recv_timeout(PATIENCE).unwrap(), &[], &[], &["a"], &[]);
@@ -166,4 +166,105 @@ fn a_folder_that_goes_and_comes_back() {
     // It is watched again.
     tools.tool("b", "echo 2", "");
     check(&changes.recv_timeout(PATIENCE).unwrap(), &["b"], &[], &[], &["b"]);
+    assert_eq!(folder.listing().failure, None);
+}
+
+#[test]
+fn a_folder_behind_a_link() {
+    let (old, new) = (Folder::new(), Folder::new());
+    old.tool("a", "echo 1", "");
+    new.tool("b", "echo 2", "");
+    let place = Folder::new();
+    let link = place.path().join("current");
+    std::os::unix::fs::symlink(old.path(), &link).unwrap();
+    let often = Duration::from_millis(20);
+    let settings =
+        ToolSettings { debounce: often, poll_interval: often, ..ToolSettings::default() };
+    let folder = ToolFolder::open(&link, settings).unwrap();
+    let (sender, changes) = channel();
+    folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
+    folder.watch().unwrap();
+
+    let next = place.path().join("next");
+    std::os::unix::fs::symlink(new.path(), &next).unwrap();
+    fs::rename(&next, &link).unwrap();
+    check(&changes.recv_timeout(PATIENCE).unwrap(), &["b"], &[], &["a"], &["b"]);
+    new.tool("c", "echo 3", "");
+    check(&changes.recv_timeout(PATIENCE).unwrap(), &["c"], &[], &[], &["b", "c"]);
+}
+
+#[test]
+fn a_program_that_comes_from_elsewhere() {
+    let (tools, elsewhere) = (Folder::new(), Folder::new());
+    let program = elsewhere.path().join("late.sh").display().to_string();
+    tools.write("a.toml", &manifest("a", "").replace("./a.sh", &program));
+    let poll_interval = Duration::from_millis(20);
+    let settings = ToolSettings { poll_interval, ..ToolSettings::default() };
+    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+    let (sender, changes) = channel();
+    folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
+    folder.watch().unwrap();
+    assert_eq!(folder.rejected().len(), 1);
+    elsewhere.script("late.sh", "echo 1");
+    check(&changes.recv_timeout(PATIENCE).unwrap(), &["a"], &[], &[], &["a"]);
+}
+
+#[test]
+fn a_name_stays_with_its_file() {
+    let tools = Folder::new();
+    tools.tool("shout", "echo 1", "");
+    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    tools.write("Copy of shout.toml", &manifest("shout", "timeout_ms = 5"));
+    let reloaded = folder.reload().unwrap();
+    check(&reloaded, &[], &[], &[], &["shout"]);
+    let reason = "name: shout.toml has a tool shout already: take another name";
+    let rejected: Vec<_> = reloaded.rejected.iter().map(|one| (&*one.file, &*one.reason)).collect();
+    assert_eq!(rejected, [("Copy of shout.toml", reason)]);
+    // It is the other's when there is no one else, even if that happens to the same files at once.
+    fs::remove_file(tools.path().join("shout.toml")).unwrap();
+    check(&folder.reload().unwrap(), &[], &["shout"], &[], &["shout"]);
+}
+
+/// What a manifest costs to check is paid once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reloads_at_once_are_few() {
+    const ASKED: usize = 60;
+    let tools = Folder::new();
+    tools.tool("a", "echo 1", "");
+    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let before = folder.tools().remove(0);
+    let changes = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&changes);
+    let (sender, begun) = channel();
+    let (go, gate) = channel::<()>();
+    let gate = Mutex::new(gate);
+    folder.on_change(move |_, _| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        sender.send(()).unwrap();
+        let _ = gate.lock().unwrap().recv_timeout(PATIENCE);
+    });
+    // The first one is held while it tells of a change, and the others come meanwhile.
+    tools.tool("b", "echo 2", "");
+    let first = tokio::spawn({
+        let folder = folder.clone();
+        async move { folder.refresh().await }
+    });
+    tokio::task::block_in_place(|| begun.recv_timeout(PATIENCE).unwrap());
+    tools.tool("c", "echo 3", "");
+    let others: Vec<_> = (0..ASKED)
+        .map(|_| {
+            let folder = folder.clone();
+            tokio::spawn(async move { folder.refresh().await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    drop(go);
+    check(&first.await.unwrap().unwrap(), &["b"], &[], &[], &["a", "b"]);
+    for other in others {
+        // Those that were late have one of their own.
+        let reloaded = other.await.unwrap().unwrap();
+        assert_eq!(reloaded.tools.len(), 3);
+    }
+    assert_eq!(changes.load(Ordering::Relaxed), 2);
+    assert!(Arc::ptr_eq(&before, &folder.tools()[0]), "what has not changed is kept");
 }

@@ -99,8 +99,9 @@ fn a_runtime_that_ends_takes_processes_with_it() {
 async fn no_more_run_than_may() {
     let tools = Folder::new();
     tools.tool("slow", &format!("{WITH_A_CHILD}; sleep 1000"), "timeout_ms = 60000");
-    tools.tool("quick", "echo 1", "timeout_ms = 100");
-    let served = tools.serve(ToolSettings { concurrency: 1, ..ToolSettings::default() });
+    tools.tool("quick", "echo 1", "");
+    let max_wait = Duration::from_millis(100);
+    let served = tools.serve(ToolSettings { concurrency: 1, max_wait, ..ToolSettings::default() });
     let params = json!({});
     let slow = served.call("slow", &params);
     let refused = async {
@@ -118,4 +119,15 @@ async fn no_more_run_than_may() {
     );
     tokio::time::timeout(PATIENCE, served.folder.idle()).await.expect("its processes end");
     assert_eq!(served.call("quick", &params).await.unwrap(), "1", "the place is free again");
+}
+
+#[tokio::test]
+async fn the_time_of_a_tool_begins_with_its_process() {
+    // The last of them waits for longer than its time is.
+    const CALLS: usize = 6;
+    let served = serve("sleep 0.5; echo 1", "timeout_ms = 2000");
+    let params = json!({});
+    let calls = futures_util::future::join_all((0..CALLS).map(|_| served.call("t", &params)));
+    let results: Vec<_> = calls.await.into_iter().map(Result::unwrap).collect();
+    assert_eq!(results, ["1"; CALLS]);
 }

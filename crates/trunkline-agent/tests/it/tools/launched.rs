@@ -7,12 +7,13 @@ use trunkline_agent::tools::{Launcher, ProcessBound, ProcessLimits, ToolSettings
 
 use super::support::Folder;
 
-/// Tells what it was started with, and executes what it is to.
+/// Tells what it was started with, and runs what it is to.
 const LAUNCHER: &str = "\
 printf '%s\\n' \"$@\" > ../told
 while [ \"$1\" != -- ]; do shift; done
 shift
-exec \"$@\"";
+read -r line
+printf '%s\\n' \"$line\" | \"$@\"";
 
 #[tokio::test]
 async fn a_launcher_is_told_the_limits() {

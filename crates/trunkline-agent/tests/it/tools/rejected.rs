@@ -15,10 +15,6 @@ fn check(tools: &Folder, settings: ToolSettings, names: &[&str], rejected: &[(&s
     assert_eq!(found, names);
     let all = folder.rejected();
     let found: Vec<_> = all.iter().map(|one| (&*one.file, &*one.reason)).collect();
-    let shown = tools.path().display().to_string();
-    let rejected: Vec<_> =
-        rejected.iter().map(|(file, reason)| (*file, reason.replace("FOLDER", &shown))).collect();
-    let rejected: Vec<_> = rejected.iter().map(|(file, reason)| (*file, &**reason)).collect();
     assert_eq!(found, rejected);
 }
 
@@ -44,16 +40,16 @@ fn bad_manifests_leave_good_tools_alone() {
         &[
             (
                 "a.toml",
-                "FOLDER/a.toml:1:8: this is not TOML: string values must be quoted, expected literal string",
+                "a.toml:1:8: this is not TOML: string values must be quoted, expected literal string",
             ),
             (
                 "b.toml",
-                "FOLDER/b.toml:3:12: command[0]: there is no program FOLDER/none.sh: \
+                "b.toml:3:12: command[0]: there is no program ./none.sh: \
                  No such file or directory (os error 2)",
             ),
-            ("c.toml", "FOLDER/c.toml has more than 65536 bytes"),
-            ("d.toml", "cannot read FOLDER/d.toml: this is not a file"),
-            ("e.toml", "FOLDER/e.toml:1:9: this is not UTF-8, which TOML is written in"),
+            ("c.toml", "c.toml has more than 65536 bytes"),
+            ("d.toml", "cannot read d.toml: this is not a file"),
+            ("e.toml", "e.toml:1:9: this is not UTF-8, which TOML is written in"),
         ],
     );
 }
@@ -104,10 +100,7 @@ fn what_is_told_of_tools() {
     tools.write("bad.toml", "x");
     tools.tool("good", "echo 1", "title = 'Good'\n[output_schema]\ntype = 'integer'");
     let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
-    let reason = format!(
-        "{}/bad.toml:1:2: this is not TOML: key with no value, expected `=`",
-        tools.path().display()
-    );
+    let reason = "bad.toml:1:2: this is not TOML: key with no value, expected `=`";
     assert_eq!(
         serde_json::to_value(folder.listing()).unwrap(),
         json!({

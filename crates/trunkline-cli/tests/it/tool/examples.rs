@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::{Value, json};
 use trunkline_agent::tools::ProcessLimits;
 
-use super::folder::{call, open, path};
+use super::folder::{call, open};
 use crate::support::PATIENCE;
 
 fn examples() -> PathBuf {
@@ -38,7 +38,10 @@ fn they_are_tools() {
 /// The exit code, stdout, and the last line of stderr of an example's script, with these variables.
 fn script(name: &str, variables: &[(&str, &str)], stdin: &str) -> (Option<i32>, String, String) {
     let mut command = Command::new(examples().join(name));
-    command.env_clear().env("PATH", path()).envs(variables.iter().copied());
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // A script that is not configured reads nothing.

@@ -1,23 +1,16 @@
 //! Folders of tools that the binary launches.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trunkline::{ErrorObject, Router, Rpc};
 use trunkline_agent::tools::{Launcher, ProcessLimits, ToolFolder, ToolSettings, operations};
 
-/// `PATH` with the binary's folder.
-pub(super) fn path() -> OsString {
-    let rest = std::env::var_os("PATH").unwrap();
-    let places = [binary().parent().unwrap().to_owned()];
-    std::env::join_paths(places.into_iter().chain(std::env::split_paths(&rest))).unwrap()
-}
-
 pub(super) fn open(folder: &Path, limits: ProcessLimits) -> (ToolFolder, Rpc) {
     let arguments = vec!["tool".into(), "run".into()];
     let launcher = Some(Launcher { program: binary(), arguments });
-    let settings = ToolSettings { path: path(), launcher, limits, ..ToolSettings::default() };
+    let programs = [("trunkline".to_owned(), binary())].into();
+    let settings = ToolSettings { programs, launcher, limits, ..ToolSettings::default() };
     let folder = ToolFolder::open(folder, settings).unwrap();
     assert_eq!(folder.rejected(), []);
     let rpc = Router::new().merge(operations(&folder)).build().unwrap();

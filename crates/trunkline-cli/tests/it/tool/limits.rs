@@ -1,6 +1,7 @@
 //! Tools under the limits that the binary sets.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -51,16 +52,38 @@ fn a_fork_bomb_is_bounded() {
     assert_eq!(left, [""; 0], "of {started}");
 }
 
+/// Processes that leave the group of their tool, whoever their parent is then.
 #[test]
-fn a_process_that_leaves_its_group_ends_with_its_cgroup() {
-    let directory = tool(
-        "setsid sh -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 3' >/dev/null &\n\
-         while [ ! -e pid ]; do sleep 0.01; done\necho 1",
-    );
-    let (folder, rpc) = open(directory.path(), ProcessLimits::default());
+#[cfg(target_os = "linux")]
+fn processes_that_leave_their_group_end_with_their_tool() {
+    const LEFT: usize = 20;
+    let directory = tool(&format!(
+        "i=0\nwhile [ $i -lt {LEFT} ]; do\n\
+         setsid sh -c 'echo $$ >> pids; (setsid sleep 1000 & echo $! >> pids); exec sleep 1000' >/dev/null &\n\
+         i=$((i+1))\ndone\n\
+         while [ \"$(wc -l < pids)\" -lt {} ]; do sleep 0.01; done\necho 1",
+        2 * LEFT
+    ));
+    let (_, rpc) = open(directory.path(), ProcessLimits::default());
     assert_eq!(call(&rpc, "t", &json!({})).unwrap(), 1);
-    let pid = fs::read_to_string(directory.path().join("pid")).unwrap();
-    assert_eq!(runs(pid.trim()), folder.process_bound() != ProcessBound::Cgroup);
+    let pids = fs::read_to_string(directory.path().join("pids")).unwrap();
+    let left: Vec<_> = pids.lines().filter(|pid| runs(pid)).collect();
+    assert_eq!(left, [""; 0]);
+}
+
+/// A file that the system cannot execute is no program, whatever a shell would do with it.
+#[test]
+fn a_script_says_who_reads_it() {
+    let directory = tool("echo 1");
+    let script = directory.path().join("t.sh");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let manifest = directory.path().join("t.toml");
+    let text = fs::read_to_string(&manifest).unwrap().replace("['sh', './t.sh']", "['./t.sh']");
+    fs::write(&manifest, text).unwrap();
+    let (_, rpc) = open(directory.path(), ProcessLimits::default());
+    let error = call(&rpc, "t", &json!({})).unwrap_err();
+    let data: Value = serde_json::from_str(error.data().unwrap().get()).unwrap();
+    assert_eq!(data["kind"], "unstarted", "{data}");
 }
 
 /// A tool of this script fails under small limits.
@@ -83,6 +106,7 @@ fn check(script: &str, kind: &str, reason: &str) {
 
 #[test]
 fn cpu_time_memory_and_files_are_bounded() {
+    check("kill -SEGV $$", "signal", "SIGSEGV: it crashed");
     check("while :; do :; done", "signal", "SIGXCPU: its CPU time is used up");
     check("head -c 2000 /dev/zero > file || exit 9", "exit_code", "exit code 9");
     check("dd if=/dev/zero of=/dev/null bs=300M count=1 || exit 8", "exit_code", "exit code 8");
