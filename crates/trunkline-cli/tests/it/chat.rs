@@ -206,7 +206,7 @@ fn with_a_model() {
                 "delete\n/confirm",
                 0,
                 &["It is done.\n"],
-                &["\n< delete_record: Not confirmed", "\n> delete_record ", "\n< {\""],
+                &["Not confirmed", "\n> delete_record ", "\n< {\""],
             ),
             (
                 "confirmed too late",
