@@ -21,7 +21,8 @@ pub(crate) struct Capability {
     offered: String,
     input: Schema,
     validator: OnceLock<Result<Validator, String>>,
-    pub(crate) is_confirmed: bool,
+    /// Its calls are made at once, whatever they do.
+    is_excepted: bool,
 }
 
 /// All of them, of one moment.
@@ -107,8 +108,6 @@ impl Capabilities {
 impl Capability {
     fn new(operation: &Arc<Registered>, offered: String, settings: &Settings) -> Self {
         let description = operation.description();
-        // What does not say what it does may do anything.
-        let is_harmless = matches!(description.effect, Some(Effect::Reads | Effect::Adds));
         let is_excepted = settings.unconfirmed.matches(operation.name())
             || settings.unconfirmed.matches(tool_name(operation));
         Self {
@@ -116,13 +115,25 @@ impl Capability {
             offered,
             input: description.input.clone().unwrap_or_else(|| undeclared(description)),
             validator: OnceLock::new(),
-            is_confirmed: !is_harmless && !is_excepted,
+            is_excepted,
         }
     }
 
     /// That of the tool; of what is none, the operation's.
     pub(crate) fn name(&self) -> &str {
         tool_name(&self.operation)
+    }
+
+    /// As the model knows it.
+    pub(super) fn offered(&self) -> &str {
+        &self.offered
+    }
+
+    /// Whether a call with these arguments waits until it is confirmed.
+    pub(super) fn is_confirmed(&self, arguments: &Map<String, Value>) -> bool {
+        let effect = self.operation.description().effect_of(arguments);
+        // What does not say what it does may do anything.
+        !self.is_excepted && !matches!(effect, Some(Effect::Reads | Effect::Adds))
     }
 
     pub(crate) fn operation(&self) -> &Arc<Registered> {

@@ -28,20 +28,29 @@ pub enum Event {
     /// A call that the model wants: it begins now or after others, or is refused. A
     /// [`ToolResult`](Self::ToolResult) follows in any case.
     ToolCall {
+        /// What tells it apart from the others of the turn.
+        call_id: String,
         /// The tool.
         tool: String,
         /// Its arguments.
         arguments: Map<String, Value>,
     },
     /// A call has ended, or was refused.
-    ToolResult(Box<Step>),
+    ToolResult {
+        /// That of the call.
+        call_id: String,
+        /// What came of it.
+        #[serde(flatten)]
+        step: Box<Step>,
+    },
     /// The turn is over, and kept.
     Done(Box<ChatReply>),
 }
 
 impl Event {
-    pub(super) fn call(tool: &str, arguments: &Map<String, Value>) -> Self {
-        Self::ToolCall { tool: tool.to_owned(), arguments: arguments.clone() }
+    pub(super) fn call(call_id: &str, tool: &str, arguments: &Map<String, Value>) -> Self {
+        let (call_id, tool) = (call_id.to_owned(), tool.to_owned());
+        Self::ToolCall { call_id, tool, arguments: arguments.clone() }
     }
 
     /// Its name, as events of a stream have one.
@@ -51,7 +60,7 @@ impl Event {
             Self::Status { .. } => "status",
             Self::Token { .. } => "token",
             Self::ToolCall { .. } => "tool_call",
-            Self::ToolResult(_) => "tool_result",
+            Self::ToolResult { .. } => "tool_result",
             Self::Done(_) => "done",
         }
     }

@@ -138,8 +138,9 @@ impl Executed {
     }
 
     /// What tells of it.
-    pub(super) fn event(&self) -> Event {
-        Event::ToolResult(Box::new(self.step.clone()))
+    pub(super) fn event(&self, call_id: &str) -> Event {
+        let step = Box::new(self.step.clone());
+        Event::ToolResult { call_id: call_id.to_owned(), step }
     }
 
     pub(super) fn into_result(self) -> Result<Step, ErrorObject> {

@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::conversation::{
     ConversationError, Conversations, PendingCall, Summary, Turn as KeptTurn,
 };
-use crate::model::{Message, Model};
+use crate::model::{self, Message, Model};
 
 pub use caller::Caller;
 pub use capability::CapabilityDescription;
@@ -187,10 +187,11 @@ impl Agent {
         let unknown = || Error::UnknownTool { name: excerpt(tool) };
         let capability = capabilities.find(tool).ok_or_else(unknown)?;
         capability.check(&arguments).map_err(Error::Call)?;
-        caller.events().send(|| Event::call(capability.name(), &arguments)).await;
+        let id = model::id();
+        caller.events().send(|| Event::call(&id, capability.name(), &arguments)).await;
         let budget = Budget::new(self.inner.settings.max_result_bytes);
         let executed = self.inner.executor.call(capability, arguments, caller, &budget).await;
-        caller.events().send(|| executed.event()).await;
+        caller.events().send(|| executed.event(&id)).await;
         executed.into_result().map_err(Error::Call)
     }
 

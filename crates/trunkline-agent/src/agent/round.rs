@@ -86,7 +86,9 @@ impl Turn<'_> {
             (None, Some(_), Some(fault)) => Fate::Refused(fault),
             (None, Some(capability), None) => match capability.check(&arguments) {
                 Err(error) => Fate::Refused(error),
-                Ok(()) if capability.is_confirmed => self.propose(capability, &arguments),
+                Ok(()) if capability.is_confirmed(&arguments) => {
+                    self.propose(capability, &arguments)
+                }
                 Ok(()) => Fate::Made(capability),
             },
         };
@@ -127,7 +129,7 @@ impl Turn<'_> {
                 (None, Fate::Made(_)) => {
                     stopped = Some(Stop::Time);
                     let cancelled = Executed::refused(&tool, arguments, not_made(Stop::Time));
-                    self.tell(|| cancelled.event()).await;
+                    self.tell(|| cancelled.event(&id)).await;
                     cancelled
                 }
             };
@@ -138,7 +140,7 @@ impl Turn<'_> {
 
     /// Tells of a call, and of those that are not made, why.
     async fn announce(&mut self, wanted: &Wanted) {
-        let Wanted { tool, arguments, fate, .. } = wanted;
+        let Wanted { id, tool, arguments, fate } = wanted;
         let refusal = match fate {
             Fate::Made(_) => {
                 self.status(format!("Calling {tool}")).await;
@@ -150,9 +152,9 @@ impl Turn<'_> {
             }
             Fate::Stopped(stop) => Some(not_made(*stop)),
         };
-        self.tell(|| Event::call(tool, arguments)).await;
+        self.tell(|| Event::call(id, tool, arguments)).await;
         if let Some(error) = refusal {
-            self.tell(|| Executed::refused(tool, arguments.clone(), error).event()).await;
+            self.tell(|| Executed::refused(tool, arguments.clone(), error).event(id)).await;
         }
     }
 
@@ -169,7 +171,7 @@ impl Turn<'_> {
         while !is_up()
             && let Ok(Some((index, executed))) = timeout_at(self.deadline, running.next()).await
         {
-            self.tell(|| executed.event()).await;
+            self.tell(|| executed.event(&all[index].id)).await;
             ended[index] = Some(executed);
         }
         ended
@@ -198,7 +200,7 @@ impl Turn<'_> {
 
     fn unknown(&self, tool: &str) -> ErrorObject {
         const MOST: usize = 50;
-        let tools: Vec<_> = self.capabilities.iter().map(|one| one.name()).take(MOST).collect();
+        let tools: Vec<_> = self.capabilities.iter().map(|one| one.offered()).take(MOST).collect();
         let data = json!({ "tool": super::excerpt(tool), "tools": tools });
         ErrorObject::new(code::TOOL_NOT_FOUND, "Tool not found").with_data(&data)
     }

@@ -225,11 +225,7 @@ impl<'a> Turn<'a> {
                 return;
             }
         }
-        let shown = match self.messages.last() {
-            Some(Message::Tool { content, .. }) => Some(content.clone()),
-            _ => None,
-        };
-        let response = plan.response(self.steps.last(), shown.as_deref());
+        let response = plan.response(self.steps.last());
         self.respond(response).await;
     }
 

@@ -120,7 +120,7 @@ fn framed(event: &Event) -> ServerSentEvent {
     }
 }
 
-/// Whether `Accept` names events and not JSON.
+/// Whether `Accept` names events and not JSON; what has `q=0` it does not want.
 fn wants_events(extensions: &Extensions) -> bool {
     let Some(headers) = Headers::of(extensions) else {
         return false;
@@ -129,8 +129,17 @@ fn wants_events(extensions: &Extensions) -> bool {
         let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         let mut types = values.flat_map(|value| value.split(','));
         types.any(|one| {
-            one.split(';').next().is_some_and(|one| one.trim().eq_ignore_ascii_case(wanted))
+            let mut parts = one.split(';').map(str::trim);
+            let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
+            is_named && !parts.any(is_unwanted)
         })
     };
     names("text/event-stream") && !names("application/json")
+}
+
+/// Whether a parameter is a weight of zero.
+fn is_unwanted(parameter: &str) -> bool {
+    let weight =
+        parameter.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+    weight.is_some_and(|(_, weight)| weight.trim().parse() == Ok(0.0_f32))
 }

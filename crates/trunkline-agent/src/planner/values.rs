@@ -34,6 +34,15 @@ pub(super) fn missing(arguments: &Map<String, Value>, schema: &Value) -> Vec<Str
     required(schema).filter(|name| !arguments.contains_key(*name)).map(str::to_owned).collect()
 }
 
+/// The names that values are given to.
+pub(super) fn names(message: &str) -> Vec<String> {
+    let names = said(message).into_iter().filter_map(|said| match said {
+        Said::Pair(name, _) => Some(name),
+        Said::Quote(_) => None,
+    });
+    names.collect()
+}
+
 /// The message without them: the words that are left tell what is wanted.
 pub(super) fn without(message: &str) -> String {
     let mut words = String::new();

@@ -19,15 +19,18 @@ async fn words_are_matched() {
     let add = json!({ "tool": "add", "arguments": { "a": 1, "b": 2 }, "result": 3 });
     check(
         "Please add the numbers a=1 b=2",
-        json!({ "steps": [add], "metadata": { "model": null } }),
+        json!({ "steps": [&add], "metadata": { "model": null } }),
     )
     .await;
     let greet = json!({ "tool": "greet_person", "result": "Hello Ann Lee" });
-    check("greet 'Ann Lee'", json!({ "steps": [greet], "response": "…sure" })).await;
+    check("greet 'Ann Lee'", json!({ "steps": [&greet], "response": "…sure" })).await;
     check("add numbers", json!({ "steps": [], "response": "…it needs a, b" })).await;
     check("add numbers a=x b=2", json!({ "steps": [], "response": "…does not fit" })).await;
     check("erase the note name=x", json!({ "steps": [], "response": "…more than read" })).await;
     check("unsaid", json!({ "steps": [], "response": "…more than read" })).await;
+    // A param that is named tells what is wanted, and so does most of a word.
+    check("a=1 b=2", json!({ "steps": [&add], "response": "…3" })).await;
+    check("greeting \"Ann Lee\"", json!({ "steps": [greet] })).await;
     check("Sing!", json!({ "steps": [], "response": "…Nothing that I can do", "metadata": { "confidence": 0.0 } }))
         .await;
 }

@@ -109,12 +109,12 @@ async fn told_of(plan: Plan) -> (Vec<String>, Vec<String>) {
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     while let Ok(event) = waiting.try_recv() {
         match event {
-            Event::ToolCall { tool, arguments } => {
-                calls.push(format!("{tool} {}", json!(arguments)));
+            Event::ToolCall { call_id, tool, arguments } => {
+                calls.push(format!("{call_id} {tool} {}", json!(arguments)));
             }
-            Event::ToolResult(step) => {
+            Event::ToolResult { call_id, step } => {
                 let code = step.error.map_or(0, |error| error.code);
-                results.push(format!("{} {} {code}", step.tool, json!(step.arguments)));
+                results.push(format!("{call_id} {} {} {code}", step.tool, json!(step.arguments)));
             }
             _ => {}
         }
@@ -138,15 +138,15 @@ async fn each_step_has_its_events() {
     (plan.agent.max_calls, plan.agent.timeout) = (5, Duration::from_millis(500));
     let (calls, results) = told_of(plan).await;
     let called = [
-        r#"add {"a":1,"b":1}"#,
-        r#"add {"a":2,"b":2}"#,
-        "add {}",
-        r#"erase_note {"name":"shopping"}"#,
-        "hang {}",
-        r#"subtract {"a":1,"b":1}"#,
+        r#"1 add {"a":1,"b":1}"#,
+        r#"2 subtract {"a":1,"b":1}"#,
+        "3 add {}",
+        r#"4 erase_note {"name":"shopping"}"#,
+        "5 hang {}",
+        r#"6 add {"a":2,"b":2}"#,
     ];
     assert_eq!(calls, called);
-    let codes = [0, code::REFUSED, code::INVALID_PARAMS, code::REFUSED, code::TIMEOUT, -32001];
+    let codes = [0, -32001, code::INVALID_PARAMS, code::REFUSED, code::TIMEOUT, code::REFUSED];
     let expected: Vec<_> =
         called.iter().zip(codes).map(|(call, code)| format!("{call} {code}")).collect();
     assert_eq!(results, expected);

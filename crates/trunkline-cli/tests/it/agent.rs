@@ -43,6 +43,26 @@ fn without_a_model_words_are_matched() {
     assert_eq!(server.stop().code, Some(0));
 }
 
+/// A statement that may not change anything is not taken for one that may, because the database may be changed.
+#[test]
+fn reading_a_writable_database_needs_no_confirmation() {
+    let (folder, database) = tpch();
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--writable", "--db"]).arg(database);
+    let server = Server::start(command);
+    for (message, response) in [
+        ("execute raw query query='SELECT count(*) AS regions FROM region'", "\"rows\""),
+        ("execute raw query query='DELETE FROM region'", "which failed"),
+        ("execute raw query query='DELETE FROM region' read_only=false", "more than read"),
+    ] {
+        let said = call(&server, "agent.chat", &json!({ "message": message }));
+        let found = said["result"]["response"].as_str().unwrap();
+        assert!(found.contains(response), "{message}: {found}");
+    }
+    let rows = server.sql(&json!({ "query": "SELECT count(*) FROM region" })).unwrap();
+    assert_eq!(rows, json!([[5]]));
+}
+
 #[test]
 fn a_turn_tells_what_happens() {
     let (_folder, database) = tpch();
@@ -73,10 +93,16 @@ fn a_turn_tells_what_happens() {
     assert_eq!(response["id"], "a");
     assert_eq!(response["result"]["steps"][0]["tool"], "list_tables");
 
-    // Who takes JSON, too, is answered in JSON.
-    let both = "Accept: application/json, text/event-stream";
-    let reply = server.connect().ask(&post("/api", &[both], &body));
-    assert_eq!(reply.header("content-type"), Some("application/json"));
+    for (accept, expected) in [
+        ("application/json, text/event-stream", "application/json"),
+        ("text/event-stream;q=0", "application/json"),
+        ("*/*", "application/json"),
+        ("application/json;q=0.0, Text/Event-Stream; q=0.5", "text/event-stream"),
+    ] {
+        let accept = format!("Accept: {accept}");
+        let reply = server.connect().ask(&post("/api", &[&accept], &body));
+        assert_eq!(reply.header("content-type"), Some(expected), "{accept}");
+    }
     assert_eq!(server.stop().code, Some(0));
 }
 
