@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::take;
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline::ErrorObject;
 use trunkline::client::{Error, ProtocolError};
@@ -180,6 +181,11 @@ impl Session {
         let said = Said { message, conversation_id, confirm };
         let answer = answer(&self.agent, &said, &mut self.view).await;
         let ended = self.view.end_turn();
+        if let Err(Failure::Call(failed)) = &answer
+            && let Some(id) = kept_in(failed)
+        {
+            self.conversation = Some(id);
+        }
         let answer = answer?;
         ended.map_err(Failure::Output)?;
         self.conversation = Some(answer.conversation_id);
@@ -216,6 +222,16 @@ fn without_steps(failed: CallError) -> CallError {
         .collect();
     let shown = ErrorObject::new(error.code(), error.message().to_owned()).with_data(&data);
     CallError::new(Error::Rpc(shown), *status)
+}
+
+/// The conversation in which the server keeps what was done before a failure, if it keeps anything.
+fn kept_in(failed: &CallError) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Data {
+        conversation_id: String,
+    }
+    let data = failed.error.error_object()?.data()?;
+    serde_json::from_str(data.get()).ok().map(|Data { conversation_id }| conversation_id)
 }
 
 fn is_unsent(failed: &CallError) -> bool {

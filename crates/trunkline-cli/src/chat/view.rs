@@ -171,10 +171,7 @@ impl View {
     }
 
     fn result(&mut self, step: &Step) -> io::Result<()> {
-        let is_its = |called: &Called| {
-            called.tool == step.tool && called.arguments.get() == step.arguments.get()
-        };
-        let place = self.running.iter().rposition(is_its);
+        let place = self.running.iter().rposition(|called| step.is_of(called));
         let is_next = place.is_some_and(|at| at + 1 == self.running.len()) && self.is_call_last;
         let is_refusal = step.error.as_ref().is_some_and(StepError::is_refusal);
         match place {

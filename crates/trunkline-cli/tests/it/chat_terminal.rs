@@ -31,7 +31,9 @@ impl House {
         let model = Model::new(move |question, speech| {
             let is_after_call = !question.results().is_empty();
             match question.said() {
+                "fall" if is_after_call => speech.refuses(500, "gone"),
                 _ if is_after_call => speech.says("It is done."),
+                "fall" => speech.calls(&[("list_tables", json!({}))]),
                 "stall" => {
                     speech.says("Let me think");
                     speech.stalls();
@@ -157,6 +159,16 @@ fn failures_are_told() {
     chat.until(PROMPT);
     chat.types("again\r");
     chat.until("1: again.");
+    chat.until(PROMPT);
+    // What was done before a failure is kept, in a conversation that goes on.
+    chat.types("/clear\r");
+    chat.until(PROMPT);
+    chat.types("fall\r");
+    chat.until("> list_tables");
+    chat.until("error -32000");
+    chat.until(PROMPT);
+    chat.types("again\r");
+    chat.until("2: again.");
     chat.until(PROMPT);
     house.server.stop();
     chat.types("nobody?\r");

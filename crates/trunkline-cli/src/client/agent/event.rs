@@ -29,12 +29,16 @@ pub(crate) enum Event {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Called {
+    /// What tells it apart from the others of the turn, if the server says so.
+    call_id: Option<String>,
     pub(crate) tool: String,
     pub(crate) arguments: Box<RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Step {
+    /// That of its call.
+    call_id: Option<String>,
     pub(crate) tool: String,
     pub(crate) arguments: Box<RawValue>,
     pub(crate) result: Option<Box<RawValue>>,
@@ -66,6 +70,16 @@ pub(crate) struct Pending {
     pub(crate) confirm: String,
     pub(crate) tool: String,
     pub(crate) arguments: Box<RawValue>,
+}
+
+impl Step {
+    /// Whether it is what came of this call.
+    pub(crate) fn is_of(&self, called: &Called) -> bool {
+        match (&self.call_id, &called.call_id) {
+            (Some(id), Some(called)) => id == called,
+            _ => self.tool == called.tool && self.arguments.get() == called.arguments.get(),
+        }
+    }
 }
 
 impl StepError {
