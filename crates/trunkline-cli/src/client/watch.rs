@@ -201,7 +201,7 @@ async fn accepted(mut reply: Reply) -> Result<Reply, CallError> {
         let beginning =
             String::from_utf8_lossy(&beginning[..beginning.len().min(256)]).into_owned();
         let media_type = reply.media_type();
-        return Err(failed(ProtocolError::MediaType { media_type, beginning }.into()));
+        return Err(failed(ProtocolError::NoEvents { media_type, beginning }.into()));
     }
     let Some(body) = reply.json().await.map_err(|error| failed(error.into()))? else {
         return Err(failed(ProtocolError::Empty { status }.into()));

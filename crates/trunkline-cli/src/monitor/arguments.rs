@@ -19,7 +19,7 @@ Exit codes:
 #[derive(Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Arguments {
-    /// The server, like http://127.0.0.1:8080 (its /history/stream is read), or the stream
+    /// The server, like http://127.0.0.1:8080 (its /history/stream is read), its /history, or the stream
     #[arg(value_parser = url)]
     url: Url,
     /// Only calls of this method, or of methods that begin so: math.*
@@ -64,7 +64,7 @@ impl Arguments {
             ("trace_id", text(&self.trace_id)),
             ("limit", self.last.map(|last| last.to_string())),
         ];
-        let mut url = self.url.clone().or_path("/history/stream").to_string();
+        let mut url = streamed(&self.url.clone().or_path("/history/stream").to_string());
         for (name, value) in wanted {
             if let Some(value) = value {
                 url.push(if url.contains('?') { '&' } else { '?' });
@@ -72,6 +72,15 @@ impl Arguments {
             }
         }
         url.parse().map_err(|_| "what is wanted is too long for a URL".to_owned())
+    }
+}
+
+/// The stream of a history, of which the page may be given.
+fn streamed(url: &str) -> String {
+    let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+    match path.trim_end_matches('/') {
+        page if page.ends_with("/history") => format!("{page}/stream{query}"),
+        _ => url.to_owned(),
     }
 }
 
@@ -84,4 +93,24 @@ fn encoded(value: &str) -> String {
         byte => format!("%{byte:02x}"),
     };
     value.bytes().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::streamed;
+
+    #[track_caller]
+    fn check(url: &str, expected: &str) {
+        assert_eq!(streamed(url), expected);
+    }
+
+    #[test]
+    fn pages_stand_for_their_streams() {
+        check("http://h/history", "http://h/history/stream");
+        check("http://h/history/", "http://h/history/stream");
+        check("http://h/a/history?code=1", "http://h/a/history/stream?code=1");
+        check("http://h/history/stream?code=1", "http://h/history/stream?code=1");
+        check("http://h/prehistory", "http://h/prehistory");
+        check("http://h/?a=/history", "http://h/?a=/history");
+    }
 }

@@ -70,7 +70,8 @@ impl Row<'_> {
     fn ended(&self) -> String {
         match (&*self.kind, self.code) {
             ("stream_start", _) => "stream".to_owned(),
-            ("stream_end", _) => format!("{} of stream", self.status),
+            ("stream_end", _) if self.status == "cancelled" => "stream cut".to_owned(),
+            ("stream_end", _) => "stream ended".to_owned(),
             (_, Some(code)) => format!("{} {code}", self.status),
             (_, None) => self.status.clone(),
         }
@@ -78,17 +79,30 @@ impl Row<'_> {
 }
 
 /// Columns of a usual width, so that lines that come one by one are below each other. On a terminal, the
-/// method has what is left.
+/// method has what is left, and nothing is wider than its column. In a pipe, nothing is cut.
 pub(super) fn laid_out(cells: [&str; 6], columns: Option<usize>) -> String {
-    /// What all but the method take, with the blanks between them.
-    const OTHERS: usize = 12 + 8 + 6 + 12 + 9 + 5 * 2;
-    const IN_A_PIPE: usize = 32;
+    /// What all but the method and the id take, with the blanks between them.
+    const OTHERS: usize = 12 + 8 + 12 + 9 + 5 * 2;
+    const STATUS: usize = 12;
+    const METHOD_IN_A_PIPE: usize = 32;
     /// In less, no method can be told from another.
     const LEAST: usize = 12;
+    /// An id, and one where there is little room.
+    const ID: usize = 12;
+    const SHORT_ID: usize = 6;
+    /// Terminals that are as wide as this have room.
+    const WIDE: usize = 100;
     let [time, door, method, id, status, ms] = cells.map(line);
-    let width = columns.map_or(IN_A_PIPE, |columns| columns.saturating_sub(OTHERS).max(LEAST));
-    let method = if columns.is_some() { cut(&method, width) } else { method };
-    format!("{time:<12}  {door:<8}  {method:<width$}  {id:<6}  {status:<12}  {ms:>9}")
+    let Some(columns) = columns else {
+        const WIDTH: usize = METHOD_IN_A_PIPE;
+        return format!(
+            "{time:<12}  {door:<8}  {method:<WIDTH$}  {id:<ID$}  {status:<STATUS$}  {ms:>9}"
+        );
+    };
+    let id_width = if columns < WIDE { SHORT_ID } else { ID };
+    let width = columns.saturating_sub(OTHERS + id_width).max(LEAST);
+    let (method, id, status) = (cut(&method, width), cut(&id, id_width), cut(&status, STATUS));
+    format!("{time:<12}  {door:<8}  {method:<width$}  {id:<id_width$}  {status:<STATUS$}  {ms:>9}")
 }
 
 #[cfg(test)]
@@ -141,24 +155,30 @@ mod tests {
                 r#""kind":"stream_end","door":"d","method":"m","id":1.0,"status":"cancelled","ms":0"#,
             ),
             Tone::Cancelled,
-            &[clock, "d", "m", "1.0", "cancelled of stream", "0.000"],
+            &[clock, "d", "m", "1.0", "stream cut", "0.000"],
         );
         check(r#"{"time":"?"}"#, Tone::Plain, &["?", "-", "-", "0.000"]);
     }
 
     #[test]
     fn widths() {
-        let cells = ["09:30:00.123", "json-rpc", "a.method.of.a.long.name", "1", "result", "1.000"];
-        for (columns, width, expected) in [
-            (None, 89, "  a.method.of.a.long.name           1 "),
-            (Some(120), 120, "  a.method.of.a.long.name "),
-            (Some(80), 80, "  a.method.of.a.long.name  1 "),
-            (Some(79), 79, "  a.method.of.a.long.na…  1 "),
-            (Some(20), 69, "  a.method.of…  1 "),
+        let method = "a.method.of.a.long.name";
+        for (columns, id, status, width, expected) in [
+            (None, "1", "result", 95, "  a.method.of.a.long.name           1 "),
+            (None, "\"abcdefgh\"", "result", 95, "  \"abcdefgh\"    result  "),
+            (Some(120), "1", "result", 120, "  a.method.of.a.long.name "),
+            (Some(120), "123456789012", "result", 120, "  123456789012  result  "),
+            (Some(120), "1234567890123", "result", 120, "  12345678901…  result  "),
+            (Some(80), "1", "result", 80, "  a.method.of.a.long.name  1 "),
+            (Some(80), "123456789", "error -32601", 80, "  12345…  error -32601  "),
+            (Some(80), "1", "error -1234567890", 80, "  error -1234…  "),
+            (Some(79), "1", "result", 79, "  a.method.of.a.long.na…  1 "),
+            (Some(20), "1", "result", 69, "  a.method.of…  1 "),
         ] {
+            let cells = ["09:30:00.123", "json-rpc", method, id, status, "1.000"];
             let found = laid_out(cells, columns);
             assert_eq!(found.chars().count(), width, "{columns:?}: {found}");
-            assert!(found.contains(expected), "{columns:?}: {found}");
+            assert!(found.contains(expected) && found.ends_with(" 1.000"), "{columns:?}: {found}");
         }
     }
 }

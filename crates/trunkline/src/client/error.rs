@@ -247,6 +247,14 @@ pub enum ProtocolError {
         /// The beginning of the body.
         beginning: String,
     },
+    /// A stream of server-sent events was asked for, and this is none.
+    #[error("the reply is {media_type:?}, not a stream of events: {beginning:?}")]
+    NoEvents {
+        /// What it says to be.
+        media_type: String,
+        /// The beginning of the body.
+        beginning: String,
+    },
     /// The body is no response.
     #[error("the reply is no JSON-RPC 2.0 response: {reason}: {beginning:?}")]
     Malformed {
