@@ -69,6 +69,10 @@ impl Api {
     fn stream(&self, mut call: Call) -> Response<ReplyBody> {
         let (events, waiting) = Events::channel(WAITING);
         call.extensions_mut().insert(events);
+        let (method, id) = (call.method().into_owned(), call.id());
+        let history = self.0.history();
+        let recording =
+            history.map(|history| history.stream(call.extensions(), &method, id.as_ref()));
         let rpc = self.0.clone();
         let answer = Box::pin(async move { rpc.answer(call).await });
         let telling = Telling { waiting, answer: Some(answer), reply: None };
@@ -76,7 +80,7 @@ impl Api {
             let event = telling.next().await?;
             Some((event, telling))
         });
-        EventStream::new(events).into_response()
+        EventStream::new(events).recorded(recording).into_response()
     }
 }
 

@@ -17,6 +17,7 @@ mod edn;
 mod edn_doors;
 mod execute;
 mod history;
+mod history_secrets;
 mod hostile;
 mod mcp;
 mod memory;
