@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context, anyhow, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, value_parser};
 use trunkline::history::History;
 use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::tools::{ToolFolder, management};
-use trunkline_agent::{Agent, RefreshError, Settings, operations};
+use trunkline_agent::{Agent, Patterns, RefreshError, Settings, operations};
 
 use crate::serve::entries;
 
@@ -21,21 +21,10 @@ pub(crate) struct Asked {
     /// The base URL of an OpenAI-compatible endpoint, like http://127.0.0.1:11434/v1, whose model answers
     /// at POST /api; its key, if it wants one, is in TRUNKLINE_AGENT_KEY. Without it, messages are matched
     /// with the words of tools. Needs --agent-model.
-    #[arg(
-        long = "agent-url",
-        value_name = "BASE",
-        env = "TRUNKLINE_AGENT_URL",
-        requires = "model"
-    )]
+    #[arg(id = "url", long = "agent-url", value_name = "BASE", env = "TRUNKLINE_AGENT_URL")]
     url: Option<String>,
     /// The model's name, as the endpoint knows it.
-    #[arg(
-        id = "model",
-        long = "agent-model",
-        value_name = "NAME",
-        env = "TRUNKLINE_AGENT_MODEL",
-        requires = "url"
-    )]
+    #[arg(long = "agent-model", value_name = "NAME", env = "TRUNKLINE_AGENT_MODEL")]
     model: Option<String>,
     /// How many tokens the model reads and writes at once: what has no room in three quarters of it, at four
     /// bytes a token, is left out of a conversation, the oldest turns first [default: 128000]
@@ -75,6 +64,12 @@ impl Asked {
         tools: Option<&ToolFolder>,
         conversations: Conversations,
     ) -> anyhow::Result<Agent> {
+        let operations = rpc.operations();
+        let names =
+            operations.iter().flat_map(|one| [Some(one.name()), one.description().tool.as_deref()]);
+        let names: Vec<&str> = names.flatten().collect();
+        check("--agent-allow", &self.allow, &names, tools.is_some())?;
+        check("--agent-deny", &self.deny, &names, tools.is_some())?;
         let defaults = Settings::default();
         let settings = Settings {
             allow: entries(&self.allow).collect(),
@@ -90,10 +85,19 @@ impl Asked {
     }
 
     fn model(&self) -> anyhow::Result<Option<Model>> {
-        let Some((url, name)) = self.url.as_ref().zip(self.model.as_ref()) else {
-            return Ok(None);
+        // A variable that is set to nothing is not set.
+        let [url, name] =
+            [&self.url, &self.model].map(|one| one.as_ref().filter(|one| !one.is_empty()));
+        let (url, name) = match (url, name) {
+            (Some(url), Some(name)) => (url, name),
+            (None, None) => return Ok(None),
+            (Some(_), None) => {
+                bail!("--agent-url needs --agent-model: the name that the endpoint knows")
+            }
+            (None, Some(_)) => {
+                bail!("--agent-model needs --agent-url: the endpoint that has the model")
+            }
         };
-        ensure!(!name.is_empty(), "--agent-model is empty: give the name that the endpoint knows");
         let key = std::env::var(KEY).ok().filter(|key| !key.is_empty());
         let key = key.map(|key| key.parse()).transpose();
         let key = key.with_context(|| format!("{KEY} is no key that a request can carry"))?;
@@ -101,6 +105,19 @@ impl Asked {
         settings.key = key;
         Ok(Some(Model::new(settings).context("--agent-url cannot be asked")?))
     }
+}
+
+/// A slip would offer what nobody wanted to be called. Tools of a folder may come later.
+fn check(flag: &str, patterns: &[String], names: &[&str], may_come: bool) -> anyhow::Result<()> {
+    for pattern in entries(patterns) {
+        let is_any = Patterns::from_iter([pattern]);
+        if names.iter().any(|name| is_any.matches(name)) {
+            continue;
+        }
+        ensure!(may_come, "{flag} {pattern}: no method or tool has such a name");
+        tracing::warn!(pattern, "{flag}: no method or tool has such a name yet");
+    }
+    Ok(())
 }
 
 /// The service of an agent's methods.

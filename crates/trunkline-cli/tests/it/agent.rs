@@ -192,9 +192,12 @@ fn what_has_no_room_in_the_context_is_not_sent() {
 #[test]
 fn what_cannot_be_asked_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let rows: [(&[&str], i32, &str); 5] = [
-        (&["--agent-url", "http://127.0.0.1:1/v1"], 2, "--agent-model"),
-        (&["--agent-model", "m"], 2, "--agent-url"),
+    let rows: [(&[&str], i32, &str); 8] = [
+        (&["--agent-url", "http://127.0.0.1:1/v1"], 1, "--agent-url needs --agent-model"),
+        (&["--agent-url", "http://127.0.0.1:1/v1", "--agent-model", ""], 1, "needs --agent-model"),
+        (&["--agent-model", "m"], 1, "--agent-model needs --agent-url"),
+        (&["--agent-deny", "db.delet_record"], 1, "--agent-deny db.delet_record: no method"),
+        (&["--agent-allow", "todo.*,nope.*"], 1, "--agent-allow nope.*: no method"),
         (&["--agent-context", "4096"], 2, "--agent-url"),
         (&["--agent-context", "0"], 2, "--agent-context"),
         (&["--agent-url", "nowhere", "--agent-model", "m"], 1, "--agent-url"),
@@ -205,4 +208,10 @@ fn what_cannot_be_asked_stops_the_start() {
         assert_eq!(ended.code, Some(code), "{ended:?}");
         assert!(ended.stderr.contains(told), "{ended:?}");
     }
+    // Variables that are set to nothing are as good as none.
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0"]).env("TRUNKLINE_AGENT_URL", "");
+    command.env("TRUNKLINE_AGENT_MODEL", "");
+    let server = Server::start(command);
+    assert_eq!(server.stop().code, Some(0));
 }
