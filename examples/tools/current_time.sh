@@ -4,8 +4,14 @@ set -eu
 
 zone=$(sed -n 's/.*"timezone":"\([^"]*\)".*/\1/p')
 zone=${zone:-UTC}
-# `date` takes a zone that it does not know for UTC.
-if [ "$zone" != UTC ] && [ ! -f "/usr/share/zoneinfo/$zone" ]; then
+# `date` takes what is no zone for UTC: zones are files of their own format, below one folder.
+is_zone() {
+    case "$1" in
+    /* | *..*) return 1 ;;
+    esac
+    [ -f "/usr/share/zoneinfo/$1" ] && [ "$(head -c 4 "/usr/share/zoneinfo/$1")" = TZif ]
+}
+if [ "$zone" != UTC ] && ! is_zone "$zone"; then
     echo "there is no time zone $zone on this machine (package tzdata)" >&2
     exit 1
 fi

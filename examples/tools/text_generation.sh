@@ -11,15 +11,39 @@ fail() {
     exit 1
 }
 
-# The first string of this name in the JSON on stdin, in its quotes.
+# The first string at this path in the JSON on stdin, in its quotes. Each part of the path is a member's name;
+# an array's has none: /choices//message/content
 string() {
-    awk -v name="\"$1\"" '
-        { json = json $0 }
+    awk -v wanted="$1" '
+        { json = json $0 "\n" }
         END {
-            if (match(json, name "[ \t]*:[ \t]*\"([^\"\\\\]|\\\\.)*\"")) {
-                found = substr(json, RSTART + length(name), RLENGTH - length(name))
-                sub(/^[ \t]*:[ \t]*/, "", found)
-                print found
+            token = "^[ \t\r\n]*(\"([^\"\\\\]|\\\\.)*\"|[][{},:]|[^][{},:\" \t\r\n]+)"
+            depth = 0
+            while (match(json, token)) {
+                found = substr(json, 1, RLENGTH)
+                json = substr(json, RLENGTH + 1)
+                sub(/^[ \t\r\n]*/, "", found)
+                if (found == "{" || found == "[") {
+                    depth++
+                    is_object[depth] = found == "{"
+                    is_name = is_object[depth]
+                    name[depth] = ""
+                } else if (found == "}" || found == "]") {
+                    depth--
+                } else if (found == ",") {
+                    is_name = is_object[depth]
+                } else if (found == ":") {
+                    is_name = 0
+                } else if (is_name) {
+                    name[depth] = substr(found, 2, length(found) - 2)
+                } else if (substr(found, 1, 1) == "\"") {
+                    path = ""
+                    for (i = 1; i <= depth; i++) path = path "/" name[i]
+                    if (path == wanted) {
+                        print found
+                        exit
+                    }
+                }
             }
         }'
 }
@@ -32,7 +56,7 @@ case "$TRUNKLINE_AGENT_MODEL${TRUNKLINE_AGENT_KEY:-}" in
 esac
 
 read -r arguments
-prompt=$(printf '%s\n' "$arguments" | string prompt)
+prompt=$(printf '%s\n' "$arguments" | string /prompt)
 [ -n "$prompt" ] || fail "there is no prompt"
 tokens=$(printf '%s\n' "$arguments" | sed -n 's/.*"max_tokens":\([0-9][0-9]*\).*/\1/p')
 
@@ -50,6 +74,6 @@ $authorization
 HEADERS
 ) || fail "the model at $TRUNKLINE_AGENT_URL did not answer"
 
-text=$(printf '%s\n' "$reply" | string content)
+text=$(printf '%s\n' "$reply" | string /choices//message/content)
 [ -n "$text" ] || fail "the model's reply has no text"
 printf '{"text":%s}\n' "$text"

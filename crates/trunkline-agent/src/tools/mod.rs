@@ -4,7 +4,8 @@
 //! folder, reads them again when they change, and runs their commands under limits; [`operations`] makes
 //! a router of them.
 //!
-//! A command gets its arguments as one JSON object on a line of stdin, and writes one JSON value to stdout.
+//! A command gets its arguments as one JSON object on a line of stdin, without needless escapes and with whole
+//! numbers as digits, and writes one JSON value to stdout.
 //! It runs in the folder of its manifest and in a process group of its own, without a shell, and its
 //! environment is `PATH` and what its manifest lists. An exit code other than 0 is a failure, whose error
 //! carries the end of what stood on stderr.

@@ -19,7 +19,7 @@ use trunkline::layers::validation::Validator;
 
 pub use error::RunError;
 
-use super::json_text::on_one_line;
+use super::json_text::normal;
 use super::manifest::ToolManifest;
 use super::settings::{Launcher, ToolSettings};
 use cgroup::Parent;
@@ -119,7 +119,7 @@ impl Runner {
             path: self.settings.path.clone(),
             grace: self.settings.grace,
         };
-        let input = on_one_line(arguments.map_or("{}", RawValue::get)) + "\n";
+        let input = normal(arguments.map_or("{}", RawValue::get)) + "\n";
         let cancel = CancellationToken::new();
         let _dropped = cancel.clone().drop_guard();
         let running = self.tasks.spawn(async move {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use trunkline_agent::tools::ToolSettings;
+use trunkline::Limits;
+use trunkline_agent::tools::{ToolFolder, ToolSettings};
 
 use super::support::{Folder, PATIENCE, Served, runs, until};
 
@@ -130,4 +131,14 @@ async fn the_time_of_a_tool_begins_with_its_process() {
     let calls = futures_util::future::join_all((0..CALLS).map(|_| served.call("t", &params)));
     let results: Vec<_> = calls.await.into_iter().map(Result::unwrap).collect();
     assert_eq!(results, ["1"; CALLS]);
+}
+
+#[tokio::test]
+async fn a_tool_may_take_longer_than_other_calls() {
+    let tools = Folder::new();
+    tools.tool("t", "sleep 0.5; echo 1", "timeout_ms = 20000");
+    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let limits = Limits { call_timeout: Some(Duration::from_millis(100)), ..Limits::default() };
+    let rpc = trunkline_agent::tools::operations(&folder).limits(limits).build().unwrap();
+    assert_eq!(rpc.call("t", &json!({})).await, Ok(1));
 }

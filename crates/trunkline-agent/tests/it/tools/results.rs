@@ -33,6 +33,9 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 fn arguments_and_results() {
     let text = json!({ "text": "h\u{e9} \"quoted\"\n" });
     check("arguments", "cat", &text, r#"{"text":"hé \"quoted\"\n"}"#);
+    let script = r#"test "$(cat)" = '{"a":"\u0001/","b":1000}' && echo 1"#;
+    let written = serde_json::from_str::<Value>(r#"{"a":"\u0001\/","b":1000}"#).unwrap();
+    check("no needless escapes", script, &written, "1");
     check("no arguments", "cat", &json!({}), "{}");
     check(
         "one line",
@@ -153,6 +156,11 @@ fn results_that_are_none() {
     check("words", "echo hello", "expected value at line 1 column 1");
     check("two values", "echo 1; echo 2", "trailing characters at line 2 column 1");
     check("half a value", "printf '{\"a\":'", "EOF while parsing a value at line 1 column 5");
+    check(
+        "a member twice",
+        r#"echo '{"a":"x","a":1}'"#,
+        "the member \"a\" stands twice at line 1 column 12",
+    );
     check("not UTF-8", "printf '\"ab\\377\"'", "byte 3 is not UTF-8");
     check(
         "deep",

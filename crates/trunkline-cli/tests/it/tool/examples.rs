@@ -31,6 +31,10 @@ fn they_are_tools() {
     assert_eq!((&time["timezone"], time["utc"].as_str().unwrap().len()), (&json!("UTC"), 20));
     let error = call(&rpc, "current_time", &json!({ "timezone": "No/Where" })).unwrap_err();
     assert!(error.to_string().contains("there is no time zone No/Where"), "{error}");
+    for no_zone in ["/Europe/Berlin", "leapseconds", "Europe", "zone1970/tab"] {
+        let error = call(&rpc, "current_time", &json!({ "timezone": no_zone })).unwrap_err();
+        assert!(error.to_string().contains("there is no time zone"), "{no_zone}: {error}");
+    }
     let error = call(&rpc, "current_time", &json!({ "timezone": "$(id)" })).unwrap_err();
     assert_eq!(error.code(), -32602);
 }
@@ -102,8 +106,9 @@ fn they_say_what_they_lack() {
 
 #[test]
 fn a_text_comes_from_the_model() {
-    let reply =
-        r#"{"choices": [{"message": {"role": "assistant", "content" : "A \"bee\" \\ \u00e9\n"}}]}"#;
+    let reply = r#"{"reasoning": {"content": "hm"}, "choices": [{"index": 0, "content": "no",
+        "message": {"role": "assistant", "reasoning": {"content": "hm, \"content\":\"no\""},
+        "content" : "A \"bee\" \\ \u00e9\n"}}]}"#;
     let (url, served) = answering("200 OK", reply);
     let base = format!("{url}/v1/");
     let variables = [
