@@ -120,9 +120,13 @@ impl Reader<'_> {
         if matches!(bytes.get(self.at), Some(b'+' | b'-')) {
             self.at += 1;
         }
-        self.digits();
-        let exponent = self.text.get(start + 1..self.at).and_then(|text| text.parse().ok());
-        exponent.ok_or("the exponent of a number is a whole number, as in 1.5e-3")
+        if self.digits().is_empty() {
+            return Err("the exponent of a number is a whole number, as in 1.5e-3");
+        }
+        let text = self.text.get(start + 1..self.at).unwrap_or_default();
+        // What has more digits is too large or too small in any case.
+        let most = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+        Ok(text.parse().unwrap_or(most))
     }
 
     fn digits(&mut self) -> &str {

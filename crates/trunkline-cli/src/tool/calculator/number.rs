@@ -20,6 +20,7 @@ pub(super) struct Number {
 /// What has no value here.
 pub(super) type Reason = &'static str;
 
+const BY_ZERO: Reason = "this divides by zero";
 const TOO_LARGE: Reason = "the numbers get too large: about 3,000 digits are the most";
 
 impl Number {
@@ -37,6 +38,9 @@ impl Number {
     /// That of these digits, the last `fraction` of which stand behind the point, times a power of ten.
     pub(super) fn read(digits: &str, fraction: usize, exponent: i64) -> Result<Self, Reason> {
         let digits = digits.parse::<BigUint>().map_err(|_| "this is no number")?;
+        if digits.is_zero() {
+            return Self::new(BigInt::zero(), BigInt::one());
+        }
         let fraction = i64::try_from(fraction).map_err(|_| TOO_LARGE)?;
         let power = exponent.checked_sub(fraction).ok_or(TOO_LARGE)?;
         let factor = ten_to(power.unsigned_abs())?;
@@ -68,16 +72,20 @@ impl Number {
 
     pub(super) fn over(self, other: &Self) -> Result<Self, Reason> {
         if other.numerator.is_zero() {
-            return Err("this divides by zero");
+            return Err(BY_ZERO);
         }
         Self::new(self.numerator * &other.denominator, self.denominator * &other.numerator)
     }
 
     /// The rest of a division whose quotient is rounded down.
     pub(super) fn rest(self, other: &Self) -> Result<Self, Reason> {
-        let quotient = self.clone().over(other)?;
-        let whole = quotient.numerator.div_floor(&quotient.denominator);
-        self.minus(Self::new(whole, BigInt::one())?.times(other)?)
+        if other.numerator.is_zero() {
+            return Err(BY_ZERO);
+        }
+        // Of both with one denominator: the quotient may be too large where the rest is not.
+        let divisor = &other.numerator * &self.denominator;
+        let rest = (self.numerator * &other.denominator).mod_floor(&divisor);
+        Self::new(rest, self.denominator * &other.denominator)
     }
 
     pub(super) fn power(self, exponent: &Self) -> Result<Self, Reason> {
@@ -86,7 +94,7 @@ impl Number {
         }
         let base = if exponent.numerator.is_negative() {
             if self.numerator.is_zero() {
-                return Err("this divides by zero");
+                return Err(BY_ZERO);
             }
             Self { numerator: self.denominator, denominator: self.numerator }
         } else {

@@ -61,6 +61,10 @@ fn rests_and_powers() {
     check("-7 % 3", "2");
     check("7 % -3", "-2");
     check("5.5 % 2", "1.5");
+    check("-7.5 % -2", "-1.5");
+    check("1e3000 % 1e-100", "0");
+    check("(10^3000 + 1) % 10^-9", "0");
+    check("0e99999999", "0");
     check("1^999999999999", "1");
     check("(-1)^999999999999", "-1");
     check("(-1)^-2", "1");
@@ -117,6 +121,8 @@ fn what_is_too_much() {
     check_wrong("2^10001", &format!("character 2 of the expression: {large}"));
     check_wrong("9^9^9^9", &format!("character 4 of the expression: {large}"));
     check_wrong("1e999999999999", &format!("character 1 of the expression: {large}"));
+    check_wrong("1e99999999999999999999", &format!("character 1 of the expression: {large}"));
+    check_wrong("1e-99999999999999999999", &format!("character 1 of the expression: {large}"));
     check_wrong("1e-4000", &format!("character 1 of the expression: {large}"));
     check_wrong("2^9000 * 2^9000", &format!("character 8 of the expression: {large}"));
     assert!(calculate("2^9999").is_ok());
