@@ -12,7 +12,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http::header::ACCEPT;
 use serde_json::{Map, Value};
-use trunkline::{Call, CallFuture, ErrorObject, Outcome, Part, Projected, Projection, Rpc, code};
+use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, Rpc, code};
 
 use crate::capabilities::ClientCapabilities;
 use crate::channel::Audience;
@@ -227,7 +227,9 @@ impl Server {
             check_mirrored(&tool, headers, &text)?;
         }
         if let Err(reason) = tool.check(&text) {
-            return Ok(self.refuse(call, &tool, arguments, era, reason));
+            let refused = tool.operation().refused(ErrorObject::invalid_params(&reason));
+            let call = call.redirected(Arc::new(refused), arguments);
+            return Ok(self.refuse(call, era, reason));
         }
         if era == Era::Modern {
             declare_capabilities(&mut call, request);
@@ -265,16 +267,8 @@ impl Server {
     }
 
     /// Tells a model what is wrong with its arguments. All that looks at calls sees one of the tool.
-    fn refuse(
-        &self,
-        call: Call,
-        tool: &Tool,
-        arguments: Option<Part>,
-        era: Era,
-        reason: String,
-    ) -> Begun {
-        let refused = tool.operation().refused(ErrorObject::invalid_params(&reason));
-        let future = self.rpc.run(call.redirected(Arc::new(refused), arguments));
+    fn refuse(&self, call: Call, era: Era, reason: String) -> Begun {
+        let future = self.rpc.run(call);
         let tail = self.texts.tail(era);
         let future = CallFuture::later(async move {
             let Ok(_) = future.await;
