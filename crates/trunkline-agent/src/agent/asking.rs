@@ -37,6 +37,8 @@ impl Turn<'_> {
         let asked = self.read(model, tools).await;
         self.metadata.model_ms += millis(since.elapsed());
         let completion = asked?;
+        // What it says is known now as a whole.
+        self.response.clear();
         match completion.usage {
             // Some servers write the count, and do not count.
             Some(usage) if usage.total_tokens > 0 => self.usage.add(usage),
@@ -45,9 +47,11 @@ impl Turn<'_> {
         Ok(completion)
     }
 
-    async fn read(&self, model: &Model, tools: &[Tool]) -> Result<Completion, ModelError> {
+    async fn read(&mut self, model: &Model, tools: &[Tool]) -> Result<Completion, ModelError> {
         let mut reply = model.ask(&self.messages, tools).await?;
         while let Some(text) = reply.text().await? {
+            // It stays if the time is up before the rest is there.
+            self.response.push_str(&text);
             self.token(text).await;
         }
         let (completion, rest) = reply.finish(|name| self.capabilities.called(name).is_some())?;

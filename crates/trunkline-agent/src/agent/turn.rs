@@ -33,7 +33,7 @@ pub(super) struct Turn<'a> {
     /// How many times each call was made.
     pub(super) made: HashMap<String, u32>,
     pub(super) calls: u32,
-    response: String,
+    pub(super) response: String,
     status_updates: Vec<String>,
     pub(super) steps: Vec<Step>,
     pub(super) usage: Usage,

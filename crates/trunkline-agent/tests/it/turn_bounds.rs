@@ -98,6 +98,20 @@ async fn a_call_that_waits_outlives_a_stop_behind_it() {
     includes("confirmed", &found["steps"], &json!([{ "result": "shopping is erased" }]));
 }
 
+/// What was said until the time was up is in the reply as it was told.
+#[tokio::test]
+async fn half_an_answer_stays() {
+    let begun = json!({ "choices": [{ "delta": { "content": "It is" } }] });
+    let answer = Answer::stream(vec![format!("data: {begun}\n\n")]).stalled();
+    let scripted = Scripted::rows(vec![answer]).await;
+    let mut plan = Plan::with_model(&scripted.url);
+    plan.agent.timeout = Duration::from_millis(200);
+    let found = chat(&plan.build().await).await;
+    let response = "It is\n\nI stopped before I was done: the time was up.";
+    let stopped = json!({ "response": response, "metadata": { "stopped": "time" } });
+    includes("half an answer", &found, &stopped);
+}
+
 /// The events of calls: which tool, and for a result, its code.
 async fn told_of(plan: Plan) -> (Vec<String>, Vec<String>) {
     let house = plan.build().await;
