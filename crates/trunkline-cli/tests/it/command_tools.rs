@@ -226,8 +226,10 @@ fn runs(pid: &str) -> bool {
 #[test]
 #[cfg(target_os = "linux")]
 fn tools_end_with_a_server_that_is_killed() {
-    let folder =
-        place_of("setsid sleep 1000 & echo $$ $! > pids.new; mv pids.new pids; sleep 1000");
+    let script = "setsid sleep 1000 &\n\
+                  sed 's/.*) //' /proc/$PPID/stat | cut -d ' ' -f 2 > server\n\
+                  echo $$ $! > pids.new; mv pids.new pids; sleep 1000";
+    let folder = place_of(script);
     let server = serve(folder.path());
     let mut connection = server.connect();
     connection.send(&post("/", &[], &rpc("tool.t", &json!({}))));
@@ -246,6 +248,13 @@ fn tools_end_with_a_server_that_is_killed() {
             assert!(since.elapsed() < PATIENCE, "{pid} still runs");
         }
     }
+    // Its cgroups, where there are any, are left to the next one.
+    let killed = fs::read_to_string(folder.path().join("tools/server")).unwrap();
+    assert_eq!(serve(folder.path()).stop().code, Some(0));
+    let left = format!("trunkline-tool-{}-", killed.trim());
+    let places = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(|place| fs::read_dir(place).ok());
+    let mut names = places.into_iter().flatten().flatten().flatten().map(|entry| entry.file_name());
+    assert!(!names.any(|name| name.to_string_lossy().starts_with(&left)), "{left}");
 }
 
 /// The environment of the server has the keys of others. Root may see it, so it is another user who serves.

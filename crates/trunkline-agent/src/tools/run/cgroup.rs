@@ -43,7 +43,7 @@ impl Parent {
     fn sweep(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let maker = entry.file_name().to_str().and_then(maker);
-            if maker.is_some_and(|maker| !Path::new("/proc").join(maker.to_string()).exists()) {
+            if maker.is_some_and(|maker| !runs(maker)) {
                 drop(Cgroup { path: entry.path() });
             }
         }
@@ -103,6 +103,11 @@ fn maker(name: &str) -> Option<u32> {
     name.strip_prefix(NAME)?.split_once('-')?.0.parse().ok()
 }
 
+/// Whether there is a process of this number. One that nobody has waited for has no command line any more.
+fn runs(process: u32) -> bool {
+    fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|line| !line.is_empty())
+}
+
 /// The folders to try of a line of `/proc/self/cgroup`, if processes can be counted there: `8:pids:/` in
 /// version 1, `0::/` in version 2. There, a unit of systemd that was delegated to the service keeps the
 /// service itself in a cgroup beside those that it makes.
@@ -160,12 +165,27 @@ impl Drop for Cgroup {
 
 #[cfg(test)]
 mod tests {
-    use super::places;
+    use super::{maker, places, runs};
 
     #[track_caller]
     fn check(line: &str, expected: &[&str]) {
         let found: Vec<_> = places(line).iter().map(|path| path.display().to_string()).collect();
         assert_eq!(found, expected, "{line}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn whose_cgroups_are_left() {
+        assert_eq!(maker("trunkline-tool-12-3"), Some(12));
+        assert_eq!(["trunkline-tool-x-3", "trunkline-tool-12", "user.slice"].map(maker), [None; 3]);
+        assert!(runs(std::process::id()));
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let since = std::time::Instant::now();
+        while runs(ended.id()) {
+            assert!(since.elapsed().as_secs() < 20, "it is a zombie soon");
+            std::thread::yield_now();
+        }
+        assert!(ended.wait().unwrap().success());
     }
 
     #[test]
