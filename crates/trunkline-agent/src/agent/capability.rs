@@ -56,8 +56,11 @@ impl Capabilities {
             let is_in = |patterns: &super::Patterns| {
                 names.iter().flatten().any(|name| patterns.matches(name))
             };
-            let is_tool = operation.description().tool.is_some();
-            (is_tool || is_in(&settings.allow)) && !is_in(&settings.deny)
+            let is_allowed = match settings.allow.is_empty() {
+                true => operation.description().tool.is_some(),
+                false => is_in(&settings.allow),
+            };
+            is_allowed && !is_in(&settings.deny)
         };
         let offered = operations.iter().filter(is_offered);
         let all = offered.map(|operation| {

@@ -8,6 +8,12 @@ impl Patterns {
     pub fn matches(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| is_match(pattern, name))
     }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 impl<T: Into<String>> FromIterator<T> for Patterns {

@@ -5,7 +5,8 @@ use super::patterns::Patterns;
 /// What an [`Agent`](super::Agent) may do, and how much. Every number bounds something.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Operations that are offered besides those with a tool's name. Default: none.
+    /// Operations that are offered, and no others. Default: none are named, and those with a tool's name are
+    /// offered.
     pub allow: Patterns,
     /// Operations that are not offered, whatever else is said. Default: none.
     pub deny: Patterns,

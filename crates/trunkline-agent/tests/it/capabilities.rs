@@ -54,7 +54,7 @@ async fn a_model_calls_what_it_was_offered() {
         ("todo.list", "the resource"),
         ("tool.todo_list", "the command"),
     ] {
-        let allow = ["todo.*"].into_iter().collect();
+        let allow = ["todo.*", "todo_list"].into_iter().collect();
         let settings = Settings { allow, ..Settings::default() };
         let said = Answer::calls(&[("1", called, "")]);
         let (_directory, scripted, agent) = agent(rpc.clone(), settings, said).await;

@@ -30,6 +30,7 @@ async fn tools_are_offered_by_patterns() {
     check(&[], &[], &all).await;
     check(&["inner"], &["*a*", "greet*", "un*"], &["inner"]).await;
     check(&[], &["note.*", "*.add"], &all[2..]).await;
+    check(&["add", "note.*"], &[], &["add", "erase_note"]).await;
     check(&["*"], &["*"], &[]).await;
 }
 

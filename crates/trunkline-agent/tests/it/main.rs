@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod capabilities;
 mod caller;
+mod capabilities;
 mod chat;
 mod chat_settings;
 mod context;
@@ -11,9 +11,9 @@ mod conversation;
 mod conversation_kill;
 mod house;
 mod planner;
-mod replies;
 #[cfg(unix)]
 mod reload;
+mod replies;
 mod scripted;
 mod storage;
 #[cfg(unix)]

@@ -59,7 +59,7 @@ impl House {
         command.args(["chat", &url(self.server.address)]);
         command.env("XDG_STATE_HOME", self.state.path());
         let mut terminal = Terminal::run(&command);
-        terminal.until("8 tools. /help");
+        terminal.until("16 tools. /help");
         terminal.until(PROMPT);
         terminal
     }
