@@ -112,6 +112,11 @@ impl Asked {
 
 /// A slip would offer what nobody wanted to be called. Tools of a folder may come later.
 fn check(flag: &str, patterns: &[String], names: &[&str], may_come: bool) -> anyhow::Result<()> {
+    // Who gives a list wants less to be called than all.
+    ensure!(
+        patterns.is_empty() || entries(patterns).next().is_some(),
+        "{flag} is empty: give a value, or leave out the flag and its variable"
+    );
     for pattern in entries(patterns) {
         let is_any = Patterns::from_iter([pattern]);
         if names.iter().any(|name| is_any.matches(name)) {

@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use clap::Args;
 use trunkline_jobs::{ResourceType, ResourceTypes, Resources, Settings};
 
+use crate::command_tools;
 use crate::serve::entries;
 
 /// The resources beside the database, and which of them are tools.
@@ -31,6 +32,13 @@ impl Arguments {
         self.resources.is_some() || entries(&self.expose).next().is_some()
     }
 }
+
+/// What the names of other methods begin with. What `--require` says of them is not meant for resources.
+const TAKEN: [(&str, &str); 3] = [
+    ("db", "the database's"),
+    (command_tools::NAMESPACE, "the command tools'"),
+    ("agent", "the agent's"),
+];
 
 /// Resources whose records were not opened yet.
 pub(crate) struct Declared {
@@ -61,12 +69,13 @@ pub(crate) fn types(file: Option<&Path>) -> anyhow::Result<ResourceTypes> {
     let types = ResourceTypes::read(file)?;
     for kind in types.iter() {
         let namespace = kind.name().split('.').next();
-        ensure!(
-            namespace != Some("db"),
-            "{}: the resource {:?} has the name of the database's methods, db.*: give it another name",
-            file.display(),
-            kind.name(),
-        );
+        let taken = TAKEN.iter().find(|(taken, _)| namespace == Some(taken));
+        if let Some((taken, whose)) = taken {
+            let (file, name) = (file.display(), kind.name());
+            bail!(
+                "{file}: the resource {name:?} has the name of {whose} methods, {taken}.*: give it another name"
+            );
+        }
     }
     Ok(types)
 }

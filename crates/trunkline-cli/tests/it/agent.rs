@@ -192,7 +192,9 @@ fn what_has_no_room_in_the_context_is_not_sent() {
 #[test]
 fn what_cannot_be_asked_stops_the_start() {
     let folder = tempfile::tempdir().unwrap();
-    let rows: [(&[&str], i32, &str); 8] = [
+    let rows: [(&[&str], i32, &str); 10] = [
+        (&["--agent-allow", ""], 1, "--agent-allow is empty"),
+        (&["--agent-deny", " , "], 1, "--agent-deny is empty"),
         (&["--agent-url", "http://127.0.0.1:1/v1"], 1, "--agent-url needs --agent-model"),
         (&["--agent-url", "http://127.0.0.1:1/v1", "--agent-model", ""], 1, "needs --agent-model"),
         (&["--agent-model", "m"], 1, "--agent-model needs --agent-url"),

@@ -28,14 +28,18 @@ fn what_is_not_begun() {
     let folder = place();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("db.toml", "[resources.\"db.note\".fields]\na = { type = \"string\" }\n");
+    write("agent.toml", "[resources.agent.fields]\na = { type = \"string\" }\n");
+    write("tool.toml", "[resources.tool.fields]\na = { type = \"string\" }\n");
     write("alike.toml", ALIKE);
     write("slip.toml", "[resources.a.fields]\na = { type = \"strin\" }\n");
     let before = names(folder.path());
     let types = ["--resources", "types.toml"];
-    let rows: [(&str, &[&str], &[&str]); 6] = [
+    let rows: [(&str, &[&str], &[&str]); 8] = [
         ("no file", &["--resources", "none.toml"], &["cannot read none.toml", "because: No such"]),
         ("a wrong file", &["--resources", "slip.toml"], &["slip.toml:2:", "did you mean string?"]),
         ("the database's name", &["--resources", "db.toml"], &["db.toml", "\"db.note\"", "db.*"]),
+        ("the agent's name", &["--resources", "agent.toml"], &["agent.toml", "agent.*"]),
+        ("the tools' name", &["--resources", "tool.toml"], &["tool.toml", "tool.*"]),
         (
             "an unknown name",
             &[types[0], types[1], "--expose", "todo,todos"],
