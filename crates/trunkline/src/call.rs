@@ -40,6 +40,8 @@ pub struct Call {
     notes: Option<Arc<Notes>>,
     /// What was not said in JSON.
     aside: Option<Aside>,
+    /// What the call ends with in place of its handler.
+    refusal: Option<Box<ErrorObject>>,
 }
 
 impl Call {
@@ -58,6 +60,7 @@ impl Call {
             recording: None,
             notes: None,
             aside: None,
+            refusal: None,
         }
     }
 
@@ -119,6 +122,7 @@ impl Call {
             operation: self.operation.clone(),
             extensions: self.extensions.clone(),
             aside: self.aside.clone(),
+            refusal: self.refusal.clone(),
             cancellation: None,
             recording: None,
             notes: None,
@@ -191,6 +195,20 @@ impl Call {
         self.is_whole = false;
         self.aside = self.aside.map(|aside| aside.without_params());
         self
+    }
+
+    /// This call, which will end with `error` where its handler would be run. For doors that look at what is
+    /// sent before they run it: all layers, those of the operation included, the [history](crate::history)
+    /// and the metrics see a call like any other, and may refuse it themselves.
+    #[must_use]
+    pub fn refused(mut self, error: ErrorObject) -> Self {
+        self.refusal = Some(Box::new(error));
+        self
+    }
+
+    /// What the call ends with in place of its handler, if that is not to be run.
+    pub(crate) fn take_refusal(&mut self) -> Option<ErrorObject> {
+        self.refusal.take().map(|error| *error)
     }
 
     /// The id; a notification has none.

@@ -227,8 +227,7 @@ impl Server {
             check_mirrored(&tool, headers, &text)?;
         }
         if let Err(reason) = tool.check(&text) {
-            let refused = tool.operation().refused(ErrorObject::invalid_params(&reason));
-            let call = call.redirected(Arc::new(refused), arguments);
+            let call = call.redirected(tool.operation(), arguments);
             return Ok(self.refuse(call, era, reason));
         }
         if era == Era::Modern {
@@ -245,13 +244,7 @@ impl Server {
         let tail = self.texts.tail(era);
         let future = CallFuture::later(async move {
             let Ok(outcome) = future.await;
-            let is_protocol_error = match outcome.code() {
-                Some(MISSING_CAPABILITY) => era == Era::Modern,
-                // A model could do nothing about it; its host can.
-                Some(code::UNAUTHENTICATED | code::FORBIDDEN | code::RATE_LIMITED) => true,
-                _ => false,
-            };
-            if is_protocol_error {
+            if is_protocol_error(&outcome, era) {
                 return outcome;
             }
             let modern = era == Era::Modern;
@@ -266,12 +259,16 @@ impl Server {
         Ok(Begun { future, outlet })
     }
 
-    /// Tells a model what is wrong with its arguments. All that looks at calls sees one of the tool.
+    /// Tells a model what is wrong with its arguments. All that looks at calls sees one of the tool, and may
+    /// refuse it before.
     fn refuse(&self, call: Call, era: Era, reason: String) -> Begun {
-        let future = self.rpc.run(call);
+        let future = self.rpc.run(call.refused(ErrorObject::invalid_params(&reason)));
         let tail = self.texts.tail(era);
         let future = CallFuture::later(async move {
-            let Ok(_) = future.await;
+            let Ok(outcome) = future.await;
+            if is_protocol_error(&outcome, era) {
+                return outcome;
+            }
             written(era, &tail, |json| tool::failure(json, &reason))
         });
         future.into()
@@ -285,6 +282,16 @@ impl Server {
             Way::Http(_) | Way::Channel(_) | Way::Batch => code::INVALID_PARAMS,
         };
         self.offer.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
+    }
+}
+
+/// Whether an outcome is no result of a tool.
+fn is_protocol_error(outcome: &Outcome, era: Era) -> bool {
+    match outcome.code() {
+        Some(MISSING_CAPABILITY) => era == Era::Modern,
+        // A model could do nothing about it; its host can.
+        Some(code::UNAUTHENTICATED | code::FORBIDDEN | code::RATE_LIMITED) => true,
+        _ => false,
     }
 }
 

@@ -4,8 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline::layers::{Next, from_fn};
-use trunkline::{Call, Extensions, Limits, Operation, Router, Rpc};
+use trunkline::layers::rate_limit::Rate;
+use trunkline::layers::{Next, RateLimitLayer, from_fn};
+use trunkline::{Call, Extensions, Limits, Operation, Router, Rpc, code};
 use trunkline_mcp::{Mcp, Settings};
 
 use crate::support::{Gate, assert_fits, expanded, in_time, legacy, router, until};
@@ -42,7 +43,8 @@ async fn a_layer_sees_each_call_once() {
         (json!([call("add"), call("sum"), notification]), vec!["t.add", "t.sum", "t.add"]),
         (legacy("plain", json!({})), vec!["plain"]),
         (call("nope"), vec![]),
-        (call("picky"), vec![]),
+        // Its arguments are none that fit, and nothing but the handler is spared.
+        (call("picky"), vec!["t.picky"]),
         (legacy("tools/list", json!({})), vec![]),
         (legacy("ping", json!({})), vec![]),
     ];
@@ -50,6 +52,18 @@ async fn a_layer_sees_each_call_once() {
         ask(&mcp, &body).await;
         assert_eq!(*seen.lock().unwrap(), expected, "{body}");
         seen.lock().unwrap().clear();
+    }
+}
+
+#[tokio::test]
+async fn layers_refuse_unfit_calls_as_any_other() {
+    let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, ..Rate::default() };
+    let rpc = router(&Gate::new()).layer(RateLimitLayer::new(rate)).build().unwrap();
+    let mcp = Mcp::new(rpc, Settings::new("test", "1")).unwrap().rpc();
+    let unfit = json!({ "id": 1, "result": { "isError": true } });
+    let refused = json!({ "id": 1, "error": { "code": code::RATE_LIMITED } });
+    for (name, expected) in [("within the rate", unfit), ("over the rate", refused)] {
+        assert_fits(name, &expected, &ask(&mcp, &call("picky")).await);
     }
 }
 

@@ -7,7 +7,6 @@ use super::description::Description;
 use super::operation::Operation;
 use super::route::Endpoint;
 use crate::blocking::Pool;
-use crate::error::ErrorObject;
 use crate::layers::metrics::Counters;
 use crate::layers::timeout::Pulse;
 
@@ -59,22 +58,6 @@ impl Registered {
     #[must_use]
     pub fn is_fixed(&self) -> bool {
         self.fixed
-    }
-
-    /// The same operation, refused: calls of it end with this error, and its handler, its own layers
-    /// included, is not run. For doors that look at what is sent before they run it: the layers that
-    /// every call passes, the [history](crate::history) and the metrics learn of what is refused there.
-    #[must_use]
-    pub fn refused(&self, error: ErrorObject) -> Self {
-        Self {
-            description: self.description.clone(),
-            endpoint: Endpoint::refusing(error),
-            immediate: true,
-            fixed: self.fixed,
-            timeout: None,
-            counters: Arc::clone(&self.counters),
-            place: self.place,
-        }
     }
 
     /// Whether a call has ended when its service returns, so that it never waits.

@@ -12,7 +12,7 @@ use super::handler::Handler;
 use super::reply::CallFuture;
 use crate::blocking::Pool;
 use crate::call::Call;
-use crate::error::{BoxError, ErrorObject};
+use crate::error::BoxError;
 use crate::layers::handle_error::outcome_of;
 use crate::oneshot::Oneshot;
 use crate::outcome::Outcome;
@@ -29,11 +29,6 @@ trait Route: Send + Sync {
 impl Endpoint {
     pub(super) fn call(&self, call: Call) -> CallFuture {
         self.0.call(call)
-    }
-
-    /// One at which all calls end with this error.
-    pub(super) fn refusing(error: ErrorObject) -> Self {
-        Self(Arc::new(Refusing(error)))
     }
 
     /// This endpoint inside `layer`.
@@ -68,14 +63,6 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-struct Refusing(ErrorObject);
-
-impl Route for Refusing {
-    fn call(&self, _call: Call) -> CallFuture {
-        CallFuture::ready(Outcome::error(self.0.clone()))
-    }
-}
-
 struct Handled<H, M, S> {
     handler: H,
     state: S,
@@ -84,7 +71,10 @@ struct Handled<H, M, S> {
 }
 
 impl<H: Handler<M, S>, M, S: Send + Sync> Route for Handled<H, M, S> {
-    fn call(&self, call: Call) -> CallFuture {
+    fn call(&self, mut call: Call) -> CallFuture {
+        if let Some(error) = call.take_refusal() {
+            return CallFuture::ready(Outcome::error(error));
+        }
         self.handler.call(call, &self.state, &self.pool)
     }
 }
