@@ -57,10 +57,13 @@ pub(super) fn keep(
          WHERE conversation = ?1",
         params![conversation, written(&messages)?, integer(messages.len()), integer(bytes)],
     )?;
-    shorten(&transaction, settings, conversation)?;
-    forget_many(&transaction, settings, caller)?;
-    forget_old(&transaction, settings)?;
+    let mut is_less = shorten(&transaction, settings, conversation)?;
+    is_less |= forget_many(&transaction, settings, caller)?;
+    is_less |= forget_old(&transaction, settings)?;
     transaction.commit()?;
+    if is_less {
+        clean(connection);
+    }
     Ok(true)
 }
 
@@ -123,10 +126,17 @@ pub(super) fn delete(
 ) -> rusqlite::Result<bool> {
     let sql = "DELETE FROM conversation WHERE id = ?1 AND caller = ?2";
     let is_deleted = connection.execute(sql, [conversation, caller])? > 0;
-    if is_deleted && let Err(cause) = file::clean(connection) {
-        tracing::warn!(%cause, "a deleted conversation is in the log of the file until it is closed");
+    if is_deleted {
+        clean(connection);
     }
     Ok(is_deleted)
+}
+
+/// Takes what was deleted out of the log.
+fn clean(connection: &Connection) {
+    if let Err(cause) = file::clean(connection) {
+        tracing::warn!(%cause, "what was deleted is in the log of the file until it is closed");
+    }
 }
 
 /// Those without a turn for too long. Whether there were any.
@@ -141,12 +151,12 @@ fn belongs(connection: &Connection, caller: &str, conversation: &str) -> rusqlit
     connection.query_row(sql, [conversation, caller], |row| row.get(0))
 }
 
-/// The oldest turns of a conversation, beyond what may be kept of it.
+/// Deletes the oldest turns of a conversation, beyond what may be kept of it. Whether there were any.
 fn shorten(
     transaction: &Transaction<'_>,
     settings: &Settings,
     conversation: &str,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<bool> {
     transaction
         .execute(
             "DELETE FROM turn WHERE conversation = ?1 AND number IN ( \
@@ -158,17 +168,17 @@ fn shorten(
                ) WHERE (count > ?2 OR bytes > ?3) AND number < last)",
             params![conversation, integer(settings.max_messages), integer(settings.max_bytes)],
         )
-        .map(drop)
+        .map(|deleted| deleted > 0)
 }
 
-/// Those of a caller, and of all, beyond how many there may be.
+/// Deletes those of a caller, and of all, beyond how many there may be. Whether there were any.
 fn forget_many(
     transaction: &Transaction<'_>,
     settings: &Settings,
     caller: &str,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<bool> {
     let (own, all) = (integer(settings.max_conversations), integer(settings.max_total));
-    transaction.execute(
+    let of_caller = transaction.execute(
         "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation WHERE caller = ?1 \
          ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?2)",
         params![caller, own],
@@ -179,7 +189,7 @@ fn forget_many(
              ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?1)",
             [all],
         )
-        .map(drop)
+        .map(|of_all| of_caller + of_all > 0)
 }
 
 /// Milliseconds since 1970.

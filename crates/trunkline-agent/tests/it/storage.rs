@@ -42,6 +42,24 @@ async fn what_is_deleted_is_not_in_the_files() {
     assert!(size() < 100_000, "the file gives back what it had: {}", size());
 }
 
+/// Conversations, and turns of one, that give way to newer ones are deleted as well.
+#[tokio::test]
+async fn what_gives_way_is_not_in_the_files() {
+    for (name, goes_on) in [("a conversation", false), ("a turn", true)] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut plan = Plan::offline();
+        (plan.conversations.max_conversations, plan.conversations.max_messages) = (1, 2);
+        let house = plan.build_in(directory.path()).await;
+        let first = house.chat(&json!({ "message": "Hi" })).await.unwrap();
+        let id = &first["conversation_id"];
+        house.chat(&json!({ "message": MARKER, "conversation_id": id })).await.unwrap();
+        assert!(holds_marker(directory.path()), "{name}: it was written");
+        let id = goes_on.then_some(id);
+        house.chat(&json!({ "message": "Bye", "conversation_id": id })).await.unwrap();
+        assert!(!holds_marker(directory.path()), "{name}: and is gone");
+    }
+}
+
 #[tokio::test]
 async fn a_file_of_before_is_cleaned_too() {
     let directory = tempfile::tempdir().unwrap();
