@@ -6,6 +6,7 @@ use trunkline::JsonSchema;
 use super::chunk::{CallPart, Chunk};
 use super::error::{ModelError, said};
 use super::settings::Settings;
+use super::thought;
 use super::tool_call::{self, Arguments, ToolCall};
 
 /// A whole reply of a model.
@@ -18,6 +19,8 @@ pub struct Completion {
     pub calls: Vec<ToolCall>,
     /// What it took, if the endpoint tells.
     pub usage: Option<Usage>,
+    /// Whether the calls were written as a text: they may as well be a quotation.
+    pub is_written: bool,
     /// Whether the model had more to say than it was allowed to.
     pub is_cut: bool,
 }
@@ -47,6 +50,8 @@ pub(super) struct Accumulator {
     usage: Option<Usage>,
     finish: Option<String>,
     has_choice: bool,
+    /// Parts have come: a whole message behind them says it all again.
+    has_parts: bool,
     max_content_bytes: usize,
     max_arguments_bytes: usize,
 }
@@ -59,9 +64,6 @@ struct Partial {
     arguments: String,
 }
 
-/// More calls than any model makes at once; those behind are an error, not an allocation.
-const MAX_CALLS: usize = 128;
-
 impl Accumulator {
     pub(super) fn new(settings: &Settings) -> Self {
         let Settings { max_content_bytes, max_arguments_bytes, .. } = *settings;
@@ -73,6 +75,7 @@ impl Accumulator {
             usage: None,
             finish: None,
             has_choice: false,
+            has_parts: false,
             max_content_bytes,
             max_arguments_bytes,
         }
@@ -88,12 +91,22 @@ impl Accumulator {
         self.usage = chunk.usage.or(self.usage);
         let Some(choice) = chunk.choice else { return Ok(()) };
         self.has_choice = true;
+        self.has_parts |= !choice.is_whole;
         self.finish = choice.finish.or(self.finish.take());
-        for call in choice.calls {
-            self.add_call(call, choice.is_whole)?;
+        if choice.is_whole {
+            self.add_whole_calls(choice.calls)?;
+        } else {
+            for call in choice.calls {
+                self.add_call(call)?;
+            }
         }
-        self.content.push_str(&choice.content);
-        self.refusal.push_str(&choice.refusal);
+        if choice.is_whole && self.has_parts {
+            extend(&mut self.content, &choice.content);
+            extend(&mut self.refusal, &choice.refusal);
+        } else {
+            self.content.push_str(&choice.content);
+            self.refusal.push_str(&choice.refusal);
+        }
         let limit = self.max_content_bytes;
         if self.content.len() + self.refusal.len() > limit {
             return Err(ModelError::TooLarge { what: "text", limit });
@@ -101,26 +114,47 @@ impl Accumulator {
         Ok(())
     }
 
-    fn add_call(&mut self, part: CallPart, is_whole: bool) -> Result<(), ModelError> {
-        let place = if is_whole { None } else { self.place(&part) };
-        let CallPart { index, id, name, arguments } = part;
-        let place = match place {
+    /// Those of a whole message: behind parts, they take the place of what was put together.
+    fn add_whole_calls(&mut self, calls: Vec<CallPart>) -> Result<(), ModelError> {
+        if self.has_parts && !calls.is_empty() {
+            self.calls.clear();
+        }
+        // Another message may repeat them. Within one, ids are often all the same.
+        let known = self.calls.len();
+        for part in calls {
+            let is_same = |call: &Partial| call.id == part.id && call.name == part.name;
+            if part.id.is_empty() || !self.calls[..known].iter().any(is_same) {
+                let place = self.begin_call(part.index)?;
+                self.add_to(place, part)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_call(&mut self, part: CallPart) -> Result<(), ModelError> {
+        let place = match self.place(&part) {
+            Some(place) if self.calls[place].is_repeated_by(&part) => return Ok(()),
             Some(place) => place,
-            None if self.calls.len() == MAX_CALLS => {
-                return Err(ModelError::malformed(format!("more than {MAX_CALLS} calls")));
-            }
-            None => {
-                self.calls.push(Partial { index, ..Partial::default() });
-                self.calls.len() - 1
-            }
+            None => self.begin_call(part.index)?,
         };
+        self.add_to(place, part)
+    }
+
+    fn begin_call(&mut self, index: Option<u64>) -> Result<usize, ModelError> {
+        tool_call::check_count(self.calls.len() + 1)?;
+        self.calls.push(Partial { index, ..Partial::default() });
+        Ok(self.calls.len() - 1)
+    }
+
+    fn add_to(&mut self, place: usize, part: CallPart) -> Result<(), ModelError> {
+        let CallPart { id, name, arguments, .. } = part;
         let call = &mut self.calls[place];
-        // Some servers repeat both in every part; some cut the name into pieces.
+        // Some servers repeat both in every part; some cut the name into pieces, or send more of it each time.
         if call.id.is_empty() {
             call.id = id;
         }
-        let is_next_of_name = call.arguments.is_empty() && call.name != name;
-        let name = if is_next_of_name { &*name } else { "" };
+        let is_name_open = call.arguments.is_empty();
+        let name = if is_name_open { name.strip_prefix(&*call.name).unwrap_or(&name) } else { "" };
         self.bytes_of_calls += name.len() + arguments.len();
         if self.bytes_of_calls > self.max_arguments_bytes {
             return Err(ModelError::TooLarge { what: "calls", limit: self.max_arguments_bytes });
@@ -139,7 +173,7 @@ impl Accumulator {
         }?;
         let call = &self.calls[place];
         let begins = if part.id.is_empty() || call.id.is_empty() {
-            part.index.is_none()
+            part.index.is_none() || (call.is_complete() && !part.arguments.trim().is_empty())
         } else {
             part.id != call.id
         };
@@ -153,8 +187,9 @@ impl Accumulator {
         self.finish.is_some()
     }
 
-    pub(super) fn content(&self) -> &str {
-        &self.content
+    /// What it says by now, without what the model only thinks.
+    pub(super) fn said(&self) -> &str {
+        thought::behind(&self.content).unwrap_or_default()
     }
 
     /// The whole.
@@ -176,9 +211,40 @@ impl Accumulator {
             let is_own =
                 tool_call::is_id(&call.id) && calls.iter().all(|other| other.id != call.id);
             let id = if is_own { call.id } else { tool_call::id() };
-            calls.push(ToolCall { id, name: call.name, arguments });
+            calls.push(ToolCall::new(id, &call.name, arguments));
         }
         let is_cut = self.finish.as_deref() == Some("length");
-        Ok(Completion { content: self.content, calls, usage: self.usage, is_cut })
+        let content = match thought::behind(&self.content) {
+            Some(said) => said.to_owned(),
+            None if is_cut => String::new(),
+            // It was no thought, then.
+            None => self.content,
+        };
+        Ok(Completion { content, calls, usage: self.usage, is_written: false, is_cut })
+    }
+}
+
+impl Partial {
+    /// Whether the arguments are all there.
+    fn is_complete(&self) -> bool {
+        self.arguments.trim_end().ends_with('}')
+            && serde_json::from_str::<serde::de::IgnoredAny>(&self.arguments).is_ok()
+    }
+
+    /// Whether a part says all of it again.
+    fn is_repeated_by(&self, part: &CallPart) -> bool {
+        !part.id.is_empty()
+            && part.id == self.id
+            && part.name == self.name
+            && part.arguments == self.arguments
+            && self.is_complete()
+    }
+}
+
+/// Makes a text the whole that it is the beginning of. What was given out cannot be taken back: another whole
+/// is left out.
+fn extend(text: &mut String, whole: &str) {
+    if let Some(rest) = whole.strip_prefix(&**text) {
+        text.push_str(rest);
     }
 }

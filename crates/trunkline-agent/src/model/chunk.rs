@@ -38,10 +38,16 @@ pub(super) struct CallPart {
 impl Chunk {
     pub(super) fn read(json: &str) -> Result<Self, serde_json::Error> {
         let mut chunk: Value = serde_json::from_str(json)?;
-        let is_said = |error: &Value| !error.is_null() && error != "";
         let choice = match take(&mut chunk, "choices") {
-            Value::Array(choices) => choices.into_iter().find(Value::is_object),
+            Value::Array(choices) => choices.into_iter().find(is_first),
             _ => None,
+        };
+        // Some servers say of a good reply that there is no error, in one way or another.
+        let is_said = |error: &Value| match error {
+            Value::Null | Value::Bool(false) => false,
+            Value::String(text) => !text.trim().is_empty(),
+            Value::Object(members) => !members.is_empty(),
+            _ => choice.is_none(),
         };
         Ok(Self {
             error: Some(take(&mut chunk, "error")).filter(is_said),
@@ -60,10 +66,15 @@ impl Choice {
             Value::Object(_) => (delta, false),
             _ => (take(&mut choice, "message"), true),
         };
-        let calls = match take(&mut said, "tool_calls") {
+        let mut calls: Vec<_> = match take(&mut said, "tool_calls") {
             Value::Array(calls) => calls.into_iter().map(CallPart::of).collect(),
             _ => Vec::new(),
         };
+        // What calls were before there were several in a message.
+        let function = take(&mut said, "function_call");
+        if calls.is_empty() && function.is_object() {
+            calls.push(CallPart::of(serde_json::json!({ "index": 0, "function": function })));
+        }
         let content = match take(&mut said, "content") {
             Value::Array(parts) => {
                 parts.into_iter().map(|mut part| text(take(&mut part, "text"))).collect()
@@ -91,6 +102,11 @@ impl CallPart {
             },
         }
     }
+}
+
+/// Several replies may be woven; this is one of the one that counts.
+fn is_first(choice: &Value) -> bool {
+    choice.is_object() && choice.get("index").and_then(Value::as_u64).unwrap_or(0) == 0
 }
 
 /// What is counted. Where nothing is, nothing is told.

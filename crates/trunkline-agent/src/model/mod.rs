@@ -11,6 +11,7 @@ mod reply;
 mod retry;
 mod settings;
 mod sse;
+mod thought;
 mod tool_call;
 
 use std::sync::Arc;

@@ -79,14 +79,15 @@ impl Reply {
         self,
         is_tool: impl Fn(&str) -> bool,
     ) -> Result<(Completion, Option<String>), ModelError> {
-        let held = self.accumulator.content().get(self.shown..).unwrap_or_default().to_owned();
-        let completion = self.accumulator.finish();
-        let mut completion = completion.map_err(|error| error.told(self.settings.key.as_ref()))?;
-        let is_text = completion.calls.is_empty() && self.shown == 0;
-        let written = is_text.then(|| tool_call::in_text(&completion.content, is_tool)).flatten();
-        let is_written = written.is_some();
-        if let Some(calls) = written {
-            completion.calls = calls;
+        let told = |error: ModelError| error.told(self.settings.key.as_ref());
+        let mut completion = self.accumulator.finish().map_err(told)?;
+        let held = completion.content.get(self.shown..).unwrap_or_default().to_owned();
+        if completion.calls.is_empty() && self.shown == 0 {
+            completion.calls = tool_call::in_text(&completion.content, is_tool).map_err(told)?;
+            completion.is_written = !completion.calls.is_empty();
+        }
+        let is_written = completion.is_written;
+        if is_written {
             completion.content.clear();
         }
         let Completion { content, calls, is_cut, .. } = &mut completion;
@@ -101,12 +102,12 @@ impl Reply {
 
     /// What can be given out by now.
     fn unshown(&mut self) -> Option<String> {
-        let content = self.accumulator.content();
-        if content.len() == self.shown || (self.shown == 0 && tool_call::may_be_call(content)) {
+        let said = self.accumulator.said();
+        if said.len() == self.shown || (self.shown == 0 && tool_call::may_be_call(said)) {
             return None;
         }
-        let text = content[self.shown..].to_owned();
-        self.shown = content.len();
+        let text = said.get(self.shown..)?.to_owned();
+        self.shown = said.len();
         Some(text)
     }
 

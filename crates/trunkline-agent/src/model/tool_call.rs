@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use super::error::ModelError;
 use super::message::Called;
 
 /// A call that a model wants to have made. Nothing of it is checked but that the arguments are an object.
@@ -31,7 +32,25 @@ pub enum Arguments {
     },
 }
 
+/// More calls than any model makes at once; those behind are an error, not an allocation.
+const MOST: usize = 128;
+
+/// Whether a message may have so many calls.
+pub(super) fn check_count(calls: usize) -> Result<(), ModelError> {
+    if calls > MOST {
+        return Err(ModelError::malformed(format!("more than {MOST} calls")));
+    }
+    Ok(())
+}
+
 impl ToolCall {
+    /// A call by the name that a model writes: some add blanks, or the namespace of their training.
+    pub(super) fn new(id: String, name: &str, arguments: Arguments) -> Self {
+        let name = name.trim();
+        let name = name.strip_prefix("functions.").unwrap_or(name).to_owned();
+        Self { id, name, arguments }
+    }
+
     /// The call as the model is told it again. What cannot be read is not repeated: some servers refuse a
     /// conversation that holds it, and models repeat what they read.
     #[must_use]
@@ -118,8 +137,20 @@ pub(super) fn is_id(id: &str) -> bool {
 
 /// The calls that the text of a message consists of. Small models write them so instead of calling: as JSON
 /// objects or arrays of them, bare, in a fence of Markdown, or in tags. What names a tool that `is_tool` does
-/// not know is text.
-pub(super) fn in_text(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Vec<ToolCall>> {
+/// not know is text: there are no calls, then.
+pub(super) fn in_text(
+    text: &str,
+    is_tool: impl Fn(&str) -> bool,
+) -> Result<Vec<ToolCall>, ModelError> {
+    let written = written(text).unwrap_or_default().into_iter();
+    let calls = written.map(|call| call.into_call().filter(|call| is_tool(&call.name)));
+    let calls: Vec<_> = calls.collect::<Option<_>>().unwrap_or_default();
+    check_count(calls.len())?;
+    Ok(calls)
+}
+
+/// What the text consists of, if that is nothing but calls.
+fn written(text: &str) -> Option<Vec<Written>> {
     let mut calls = Vec::new();
     for piece in unwrapped(text.trim())? {
         for written in serde_json::Deserializer::from_str(piece).into_iter() {
@@ -129,9 +160,7 @@ pub(super) fn in_text(text: &str, is_tool: impl Fn(&str) -> bool) -> Option<Vec<
             });
         }
     }
-    let calls = calls.into_iter().map(|call| call.into_call().filter(|call| is_tool(&call.name)));
-    let calls: Vec<ToolCall> = calls.collect::<Option<_>>()?;
-    Some(calls).filter(|calls| !calls.is_empty())
+    Some(calls)
 }
 
 /// Whether a text that begins so may turn out to be a call.
@@ -175,7 +204,7 @@ impl Written {
         };
         // Without arguments, an object with a name is data as likely as a call.
         let arguments = Arguments::of_value(self.arguments?);
-        Some(ToolCall { id: id(), name, arguments })
+        Some(ToolCall::new(id(), &name, arguments))
     }
 }
 
@@ -204,46 +233,43 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: Option<&[(&str, &str)]>) {
-        let found = in_text(text, |name| name == "add");
-        let found = found.map(|calls| {
-            calls.iter().map(|call| (call.name.clone(), call.called().function.arguments)).collect()
-        });
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let found = in_text(text, |name| name == "add").unwrap();
+        let told = |call: &ToolCall| (call.name.clone(), call.called().function.arguments);
+        let found: Vec<_> = found.iter().map(told).collect();
         let owned =
             |(name, arguments): &(&str, &str)| ((*name).to_owned(), (*arguments).to_owned());
-        assert_eq!(
-            found,
-            expected.map(|calls| calls.iter().map(owned).collect::<Vec<_>>()),
-            "{text}"
-        );
+        let expected: Vec<_> = expected.iter().map(owned).collect();
+        assert_eq!(found, expected, "{text}");
     }
 
     #[test]
     fn calls_in_texts() {
         let add = &[("add", r#"{"a":1}"#)][..];
-        check(r#"{"name": "add", "arguments": {"a": 1}}"#, Some(add));
-        check(r#" {"name": "add", "parameters": {"a": 1}} "#, Some(add));
-        check(r#"{"tool": "add", "args": "{\"a\":1}"}"#, Some(add));
-        check(r#"{"function": {"name": "add", "arguments": {"a": 1}}}"#, Some(add));
-        check(r#"{"function": "add", "arguments": {"a": 1}}"#, Some(add));
-        check("```json\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```", Some(add));
-        check(r#"<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#, Some(add));
-        check(r#"[{"name": "add", "arguments": {"a": 1}}]"#, Some(add));
+        check(r#"{"name": "add", "arguments": {"a": 1}}"#, add);
+        check(r#" {"name": "add", "parameters": {"a": 1}} "#, add);
+        check(r#"{"tool": "add", "args": "{\"a\":1}"}"#, add);
+        check(r#"{"function": {"name": "add", "arguments": {"a": 1}}}"#, add);
+        check(r#"{"function": "add", "arguments": {"a": 1}}"#, add);
+        check("```json\n{\"name\": \"add\", \"arguments\": {\"a\": 1}}\n```", add);
+        check(r#"<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>"#, add);
+        check(r#"[{"name": "add", "arguments": {"a": 1}}]"#, add);
+        check(r#"{"name": " functions.add\n", "arguments": {"a": 1}}"#, add);
         let one = r#"{"name": "add", "arguments": {"a": 1}}"#;
-        let two = Some(&[add[0], add[0]][..]);
+        let two = &[add[0], add[0]][..];
         check(&format!("<tool_call>{one}</tool_call>\n<tool_call>\n{one}\n</tool_call>"), two);
         check(&format!("<tool_call>{one}</tool_call><tool_call>{one}"), two);
         check(&format!("<tool_call>{one}\n{one}</tool_call>"), two);
         check(&format!("{one}\n{one}"), two);
-        check(&format!("<tool_call>{one}</tool_call> and <tool_call>{one}</tool_call>"), None);
-        check(&format!("<tool_call>{one}</tool_call><tool_call>{{\"name\""), None);
+        check(&format!("<tool_call>{one}</tool_call> and <tool_call>{one}</tool_call>"), &[]);
+        check(&format!("<tool_call>{one}</tool_call><tool_call>{{\"name\""), &[]);
 
-        check(r#"{"name": "remove", "arguments": {"a": 1}}"#, None);
-        check(r#"{"name": "add"}"#, None);
-        check(r#"{"sum": 3}"#, None);
-        check("[]", None);
-        check("The sum is 3.", None);
-        check(r#"Call {"name": "add", "arguments": {}}"#, None);
+        check(r#"{"name": "remove", "arguments": {"a": 1}}"#, &[]);
+        check(r#"{"name": "add"}"#, &[]);
+        check(r#"{"sum": 3}"#, &[]);
+        check("[]", &[]);
+        check("The sum is 3.", &[]);
+        check(r#"Call {"name": "add", "arguments": {}}"#, &[]);
     }
 
     #[test]

@@ -89,6 +89,29 @@ async fn what_servers_get_wrong_is_taken() {
             Answer::stream(pieces.collect()).typed("text/plain")
         }),
         ("a stream called JSON", events(&[text(), done()]).typed("application/json")),
+        ("an error of false", events(&[text(), json!({ "error": false, "choices": [] }), done()])),
+        (
+            "an empty error",
+            Answer::json(&json!({ "error": {}, "choices": [{ "message": { "content": "42." } }] })),
+        ),
+        ("the whole behind its parts", {
+            let whole = json!({ "message": { "content": "42." }, "finish_reason": "stop" });
+            let part = delta(&json!({ "content": "42" }));
+            events(&[part, delta(&json!({ "content": "." })), json!({ "choices": [whole] })])
+        }),
+        ("the rest of it in the whole", {
+            let whole = json!({ "message": { "content": "42." }, "finish_reason": "stop" });
+            events(&[delta(&json!({ "content": "4" })), json!({ "choices": [whole] })])
+        }),
+        ("nothing behind the parts", {
+            let whole = json!({ "message": { "content": "" }, "finish_reason": "stop" });
+            events(&[text(), json!({ "choices": [whole] })])
+        }),
+        ("another choice", {
+            let other = json!({ "index": 1, "delta": { "content": "43." } });
+            let both = json!({ "choices": [other, { "index": 0, "delta": { "content": "42." } }] });
+            events(&[both, json!({ "choices": [other] }), done()])
+        }),
     ] {
         check(name, vec![answer], said("42.")).await;
     }
@@ -157,12 +180,82 @@ async fn parts_are_put_together() {
             one,
         ),
         ("a number for an id", vec![part(0, json!(7), Some("add"), ADD)], one),
+        (
+            "two of one index without ids",
+            vec![part(0, json!(""), Some("add"), ADD), part(0, json!(null), Some("add"), other)],
+            two,
+        ),
+        (
+            "a name behind the whole",
+            vec![part(0, json!(""), Some("add"), ADD), part(0, json!(""), Some("add"), "")],
+            one,
+        ),
+        (
+            "the same call again",
+            vec![part(0, json!("a"), Some("add"), ADD), part(0, json!("a"), Some("add"), ADD)],
+            one,
+        ),
+        (
+            "a name that grows",
+            vec![part(0, json!("a"), Some("ad"), ""), part(0, json!("a"), Some("add"), ADD)],
+            one,
+        ),
+        ("a name in blanks", vec![part(0, json!("a"), Some(" add\n"), ADD)], one),
+        ("a name in a namespace", vec![part(0, json!("a"), Some("functions.add"), ADD)], one),
+        (
+            "as it was before tools",
+            vec![
+                json!({ "function_call": { "name": "add", "arguments": &ADD[..5] } }),
+                json!({ "function_call": { "arguments": &ADD[5..] } }),
+            ],
+            one,
+        ),
     ] {
         let steps: Vec<_> = expected
             .iter()
             .map(|(tool, result)| json!({ "tool": tool, "result": result }))
             .collect();
         let script = vec![Answer::deltas(&deltas), Answer::text("Added.")];
+        check(name, script, json!({ "response": "Added.", "steps": steps })).await;
+    }
+}
+
+/// A stream whose last event repeats the reply as a whole.
+#[tokio::test]
+async fn calls_that_are_repeated_as_a_whole_are_made_once() {
+    let call = |id: &str, arguments: &str| json!({ "id": id, "function": { "name": "add", "arguments": arguments } });
+    let whole = |calls: Value| json!({ "choices": [{ "message": { "tool_calls": calls }, "finish_reason": "tool_calls" }] });
+    let other = r#"{"a": 1, "b": 2}"#;
+    for (name, chunks, results) in [
+        (
+            "behind a part",
+            vec![delta(&part(0, json!("x1"), Some("add"), ADD)), whole(json!([call("x1", ADD)]))],
+            vec![42],
+        ),
+        (
+            "behind half of it, under another id",
+            vec![
+                delta(&part(0, json!("x"), Some("add"), &ADD[..5])),
+                whole(json!([call("y", ADD)])),
+            ],
+            vec![42],
+        ),
+        (
+            "behind a whole",
+            vec![
+                whole(json!([call("x1", ADD)])),
+                whole(json!([call("x1", ADD), call("x2", other)])),
+            ],
+            vec![42, 3],
+        ),
+        (
+            "none in it",
+            vec![delta(&part(0, json!("x1"), Some("add"), ADD)), whole(json!([]))],
+            vec![42],
+        ),
+    ] {
+        let steps: Vec<_> = results.iter().map(|result| json!({ "result": result })).collect();
+        let script = vec![events(&chunks), Answer::text("Added.")];
         check(name, script, json!({ "response": "Added.", "steps": steps })).await;
     }
 }
