@@ -54,7 +54,8 @@ impl Turn<'_> {
             self.response.push_str(&text);
             self.token(text).await;
         }
-        let (completion, rest) = reply.finish(|name| self.capabilities.called(name).is_some())?;
+        let is_called = |name: &str| !self.has_called && self.capabilities.called(name).is_some();
+        let (completion, rest) = reply.finish(is_called)?;
         if let Some(text) = rest {
             self.token(text).await;
         }

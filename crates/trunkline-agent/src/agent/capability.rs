@@ -25,6 +25,15 @@ pub(crate) struct Capability {
     is_excepted: bool,
 }
 
+/// How a model has said what it wants to have called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// As endpoints have calls.
+    Called,
+    /// As its text, which may repeat what somebody else has written.
+    Written,
+}
+
 /// All of them, of one moment.
 #[derive(Debug)]
 pub(crate) struct Capabilities {
@@ -133,10 +142,15 @@ impl Capability {
     }
 
     /// Whether a call with these arguments waits until it is confirmed.
-    pub(super) fn is_confirmed(&self, arguments: &Map<String, Value>) -> bool {
+    pub(super) fn is_confirmed(&self, arguments: &Map<String, Value>, origin: Origin) -> bool {
         let effect = self.operation.description().effect_of(arguments);
         // What does not say what it does may do anything.
-        !self.is_excepted && !matches!(effect, Some(Effect::Reads | Effect::Adds))
+        match (origin, effect) {
+            (_, Some(Effect::Reads)) => false,
+            (Origin::Called, Some(Effect::Adds)) => false,
+            (Origin::Called, _) => !self.is_excepted,
+            (Origin::Written, _) => true,
+        }
     }
 
     pub(crate) fn operation(&self) -> &Arc<Registered> {

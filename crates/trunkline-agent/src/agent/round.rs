@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, join};
 use futures_util::{FutureExt, StreamExt, stream};
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::timeout_at;
 use trunkline::{ErrorObject, code};
 
-use super::capability::Capability;
+use super::capability::{Capability, Origin};
 use super::event::Event;
 use super::execution::Executed;
 use super::reply::Stop;
@@ -36,11 +37,11 @@ const DEEPEST_ARGUMENTS: usize = 64;
 
 impl Turn<'_> {
     /// Makes the calls of one message, side by side. Each has a result, an error or a refusal.
-    pub(super) async fn make(&mut self, calls: Vec<ToolCall>) -> Option<Stop> {
+    pub(super) async fn make(&mut self, calls: Vec<ToolCall>, origin: Origin) -> Option<Stop> {
         let mut stopped = None;
         let mut all = Vec::with_capacity(calls.len());
         for call in calls {
-            let wanted = self.wanted(call, stopped);
+            let wanted = self.wanted(call, origin, stopped);
             if let Fate::Stopped(stop) = wanted.fate {
                 stopped = Some(stop);
             }
@@ -73,7 +74,7 @@ impl Turn<'_> {
         self.carry_out(vec![Wanted { id, tool, arguments, fate }]).await
     }
 
-    fn wanted(&mut self, call: ToolCall, stopped: Option<Stop>) -> Wanted {
+    fn wanted(&mut self, call: ToolCall, origin: Origin, stopped: Option<Stop>) -> Wanted {
         let ToolCall { id, name, arguments } = call;
         let capability = self.capabilities.called(&name).cloned();
         let tool =
@@ -86,7 +87,7 @@ impl Turn<'_> {
             (None, Some(_), Some(fault)) => Fate::Refused(fault),
             (None, Some(capability), None) => match capability.check(&arguments) {
                 Err(error) => Fate::Refused(error),
-                Ok(()) if capability.is_confirmed(&arguments) => {
+                Ok(()) if capability.is_confirmed(&arguments, origin) => {
                     self.propose(capability, &arguments)
                 }
                 Ok(()) => Fate::Made(capability),
@@ -166,14 +167,21 @@ impl Turn<'_> {
         let made = made.filter_map(|(index, wanted)| Some((index, self.started(wanted)?)));
         let made = made.map(|(index, call)| call.map(move |executed| (index, executed)));
         let mut running = stream::iter(made.collect::<Vec<_>>()).buffer_unordered(limit);
-        // Those who listen may have taken all of the time.
-        let is_up = || Instant::now() >= self.deadline;
-        while !is_up()
-            && let Ok(Some((index, executed))) = timeout_at(self.deadline, running.next()).await
-        {
-            self.tell(|| executed.event(&all[index].id)).await;
-            ended[index] = Some(executed);
-        }
+        // The others go on while those who listen are waited for.
+        let (sender, mut waiting) = unbounded_channel();
+        let running = async move {
+            while let Some(call) = running.next().await {
+                let _ = sender.send(call);
+            }
+        };
+        let telling = async {
+            while let Some((index, executed)) = waiting.recv().await {
+                self.tell(|| executed.event(&all[index].id)).await;
+                ended[index] = Some(executed);
+            }
+        };
+        // The sender goes with the calls, and with it ends what is told.
+        let _ = join(timeout_at(self.deadline, running), telling).await;
         ended
     }
 
@@ -203,6 +211,12 @@ impl Turn<'_> {
         let tools: Vec<_> = self.capabilities.iter().map(|one| one.offered()).take(MOST).collect();
         let data = json!({ "tool": super::excerpt(tool), "tools": tools });
         ErrorObject::new(code::TOOL_NOT_FOUND, "Tool not found").with_data(&data)
+    }
+
+    /// How many calls of a message are looked at: the last one tells that there are too many.
+    pub(super) fn most_calls(&self) -> usize {
+        let left = self.agent.settings.max_calls.saturating_sub(self.calls);
+        usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1)
     }
 
     /// Whether there are more calls, or more of the same, than there may be.

@@ -11,7 +11,7 @@ pub struct Settings {
     /// Operations that are not offered, whatever else is said. Default: none.
     pub deny: Patterns,
     /// Operations that a model may call without confirmation, though they destroy or do not say what they
-    /// do. Default: none.
+    /// do. Calls that it writes as a text wait all the same. Default: none.
     pub unconfirmed: Patterns,
     /// What the model is told about its task. Default: to use the tools, and to answer from their results.
     pub instructions: String,

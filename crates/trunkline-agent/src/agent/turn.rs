@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Inner;
 use super::budget::Budget;
 use super::caller::Caller;
-use super::capability::{Capabilities, Capability};
+use super::capability::{Capabilities, Capability, Origin};
 use super::error::Error;
 use super::event::{Event, PATIENCE};
 use super::reply::{ChatReply, Metadata, Pending, Step, Stop, Usage};
@@ -33,6 +33,8 @@ pub(super) struct Turn<'a> {
     /// How many times each call was made.
     pub(super) made: HashMap<String, u32>,
     pub(super) calls: u32,
+    /// Whether the model has called as endpoints have it. Then it does not call by writing.
+    pub(super) has_called: bool,
     pub(super) response: String,
     status_updates: Vec<String>,
     pub(super) steps: Vec<Step>,
@@ -78,6 +80,7 @@ impl<'a> Turn<'a> {
             deadline: began + agent.settings.timeout,
             made: HashMap::new(),
             calls: 0,
+            has_called: false,
             response: String::new(),
             status_updates: Vec::new(),
             steps: Vec::new(),
@@ -178,7 +181,7 @@ impl<'a> Turn<'a> {
                 self.stop(stop).await;
                 return Ok(());
             }
-            let Completion { content, calls, is_cut, .. } =
+            let Completion { content, mut calls, is_written, is_cut, .. } =
                 match timeout_at(self.deadline, self.ask(model, &tools)).await {
                     Ok(completion) => completion?,
                     Err(_) => {
@@ -190,9 +193,12 @@ impl<'a> Turn<'a> {
                 self.answered(content, is_cut).await;
                 return Ok(());
             }
+            let origin = if is_written { Origin::Written } else { Origin::Called };
+            self.has_called |= origin == Origin::Called;
+            calls.truncate(self.most_calls());
             let tool_calls = calls.iter().map(ToolCall::called).collect();
             self.messages.push(Message::Assistant { content, tool_calls });
-            if let Some(stop) = self.make(calls).await {
+            if let Some(stop) = self.make(calls, origin).await {
                 self.stop(stop).await;
                 return Ok(());
             }
@@ -220,7 +226,7 @@ impl<'a> Turn<'a> {
             };
             let tool_calls = vec![call.called()];
             self.messages.push(Message::Assistant { content: String::new(), tool_calls });
-            if let Some(stop) = self.make(vec![call]).await {
+            if let Some(stop) = self.make(vec![call], Origin::Called).await {
                 self.stop(stop).await;
                 return;
             }

@@ -26,7 +26,8 @@ async fn check(allow: &[&str], deny: &[&str], expected: &[&str]) {
 
 #[tokio::test]
 async fn tools_are_offered_by_patterns() {
-    let all = ["add", "erase_note", "wait", "hang", "greet_person", "fail", "large", "unsaid"];
+    let all =
+        ["add", "erase_note", "wait", "hang", "greet_person", "fail", "large", "unsaid", "jot"];
     check(&[], &[], &all).await;
     check(&["inner"], &["*a*", "greet*", "un*"], &["inner"]).await;
     check(&[], &["note.*", "*.add"], &all[2..]).await;

@@ -19,3 +19,4 @@ mod storage;
 #[cfg(unix)]
 mod tools;
 mod turn_bounds;
+mod written_calls;

@@ -1,5 +1,6 @@
 //! What a turn may hold, and what is told of calls that are not made.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -182,6 +183,32 @@ async fn who_reads_nothing_holds_a_turn_up_for_seconds_only() {
     let chat = timeout(Duration::from_secs(15), house.agent.chat(request, &caller));
     let reply = chat.await.expect("it ends").unwrap();
     assert_eq!(reply.metadata.stopped, Some(trunkline_agent::Stop::Time));
+}
+
+/// Calls go on while what others ended in is not read.
+#[tokio::test]
+async fn who_reads_nothing_holds_up_no_call() {
+    let waits = [r#"{"a": 1, "b": 1}"#, r#"{"a": 2, "b": 1}"#].map(|one| ("", "wait", one));
+    let (_scripted, plan) = calling(&[("1", "add", ADD), waits[0], waits[1]]).await;
+    let house = plan.build().await;
+    // What is told before the first call has ended: a question, and two for each call.
+    let (events, unread) = Events::channel(1 + 2 * 3);
+    let mut extensions = Extensions::new();
+    extensions.insert(events);
+    let caller = Caller::of(&extensions);
+    let request = ChatRequest { message: Some("Go.".to_owned()), ..ChatRequest::default() };
+    let chat = house.agent.chat(request, &caller);
+    let met = async {
+        while house.seen.most.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+        drop(unread);
+    };
+    // An event that is not read is waited for longer.
+    let met = timeout(Duration::from_secs(4), met);
+    let (reply, met) = futures_util::join!(chat, met);
+    met.expect("the others are called meanwhile");
+    assert_eq!(reply.unwrap().steps.len(), 3);
 }
 
 #[tokio::test]
