@@ -1,20 +1,20 @@
-use std::cell::Cell;
-use std::io::{ErrorKind, stdin};
+use std::cell::RefCell;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
-use rustix::termios::{QueueSelector, tcflush};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::history::{FileHistory, MemHistory};
+use rustyline::history::FileHistory;
 use rustyline::validate::Validator;
-use rustyline::{CompletionType, Config, Context, Helper};
+use rustyline::{CompletionType, Config, Context, ExternalPrinter, Helper};
 
 use super::completion::Completion;
 use super::history_file;
 use super::input::Typed;
 use super::paint::Paint;
+use super::redraw::Redraw;
 use crate::call::Failure;
 use crate::output;
 
@@ -22,10 +22,12 @@ use crate::output;
 pub(super) struct Editor {
     editor: rustyline::Editor<Assistant, FileHistory>,
     history: Option<PathBuf>,
+    redraw: Redraw,
+    /// While there is one, the editor sees signals as they come, and not only with the next key.
+    _attention: Option<Box<dyn ExternalPrinter + Send>>,
 }
 
-const PROMPT: &str = "chat> ";
-const QUESTION: &str = "make this call? [y/N] ";
+pub(super) const PROMPT: &str = "chat> ";
 
 /// How many lines are kept.
 const KEPT: usize = 1_000;
@@ -34,43 +36,43 @@ const KEPT: usize = 1_000;
 const LONGEST_KEPT: usize = 16 << 10;
 
 impl Editor {
-    pub(super) fn open(completion: Completion, paint: Paint) -> Result<Self, Failure> {
+    pub(super) fn open(
+        completion: Completion,
+        paint: Paint,
+        redraw: Redraw,
+    ) -> Result<Self, Failure> {
         let config = Config::builder().max_history_size(KEPT).map_err(failed)?;
         let config = config.history_ignore_space(true).history_ignore_dups(true).map_err(failed)?;
         let config = config.completion_type(CompletionType::List);
         let mut editor = rustyline::Editor::with_config(config.build()).map_err(failed)?;
-        editor.set_helper(Some(Assistant { completion, paint, is_empty: Cell::new(true) }));
-        let mut this = Self { editor, history: history_file::path() };
+        editor.set_helper(Some(Assistant { completion, paint, typed: RefCell::default() }));
+        let printer = editor.create_external_printer();
+        // Where lines are not edited, there is none.
+        let attention = printer.ok().map(|printer| Box::new(printer) as Box<_>);
+        let history = history_file::path();
+        let mut this = Self { editor, history, redraw, _attention: attention };
         this.load();
         Ok(this)
     }
 
     pub(super) fn line(&mut self) -> Result<Typed, Failure> {
-        match self.editor.readline(PROMPT) {
-            Ok(line) => {
-                self.keep(&line);
-                Ok(Typed::Line(line))
+        let mut typed = String::new();
+        loop {
+            match self.editor.readline_with_initial(PROMPT, (&typed, "")) {
+                Ok(line) => {
+                    self.keep(&line);
+                    return Ok(Typed::Line(line));
+                }
+                Err(ReadlineError::Interrupted) => {
+                    typed = self.editor.helper().map(Assistant::typed).unwrap_or_default();
+                    if !self.redraw.take() {
+                        let was_empty = typed.is_empty();
+                        return Ok(Typed::Interrupted { was_empty });
+                    }
+                }
+                Err(ReadlineError::Eof) => return Ok(Typed::End),
+                Err(error) => return Err(failed(error)),
             }
-            Err(ReadlineError::Interrupted) => {
-                let was_empty = self.editor.helper().is_some_and(|helper| helper.is_empty.get());
-                Ok(Typed::Interrupted { was_empty })
-            }
-            Err(ReadlineError::Eof) => Ok(Typed::End),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
-    /// Asks a question. What was typed ahead was meant for something else: it is thrown away, and what this
-    /// editor has read of it is not looked at.
-    pub(super) fn consent() -> Result<Typed, Failure> {
-        tcflush(stdin(), QueueSelector::IFlush).map_err(|error| Failure::Output(error.into()))?;
-        let config = Config::default();
-        let asking = rustyline::Editor::<(), _>::with_history(config, MemHistory::new());
-        match asking.map_err(failed)?.readline(QUESTION) {
-            Ok(line) => Ok(Typed::Line(line)),
-            Err(ReadlineError::Interrupted) => Ok(Typed::Interrupted { was_empty: true }),
-            Err(ReadlineError::Eof) => Ok(Typed::End),
-            Err(error) => Err(failed(error)),
         }
     }
 
@@ -118,8 +120,14 @@ fn failed(error: ReadlineError) -> Failure {
 struct Assistant {
     completion: Completion,
     paint: Paint,
-    /// Whether there is nothing on the line.
-    is_empty: Cell<bool>,
+    /// What is on the line.
+    typed: RefCell<String>,
+}
+
+impl Assistant {
+    fn typed(&self) -> String {
+        self.typed.borrow().clone()
+    }
 }
 
 impl Helper for Assistant {}
@@ -130,7 +138,7 @@ impl Hinter for Assistant {
 
     /// Hints at nothing: it is only told what is on the line.
     fn hint(&self, line: &str, _: usize, _: &Context<'_>) -> Option<String> {
-        self.is_empty.set(line.is_empty());
+        line.clone_into(&mut self.typed.borrow_mut());
         None
     }
 }

@@ -10,6 +10,8 @@ mod input;
 mod lines;
 mod listing;
 mod paint;
+mod question;
+mod redraw;
 mod script;
 mod session;
 mod summary;
@@ -25,6 +27,7 @@ use self::dialogue::Dialogue;
 use self::editor::Editor;
 use self::input::{Input, Source};
 use self::lines::Lines;
+use self::redraw::Redraw;
 use self::session::Session;
 use self::view::View;
 use crate::call::{Failure, Form, finish, wait_for};
@@ -55,9 +58,11 @@ fn talk(arguments: &Arguments, form: Form) -> Result<(), Failure> {
             Some(message) => script::once(&mut session, message).await,
             None if is_person => {
                 dialogue::greet(&mut session, &url).await?;
-                let editor = Box::new(Editor::open(completion, paint)?);
-                let input = Input::read(Source::Terminal(editor))?;
-                Dialogue::new(session, input).run().await
+                let redraw = Redraw::default();
+                let editor = Editor::open(completion, paint, redraw.clone())?;
+                let input = Input::read(Source::Terminal(Box::new(editor)))?;
+                let dialogue = Dialogue::new(session, input, redraw).map_err(Failure::Output)?;
+                dialogue.run().await
             }
             None => script::run(&mut session, &mut Input::read(Source::Stdin(Lines))?).await,
         }

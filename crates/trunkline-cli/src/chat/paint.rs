@@ -1,6 +1,8 @@
 use std::borrow::Cow;
 use std::env;
 
+use super::terminal;
+
 /// How text stands out on a terminal that has colours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paint {
@@ -10,8 +12,8 @@ pub(super) struct Paint {
 impl Paint {
     pub(super) fn new(is_terminal: bool) -> Self {
         // As https://no-color.org has it.
-        let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { has_colours: is_terminal && !is_plain }
+        let is_unwanted = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { has_colours: is_terminal && !is_unwanted && !terminal::is_plain() }
     }
 
     pub(super) fn prompt(self, text: &str) -> Cow<'_, str> {

@@ -5,8 +5,8 @@ use std::mem::take;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline::ErrorObject;
 use trunkline::client::{Error, ProtocolError};
+use trunkline::{ErrorObject, code};
 
 use super::command::{COMMANDS, Command, Line};
 use super::completion::Completion;
@@ -48,18 +48,52 @@ impl Session {
         self.conversation.as_deref()
     }
 
-    /// Tells of the call that waits to be confirmed, if it is new; to a script, how it is confirmed, too.
-    pub(super) fn tell_pending(&mut self, is_to_script: bool) -> bool {
+    /// Tells a script of the call that waits to be confirmed, if it is new, and how it is confirmed.
+    pub(super) fn tell_pending(&mut self) {
         let Some(pending) = self.pending.as_ref().filter(|_| take(&mut self.is_pending_new)) else {
-            return false;
+            return;
         };
         self.view.pending(pending);
-        if is_to_script {
-            let id = self.conversation.as_deref().unwrap_or_default();
-            let text = format!("/confirm {} makes it, in conversation {id}", pending.confirm);
-            self.view.note(&text);
+        let id = self.conversation.as_deref().unwrap_or_default();
+        let text = format!("/confirm {} makes it, in conversation {id}", pending.confirm);
+        self.view.note(&text);
+    }
+
+    /// Shows it to a person, who is asked then. Whether there is a new one.
+    pub(super) fn show_pending(&mut self) -> io::Result<bool> {
+        let Some(pending) = self.pending.as_ref().filter(|_| take(&mut self.is_pending_new)) else {
+            return Ok(false);
+        };
+        self.view.asked_about(pending)?;
+        Ok(true)
+    }
+
+    /// Tells which conversation goes on, if one does.
+    ///
+    /// # Errors
+    ///
+    /// When it is none of the caller's.
+    pub(super) async fn tell_resumed(&mut self) -> Result<(), Failure> {
+        let Some(id) = &self.conversation else { return Ok(()) };
+        let conversations = self.conversations().await?;
+        let Ok(title) = conversations.title(id) else {
+            let reason =
+                format!("you have no conversation {id}: without --conversation, a new one begins");
+            return Err(Failure::Usage(reason));
+        };
+        self.view.note(&format!("going on with: {title}"));
+        Ok(())
+    }
+
+    /// Tells a person what has failed, and the way on.
+    pub(super) fn failed(&mut self, failure: &Failure) {
+        self.view.failure(failure);
+        if self.conversation.is_some()
+            && matches!(failure, Failure::Call(failed) if is_conversation_gone(failed))
+        {
+            self.leave();
+            self.view.note("what is said next begins a new conversation");
         }
-        true
     }
 
     /// Tells that a turn was cancelled.
@@ -222,6 +256,18 @@ fn without_steps(failed: CallError) -> CallError {
         .collect();
     let shown = ErrorObject::new(error.code(), error.message().to_owned()).with_data(&data);
     CallError::new(Error::Rpc(shown), *status)
+}
+
+/// Whether there is no such conversation, or none any more.
+fn is_conversation_gone(failed: &CallError) -> bool {
+    #[derive(Deserialize)]
+    struct Data {
+        kind: String,
+    }
+    let Some(error) = failed.error.error_object() else { return false };
+    let data = error.data().map(|data| serde_json::from_str::<Data>(data.get()));
+    error.code() == code::NOT_FOUND
+        && matches!(data, Some(Ok(Data { kind })) if kind == "conversation")
 }
 
 /// The conversation in which the server keeps what was done before a failure, if it keeps anything.

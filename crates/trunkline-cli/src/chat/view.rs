@@ -5,6 +5,7 @@ use std::mem::take;
 
 use super::paint::Paint;
 use super::summary;
+use super::terminal::is_plain;
 use crate::call::{Failure, Form, cut, indented, line, lines};
 use crate::client::{Called, Event, Pending, Step, StepError, Told};
 use crate::output;
@@ -40,7 +41,7 @@ impl View {
         Self {
             form,
             paint: Paint::new(is_terminal),
-            is_live: is_terminal && stdout().is_terminal() && !form.is_json,
+            is_live: is_terminal && stdout().is_terminal() && !form.is_json && !is_plain(),
             has_status: false,
             is_within_line: false,
             said: Some(String::new()),
@@ -112,9 +113,19 @@ impl View {
 
     /// A call that wants to be confirmed, in full.
     pub(super) fn pending(&mut self, pending: &Pending) {
+        drop(self.make_room());
+        output::complain(&self.in_full(pending));
+    }
+
+    /// The same before a question, which goes to stdout.
+    pub(super) fn asked_about(&mut self, pending: &Pending) -> io::Result<()> {
+        self.data(&self.in_full(pending))
+    }
+
+    fn in_full(&self, pending: &Pending) -> String {
         let heading = format!("{} waits to be confirmed:", line(&pending.tool));
-        drop(self.aside(&self.paint.question(&heading)));
-        output::complain(&(indented(pending.arguments.get()) + "\n"));
+        let heading = self.paint.question(&heading);
+        format!("{heading}\n{}\n", indented(pending.arguments.get()))
     }
 
     fn status(&mut self, text: &str) -> io::Result<()> {
@@ -144,6 +155,9 @@ impl View {
         }
         // Of line ends as some systems have them, half is enough.
         let shown = text.replace('\r', "");
+        if shown.is_empty() {
+            return Ok(());
+        }
         self.is_within_line = !shown.ends_with('\n');
         output::data(&lines(&shown))
     }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -20,6 +22,8 @@ struct House {
     said: Receiver<String>,
     /// Told when a turn is cancelled.
     gone: Receiver<()>,
+    /// Lets the model go on that was told to wait.
+    go_on: SyncSender<()>,
     state: TempDir,
 }
 
@@ -28,6 +32,8 @@ impl House {
         let (folder, path) = tpch();
         let (say, said) = channel();
         let (go, gone) = channel();
+        let (go_on, gone_on) = sync_channel(0);
+        let gone_on = Mutex::new(gone_on);
         let model = Model::new(move |question, speech| {
             let is_after_call = !question.results().is_empty();
             match question.said() {
@@ -38,6 +44,11 @@ impl House {
                     speech.says("Let me think");
                     speech.stalls();
                     go.send(()).unwrap();
+                }
+                "wait" => {
+                    speech.says("Wait");
+                    gone_on.lock().unwrap().recv_timeout(PATIENCE).unwrap();
+                    speech.says(" for it.");
                 }
                 "delete" => {
                     let filters = json!({ "r_name": "NONE" });
@@ -50,18 +61,22 @@ impl House {
             drop(say.send(question.said().to_owned()));
         });
         let server = server_with(&model, &path);
-        Self { _folder: folder, server, said, gone, state: tempfile::tempdir().unwrap() }
+        Self { _folder: folder, server, said, gone, go_on, state: tempfile::tempdir().unwrap() }
     }
 
     /// A chat, at its first prompt.
     fn chat(&self) -> Terminal {
-        let mut command = trunkline(Path::new("."));
-        command.args(["chat", &url(self.server.address)]);
-        command.env("XDG_STATE_HOME", self.state.path());
-        let mut terminal = Terminal::run(&command);
+        let mut terminal = Terminal::run(&self.command());
         terminal.until("16 tools. /help");
         terminal.until(PROMPT);
         terminal
+    }
+
+    fn command(&self) -> Command {
+        let mut command = trunkline(Path::new("."));
+        command.args(["chat", &url(self.server.address)]);
+        command.env("XDG_STATE_HOME", self.state.path());
+        command
     }
 
     fn said(&self) -> String {
@@ -139,6 +154,12 @@ fn a_turn_is_cancelled() {
     // The line is cleared; of an empty one, the second time ends the chat.
     chat.types("not said\x03");
     chat.until(PROMPT);
+    chat.signal("INT");
+    chat.until("once more");
+    chat.until(PROMPT);
+    chat.types("/help\r");
+    chat.until("//text");
+    chat.until(PROMPT);
     chat.types("\x03");
     chat.until("once more");
     chat.until(PROMPT);
@@ -183,11 +204,10 @@ fn failures_are_told() {
 fn calls_are_made_with_consent() {
     let house = House::new();
     let mut chat = house.chat();
-    let question = "make this call? [y/N] ";
     let proposed = |chat: &mut Terminal| {
         chat.until("delete_record waits to be confirmed:");
         chat.until("\"r_name\": \"NONE\"");
-        chat.until(question);
+        chat.until(QUESTION);
     };
     for answer in ["\r", "n\r", "maybe\r", "\x03", "\x04"] {
         chat.types("delete\r");
@@ -218,6 +238,148 @@ fn calls_are_made_with_consent() {
     chat.until(PROMPT);
     chat.types("\x04");
     assert_eq!(chat.end(), (Some(0), true));
+}
+
+const QUESTION: &str = "make this call? [y/N] ";
+
+/// A signal is no answer, and no answer is one to another question.
+#[test]
+fn a_question_is_withdrawn() {
+    let house = House::new();
+    let mut chat = house.chat();
+    chat.types("delete\r");
+    chat.until(QUESTION);
+    chat.signal("INT");
+    chat.until("not made");
+    chat.until(PROMPT);
+    chat.types("y\r");
+    chat.until(": y.");
+    chat.until(PROMPT);
+    chat.types("delete\r");
+    chat.until(QUESTION);
+    chat.signal("TERM");
+    let shown = chat.until("--conversation");
+    assert!(shown.contains("not made") && !shown.contains("It is done"), "{shown}");
+    assert_eq!(chat.end(), (Some(0), true));
+}
+
+#[test]
+fn a_turn_is_terminated() {
+    let house = House::new();
+    let mut chat = house.chat();
+    chat.types("stall\r");
+    chat.until("Let me think");
+    chat.signal("TERM");
+    chat.until("\ncancelled\n");
+    assert_eq!(chat.end(), (Some(0), true));
+}
+
+#[test]
+fn what_is_typed_while_a_turn_runs_is_thrown_away() {
+    let house = House::new();
+    let mut chat = house.chat();
+    chat.types("wait\r");
+    chat.until("Wait");
+    chat.types("hello\r/quit\rhel");
+    house.go_on.send(()).unwrap();
+    let shown = chat.until(PROMPT);
+    assert_eq!(shown, " for it.\n");
+    chat.types("next\r");
+    chat.until("2: next.");
+    chat.until(PROMPT);
+}
+
+#[test]
+fn a_line_is_shown_anew_after_a_stop() {
+    let house = House::new();
+    let mut chat = house.chat();
+    chat.types("hel");
+    chat.until("hel");
+    chat.stop_and_go_on();
+    chat.until("chat> hel");
+    chat.types("lo\r");
+    chat.until("1: hello.");
+    chat.until(PROMPT);
+    chat.types("\x04");
+    assert_eq!(chat.end(), (Some(0), true));
+}
+
+#[test]
+fn a_terminal_that_knows_no_escapes() {
+    let house = House::new();
+    let mut chat = Terminal::run(house.command().env("TERM", "dumb"));
+    chat.until(PROMPT);
+    chat.types("\x03");
+    chat.until("once more");
+    chat.until(PROMPT);
+    chat.types("hello\r");
+    chat.until("1: hello.");
+    chat.until(PROMPT);
+    chat.types("delete\r");
+    chat.until(QUESTION);
+    chat.types("\x03");
+    chat.until("not made");
+    chat.until(PROMPT);
+    chat.types("y\r");
+    chat.until(": y.");
+    chat.until(PROMPT);
+    chat.types("delete\r");
+    chat.until(QUESTION);
+    chat.types("y\r");
+    chat.until("It is done.");
+    chat.until(PROMPT);
+    chat.types("\x03");
+    chat.until("once more");
+    chat.until(PROMPT);
+    chat.types("\x03");
+    chat.until("--conversation");
+    assert!(!chat.has_escapes());
+    assert_eq!(chat.end(), (Some(0), true));
+}
+
+/// What is asked about is shown where the question is.
+#[test]
+fn stderr_is_elsewhere() {
+    let house = House::new();
+    let chat = house.command();
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$@\" 2>/dev/null", "sh"]);
+    command.arg(chat.get_program()).args(chat.get_args());
+    command.env("XDG_STATE_HOME", house.state.path());
+    let mut chat = Terminal::run(&command);
+    chat.until(PROMPT);
+    chat.types("delete\r");
+    chat.until("delete_record waits to be confirmed:");
+    chat.until("\"r_name\": \"NONE\"");
+    chat.until(QUESTION);
+}
+
+#[test]
+fn a_conversation_that_is_not_there() {
+    let house = House::new();
+    let mut chat = Terminal::run(house.command().args(["--conversation", "bogus"]));
+    chat.until("you have no conversation bogus: without --conversation, a new one begins");
+    assert_eq!(chat.end(), (Some(2), true));
+
+    let mut chat = house.chat();
+    chat.types("first\r");
+    chat.until("1: first.");
+    chat.until(PROMPT);
+    let mut other = house.chat();
+    other.types("/conversations\r");
+    other.until("begins with");
+    let shown = other.until("  now");
+    let id = shown.split_whitespace().last().unwrap();
+    let mut third = Terminal::run(house.command().args(["--conversation", id]));
+    third.until("going on with: first");
+    other.types(&format!("/delete {id}\r"));
+    other.until("deleted");
+    chat.types("second\r");
+    chat.until("error -32011");
+    chat.until("what is said next begins a new conversation");
+    chat.until(PROMPT);
+    chat.types("third\r");
+    chat.until("1: third.");
 }
 
 #[test]

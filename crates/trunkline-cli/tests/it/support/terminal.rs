@@ -10,7 +10,9 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{
+    InputModes, LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
+};
 
 use super::PATIENCE;
 
@@ -27,6 +29,8 @@ pub(crate) struct Terminal {
     /// What was shown and not yet waited for, without what moves the cursor or paints.
     shown: Vec<u8>,
     place: Place,
+    /// Whether anything moved the cursor or painted.
+    has_escapes: bool,
 }
 
 /// Where in the bytes of a screen it stands.
@@ -67,6 +71,7 @@ impl Terminal {
             screen,
             shown: Vec::new(),
             place: Place::Text,
+            has_escapes: false,
         }
     }
 
@@ -94,7 +99,13 @@ impl Terminal {
         }
     }
 
+    /// Whether anything that was shown is more than text.
+    pub(crate) fn has_escapes(&self) -> bool {
+        self.has_escapes
+    }
+
     fn show(&mut self, byte: u8) {
+        self.has_escapes |= byte == b'\x1b';
         self.place = match (self.place, byte) {
             (Place::Text, b'\x1b') => Place::Escape,
             (Place::Escape, b'[') => Place::Sequence,
@@ -111,6 +122,16 @@ impl Terminal {
     pub(crate) fn signal(&self, name: &str) {
         let script = format!("kill -{name} {}", self.process);
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    }
+
+    /// Stops it, sets the terminal as a shell does then, and lets it go on.
+    pub(crate) fn stop_and_go_on(&self) {
+        self.signal("STOP");
+        let mut settings = tcgetattr(&self.slave).unwrap();
+        settings.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        settings.input_modes |= InputModes::ICRNL;
+        tcsetattr(&self.slave, OptionalActions::Now, &settings).unwrap();
+        self.signal("CONT");
     }
 
     /// Waits until it has ended. Tells its exit code, and whether the terminal is set as it was: with lines,
@@ -137,6 +158,7 @@ impl Drop for Terminal {
 fn in_session(command: &Command) -> Command {
     let mut leader = Command::new("setsid");
     leader.arg("--ctty").arg(command.get_program()).args(command.get_args());
+    leader.env("TERM", "xterm-256color").env_remove("NO_COLOR");
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => leader.env(name, value),
@@ -146,7 +168,6 @@ fn in_session(command: &Command) -> Command {
     if let Some(folder) = command.get_current_dir() {
         leader.current_dir(folder);
     }
-    leader.env("TERM", "xterm-256color").env_remove("NO_COLOR");
     leader
 }
 
