@@ -1,5 +1,6 @@
 //! What a folder held when it was read.
 
+mod elsewhere;
 mod files;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use super::{FolderError, Rejected, Reloaded};
 use crate::tools::manifest::ToolManifest;
 use crate::tools::run::Tool;
 use crate::tools::settings::ToolSettings;
+use elsewhere::Elsewhere;
 use files::{File, names};
 
 /// What a folder held when it was read.
@@ -22,6 +24,8 @@ pub(in crate::tools) struct Catalog {
     pub(super) rejected: Vec<Rejected>,
     /// Whether something may be otherwise now, though no manifest has changed.
     pub(super) is_unsettled: bool,
+    /// The manifests and programs that are behind links or in other folders.
+    elsewhere: Vec<Elsewhere>,
 }
 
 impl Catalog {
@@ -35,7 +39,11 @@ impl Catalog {
             .map_err(|source| FolderError { path: path.to_owned(), source })?;
         let mut catalog = Self::default();
         for name in names {
+            // First, so that what changes meanwhile is seen.
+            catalog.elsewhere.extend(Elsewhere::of(path.join(&name), path));
             let file = File::read(path, &name, settings, before.files.get(&name));
+            let program = file.tool.iter().map(|tool| tool.manifest.program.clone());
+            catalog.elsewhere.extend(program.filter_map(|program| Elsewhere::of(program, path)));
             catalog.is_unsettled |= file.is_unsettled;
             catalog.files.insert(name, file);
         }
@@ -104,6 +112,13 @@ impl Catalog {
         self.is_unsettled
             || path.extension().is_some_and(|extension| extension == "toml")
             || self.tools().any(|tool| tool.manifest.program == path)
+            // What is behind it may be on the way to a manifest.
+            || (!self.elsewhere.is_empty() && path.is_symlink())
+    }
+
+    /// Whether a file that nothing is told of has changed.
+    pub(super) fn has_changed_elsewhere(&self) -> bool {
+        self.elsewhere.iter().any(Elsewhere::has_changed)
     }
 
     /// What is different from what there was.

@@ -230,7 +230,8 @@ impl ToolFolder {
 
     /// Whether another reading may find something else, though nothing was told of a change.
     fn is_unsettled(&self) -> bool {
-        self.failure().is_some() || self.catalog().is_unsettled
+        let catalog = self.catalog();
+        self.failure().is_some() || catalog.is_unsettled || catalog.has_changed_elsewhere()
     }
 
     /// Calls `listener` whenever tools were added, changed or removed, one change after the other. It must
@@ -242,8 +243,8 @@ impl ToolFolder {
 
     /// [Reloads](Self::reload) the folder whenever a manifest or a program of one changes in it, from a thread
     /// that ends with the last clone of this. Every [`poll_interval`](ToolSettings::poll_interval) it looks whether another folder
-    /// has taken its place, and reads it where the system cannot watch it, where a program or the folder was missing, and
-    /// where something could not be read.
+    /// has taken its place, and reads it where the system cannot watch it, where a program or the folder was missing,
+    /// where something could not be read, and where a file behind a link or in another folder has changed.
     ///
     /// # Errors
     /// If the thread cannot be started.

@@ -1,8 +1,9 @@
 //! Folders that change while they are served.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -191,6 +192,59 @@ fn a_folder_behind_a_link() {
     check(&changes.recv_timeout(PATIENCE).unwrap(), &["b"], &[], &["a"], &["b"]);
     new.tool("c", "echo 3", "");
     check(&changes.recv_timeout(PATIENCE).unwrap(), &["c"], &[], &[], &["b", "c"]);
+}
+
+/// A folder that is watched, and what it tells of changes.
+fn watched(tools: &Folder, poll_interval: Duration) -> (ToolFolder, Receiver<Reloaded>) {
+    let debounce = Duration::from_millis(20);
+    let settings = ToolSettings { debounce, poll_interval, ..ToolSettings::default() };
+    let folder = ToolFolder::open(tools.path(), settings).unwrap();
+    let (sender, changes) = channel();
+    folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
+    folder.watch().unwrap();
+    (folder, changes)
+}
+
+/// As Kubernetes puts files into a folder: the link in the midst is replaced.
+#[test]
+fn manifests_behind_a_link_that_is_replaced() {
+    const NEVER: Duration = Duration::from_secs(3_600);
+    let tools = Folder::new();
+    let at = |name: &str| tools.path().join(name);
+    tools.script("a.sh", "echo 1");
+    for (version, lines) in [("..v1", ""), ("..v2", "timeout_ms = 5")] {
+        fs::create_dir(at(version)).unwrap();
+        tools.write(&format!("{version}/a.toml"), &manifest("a", lines));
+    }
+    symlink("..v1", at("..data")).unwrap();
+    symlink("..data/a.toml", at("a.toml")).unwrap();
+    let (_folder, changes) = watched(&tools, NEVER);
+    let next = || changes.recv_timeout(PATIENCE).unwrap();
+    // It is read once when it begins to be watched, and that is over then.
+    tools.write("b.toml", &manifest("b", "").replace("./b.sh", "./a.sh"));
+    check(&next(), &["b"], &[], &[], &["a", "b"]);
+    symlink("..v2", at("..new")).unwrap();
+    fs::rename(at("..new"), at("..data")).unwrap();
+    check(&next(), &[], &["a"], &[], &["a", "b"]);
+}
+
+#[test]
+fn what_is_behind_links_elsewhere() {
+    let (tools, elsewhere) = (Folder::new(), Folder::new());
+    tools.script("a.sh", "echo 1");
+    let program = elsewhere.path().join("b.sh");
+    elsewhere.tool("a", "", "").script("b.sh", "echo 2");
+    symlink(elsewhere.path().join("a.toml"), tools.path().join("a.toml")).unwrap();
+    let there = program.display().to_string();
+    tools.write("b.toml", &manifest("b", "").replace("./b.sh", &there));
+    let (_folder, changes) = watched(&tools, Duration::from_millis(20));
+    let next = || changes.recv_timeout(PATIENCE).unwrap();
+
+    elsewhere.write("a.new", &manifest("a", "timeout_ms = 5"));
+    fs::rename(elsewhere.path().join("a.new"), elsewhere.path().join("a.toml")).unwrap();
+    check(&next(), &[], &["a"], &[], &["a", "b"]);
+    fs::remove_file(&program).unwrap();
+    check(&next(), &[], &[], &["b"], &["a"]);
 }
 
 #[test]
