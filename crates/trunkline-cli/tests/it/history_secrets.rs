@@ -51,12 +51,16 @@ fn secrets_that_come_back_are_not_kept() {
     let (folder, server) = place();
     let arguments = json!({ "password": "hunter2x" });
     let run = json!({ "tool": "login", "params": arguments });
-    let sql = "SELECT 1 AS id, 'hunter' || '2x' AS api_key";
+    let sql = json!({ "query": "SELECT 1 AS id, 'hunter' || '2x' AS api_key" });
+    let query = json!({ "name": "execute_raw_query", "arguments": sql });
+    let said = json!({ "message": "login password=hunter2x" });
     for (path, body) in [
         ("/", call("tool.login", &arguments)),
         ("/mcp", call("tools/call", &json!({ "name": "login", "arguments": arguments }))),
         ("/api", call("agent.execute_tool", &run)),
-        ("/", call("db.execute_raw_query", &json!({ "query": sql }))),
+        ("/api", call("agent.chat", &said)),
+        ("/", call("db.execute_raw_query", &sql)),
+        ("/mcp", call("tools/call", &query)),
     ] {
         let reply = server.connect().ask(&post(path, &[], &body));
         let reply = String::from_utf8(reply.body).unwrap();

@@ -22,6 +22,7 @@ pub(crate) enum Kind {
 type Scan<T> = Result<T, ScanError>;
 
 /// A cursor over a text.
+#[derive(Clone)]
 pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::History;
 use super::entry::{Entry, Kind, Status, short};
-use super::redaction::{About, Known, Passage};
+use super::redaction::{About, Known, Passage, Side};
 use crate::access::Principal;
 use crate::extensions::Extensions;
 use crate::id::Id;
@@ -52,7 +52,7 @@ impl Draft {
 
     /// Keeps what was sent. `params` are the names of the operation's params; none if it is none.
     pub(super) fn request(&mut self, text: &[u8], params: Option<&[&'static str]>) {
-        let about = About { method: self.method(), params };
+        let about = About { method: self.method(), side: Side::Request { params } };
         let redact = &self.history.0.redact;
         let (kept, known) = redact.keep(about, Passage::whole(text), self.room / 2, &self.known);
         self.known = known;
@@ -77,7 +77,7 @@ impl Draft {
 
     /// Adds the entry with its response, and with the code of an error.
     pub(super) fn end_as(mut self, response: Option<Passage<'_>>, code: Option<i64>) {
-        let about = About { method: self.method(), params: Some(&[]) };
+        let about = About { method: self.method(), side: Side::Response };
         let redact = &self.history.0.redact;
         let keep = |passage| redact.keep(about, passage, self.room, &self.known).0;
         self.entry.response = response.map(keep);

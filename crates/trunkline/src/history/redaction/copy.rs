@@ -5,7 +5,7 @@ mod arrays;
 use super::super::beginning::beginning;
 use super::known::{Known, Learned};
 use super::names::is_plural;
-use super::{Passage, REDACTED, prose};
+use super::{Passage, REDACTED, Side, prose};
 use crate::envelope::{Kind, ScanError, Scanner, Span, Text};
 use arrays::Columns;
 
@@ -22,24 +22,29 @@ pub(super) type IsSecret<'a> = dyn Fn(&str) -> bool + 'a;
 const MAX_DEPTH: usize = 128;
 /// JSON in a string may hold strings that hold JSON.
 const MAX_LAYERS: usize = 3;
+/// So much of what stands behind a `content` is looked at: tables have their columns first.
+const LOOKED_AT: usize = 16 << 10;
 
 /// Copies as much of a passage as fits, without the secrets of its body.
 ///
-/// `params` is what the elements of the body's member `params` are called, where that is an array;
-/// none where nobody knows. Secrets that are `known` are taken out wherever they stand.
+/// Secrets that are `known` are taken out wherever they stand.
 pub(super) fn copy(
     passage: Passage<'_>,
-    params: Option<&[&'static str]>,
+    side: Side<'_>,
     limit: usize,
     is_secret: &IsSecret<'_>,
     known: &Known,
 ) -> (Copied, Learned) {
-    let mut learned = Learned::default();
+    let mut learned = Learned::of(side);
     let mut copied = Copied { text: String::new(), is_whole: true };
     copied.put(passage.start, limit);
     if copied.is_whole {
         let (body, is_text) = text_of(passage.body);
-        let new = Copy::new(is_secret, known);
+        let params = match side {
+            Side::Request { params } => params,
+            Side::Response => Some(&[][..]),
+        };
+        let new = Copy::new(side, is_secret, known);
         let mut copy = Copy { text: body, out: copied.text, limit, params, ..new };
         let ended = copy.document();
         copied = Copied { text: copy.out, is_whole: ended.is_ok() && is_text };
@@ -87,6 +92,7 @@ struct Copy<'a> {
     text: &'a str,
     out: String,
     limit: usize,
+    side: Side<'a>,
     is_secret: &'a IsSecret<'a>,
     /// What the elements of `params` are called, where those are an array; none where nobody knows.
     params: Option<&'a [&'static str]>,
@@ -124,18 +130,19 @@ impl From<ScanError> for Stop {
 }
 
 impl<'a> Copy<'a> {
-    fn new(is_secret: &'a IsSecret<'a>, known: &'a Known) -> Self {
+    fn new(side: Side<'a>, is_secret: &'a IsSecret<'a>, known: &'a Known) -> Self {
         Self {
             text: "",
             out: String::new(),
             limit: usize::MAX,
+            side,
             is_secret,
             params: Some(&[]),
             layers: 0,
             found: false,
             named: None,
             known,
-            learned: Learned::default(),
+            learned: Learned::of(side),
         }
     }
 
@@ -151,6 +158,9 @@ impl<'a> Copy<'a> {
             Some(b'[') => self.array(scanner),
             _ => match scanner.value()? {
                 (Kind::String { escaped }, span) => self.string(Text { span, escaped }),
+                (Kind::Number, span) if self.known.has(&self.text[span.range()]) => {
+                    self.put_redacted()
+                }
                 (_, span) => self.put_span(span),
             },
         }
@@ -170,10 +180,14 @@ impl<'a> Copy<'a> {
         let mut columns = Columns::default();
         scanner.object(|scanner, name| {
             self.separate(&mut is_first)?;
-            self.put_span(name.span)?;
-            self.put(":")?;
             let text = self.text;
+            let span = name.span;
             let name = name.value(text.as_bytes());
+            match self.known.redacted(&name, true) {
+                Some(redacted) => self.put(&json(&redacted))?,
+                None => self.put_span(span)?,
+            }
+            self.put(":")?;
             if (self.is_secret)(&name) || (named.is_some() && name == "value") {
                 return self.secret(scanner, is_plural(&name));
             }
@@ -182,6 +196,10 @@ impl<'a> Copy<'a> {
                 ("columns", Some(b'[')) => {
                     columns = self.columns(scanner)?;
                     Ok(())
+                }
+                ("content", Some(b'[')) if self.says_a_secret(scanner.clone()) => {
+                    scanner.value()?;
+                    self.put_redacted()
                 }
                 ("rows", Some(b'[')) if columns.have_secrets() => self.rows(scanner, &columns),
                 ("name" | "key", Some(b'"')) => {
@@ -195,6 +213,24 @@ impl<'a> Copy<'a> {
         })?;
         self.named = named;
         self.put("}")
+    }
+
+    /// Whether the `content` that is next says in words what stands behind it with a secret in it, as a
+    /// tool's result does. Which of the words that is, nothing tells.
+    fn says_a_secret(&self, mut ahead: Scanner<'_>) -> bool {
+        let Ok((_, content)) = ahead.value() else {
+            return false;
+        };
+        let behind = &self.text[content.range().end..];
+        let Some(text) = behind.strip_prefix(",\"structuredContent\":") else {
+            return false;
+        };
+        let none = Known::default();
+        let new = Copy::new(self.side, self.is_secret, &none);
+        let mut copy = Copy { text, limit: self.limit.min(LOOKED_AT), ..new };
+        // It ends with what follows, or where there is no room for more.
+        let _ = copy.document();
+        copy.found
     }
 
     /// What was put last, if it is a string that begins so, and is a secret's name.
@@ -249,7 +285,7 @@ impl<'a> Copy<'a> {
     /// The value of a string without its secrets; none if it has none.
     fn redacted(&mut self, value: &str, is_whole: bool) -> Option<String> {
         if self.layers < MAX_LAYERS && value.trim_start().starts_with(['{', '[']) {
-            let new = Copy::new(self.is_secret, self.known);
+            let new = Copy::new(self.side, self.is_secret, self.known);
             let mut inner = Copy { text: value, layers: self.layers + 1, ..new };
             let ended = inner.document();
             // Behind where it ceases to be JSON, nothing tells which text is a secret.
@@ -261,8 +297,8 @@ impl<'a> Copy<'a> {
         }
         let redacted = prose::redacted(value, is_whole, self.is_secret, &mut self.learned);
         let redacted = match redacted {
-            Some(text) => Some(self.known.redacted(&text).unwrap_or(text)),
-            None => self.known.redacted(value),
+            Some(text) => Some(self.known.redacted(&text, is_whole).unwrap_or(text)),
+            None => self.known.redacted(value, is_whole),
         };
         self.found |= redacted.is_some();
         redacted

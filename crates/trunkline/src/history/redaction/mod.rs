@@ -45,8 +45,12 @@ use names::looks_secret;
 /// `https://host/?token=[redacted]`. So are the password of a URL, `postgres://user:[redacted]@host`,
 /// and the word behind `Bearer`, and behind `Basic` if it is not all small letters.
 ///
-/// What was replaced in the part of a request that is kept is also replaced in what the call is
-/// answered, wherever it stands in a string: up to 16 texts of six bytes or more, with 8 KiB together.
+/// What was replaced in the part of a request that is kept is also replaced wherever else it stands, in a
+/// string, in a name or as a number, there and in what the call is answered: up to 64 texts and numbers of
+/// six bytes or more, with 8 KiB together. Of what follows a name in a string that is no JSON, that is all
+/// of it, and its first word. So are strings and numbers that were replaced in a response, in that response.
+/// Where the `structuredContent` of a tool's result has a secret, all of the `content` before it, which says
+/// the same in words, is replaced.
 ///
 /// A text that is not JSON is kept up to where it ceases to be JSON, and so is one that nests deeper
 /// than 128: behind that, nothing tells which text is a secret.
@@ -81,8 +85,17 @@ type Hook = dyn Fn(&str, &mut String) + Send + Sync;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct About<'a> {
     pub(super) method: &'a str,
-    /// The names of the params, in their order; none where nobody knows.
-    pub(super) params: Option<&'a [&'static str]>,
+    pub(super) side: Side<'a>,
+}
+
+/// Who has said a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Side<'a> {
+    Request {
+        /// The names of the params, in their order; none where nobody knows.
+        params: Option<&'a [&'static str]>,
+    },
+    Response,
 }
 
 /// A text that is kept: JSON, in what is known to hold no secret.
@@ -138,11 +151,19 @@ impl Redaction {
         limit: usize,
         known: &Known,
     ) -> (Text, Known) {
-        let (copied, learned) = match &self.names {
-            Names::None => (Copied::plain(passage, limit), Default::default()),
+        let (copied, found) = match &self.names {
+            Names::None => (Copied::plain(passage, limit), Known::default()),
             Names::Secret(more) => {
                 let is_secret = |name: &str| looks_secret(name) || names::is_one_of(name, more);
-                copy(passage, about.params, limit, &is_secret, known)
+                let copy = |known: &Known| copy(passage, about.side, limit, &is_secret, known);
+                let (copied, learned) = copy(known);
+                let found = Known::from(learned);
+                // What has a secret's name in one place may have none in another, before it or behind.
+                if found.may_be_in(&copied.text) {
+                    (copy(&known.with(&found)).0, found)
+                } else {
+                    (copied, found)
+                }
             }
         };
         let Copied { mut text, is_whole } = copied;
@@ -156,7 +177,7 @@ impl Redaction {
         let end = beginning(&text, limit).len();
         let is_cut = (!is_whole || end < text.len()) && passage.len() > 0;
         text.truncate(end);
-        (Text { text: text.into(), bytes: passage.len(), is_cut }, learned.into())
+        (Text { text: text.into(), bytes: passage.len(), is_cut }, found)
     }
 }
 

@@ -71,11 +71,8 @@ fn with_plain<T>(name: &str, function: impl FnOnce(&str, &Words<'_>) -> T) -> T 
     function(&plain(name), &words)
 }
 
-/// A name without case, and without what divides words. No secret's name is long.
+/// A name without case, and without what divides words. Of names, no more is looked at than is kept.
 pub(super) fn plain(name: &str) -> String {
     let letters = name.chars().filter(|char| char.is_alphanumeric());
-    letters.take(LONG).flat_map(char::to_lowercase).collect()
+    letters.flat_map(char::to_lowercase).collect()
 }
-
-/// A client chooses how long a name is. What looks secret stands at the beginning or the end of it.
-const LONG: usize = 256;

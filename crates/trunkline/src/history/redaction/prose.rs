@@ -20,7 +20,7 @@ pub(super) fn redacted(
         if let Some((start, end)) = found {
             out.push_str(&text[copied..start]);
             out.push_str(REDACTED);
-            learned.learn(without_scheme(&text[start..end]));
+            learned.learn_prose(without_scheme(&text[start..end]));
             copied = end;
         }
     }

@@ -1,4 +1,6 @@
-use super::{About, Known, Passage, Redaction};
+mod known;
+
+use super::{About, Known, Passage, Redaction, Side};
 
 /// Keeps a text whole, and compares all of it.
 #[track_caller]
@@ -14,7 +16,8 @@ fn check_cut(text: &str, limit: usize, expected: &str) {
 
 #[track_caller]
 fn check_with(redaction: &Redaction, text: &str, limit: usize, expected: &str, is_cut: bool) {
-    let about = About { method: "auth.login", params: Some(&["user", "password", "tokens"]) };
+    let side = Side::Request { params: Some(&["user", "password", "tokens"]) };
+    let about = About { method: "auth.login", side };
     let passage = Passage::whole(text.as_bytes());
     let (kept, _) = redaction.keep(about, passage, limit, &Known::default());
     assert_eq!(kept.as_str(), expected, "{text}");
@@ -114,7 +117,8 @@ fn names_that_look_secret() {
         "a_very_long_name_that_has_more_than_sixty_four_letters_before_the_db_pass",
         "schlüssel_token",
     ];
-    for name in names {
+    let long = format!("{}_password", "a".repeat(300));
+    for name in names.into_iter().chain([&*long]) {
         check(&format!("{{\"{name}\":\"s\"}}"), &format!("{{\"{name}\":\"[redacted]\"}}"));
     }
 }
@@ -320,43 +324,6 @@ fn secrets_in_columns() {
 }
 
 #[test]
-fn secrets_that_come_back() {
-    #[track_caller]
-    fn check(request: &str, response: &str, expected: &str) {
-        check_within(4_096, request, response, expected);
-    }
-    #[track_caller]
-    fn check_within(limit: usize, request: &str, response: &str, expected: &str) {
-        let redaction = Redaction::default();
-        let about = About { method: "login", params: Some(&[]) };
-        let keep = |text: &str, limit, known: &Known| {
-            redaction.keep(about, Passage::whole(text.as_bytes()), limit, known)
-        };
-        let (_, known) = keep(request, 4_096, &Known::default());
-        assert_eq!(keep(response, limit, &known).0.as_str(), expected, "{request}");
-    }
-    let password = r#"{"password":"hunter2x"}"#;
-    check(password, r#"{"data":"with hunter2x: no"}"#, r#"{"data":"with [redacted]: no"}"#);
-    check(password, r#"["hunter2xhunter2x","hunter2"]"#, r#"["[redacted][redacted]","hunter2"]"#);
-    check(password, r#"["{\"a\":\"hunter2x\"}"]"#, r#"["{\"a\":\"[redacted]\"}"]"#);
-    check(password, r#"["hunter\u0032x"]"#, r#"["[redacted]"]"#);
-    check(r#"{"token":"a\"b\\c\n1"}"#, r#"["x a\"b\\c\n1"]"#, r#"["x [redacted]"]"#);
-    check(r#"{"pin":"12345"}"#, r#"["12345"]"#, r#"["12345"]"#);
-    check(r#"{"user":"hunter2x"}"#, r#"["hunter2x"]"#, r#"["hunter2x"]"#);
-    check(r#"{"auth":{"a":["hunter2x"]}}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
-    check(r#"{"header":"Authorization: Bearer abc.def"}"#, r#"["abc.def?"]"#, r#"["[redacted]?"]"#);
-    check(r#"{"url":"a://u:hunter2x@h"}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
-    check(r#"{"args":["--pin","hunter2x"]}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
-    check(r#"{"a":"{\"pin\":\"hunter2x\"}"}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
-    check(r#"{"pins":["hunter2","hunter2x"]}"#, r#"["hunter2x"]"#, r#"["[redacted]"]"#);
-    // It begins where the text is cut.
-    check_within(10, password, r#"["0123 hunter2x and more"]"#, r#"["0123 [re"#);
-    let many: Vec<String> = (100_000..100_100).map(|n| n.to_string()).collect();
-    let many = format!("{{\"tokens\":{many:?}}}");
-    check(&many, r#"["100015","100016"]"#, r#"["[redacted]","100016"]"#);
-}
-
-#[test]
 fn secrets_behind_their_name_as_a_value() {
     check(r#"{"name":"password","value":"x"}"#, r#"{"name":"password","value":"[redacted]"}"#);
     check(
@@ -409,7 +376,7 @@ fn texts_that_are_not_json() {
 
 #[test]
 fn bytes_that_are_not_text() {
-    let about = About { method: "", params: Some(&[]) };
+    let about = About { method: "", side: Side::Response };
     let passage = Passage::whole(b"{\"a\":1,\"token\":\"\xff\"}");
     let (kept, _) = Redaction::default().keep(about, passage, 100, &Known::default());
     assert_eq!((kept.as_str(), kept.is_cut), (r#"{"a":1,"token":"[redacted]""#, true));
