@@ -76,10 +76,12 @@ fn string(out: &mut String, rest: &mut Peekable<Chars<'_>>) {
     }
 }
 
-/// A control character that JSON lets stand in strings as it is; its escape means the same.
+/// A character that JSON lets stand in strings as it is; its escape means the same.
 fn push(out: &mut String, character: char) {
     if text::is_unsafe(character) {
-        write!(out, "\\u{:04x}", u32::from(character)).expect("a string takes all");
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            write!(out, "\\u{unit:04x}").expect("a string takes all");
+        }
     } else {
         out.push(character);
     }
@@ -108,6 +110,7 @@ mod tests {
                 "{\n  \"a\": [\n    1,\n    -2.50\n  ],\n  \"b\": {\n    \"c\": null\n  }\n}",
             ),
             (r#"["a, {b}: \"c\" \\", {} ]"#, "[\n  \"a, {b}: \\\"c\\\" \\\\\",\n  {}\n]"),
+            ("[\"\u{e0041}\u{200b}\"]", "[\n  \"\\udb40\\udc41\\u200b\"\n]"),
             ("[\"\u{9b}\u{7f}\u{202e}\"]", "[\n  \"\\u009b\\u007f\\u202e\"\n]"),
         ] {
             assert_eq!(indented(json), expected, "{json}");

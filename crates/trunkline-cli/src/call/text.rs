@@ -50,9 +50,23 @@ fn escape(text: &str, is_escaped: impl Fn(char) -> bool) -> Cow<'_, str> {
     escaped.into()
 }
 
-/// What steers a terminal, or the order in which it shows what follows. All are below U+10000.
+/// What steers a terminal or the order in which it shows what follows, and what it does not show at all. What
+/// joins emoji and letters is left: without it, they would be others.
 pub(super) fn is_unsafe(character: char) -> bool {
-    character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    let is_hidden = matches!(
+        character,
+        '\u{61c}'
+            | '\u{200b}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}'
+            // Tags, in which a whole text can be hidden.
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    character.is_control() || is_hidden
 }
 
 #[cfg(test)]
@@ -68,6 +82,10 @@ mod tests {
             ("\u{1b}[2J", "\\u{1b}[2J", "\\u{1b}[2J"),
             ("\u{9b}2J\u{7f}", "\\u{9b}2J\\u{7f}", "\\u{9b}2J\\u{7f}"),
             ("\u{202e}abc", "\\u{202e}abc", "\\u{202e}abc"),
+            ("a\u{200f}\u{61c}", "a\\u{200f}\\u{61c}", "a\\u{200f}\\u{61c}"),
+            ("a\u{200b}\u{feff}", "a\\u{200b}\\u{feff}", "a\\u{200b}\\u{feff}"),
+            ("a\u{e0041}", "a\\u{e0041}", "a\\u{e0041}"),
+            ("नमस्\u{200d}ते\u{200c}", "नमस्\u{200d}ते\u{200c}", "नमस्\u{200d}ते\u{200c}"),
         ] {
             assert_eq!((&*line(text), &*lines(text)), (one_line, several), "{text:?}");
         }
