@@ -1,6 +1,8 @@
 //! A turn as it comes.
 
 use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,7 +10,7 @@ use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use trunkline::client::http::Reply;
-use trunkline::client::{Error, ProtocolError, Response, TransportError};
+use trunkline::client::{Cause, Error, ProtocolError, Response, TransportError};
 use trunkline::{Id, Outcome};
 
 use super::event::{Answer, Event, Told};
@@ -75,7 +77,7 @@ impl Turn {
                 continue;
             }
             let Ok(chunk) = timeout(SILENCE, reply.chunk()).await else {
-                return Err(self.silent());
+                return Err(silent(&self.target));
             };
             match chunk? {
                 Some(chunk) => self.events.push(&chunk),
@@ -110,7 +112,7 @@ impl Turn {
     async fn take_whole(&mut self, reply: Reply) -> Result<(), Error> {
         let status = self.status;
         let Ok(body) = timeout(SILENCE, reply.json()).await else {
-            return Err(self.silent());
+            return Err(silent(&self.target));
         };
         let body = body?.ok_or(ProtocolError::Empty { status })?;
         let answer = raw(&Response::parse(&body)?.to(&self.id)?)?;
@@ -124,10 +126,13 @@ impl Turn {
         self.waiting.extend(answer.retold(json).filter(is_new));
         Ok(())
     }
+}
 
-    fn silent(&self) -> Error {
-        TransportError::Timeout { target: self.target.clone(), after: SILENCE }.into()
-    }
+/// It had begun to answer: more time to begin would not help.
+fn silent(target: &str) -> Error {
+    let reason = format!("nothing more has come for {} s", SILENCE.as_secs());
+    let source: Cause = Arc::new(io::Error::new(io::ErrorKind::TimedOut, reason));
+    TransportError::Broken { target: target.to_owned(), source: Some(source) }.into()
 }
 
 /// The result, as it was received.
