@@ -21,6 +21,8 @@ mod view;
 use std::io::{ErrorKind, IsTerminal, stdin, stdout};
 use std::process::ExitCode;
 
+use trunkline::code;
+
 pub(crate) use self::arguments::Arguments;
 use self::completion::Completion;
 use self::dialogue::Dialogue;
@@ -39,8 +41,18 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     finish(form, || match talk(arguments, form) {
         // As in `trunkline chat … | head -1`.
         Err(Failure::Output(error)) if error.kind() == ErrorKind::BrokenPipe => Ok(String::new()),
+        Err(failure) if !form.is_json && is_no_agent(&failure) => {
+            let remedy = "  try: the URL of the server alone, or that of its /api; not all servers have an agent\n";
+            Err(Failure::Told(failure.text(form) + remedy))
+        }
         ended => ended.map(|()| String::new()),
     })
+}
+
+/// Whether there is JSON-RPC, and no method of an agent.
+fn is_no_agent(failure: &Failure) -> bool {
+    let Failure::Call(failed) = failure else { return false };
+    failed.error.error_object().is_some_and(|error| error.code() == code::METHOD_NOT_FOUND)
 }
 
 fn talk(arguments: &Arguments, form: Form) -> Result<(), Failure> {

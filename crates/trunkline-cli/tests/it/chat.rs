@@ -111,6 +111,11 @@ fn who_does_not_answer() {
     let elsewhere = chat(&format!("{address}/elsewhere"), &["--bearer", "s3cret-of-16-bytes"], "a");
     check("no such path", &elsewhere, 1, &[], &["path of the URL"]);
 
+    let at = |path: &str| chat(&format!("{address}{path}"), &given, "");
+    check("a slash", &at("/api/"), 0, &["lineitem"], &["list_tables"]);
+    let elsewhere = &["error -32601", "the URL of the server alone, or that of its /api"];
+    check("another door", &at("/rpc"), 1, &[], elsewhere);
+
     let nobody = "http://127.0.0.1:1";
     check("nobody", &chat(nobody, &[], "hi"), 3, &[], &["nothing listens there"]);
     check("nobody, in JSON", &chat(nobody, &["--json"], "hi"), 3, &[], &["nothing listens there"]);
@@ -338,6 +343,7 @@ fn peers() {
         ("a page", http("200 OK\nContent-Type: text/html", "<p>"), 4, none, &["text/html"]),
         ("no method", http("404 Not Found\nContent-Type: text/html", "<p>"), 4, none, &["404"]),
         ("only a response", events(&last), 0, &["Fine.\n"], called),
+        ("a lone return", events(&(token("Fine.\n") + &token("\r") + &last)), 0, &["Fine.\n"], none),
         // What was told in pieces is not told again, and what is missing is.
         ("in pieces", events(&(token("Fi") + &token("ne.") + &last)), 0, &["Fine.\n"], none),
         ("cut off", events(&token("Fi")), 3, &["Fi\n"], &["broke"]),
@@ -349,6 +355,7 @@ fn peers() {
         let peer = Peer::always(answer);
         let ended = chat(&peer.url, &["-m", "How are you?", "--conversation", "c"], "");
         check(name, &ended, code, stdout, stderr);
+        assert!(!ended.stdout.contains("\n\n"), "{name}: {ended:?}");
         let asked = &peer.asked()[0];
         assert!(asked.head.starts_with("post /api http/1.1\r\n"), "{asked:?}");
         assert_eq!(asked.header("accept"), Some("text/event-stream"));
