@@ -27,6 +27,8 @@ pub(super) struct View {
     has_called: bool,
     /// Whether the last line that was printed is that of the last of them.
     is_call_last: bool,
+    /// What was last said of what is being done, where it stays to be read.
+    status: String,
 }
 
 /// So many columns are used where there is no terminal.
@@ -48,6 +50,7 @@ impl View {
             running: Vec::new(),
             is_call_last: false,
             has_called: false,
+            status: String::new(),
         }
     }
 
@@ -131,6 +134,7 @@ impl View {
     fn status(&mut self, text: &str) -> io::Result<()> {
         let text = line(text);
         if !self.is_live {
+            self.status = text.clone().into_owned();
             return self.aside(&self.paint.aside(&text));
         }
         self.make_room()?;
@@ -194,6 +198,10 @@ impl View {
             None if is_refusal => {}
             None => self.call(&step.tool, step.arguments.get())?,
         }
+        let status = take(&mut self.status);
+        if step.error.as_ref().is_some_and(|error| is_told(&status, &step.tool, error)) {
+            return Ok(());
+        }
         let name = match is_next || (place.is_none() && !is_refusal) {
             true => String::new(),
             false => format!("{}: ", line(&step.tool)),
@@ -237,4 +245,10 @@ impl View {
             _ => IN_A_PIPE,
         }
     }
+}
+
+/// Whether this status was that the tool is not called, and why.
+fn is_told(status: &str, tool: &str, error: &StepError) -> bool {
+    let why = status.strip_prefix(&*line(tool));
+    why.is_some_and(|why| why.contains(&*line(&error.message)))
 }

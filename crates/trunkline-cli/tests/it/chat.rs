@@ -242,6 +242,8 @@ fn a_call_is_confirmed_later() {
     let address = url(server.address);
     let proposed = chat(&address, &["-m", "delete"], "");
     let said = proposed.stderr.lines().last().unwrap();
+    let refused = proposed.stderr.matches("it was not made").count();
+    assert_eq!(refused, 1, "told once: {proposed:?}");
     let (token, id) = said.split_once(" makes it, in conversation ").unwrap();
     let confirmed = chat(&address, &["--conversation", id], token);
     check("later", &confirmed, 0, &["It is done.\n"], &["> delete_record"]);
@@ -343,7 +345,13 @@ fn peers() {
         ("a page", http("200 OK\nContent-Type: text/html", "<p>"), 4, none, &["text/html"]),
         ("no method", http("404 Not Found\nContent-Type: text/html", "<p>"), 4, none, &["404"]),
         ("only a response", events(&last), 0, &["Fine.\n"], called),
-        ("a lone return", events(&(token("Fine.\n") + &token("\r") + &last)), 0, &["Fine.\n"], none),
+        (
+            "a lone return",
+            events(&(token("Fine.\n") + &token("\r") + &last)),
+            0,
+            &["Fine.\n"],
+            none,
+        ),
         // What was told in pieces is not told again, and what is missing is.
         ("in pieces", events(&(token("Fi") + &token("ne.") + &last)), 0, &["Fine.\n"], none),
         ("cut off", events(&token("Fi")), 3, &["Fi\n"], &["broke"]),
