@@ -5,8 +5,8 @@ use crate::call::{Connection, url};
 
 const NOTES: &str = "\
 On a terminal, lines are edited, Ctrl-C cancels a turn, and Ctrl-D ends the chat. What is typed while a turn
-runs is thrown away. Lines are kept in
-$XDG_STATE_HOME/trunkline/chat_history (by default in ~/.local/state), unless they begin with a blank.
+runs is thrown away. Lines are kept in $XDG_STATE_HOME/trunkline/chat_history (by default in ~/.local/state),
+unless they begin with a blank.
 
 Otherwise each line of stdin is a message. Answers go to stdout; what is done meanwhile goes to stderr. The
 first failure ends it. With --json, each event is a line of JSON on stdout.
