@@ -117,8 +117,12 @@ fn wanted(request: &DoorRequest) -> Result<Option<String>, Refused> {
 /// A file that is listed: no other one of the machine is read, whatever it is called.
 fn contents(log: &Log, name: &str) -> io::Result<Response<ReplyBody>> {
     let listed = log.files()?.into_iter().find(|file| file.name == name);
-    let listed = listed.ok_or(ErrorKind::NotFound)?;
-    let lines = beginning(&log.folder().join(&listed.name), listed.bytes)?;
+    let lines = match listed {
+        Some(file) => beginning(&log.folder().join(&file.name), file.bytes)?,
+        // It was removed, and is begun anew with the next entry.
+        None if name == log.current() => Vec::new(),
+        None => return Err(ErrorKind::NotFound.into()),
+    };
     let mut response = Response::new(ReplyBody::from(lines));
     let media_type = HeaderValue::from_static("application/x-ndjson");
     response.headers_mut().insert(CONTENT_TYPE, media_type);

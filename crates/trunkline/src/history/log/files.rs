@@ -153,7 +153,12 @@ impl Files {
 /// The logs of a folder, newest first.
 pub(super) fn listed(folder: &Path, current: &str) -> io::Result<Vec<LogFile>> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
+    let entries = match fs::read_dir(folder) {
+        // It was removed; the next entry makes it anew.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(files),
+        entries => entries?,
+    };
+    for entry in entries {
         let entry = entry?;
         let Ok(name) = entry.file_name().into_string() else { continue };
         if !is_log(&name) {

@@ -77,7 +77,7 @@ impl Log {
     ) -> Result<Self, LogError> {
         let folder = folder.into();
         let counters = Arc::new(Mutex::new(Counters::new()));
-        let queue = Arc::new(Queue::new(settings.queue_bytes, Arc::clone(&counters)));
+        let queue = Arc::new(Queue::new(settings.queue_bytes));
         let files = Files::open(&folder, settings);
         let files = files.map_err(|source| LogError::Folder { folder: folder.clone(), source })?;
         let current = files.current();

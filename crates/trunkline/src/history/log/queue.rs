@@ -12,23 +12,22 @@ pub(in crate::history) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
     max_bytes: usize,
-    counters: Arc<Mutex<Counters>>,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     entries: Vec<Arc<Entry>>,
     bytes: usize,
-    /// How many came behind them and found no room.
-    lost: u64,
+    /// Those that came behind them and found no room. Calls wait for nobody who counts others.
+    lost: Option<Box<Counters>>,
     is_closed: bool,
 }
 
 /// What was taken from a queue, besides entries.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Taken {
-    /// How many entries are missing behind those that were taken.
-    pub(super) lost: u64,
+    /// The entries that are missing behind those that were taken, if any are.
+    pub(super) lost: Option<Box<Counters>>,
     /// Whether nothing more comes.
     pub(super) is_last: bool,
 }
@@ -37,8 +36,8 @@ pub(super) struct Taken {
 const LINGER: Duration = Duration::from_millis(20);
 
 impl Queue {
-    pub(super) fn new(max_bytes: usize, counters: Arc<Mutex<Counters>>) -> Self {
-        Self { waiting: Mutex::default(), changed: Condvar::new(), max_bytes, counters }
+    pub(super) fn new(max_bytes: usize) -> Self {
+        Self { waiting: Mutex::default(), changed: Condvar::new(), max_bytes }
     }
 
     /// Adds an entry, or counts it as lost, and returns whether the queue takes any more.
@@ -49,10 +48,8 @@ impl Queue {
         }
         let bytes = waiting.bytes + entry.weight();
         // Behind what is lost, nothing is added until that is told.
-        if waiting.lost > 0 || (bytes > self.max_bytes && !waiting.entries.is_empty()) {
-            waiting.lost += 1;
-            drop(waiting);
-            lock(&self.counters).lose(entry);
+        if waiting.lost.is_some() || (bytes > self.max_bytes && !waiting.entries.is_empty()) {
+            waiting.lost.get_or_insert_with(|| Box::new(Counters::new())).lose(entry);
             return true;
         }
         let was_low = !self.is_high(&waiting);

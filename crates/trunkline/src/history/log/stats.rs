@@ -90,6 +90,37 @@ impl Counters {
         self.stats.lost += 1;
     }
 
+    pub(super) fn lost(&self) -> u64 {
+        self.stats.lost
+    }
+
+    /// Counts what others have counted.
+    pub(super) fn add(&mut self, others: &Self) {
+        let (stats, added) = (&mut self.stats, &others.stats);
+        stats.calls += added.calls;
+        stats.streams += added.streams;
+        stats.lost += added.lost;
+        stats.unwritten += added.unwritten;
+        for (status, count) in &added.by_status {
+            *stats.by_status.entry(status).or_default() += count;
+        }
+        for (door, count) in &added.by_door {
+            *bounded(&mut stats.by_door, door) += count;
+        }
+        for (code, count) in &added.by_code {
+            *bounded(&mut stats.by_code, code) += count;
+        }
+        for (method, added) in &added.by_method {
+            let counted = bounded(&mut stats.by_method, method);
+            counted.calls += added.calls;
+            counted.errors += added.errors;
+            counted.max = counted.max.max(added.max);
+        }
+        for (method, took) in &others.took {
+            *bounded(&mut self.took, method) += *took;
+        }
+    }
+
     pub(super) fn fail(&mut self, entries: u64) {
         self.stats.unwritten += entries;
     }

@@ -81,6 +81,7 @@ fn a_file_that_was_removed() {
     files.write(b"four\n").unwrap();
     assert_eq!(fs::read_to_string(path()).unwrap(), "three\nfour\n");
     fs::remove_dir_all(&logs).unwrap();
+    assert_eq!(files::listed(&logs, "").unwrap(), []);
     files.write(b"five\n").unwrap();
     assert_eq!(fs::read_to_string(path()).unwrap(), "five\n");
 }
@@ -99,8 +100,8 @@ fn another_session_in_the_same_moment() {
 #[track_caller]
 fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
     let history = History::new(crate::history::Settings::default());
-    let counters = Arc::new(Mutex::new(Counters::new()));
-    let queue = Arc::new(Queue::new(max_bytes, Arc::clone(&counters)));
+    let mut counters = Counters::new();
+    let queue = Arc::new(Queue::new(max_bytes));
     history.queue_to(Arc::clone(&queue));
     let refuse = || {
         let error = crate::ErrorObject::new(7, "no");
@@ -110,14 +111,19 @@ fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
     for _ in 0..2 {
         (0..entries).for_each(|_| refuse());
         taken.clear();
-        assert_eq!(queue.take(&mut taken).lost, lost, "{max_bytes}");
+        let missing = queue.take(&mut taken).lost;
+        assert_eq!(missing.as_deref().map_or(0, Counters::lost), lost, "{max_bytes}");
+        missing.iter().for_each(|missing| counters.add(missing));
         assert_eq!(taken.len(), waiting, "{max_bytes}");
     }
     queue.close();
     refuse();
     assert!(queue.take(&mut Vec::new()).is_last);
-    let stats = lock(&counters).stats();
+    let stats = counters.stats();
     assert_eq!((stats.calls, stats.lost), (2 * lost, 2 * lost), "what is written is counted then");
+    let by_code = stats.by_code.get("7").copied().unwrap_or_default();
+    let by_method = stats.by_method.get("none").map_or(0, |counted| counted.errors);
+    assert_eq!((by_code, by_method), (2 * lost, 2 * lost), "{stats:?}");
 }
 
 #[test]

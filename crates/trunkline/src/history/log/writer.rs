@@ -31,12 +31,13 @@ impl Writer {
         let mut entries = Vec::new();
         loop {
             let taken = self.queue.take(&mut entries);
-            self.count(&entries);
+            self.count(&entries, taken.lost.as_deref());
             for entry in entries.drain(..) {
                 self.entry(&entry);
             }
-            if taken.lost > 0 {
-                self.line(|lines| lines.extend(format!("{{\"lost\":{}}}", taken.lost).bytes()));
+            if let Some(lost) = taken.lost {
+                let line = format!("{{\"lost\":{}}}", lost.lost());
+                self.line(|lines| lines.extend(line.bytes()));
             }
             self.write();
             if taken.is_last {
@@ -45,9 +46,10 @@ impl Writer {
         }
     }
 
-    fn count(&self, entries: &[Arc<Entry>]) {
+    fn count(&self, entries: &[Arc<Entry>], lost: Option<&Counters>) {
         let mut counters = lock(&self.counters);
         entries.iter().for_each(|entry| counters.count(entry));
+        lost.into_iter().for_each(|lost| counters.add(lost));
     }
 
     fn entry(&mut self, entry: &Entry) {

@@ -184,6 +184,10 @@ async fn logs_through_a_socket() {
     ] {
         assert_eq!(ask(&server, path).await.status, status, "{path}");
     }
+    fs::remove_dir_all(folder.path()).unwrap();
+    assert_eq!(ask(&server, "/logs").await.json(), json!({ "logs": [] }));
+    let current = ask(&server, "/logs/current").await;
+    assert_eq!((current.status, &*current.body), (200, &b""[..]));
     in_time("the end of the server", server.stop()).await;
 }
 
