@@ -17,6 +17,7 @@ use tower::Service;
 use crate::call::Call;
 use crate::envelope::{Entry, Request};
 use crate::format::Asides;
+use crate::layers::timeout::Pulse;
 use crate::limits::Limits;
 use crate::outcome::Outcome;
 use crate::rpc::Reply;
@@ -53,7 +54,7 @@ where
     let mut running = FuturesUnordered::new();
     let started = Instant::now();
     let mut turn = started;
-    let mut late = None;
+    let mut waited = Duration::ZERO;
     let mut calls: usize = 0;
     for (index, entry) in asked.entries.iter().enumerate() {
         let request = match entry {
@@ -71,7 +72,8 @@ where
             responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
             continue;
         }
-        if let Some(limit) = late {
+        let own = call.operation().and_then(|operation| operation.timeout()).map(Pulse::after);
+        if let Some(limit) = own.or(limits.call_timeout).filter(|limit| waited > *limit) {
             responses.set(index, Outcome::not_started(limit));
             continue;
         }
@@ -85,7 +87,7 @@ where
             if let Some((index, outcome)) = running.next().await {
                 responses.set(index, outcome);
             }
-            late = limits.call_timeout.filter(|limit| started.elapsed() > *limit);
+            waited = started.elapsed();
         }
         calls += 1;
         if calls.is_multiple_of(CALLS_PER_LOOK) && turn.elapsed() > TURN {
@@ -95,7 +97,7 @@ where
                 responses.set(index, outcome);
             }
             turn = Instant::now();
-            late = limits.call_timeout.filter(|limit| started.elapsed() > *limit);
+            waited = started.elapsed();
         }
     }
     while let Some((index, outcome)) = running.next().await {

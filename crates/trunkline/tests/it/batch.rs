@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::time::sleep;
-use trunkline::{ErrorObject, Extensions, Limits, Router, Rpc, blocking};
+use trunkline::{ErrorObject, Extensions, Limits, Operation, Router, Rpc, blocking};
 
 /// Runs a batch with a clock that stands still while there is anything to do.
 fn run(rpc: &Rpc, batch: &str) -> Option<Vec<u8>> {
@@ -405,6 +405,7 @@ fn members_whose_turn_does_not_come_in_time_are_not_run() {
     let rpc = Router::new()
         .method("slow", blocking(|| thread::sleep(Duration::from_millis(60))))
         .method("count", move || counted.fetch_add(1, Ordering::SeqCst))
+        .operation(Operation::new("patient", || ()).timeout(Duration::from_secs(60)))
         .limits(Limits {
             call_timeout: Some(Duration::from_millis(100)),
             batch_parallelism: 1,
@@ -413,13 +414,14 @@ fn members_whose_turn_does_not_come_in_time_are_not_run() {
         .build()
         .unwrap();
     let slow = |id| call("slow", &json!([]), id);
-    let members = batch([slow(1), slow(2), slow(3), call("count", &json!([]), 4)]);
+    let others = [call("count", &json!([]), 4), call("patient", &json!([]), 5)];
+    let members = batch([slow(1), slow(2), slow(3)].into_iter().chain(others));
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let reply = runtime.block_on(rpc.handle(members.into(), Extensions::new())).into_json();
     let replies: Vec<Value> = serde_json::from_slice(&reply.unwrap()).unwrap();
     let found: Vec<_> = replies.iter().map(describe).collect();
     let done = |id: i32| (json!(id), Ok(Value::Null));
     let late = |id: i32| (json!(id), Err(-32004));
-    assert_eq!(found, [done(1), done(2), late(3), late(4)]);
+    assert_eq!(found, [done(1), done(2), late(3), late(4), done(5)]);
     assert_eq!(run_count.load(Ordering::SeqCst), 0);
 }

@@ -31,7 +31,7 @@ impl Pulse {
         Self(Arc::new(State { after, beats, wanted }))
     }
 
-    pub(super) fn after(&self) -> Duration {
+    pub(crate) fn after(&self) -> Duration {
         self.0.after
     }
 
