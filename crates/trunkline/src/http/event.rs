@@ -19,6 +19,8 @@ use serde::Serialize;
 pub struct Event {
     /// Its lines, without the empty one at the end.
     lines: Vec<u8>,
+    /// Where the id is, or would be.
+    id_at: usize,
     /// Where those of the data begin.
     data_at: usize,
 }
@@ -53,7 +55,7 @@ impl Event {
     pub fn comment(text: &str) -> Self {
         let mut event = Self::empty(text.len());
         event.lines_of(": ", text);
-        event.data_at = event.lines.len();
+        event.ends_here();
         event
     }
 
@@ -62,19 +64,19 @@ impl Event {
     pub fn retry(after: Duration) -> Self {
         let mut event = Self::empty(0);
         event.line("retry: ", after.as_millis().to_string().as_bytes());
-        event.data_at = event.lines.len();
+        event.ends_here();
         event
     }
 
-    /// The same with an id, which is to be said once: a client that comes again sends the last one that it
-    /// has seen as `Last-Event-ID`.
+    /// The same with this id, in the place of one that it may have: a client that comes again sends the last
+    /// one that it has seen as `Last-Event-ID`.
     #[must_use]
     pub fn with_id(mut self, id: &str) -> Self {
         let mut line = Self::empty(id.len());
         line.line("id: ", id.as_bytes());
-        let at = self.data_at;
-        self.data_at += line.lines.len();
-        self.lines.splice(at..at, line.lines);
+        let before = self.id_at..self.data_at;
+        self.data_at = self.id_at + line.lines.len();
+        self.lines.splice(before, line.lines);
         self
     }
 
@@ -88,14 +90,20 @@ impl Event {
     fn named(name: &str, data: usize) -> Self {
         let mut event = Self::empty(name.len() + data);
         event.line("event: ", name.as_bytes());
-        event.data_at = event.lines.len();
+        event.ends_here();
         event
     }
 
     fn empty(len: usize) -> Self {
         /// The names of fields, the ends of lines, and an id.
         const AROUND: usize = 64;
-        Self { lines: Vec::with_capacity(len + AROUND), data_at: 0 }
+        Self { lines: Vec::with_capacity(len + AROUND), id_at: 0, data_at: 0 }
+    }
+
+    /// What comes before an id and data is said.
+    fn ends_here(&mut self) {
+        self.id_at = self.lines.len();
+        self.data_at = self.id_at;
     }
 
     /// One line, whatever is in the value.
@@ -169,6 +177,9 @@ mod tests {
     fn names_and_ids_end_no_line() {
         check(Event::text("a\ndata: x\r\0", "b"), "event: a data: x  \ndata: b\n\n");
         check(Event::text("a", "b").with_id("1\n\n2"), "event: a\nid: 1  2\ndata: b\n\n");
+        let twice = Event::text("a", "b").with_id("12").with_id("3");
+        check(twice.clone(), "event: a\nid: 3\ndata: b\n\n");
+        check(twice.with_id("45"), "event: a\nid: 45\ndata: b\n\n");
     }
 
     #[test]

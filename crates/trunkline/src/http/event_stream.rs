@@ -72,6 +72,9 @@ pub struct EventStream<S> {
     recording: Option<StreamRecording>,
 }
 
+/// Without any time between them, there would be nothing but comments.
+const SHORTEST: Duration = Duration::from_millis(10);
+
 impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
     /// A stream of these events.
     pub fn new(events: S) -> Self {
@@ -79,9 +82,9 @@ impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
     }
 
     /// How long nothing is sent until a comment is, so that proxies see life and the server sees who has
-    /// gone. Default 15 s. [`Duration::MAX`] sends none.
+    /// gone. Default 15 s, and 10 ms at least. [`Duration::MAX`] sends none.
     pub fn keep_alive(mut self, keep_alive: Duration) -> Self {
-        self.keep_alive = keep_alive;
+        self.keep_alive = keep_alive.max(SHORTEST);
         self
     }
 
@@ -185,6 +188,17 @@ mod tests {
             assert_eq!((&*sent, seconds), expected);
         }
         assert_eq!(next(&mut body).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_not_nothing() {
+        let events = EventStream::new(pending()).keep_alive(Duration::ZERO);
+        let mut body = events.into_response().into_body();
+        let began = Instant::now();
+        for _ in 0..100 {
+            next(&mut body).await.unwrap();
+        }
+        assert!(began.elapsed() >= Duration::from_secs(1));
     }
 
     #[tokio::test(start_paused = true)]

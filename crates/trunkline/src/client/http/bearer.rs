@@ -16,11 +16,11 @@ impl Bearer {
         self.0.clone()
     }
 
-    /// The text with `[key]` wherever it repeats the token, as what a server says of a request may do.
+    /// The text with `[redacted]` wherever it repeats the token, as what a server says of a request may do.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         let token = self.0.to_str().ok().and_then(|header| header.strip_prefix("Bearer "));
-        token.map_or_else(|| text.to_owned(), |token| text.replace(token, "[key]"))
+        token.map_or_else(|| text.to_owned(), |token| text.replace(token, "[redacted]"))
     }
 }
 
