@@ -42,6 +42,7 @@ impl Place<'_> {
     /// Puts the tools of the folder into their place in the service, and follows what changes.
     pub(crate) fn fill(&self, rpc: &Rpc) -> anyhow::Result<ToolFolder> {
         hide_environment();
+        keep_what_is_open();
         let program = own_program()?;
         let arguments = ["tool", "run"].map(Into::into).to_vec();
         let operations = rpc.operations();
@@ -83,6 +84,13 @@ fn hide_environment() {
             tracing::warn!(%error, "tools can read the environment of this process");
         }
     }
+}
+
+/// Keeps what whoever started this process had open from those that it starts. What it opens itself is its own
+/// anyway.
+fn keep_what_is_open() {
+    const BEHIND_STDERR: i32 = 3;
+    close_fds::set_fds_cloexec_threadsafe(BEHIND_STDERR, &[]);
 }
 
 /// Waits until the processes of tools have ended, but not for long.
