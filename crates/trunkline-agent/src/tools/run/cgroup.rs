@@ -10,6 +10,10 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep};
 
+/// How long the start may take to end what is left of servers that were killed.
+const SWEEPING: Duration = Duration::from_secs(2);
+/// How long it takes a process to go, as a rule.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
 /// What the names of cgroups begin with, before the number of the process that made them.
 const NAME: &str = "trunkline-tool-";
 /// How many cgroups may be in the way of a new one.
@@ -39,12 +43,17 @@ impl Parent {
         Some(parent)
     }
 
-    /// Ends what a process has left that was killed.
+    /// Ends what a process has left that was killed, all of it within [`SWEEPING`].
     fn sweep(&self) {
+        let end = Instant::now() + SWEEPING;
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let maker = entry.file_name().to_str().and_then(maker);
             if maker.is_some_and(|maker| !runs(maker)) {
-                drop(Cgroup { path: entry.path() });
+                let left = Cgroup { path: entry.path() };
+                // What was killed takes a moment to go, and keeps its cgroup until then.
+                while left.kill() && Instant::now() < end {
+                    std::thread::sleep(FIRST_PAUSE);
+                }
             }
         }
     }
@@ -137,7 +146,7 @@ impl Cgroup {
     /// Kills what is in it, and removes it; within this time.
     pub(super) async fn end(self, limit: Duration) {
         let deadline = Instant::now() + limit;
-        let mut pause = Duration::from_millis(1);
+        let mut pause = FIRST_PAUSE;
         while self.kill() && Instant::now() < deadline {
             sleep(pause).await;
             pause = (2 * pause).min(Duration::from_millis(50));
@@ -165,7 +174,7 @@ impl Drop for Cgroup {
 
 #[cfg(test)]
 mod tests {
-    use super::{maker, places, runs};
+    use super::{NAME, Parent, maker, places, runs};
 
     #[track_caller]
     fn check(line: &str, expected: &[&str]) {
@@ -186,6 +195,30 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(ended.wait().unwrap().success());
+    }
+
+    /// Where no cgroups can be made, none are left.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_is_left_with_processes_in_it_is_ended() {
+        let Some(parent) = Parent::find() else { return };
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let left = parent.path.join(format!("{NAME}{}-0", ended.id()));
+        std::fs::create_dir(&left).unwrap();
+        let mut members: Vec<_> = (0..20)
+            .map(|_| std::process::Command::new("sleep").arg("1000").spawn().unwrap())
+            .collect();
+        for member in &members {
+            std::fs::write(left.join("cgroup.procs"), member.id().to_string()).unwrap();
+        }
+        // As long as nobody has waited for them, they are there.
+        let reaped = std::thread::spawn(move || {
+            members.iter_mut().all(|member| !member.wait().unwrap().success())
+        });
+        parent.sweep();
+        assert!(!left.exists());
+        assert!(reaped.join().unwrap());
     }
 
     #[test]
