@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Response, StatusCode};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tower::Service;
 use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, StatusPolicy, respond};
 use trunkline::{Call, ErrorObject, Extensions, Id, Reply, Rpc, code};
@@ -15,7 +15,7 @@ use crate::tools::{LIST_TOOLS, RELOAD_TOOLS};
 /// service of its [management](crate::tools::management).
 ///
 /// `GET /tools` is answered with the result of `agent.list_tools`, `POST /tools/reload` with that of
-/// `agent.reload_tools`, and a failure with a JSON-RPC error and a status other than 200.
+/// `agent.reload_tools`, and a failure with a JSON-RPC error and a status other than 200. The body of a reload is `{}`, or empty.
 #[must_use]
 pub fn tools(rpc: &Rpc) -> Arc<dyn Door> {
     Arc::new(Tools(rpc.clone()))
@@ -35,7 +35,11 @@ impl Door for Tools {
     fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
         let method = if request.method == Method::POST { RELOAD_TOOLS } else { LIST_TOOLS };
         Box::pin(async move {
-            let mut response = match self.call(method, request.extensions).await {
+            let fault = match request.method {
+                Method::POST => fault(&request.body),
+                _ => None,
+            };
+            let mut response = match self.call(method, request.extensions, fault).await {
                 Ok(json) => found(json),
                 Err(error) => failed(error),
             };
@@ -47,11 +51,33 @@ impl Door for Tools {
 }
 
 impl Tools {
-    async fn call(&self, method: &str, extensions: Extensions) -> Result<Vec<u8>, ErrorObject> {
+    /// Rules and rates hold for what is refused, too.
+    async fn call(
+        &self,
+        method: &str,
+        extensions: Extensions,
+        fault: Option<ErrorObject>,
+    ) -> Result<Vec<u8>, ErrorObject> {
         let mut call = Call::request(&Id::from(1), method, &json!({}))?;
+        if let Some(error) = fault {
+            call = call.refused(error);
+        }
         *call.extensions_mut() = extensions;
         let Ok(outcome) = Service::call(&mut self.0.clone(), call).await;
         outcome.as_result().map(<[u8]>::to_vec).map_err(Clone::clone)
+    }
+}
+
+/// What is wrong with the body of a request that has nothing to say.
+fn fault(body: &[u8]) -> Option<ErrorObject> {
+    if body.is_empty() {
+        return None;
+    }
+    let refused = |reason: &str| Some(ErrorObject::invalid_params(reason));
+    match serde_json::from_slice::<Map<String, Value>>(body) {
+        Ok(members) if members.is_empty() => None,
+        Ok(_) => refused("there are no params: send {}"),
+        Err(error) => refused(&format!("the body is no JSON object: {error}")),
     }
 }
 
@@ -66,6 +92,7 @@ fn failed(error: ErrorObject) -> Response<ReplyBody> {
     let code = error.code();
     let reply = Reply::error(error, None);
     let status = match StatusPolicy::ByError.status(&reply) {
+        StatusCode::OK if code == code::INVALID_PARAMS => StatusCode::BAD_REQUEST,
         StatusCode::OK if code == code::BUSY => StatusCode::SERVICE_UNAVAILABLE,
         StatusCode::OK if code == code::TIMEOUT => StatusCode::GATEWAY_TIMEOUT,
         StatusCode::OK => StatusCode::INTERNAL_SERVER_ERROR,

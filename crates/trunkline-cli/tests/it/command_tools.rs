@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -166,6 +167,33 @@ fn rules_hold_for_the_folder() {
 }
 
 #[test]
+fn a_reload_has_nothing_to_say() {
+    let folder = place();
+    let server = serve(folder.path());
+    let bodies = [
+        ("", 200),
+        (" { }\n", 200),
+        ("garbage", 400),
+        ("[]", 400),
+        ("{} {}", 400),
+        (r#"{"folder": "/etc"}"#, 400),
+    ];
+    for (body, status) in bodies {
+        let length = body.len();
+        let request = format!(
+            "POST /tools/reload HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        );
+        let reply = server.connect().ask(&request);
+        assert_eq!(reply.status, status, "{body}: {}", reply.json());
+        if status != 200 {
+            check(&reply.json(), &json!({ "error": { "code": -32602 } }));
+        }
+    }
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
 fn rates_hold_for_the_folder() {
     let folder = place();
     let mut command = trunkline(folder.path());
@@ -255,6 +283,50 @@ fn tools_end_with_a_server_that_is_killed() {
     let places = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"].map(|place| fs::read_dir(place).ok());
     let mut names = places.into_iter().flatten().flatten().flatten().map(|entry| entry.file_name());
     assert!(!names.any(|name| name.to_string_lossy().starts_with(&left)), "{left}");
+}
+
+/// What whoever started the server had open is neither the tool's nor that of the process beside it.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_tool_does_not_have_what_the_server_has_open() {
+    let script = "printf '\"%s\"' \"$(cat <&9)$(cat /proc/$PPID/fd/9)\"";
+    let folder = place_of(script);
+    fs::write(folder.path().join("secret"), "hidden").unwrap();
+    let mut command = trunkline(folder.path());
+    let program = command.get_program().to_owned();
+    let opened = ["-c", "exec 9<secret; exec \"$0\" \"$@\""];
+    let mut shell = std::process::Command::new("sh");
+    shell.args(opened).arg(program).args(["--listen", "127.0.0.1:0", "--tools", "tools"]);
+    shell.current_dir(folder.path()).stdin(Stdio::null());
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, _) in command.get_envs() {
+        shell.env_remove(name);
+    }
+    command = shell;
+    let server = Server::start(command);
+    assert_eq!(server.call("tool.t", &json!({}))["result"], "");
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn a_tool_sees_of_the_environment_what_its_manifest_names() {
+    let script = "printf '\"%s\"' \"$(env | cut -d = -f 1 | sort | tr '\\n' ' ')\"";
+    let folder = place_of(script);
+    let path = folder.path().join("tools/t.toml");
+    let manifest = fs::read_to_string(&path).unwrap();
+    let names = "env = ['SHOWN', 'MISSING']\ntimeout_ms";
+    fs::write(&path, manifest.replace("timeout_ms", names)).unwrap();
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--tools", "tools"]);
+    command.env("SHOWN", "1").env("TRUNKLINE_AGENT_KEY", "hidden").env("HIDDEN", "1");
+    let server = Server::start(command);
+    let seen = server.call("tool.t", &json!({}));
+    let names = seen["result"].as_str().unwrap_or_else(|| panic!("{seen}"));
+    // What the shell adds of its own says nothing.
+    let of_shell = ["PWD", "OLDPWD", "SHLVL", "_"];
+    let names: Vec<_> = names.split_whitespace().filter(|name| !of_shell.contains(name)).collect();
+    assert_eq!(names, ["PATH", "SHOWN"]);
+    assert_eq!(server.stop().code, Some(0));
 }
 
 /// The environment of the server has the keys of others. Root may see it, so it is another user who serves.
