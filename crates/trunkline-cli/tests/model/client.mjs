@@ -58,12 +58,17 @@ export class Client {
   }
 
   // What a path says once it holds all of these, as text.
-  async until(path, ...wanted) {
+  until(path, ...wanted) {
+    const told = (text) => wanted.every((one) => text.includes(one));
+    return this.once(path, told, wanted.join(', '));
+  }
+
+  // What a path says once that is so, as text.
+  async once(path, isSo, what) {
     for (const deadline = Date.now() + PATIENCE; ; ) {
       const text = await (await this.get(path)).text();
-      const missing = wanted.find((one) => !text.includes(one));
-      if (missing === undefined) return text;
-      assert.ok(Date.now() < deadline, `${path} does not come to tell of ${missing}`);
+      if (isSo(text)) return text;
+      assert.ok(Date.now() < deadline, `${path} does not come to tell of ${what}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

@@ -81,6 +81,7 @@ function waits({ pending, steps }, tool, given) {
     tool,
     arguments: given,
   });
+  assert.equal(steps.length, 1, JSON.stringify(steps));
   assert.ok(steps.every((step) => step.error), JSON.stringify(steps));
 }
 
