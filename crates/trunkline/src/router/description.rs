@@ -129,7 +129,7 @@ pub enum Effect {
 pub type Wording = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
 
 /// What holds of some params, by name.
-pub type Condition = fn(&Map<String, Value>) -> bool;
+pub(super) type Condition = fn(&Map<String, Value>) -> bool;
 
 impl Description {
     /// What a call with these params, by name, does to what is there, if it was said.
