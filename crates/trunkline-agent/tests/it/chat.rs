@@ -109,6 +109,20 @@ async fn calls_in_a_stream() {
     check("no end mark, no usage", split, expected).await;
 }
 
+/// It takes longer than it may be silent for, and is never silent for so long.
+#[tokio::test]
+async fn a_slow_model_is_waited_for() {
+    let words: Vec<_> = "It is 42.".chars().map(|one| json!({ "content": one })).collect();
+    let slow = Answer::deltas(&words).slow(Duration::from_millis(50));
+    let script = vec![Answer::calls(&[("1", "add", ADD)]).slow(Duration::from_millis(100)), slow];
+    let scripted = Scripted::rows(script).await;
+    let house = settled(&scripted.url).build().await;
+    let found = told(house.chat(&json!({ "message": "What is 40 + 2?" })).await);
+    includes("slow", &found, &added());
+    let ms = found["metadata"]["model_ms"].as_u64().unwrap();
+    assert!(ms > 450, "longer than the model may be silent: {ms}");
+}
+
 #[tokio::test]
 async fn calls_in_the_text() {
     let text = r#"{"name": "add", "arguments": {"a": 40, "b": 2}}"#;

@@ -16,6 +16,7 @@ mod reload;
 mod replies;
 mod scripted;
 mod storage;
+mod streams;
 #[cfg(unix)]
 mod tools;
 mod turn_bounds;

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -45,6 +46,8 @@ enum End {
     Silence,
     /// What is there is sent, and then nothing, for ever.
     Stall,
+    /// Each piece comes so long after the one before.
+    Slow(Duration),
 }
 
 impl Scripted {
@@ -99,6 +102,10 @@ async fn answer(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Byt
     let pieces = stream::iter(body).map(Ok::<_, Infallible>);
     let body = match end {
         End::Stall => Body::from_stream(pieces.chain(stream::pending())),
+        End::Slow(pause) => Body::from_stream(pieces.then(move |piece| async move {
+            tokio::time::sleep(pause).await;
+            piece
+        })),
         _ => Body::from_stream(pieces),
     };
     let mut response = Response::builder().status(StatusCode::from_u16(status).unwrap());
@@ -170,6 +177,11 @@ impl Answer {
     /// The same without an end.
     pub(crate) fn stalled(self) -> Self {
         Self { end: End::Stall, ..self }
+    }
+
+    /// The same with as long a pause before each piece.
+    pub(crate) fn slow(self, pause: Duration) -> Self {
+        Self { end: End::Slow(pause), ..self }
     }
 
     /// No answer.

@@ -177,7 +177,7 @@ fn a_folder_behind_a_link() {
     new.tool("b", "echo 2", "");
     let place = Folder::new();
     let link = place.path().join("current");
-    std::os::unix::fs::symlink(old.path(), &link).unwrap();
+    symlink(old.path(), &link).unwrap();
     let often = Duration::from_millis(20);
     let settings =
         ToolSettings { debounce: often, poll_interval: often, ..ToolSettings::default() };
@@ -187,7 +187,7 @@ fn a_folder_behind_a_link() {
     folder.watch().unwrap();
 
     let next = place.path().join("next");
-    std::os::unix::fs::symlink(new.path(), &next).unwrap();
+    symlink(new.path(), &next).unwrap();
     fs::rename(&next, &link).unwrap();
     check(&changes.recv_timeout(PATIENCE).unwrap(), &["b"], &[], &["a"], &["b"]);
     new.tool("c", "echo 3", "");
