@@ -1,9 +1,12 @@
 //! `--tools`: commands of a folder as methods and tools, through the doors of the binary.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -191,6 +194,99 @@ fn a_reload_has_nothing_to_say() {
         }
     }
     assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn reloads_lose_no_call() {
+    const RELOADS: usize = 30;
+    let folder = place();
+    let server = serve(folder.path());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let caller = |number: usize| {
+            let (mut connection, is_over) = (server.connect(), &is_over);
+            move || {
+                let mut calls = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let said = json!({ "text": format!("{number}: {calls}") });
+                    let reply = connection.ask(&post("/", &[], &rpc("tool.echo", &said)));
+                    assert_eq!(reply.json()["result"], said);
+                    calls += 1;
+                }
+                calls
+            }
+        };
+        let callers: Vec<_> = (0..4).map(|number| scope.spawn(caller(number))).collect();
+        for version in 1..=RELOADS {
+            let changed = ECHO.replace("again.", &format!("again, {version}."));
+            let new = folder.path().join("tools/echo.new");
+            fs::write(&new, changed).unwrap();
+            fs::rename(&new, folder.path().join("tools/echo.toml")).unwrap();
+            let reply = server.connect().ask(&post("/tools/reload", &[], &json!({})));
+            let says = format!("Says it again, {version}.");
+            check(&reply.json(), &json!({ "tools": [{ "description": says }] }));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        for caller in callers {
+            assert!(caller.join().unwrap() > 0);
+        }
+    });
+    assert_eq!(server.stop().code, Some(0));
+}
+
+/// A tool that a chat or a program has called through the agent.
+#[test]
+fn a_tool_ends_when_who_has_asked_the_agent_goes() {
+    let folder = place_of("echo $$ > pid.new; mv pid.new pid; sleep 1000");
+    let server = serve(folder.path());
+    let asked = rpc("agent.execute_tool", &json!({ "tool": "t" }));
+    for accept in ["Accept: application/json", "Accept: text/event-stream"] {
+        let mut connection = server.connect();
+        connection.send(&post("/api", &[accept], &asked));
+        let path = folder.path().join("tools/pid");
+        let since = Instant::now();
+        while !path.exists() {
+            assert!(since.elapsed() < PATIENCE, "{accept}: the tool does not start");
+        }
+        let pid = fs::read_to_string(&path).unwrap();
+        assert!(runs(pid.trim()), "{accept}");
+        drop(connection);
+        let since = Instant::now();
+        while runs(pid.trim()) {
+            assert!(since.elapsed() < PATIENCE, "{accept}: {pid} still runs");
+        }
+        fs::remove_file(path).unwrap();
+    }
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn a_client_at_stdio_is_told_of_changes() {
+    let folder = place();
+    let mut command = trunkline(folder.path());
+    command.args(["mcp", "--tools", "tools"]).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut server = command.spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let (sender, lines) = channel();
+    let output = BufReader::new(server.stdout.take().unwrap());
+    std::thread::spawn(move || {
+        output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
+    let next =
+        || -> Value { serde_json::from_str(&lines.recv_timeout(PATIENCE).unwrap()).unwrap() };
+    let client = json!({ "name": "test", "version": "1" });
+    let params =
+        json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+    writeln!(input, "{}", rpc("initialize", &params)).unwrap();
+    check(&next(), &json!({ "result": { "capabilities": { "tools": { "listChanged": true } } } }));
+    let ready = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    writeln!(input, "{ready}").unwrap();
+    writeln!(input, "{}", rpc("ping", &json!({}))).unwrap();
+    check(&next(), &json!({ "result": {} }));
+    fs::write(folder.path().join("tools/more.toml"), ECHO.replace("\"echo\"", "\"more\"")).unwrap();
+    check(&next(), &json!({ "method": "notifications/tools/list_changed" }));
+    drop(input);
+    assert!(server.wait().unwrap().success());
 }
 
 #[test]
