@@ -42,13 +42,7 @@ pub struct RpcFuture {
 }
 
 #[derive(Debug)]
-#[cfg_attr(
-    feature = "edn",
-    expect(
-        clippy::large_enum_variant,
-        reason = "nearly all calls are the large one: no box for it"
-    )
-)]
+#[expect(clippy::large_enum_variant, reason = "nearly all calls are the large one: no box for it")]
 enum Inner {
     Operation(<Stack as Service<Call>>::Future),
     Projected(CallFuture),
