@@ -15,7 +15,8 @@ use crate::tools::{LIST_TOOLS, RELOAD_TOOLS};
 /// service of its [management](crate::tools::management).
 ///
 /// `GET /tools` is answered with the result of `agent.list_tools`, `POST /tools/reload` with that of
-/// `agent.reload_tools`, and a failure with a JSON-RPC error and a status other than 200. The body of a reload is `{}`, or empty.
+/// `agent.reload_tools`, and a failure with a JSON-RPC error and a status other than 200. The body of a reload
+/// is `{}`, or empty.
 #[must_use]
 pub fn tools(rpc: &Rpc) -> Arc<dyn Door> {
     Arc::new(Tools(rpc.clone()))
