@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::context::BYTES_OF_TOKEN;
 use super::reply::Stop;
 use super::turn::{Turn, millis};
-use crate::model::{Completion, Message, Model, ModelError, Tool, ToolCall, Usage};
+use crate::model::{Completion, Message, Model, ModelError, ToolCall, Usage};
 
 impl Turn<'_> {
     /// Why the model is not asked again, if it is not.
@@ -21,12 +21,8 @@ impl Turn<'_> {
     }
 
     /// Asks the model, and passes on what it says.
-    pub(super) async fn ask(
-        &mut self,
-        model: &Model,
-        tools: &[Tool],
-    ) -> Result<Completion, ModelError> {
-        let left_out = self.fit(tools);
+    pub(super) async fn ask(&mut self, model: &Model) -> Result<Completion, ModelError> {
+        let left_out = self.fit();
         if left_out > 0 {
             let turns = if left_out == 1 { "turn" } else { "turns" };
             self.status(format!("The context is full: {left_out} earlier {turns} left out")).await;
@@ -34,7 +30,7 @@ impl Turn<'_> {
         self.status(format!("Asking {}", model.name())).await;
         let since = Instant::now();
         self.metadata.model_calls += 1;
-        let asked = self.read(model, tools).await;
+        let asked = self.read(model).await;
         self.metadata.model_ms += millis(since.elapsed());
         let completion = asked?;
         // What it says is known now as a whole.
@@ -42,13 +38,13 @@ impl Turn<'_> {
         match completion.usage {
             // Some servers write the count, and do not count.
             Some(usage) if usage.total_tokens > 0 => self.usage.add(usage),
-            _ => self.estimate(tools, &completion),
+            _ => self.estimate(&completion),
         }
         Ok(completion)
     }
 
-    async fn read(&mut self, model: &Model, tools: &[Tool]) -> Result<Completion, ModelError> {
-        let mut reply = model.ask(&self.messages, tools).await?;
+    async fn read(&mut self, model: &Model) -> Result<Completion, ModelError> {
+        let mut reply = model.ask(&self.messages, self.capabilities.tools()).await?;
         while let Some(text) = reply.text().await? {
             // It stays if the time is up before the rest is there.
             self.response.push_str(&text);
@@ -62,9 +58,9 @@ impl Turn<'_> {
         Ok(completion)
     }
 
-    fn estimate(&mut self, tools: &[Tool], completion: &Completion) {
+    fn estimate(&mut self, completion: &Completion) {
         let said: usize = self.messages.iter().map(Message::bytes).sum();
-        let read = said + tools.iter().map(Tool::bytes).sum::<usize>();
+        let read = said + self.capabilities.tool_bytes();
         let of_call = |call: &ToolCall| call.called().function.arguments.len() + call.name.len();
         let written =
             completion.content.len() + completion.calls.iter().map(of_call).sum::<usize>();

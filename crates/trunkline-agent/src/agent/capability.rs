@@ -39,6 +39,9 @@ pub(super) enum Origin {
 pub(crate) struct Capabilities {
     operations: Arc<[Arc<Registered>]>,
     all: Vec<Arc<Capability>>,
+    /// As models are offered them, and how much of their context that takes: it is the same for each question.
+    tools: Vec<model::Tool>,
+    tool_bytes: usize,
 }
 
 /// A tool, for those who want to know what there is.
@@ -76,7 +79,10 @@ impl Capabilities {
             let name = offered_name(tool_name(operation), &mut taken);
             Arc::new(Capability::new(operation, name, settings))
         });
-        Self { all: all.collect(), operations }
+        let all: Vec<_> = all.collect();
+        let tools: Vec<_> = all.iter().map(|capability| capability.tool()).collect();
+        let tool_bytes = tools.iter().map(model::Tool::bytes).sum();
+        Self { operations, all, tools, tool_bytes }
     }
 
     /// Whether they are those of these operations, none of which has come or gone since.
@@ -107,13 +113,12 @@ impl Capabilities {
         self.all.iter().map(|capability| capability.describe()).collect()
     }
 
-    pub(super) fn tools(&self) -> Vec<model::Tool> {
-        let tool = |capability: &Arc<Capability>| model::Tool {
-            name: capability.offered.clone(),
-            description: capability.text(),
-            input: capability.input.clone(),
-        };
-        self.all.iter().map(tool).collect()
+    pub(super) fn tools(&self) -> &[model::Tool] {
+        &self.tools
+    }
+
+    pub(super) fn tool_bytes(&self) -> usize {
+        self.tool_bytes
     }
 }
 
@@ -142,7 +147,11 @@ impl Capability {
     }
 
     /// Whether a call with these arguments waits until it is confirmed.
-    pub(super) fn is_confirmed(&self, arguments: &Map<String, Value>, origin: Origin) -> bool {
+    pub(super) fn needs_confirmation(
+        &self,
+        arguments: &Map<String, Value>,
+        origin: Origin,
+    ) -> bool {
         let effect = self.operation.description().effect_of(arguments);
         // What does not say what it does may do anything.
         match (origin, effect) {
@@ -192,6 +201,14 @@ impl Capability {
         let value = Value::Object(arguments.clone());
         let size = value.to_string().len();
         validator.check(&value, size).map_err(ErrorObject::from)
+    }
+
+    fn tool(&self) -> model::Tool {
+        model::Tool {
+            name: self.offered.clone(),
+            description: self.text(),
+            input: self.input.clone(),
+        }
     }
 
     fn describe(&self) -> CapabilityDescription {

@@ -1,7 +1,7 @@
 //! What a model is told of a conversation that is larger than its context.
 
 use super::turn::Turn;
-use crate::model::{Message, Tool};
+use crate::model::Message;
 
 /// What a token is taken for, where nobody counts them.
 pub(super) const BYTES_OF_TOKEN: u64 = 4;
@@ -13,10 +13,9 @@ impl Turn<'_> {
     /// Leaves out the oldest turns of those before this one, until what is left and the tools fit into the
     /// model's context. It leaves out whole turns: a result without its call, which servers refuse, is never
     /// sent. Tells how many.
-    pub(super) fn fit(&mut self, tools: &[Tool]) -> usize {
+    pub(super) fn fit(&mut self) -> usize {
         let room = room(self.agent.settings.context_tokens);
-        let of_tools: usize = tools.iter().map(Tool::bytes).sum();
-        let mut bytes = of_tools + size(&self.messages);
+        let mut bytes = self.capabilities.tool_bytes() + size(&self.messages);
         // The first one tells the task.
         let (mut end, mut turns) = (1, 0);
         while bytes > room && end < self.begun_at {

@@ -87,7 +87,7 @@ impl Turn<'_> {
             (None, Some(_), Some(fault)) => Fate::Refused(fault),
             (None, Some(capability), None) => match capability.check(&arguments) {
                 Err(error) => Fate::Refused(error),
-                Ok(()) if capability.is_confirmed(&arguments, origin) => {
+                Ok(()) if capability.needs_confirmation(&arguments, origin) => {
                     self.propose(capability, &arguments)
                 }
                 Ok(()) => Fate::Made(capability),

@@ -175,14 +175,13 @@ impl<'a> Turn<'a> {
     }
 
     async fn converse(&mut self, model: &Model) -> Result<(), Error> {
-        let tools = self.capabilities.tools();
         loop {
             if let Some(stop) = self.exhausted() {
                 self.stop(stop).await;
                 return Ok(());
             }
             let Completion { content, mut calls, is_written, is_cut, .. } =
-                match timeout_at(self.deadline, self.ask(model, &tools)).await {
+                match timeout_at(self.deadline, self.ask(model)).await {
                     Ok(completion) => completion?,
                     Err(_) => {
                         self.stop(Stop::Time).await;
