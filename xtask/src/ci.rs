@@ -103,6 +103,9 @@ fn clippy(workspace: &Workspace) -> Result<()> {
         "--",
         "-Dwarnings",
     ]))?;
+    // Its tests run in `cargo xtask soak` only, so that `--all-targets` leaves it out.
+    let soak = ["clippy", "--package=trunkline-cli", "--test=soak", "--", "-Dwarnings"];
+    run(&mut workspace.cargo(soak))?;
     // There is code that only a build without the features has.
     for package in ["--package=trunkline", "--package=trunkline-jobs"] {
         let clippy = ["clippy", package, "--lib", "--no-default-features", "--", "-Dwarnings"];

@@ -22,6 +22,7 @@ mod publish;
 mod sample_db;
 mod sdk;
 mod served;
+mod soak;
 mod tidy;
 mod tools;
 mod workspace;
@@ -55,6 +56,7 @@ fn run(args: &[String]) -> Result<()> {
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
         "model-check" => model_check::run(&workspace)?,
+        "soak" => soak::run_all(&workspace)?,
         "publish-dry-run" => publish::dry_run(&workspace)?,
         name => match ci::find(name) {
             Some(step) => step.run(&workspace)?,
@@ -74,6 +76,7 @@ fn usage() -> String {
     usage += "\n  publish-dry-run  all of publishing but the upload; takes minutes";
     usage +=
         "\n  bench        measure the server against its peers; see `cargo xtask bench --help`";
+    usage += "\n  soak         load tests, attacks on memory, bounds on time; takes 10 minutes";
     usage += "\n  model-check  a small language model finds the agent's tools; downloads 110 MB";
     usage +=
         "\n  sample-db    write a SQLite database to try things on: `cargo xtask sample-db FILE`";

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail, ensure};
 use clap::{Args, value_parser};
 use trunkline::history::History;
-use trunkline::{BuildError, Limits, Router, Rpc};
+use trunkline::{BuildError, Limits, MemoryBudget, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::tools::{ToolFolder, management};
@@ -133,9 +133,11 @@ pub(crate) fn api(
     agent: &Agent,
     tools: Option<&ToolFolder>,
     history: Option<&History>,
+    memory: &MemoryBudget,
     guard: impl FnOnce(Router) -> Router,
 ) -> anyhow::Result<Rpc> {
-    let limits = Limits { call_timeout: Some(agent.call_timeout()), ..Limits::default() };
+    let call_timeout = Some(agent.call_timeout());
+    let limits = Limits { call_timeout, memory: memory.clone(), ..Limits::default() };
     let router = Router::new().merge(operations(agent));
     let router = match tools {
         Some(folder) => router.merge(management(folder)),

@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::builder::BoolishValueParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, value_parser};
+use trunkline::MemoryBudget;
 
 use crate::{
-    agent, call, chat, command_tools, edn, execute, history, monitor, openrpc, records, resources,
-    tool,
+    agent, call, chat, command_tools, edn, execute, history, limits, monitor, openrpc, records,
+    resources, tool,
 };
 
 /// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
@@ -90,6 +91,8 @@ pub(crate) struct Serve {
     /// The most bytes that a request's body may have.
     #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, env = "TRUNKLINE_MAX_BODY")]
     pub(crate) max_body: usize,
+    #[command(flatten)]
+    pub(crate) memory: Memory,
 }
 
 /// Who may call.
@@ -135,6 +138,8 @@ pub(crate) struct Stdio {
     pub(crate) records: records::Arguments,
     #[command(flatten)]
     pub(crate) tools: command_tools::Folder,
+    #[command(flatten)]
+    pub(crate) memory: Memory,
 }
 
 /// The database, and what callers may do with it.
@@ -158,6 +163,28 @@ pub(crate) struct Source {
     /// The longest that one query may take, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 5_000, env = "TRUNKLINE_QUERY_TIMEOUT_MS")]
     pub(crate) query_timeout_ms: u64,
+}
+
+/// What is held for clients.
+#[derive(Args)]
+pub(crate) struct Memory {
+    /// Maximum bytes of requests and replies held for all clients together, from 32 MiB. Requests beyond it
+    /// are refused with 503 [default: an eighth of the memory of the machine or cgroup, from 64 MiB to 1 GiB]
+    #[arg(
+        long = "max-memory",
+        value_name = "BYTES",
+        env = "TRUNKLINE_MAX_MEMORY",
+        value_parser = value_parser!(u64).range(32 << 20..)
+    )]
+    max_memory: Option<u64>,
+}
+
+impl Memory {
+    /// The budget for all services of the process.
+    pub(crate) fn budget(&self) -> MemoryBudget {
+        let bytes = self.max_memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+        MemoryBudget::new(bytes.unwrap_or_else(limits::default_memory))
+    }
 }
 
 /// Reads the command line. Ends the process with a usage message (exit code 2) if it is wrong.

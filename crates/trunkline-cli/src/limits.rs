@@ -1,6 +1,8 @@
 //! What the system allows the process.
 
+use std::fs::read_to_string;
 use std::io;
+use std::path::Path;
 
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -19,4 +21,97 @@ pub(crate) fn outlive_file_size() -> io::Result<()> {
     const SIGXFSZ: i32 = 25;
     // The handler stays when this is dropped.
     signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
+}
+
+/// Restarts the program with an allocator that returns memory after a peak: by default, glibc keeps what
+/// was freed of blocks of up to 32 MiB. Its settings are read from the environment, before `main`. Where one
+/// of them is set, nothing is changed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn return_freed_memory() {
+    use std::os::unix::process::CommandExt;
+
+    /// Blocks from this size are returned when they are freed, and so is free memory at the end of the heap.
+    const THRESHOLD: &str = "131072";
+    const SETTINGS: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
+    let mut arguments = std::env::args_os();
+    let (Some(name), false) =
+        (arguments.next(), SETTINGS.iter().any(|setting| std::env::var_os(setting).is_some()))
+    else {
+        return;
+    };
+    let error = std::process::Command::new("/proc/self/exe")
+        .arg0(name)
+        .args(arguments)
+        .envs(SETTINGS.map(|setting| (setting, THRESHOLD)))
+        .exec();
+    // The process goes on, and keeps more memory.
+    tracing::debug!(%error, "the settings of the allocator stay as they are");
+}
+
+/// Other allocators are left as they are.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn return_freed_memory() {}
+
+/// The default of `--max-memory`: an eighth of the memory of the machine or of the cgroup, whichever is less,
+/// from 64 MiB to 1 GiB. Where neither is known: 256 MiB.
+pub(crate) fn default_memory() -> usize {
+    let known = [machine_memory(), cgroup_memory()];
+    let memory = known.into_iter().flatten().min().unwrap_or(2 << 30);
+    usize::try_from(memory / 8).unwrap_or(usize::MAX).clamp(64 << 20, 1 << 30)
+}
+
+/// The memory of the machine in bytes (proc(5)).
+fn machine_memory() -> Option<u64> {
+    let text = read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The least `memory.max` of this process's cgroup and those above it (cgroup v2).
+fn cgroup_memory() -> Option<u64> {
+    let groups = read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    least_limit(Path::new("/sys/fs/cgroup"), group)
+}
+
+fn least_limit(root: &Path, group: &str) -> Option<u64> {
+    let group = root.join(group);
+    let groups = group.ancestors().take_while(|group| group.starts_with(root));
+    // The root has no such file, and a group without a limit says `max`.
+    let limit = |group: &Path| read_to_string(group.join("memory.max")).ok()?.trim().parse().ok();
+    groups.filter_map(limit).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{default_memory, least_limit};
+
+    #[test]
+    fn limits_of_cgroups() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |group: &str, limit: &str| {
+            let group = root.path().join(group);
+            fs::create_dir_all(&group).unwrap();
+            fs::write(group.join("memory.max"), limit).unwrap();
+        };
+        write("system.slice/unit.service", "268435456\n");
+        write("system.slice", "1073741824\n");
+        write("user.slice/session", "max\n");
+        #[track_caller]
+        fn check(root: &std::path::Path, group: &str, expected: Option<u64>) {
+            assert_eq!(least_limit(root, group), expected, "{group}");
+        }
+        check(root.path(), "system.slice/unit.service", Some(256 << 20));
+        check(root.path(), "system.slice/other.service", Some(1 << 30));
+        check(root.path(), "user.slice/session", None);
+        check(root.path(), "", None);
+    }
+
+    #[test]
+    fn the_default_is_bounded() {
+        assert!((64 << 20..=1 << 30).contains(&default_memory()));
+    }
 }

@@ -24,6 +24,7 @@ use crate::{access, agent, command_tools, database, limits, output, records};
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
+    limits::return_freed_memory();
     limits::raise_open_files();
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     let drained = runtime.block_on(serve(arguments));
@@ -53,7 +54,15 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let place = arguments.tools.place();
     let tools = place.as_ref().map(|place| place.operations.clone());
     let history = arguments.history.history();
-    let mut served = Service { database, records: None, tools, history };
+    let memory = arguments.memory.budget();
+    if arguments.max_body > memory.limit() / 2 {
+        bail!(
+            "--max-body is {}, more than half of --max-memory, which is {}: lower it, or raise --max-memory",
+            arguments.max_body,
+            memory.limit()
+        );
+    }
+    let mut served = Service { database, records: None, tools, history, memory };
     let mut recorder = None;
     let mut conversations = None;
     let closing = CancellationToken::new();
@@ -71,7 +80,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let kept = conversations.insert(agent::conversations(&records.directory)?).clone();
         let guard = |router| service::guarded(router, agent_rules, rate(arguments));
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), kept, &served.beginnings())?;
-        let api = agent::api(&agent, tools.as_ref(), history, guard)?;
+        let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
         let service = |address: &SocketAddr| {
             let mut http = http.clone();
             http.hosts.allow_address(address.ip());

@@ -7,7 +7,7 @@ use trunkline::history::History;
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::{BuildError, Changing, Limits, Router};
+use trunkline::{BuildError, Changing, Limits, MemoryBudget, Router};
 use trunkline_mcp::{Mcp, Settings};
 use trunkline_sql::Database;
 
@@ -30,6 +30,8 @@ pub(crate) struct Service {
     pub(crate) tools: Option<Changing>,
     /// What is recorded of calls.
     pub(crate) history: Option<History>,
+    /// What is held for clients.
+    pub(crate) memory: MemoryBudget,
 }
 
 impl Service {
@@ -63,7 +65,7 @@ impl Service {
         let router = Router::new()
             .nest("db", trunkline_sql::operations(database))
             .info("trunkline", env!("CARGO_PKG_VERSION"))
-            .limits(Limits { batch_parallelism, ..Limits::default() });
+            .limits(Limits { batch_parallelism, memory: self.memory.clone(), ..Limits::default() });
         let router = match &self.records {
             None => router,
             Some(Opened { resources, exposed, .. }) => {

@@ -24,7 +24,8 @@ pub(crate) fn run(arguments: &Stdio) -> anyhow::Result<()> {
     let Opened { path, database, done } = database::open(&arguments.source)?;
     let place = arguments.tools.place();
     let tools = place.as_ref().map(|place| place.operations.clone());
-    let mut service = Service { database, records: None, tools, history: None };
+    let memory = arguments.memory.budget();
+    let mut service = Service { database, records: None, tools, history: None, memory };
     let served = declared.map(records::Declared::open).transpose().and_then(|records| {
         service.records = records;
         let writable = if arguments.source.writable { "writable" } else { "read-only" };

@@ -17,6 +17,7 @@ use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody, respond
 use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Reply, code};
 
 use crate::batch::{self, NO_BATCHES};
+use crate::channel::Message;
 use crate::events::{self, Source};
 use crate::fault::{BAD_ID, Fault, MISSING_CAPABILITY};
 use crate::notify::Outlet;
@@ -168,23 +169,24 @@ struct Telling {
 }
 
 impl Source for Telling {
-    async fn next(&mut self) -> Option<Vec<u8>> {
+    async fn next(&mut self) -> Option<Message> {
         if let Some(message) = self.outlet.take() {
-            return Some(message);
+            return Some(message.into());
         }
         let running = self.running.as_mut()?;
         let outcome = tokio::select! {
             biased;
-            () = self.outlet.filled() => return self.outlet.take(),
+            () = self.outlet.filled() => return self.outlet.take().map(Message::from),
             Ok(outcome) = running => outcome,
         };
         self.running = None;
         // What the call told last comes before its reply.
         if let Some(message) = self.outlet.take() {
             self.running = Some(Running::Ended(Some(Ok(outcome))));
-            return Some(message);
+            return Some(message.into());
         }
-        self.server.rpc.reply(outcome, self.id.as_ref()).into_json()
+        let reply = self.server.rpc.reply(outcome, self.id.as_ref());
+        Message::reserved(&self.server.rpc.limits().memory, reply, self.id.as_ref())
     }
 }
 

@@ -8,10 +8,12 @@ use http::Response;
 use trunkline::history::StreamRecording;
 use trunkline::http::{Event, EventStream, ReplyBody};
 
+use crate::channel::Message;
+
 /// What a stream is made of.
 pub(crate) trait Source: Send + 'static {
-    /// The next message, a JSON text; none at the end.
-    fn next(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
+    /// The next message; none at the end.
+    fn next(&mut self) -> impl Future<Output = Option<Message>> + Send;
 }
 
 /// A reply that sends `first`, then each message as an event, and a comment after each `keep_alive` of
@@ -23,15 +25,14 @@ pub(crate) fn respond(
     recording: Option<StreamRecording>,
 ) -> Response<ReplyBody> {
     let messages = unfold(source, |mut source| async move {
-        let message = source.next().await?;
-        Some((Event::json_text("message", &message), source))
+        let Message { json, memory } = source.next().await?;
+        let event = Event::json_text("message", &json);
+        let event = match memory {
+            Some(memory) => event.reserved(memory),
+            None => event,
+        };
+        Some((event, source))
     });
     let events = EventStream::new(iter(first).chain(messages));
     events.keep_alive(keep_alive).recorded(recording).into_response()
-}
-
-/// JSON has newlines between its tokens only, where any space will do.
-pub(crate) fn one_line(mut json: Vec<u8>) -> Vec<u8> {
-    json.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
-    json
 }

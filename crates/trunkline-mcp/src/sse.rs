@@ -12,7 +12,7 @@ use trunkline::access::Principal;
 use trunkline::http::{Door, DoorFuture, DoorRequest, Event, ReplyBody, respond};
 use trunkline::{ErrorObject, Extensions, Reply, code};
 
-use crate::channel::{Channel, Outbox};
+use crate::channel::{Channel, Message, Outbox};
 use crate::events::{self, Source};
 use crate::server::{Mcp, Server};
 
@@ -167,7 +167,7 @@ struct Client {
 }
 
 impl Source for Client {
-    async fn next(&mut self) -> Option<Vec<u8>> {
+    async fn next(&mut self) -> Option<Message> {
         tokio::select! {
             biased;
             message = self.messages.next() => return message,

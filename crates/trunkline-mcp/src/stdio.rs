@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use trunkline::{ErrorObject, Extensions, code};
+use trunkline::{ErrorObject, Extensions, MemoryBudget, code};
 
 use crate::channel::{Channel, Outbox};
 use crate::server::Mcp;
@@ -111,7 +111,14 @@ impl Reader {
             runtime.block_on(async {
                 match line {
                     Line::Message(body) => {
-                        self.channel.take(body, Extensions::through("mcp-stdio")).await;
+                        let count = body.len() + MemoryBudget::PER_REQUEST;
+                        match self.channel.memory().reserve(count) {
+                            Ok(memory) => {
+                                let body = memory.attach(body);
+                                self.channel.take(body, Extensions::through("mcp-stdio")).await;
+                            }
+                            Err(error) => self.channel.refuse(error.into()).await,
+                        }
                     }
                     Line::TooLong => self.channel.refuse(too_long(self.limit)).await,
                 }
@@ -186,9 +193,9 @@ fn write(
 
 fn write_all(output: &mut impl Write, messages: &mut Outbox, runtime: &Handle) -> io::Result<()> {
     let mut next = || runtime.block_on(messages.next());
-    while let Some(mut message) = next().filter(|message| !message.is_empty()) {
-        message.push(b'\n');
-        output.write_all(&message)?;
+    while let Some(mut message) = next().filter(|message| !message.json.is_empty()) {
+        message.json.push(b'\n');
+        output.write_all(&message.json)?;
         output.flush()?;
     }
     Ok(())

@@ -56,6 +56,7 @@ mod id;
 pub mod layers;
 mod limits;
 mod media_type;
+mod memory;
 mod oneshot;
 mod openrpc;
 mod outcome;
@@ -78,6 +79,7 @@ pub use extract::{CallId, Extension, FromCall, State};
 pub use format::{Format, Formats};
 pub use id::Id;
 pub use limits::{LimitError, Limits};
+pub use memory::{MemoryBudget, OutOfMemory, Reservation};
 pub use openrpc::OpenRpc;
 pub use outcome::Outcome;
 pub use params::{

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::memory::MemoryBudget;
+
 /// Limits of calls. Every limit is on by default; `None` switches one off where that is possible.
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -15,6 +17,8 @@ pub struct Limits {
     /// How many bytes the replies to one body may have. Default 16 MiB. What does not fit is
     /// replaced by -32006; calls of a batch that have not started by then are not run.
     pub reply_bytes: usize,
+    /// How many bytes of requests and replies are held for all clients together. Default 256 MiB.
+    pub memory: MemoryBudget,
     /// How long a call may take, waiting for its turn included, unless its operation says
     /// [otherwise](crate::Operation::timeout). Default 30 s. Then it is dropped,
     /// and its reply is -32004. A handler that is not async cannot be dropped: it runs to its end.
@@ -38,6 +42,7 @@ impl Default for Limits {
             batch_requests: 1_000,
             batch_parallelism: 16,
             reply_bytes: 16 << 20,
+            memory: MemoryBudget::default(),
             call_timeout: Some(Duration::from_secs(30)),
             concurrent_calls: Some(1_024),
             blocking_threads: 16,

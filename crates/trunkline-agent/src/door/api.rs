@@ -80,7 +80,8 @@ impl Api {
             let event = telling.next().await?;
             Some((event, telling))
         });
-        EventStream::new(events).recorded(recording).into_response()
+        let memory = &self.0.limits().memory;
+        EventStream::new(events).recorded(recording).memory(memory).into_response()
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::access::Issuer;
-use crate::support::{PATIENCE, Server, mismatch, post, run, trunkline};
+use crate::support::{PATIENCE, Server, mismatch, post, run, runs, trunkline};
 
 const ECHO: &str = r#"
 name = "echo"
@@ -338,13 +338,6 @@ fn place_of(script: &str) -> TempDir {
         fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
     }
     folder
-}
-
-/// Whether a process runs. One that has ended and was not yet waited for does not.
-fn runs(pid: &str) -> bool {
-    let shown = std::process::Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
-    let state = String::from_utf8(shown.stdout).unwrap();
-    !matches!(state.trim().chars().next(), None | Some('Z'))
 }
 
 #[test]

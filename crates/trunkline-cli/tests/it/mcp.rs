@@ -259,6 +259,7 @@ fn every_door_of_mcp_is_guarded() {
 }
 
 #[test]
+#[ignore = "measures time: `cargo xtask soak` runs it"]
 fn runaway_queries_of_tools_are_cut_off_while_the_server_stays_healthy() {
     let (_folder, path) = with_content(CONTENT);
     let server = Server::alone_of(&path);

@@ -26,6 +26,7 @@ fn run_endless(server: &Server, count: usize) -> Vec<Connection> {
 }
 
 #[test]
+#[ignore = "measures time: `cargo xtask soak` runs it"]
 fn the_server_stays_healthy_and_cuts_them_off() {
     const LIMIT: Duration = Duration::from_secs(5);
     let (_folder, path) = tpch();

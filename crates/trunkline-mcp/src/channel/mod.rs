@@ -12,10 +12,9 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply};
+use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, MemoryBudget, Outcome, Reply};
 
 use crate::batch::{self, NO_BATCHES};
-use crate::events::one_line;
 use crate::fault::{BAD_ID, Fault};
 use crate::notify::LogLevel;
 use crate::request::{Request, is_mcp_id};
@@ -23,7 +22,7 @@ use crate::server::{Answer, Begun, Server, Way, negotiated, record_refusal, want
 use crate::version::Legacy;
 pub(crate) use audience::Audience;
 use in_flight::{InFlight, Ticket};
-pub(crate) use outbox::Outbox;
+pub(crate) use outbox::{Message, Outbox};
 
 /// The server's end of a channel. Clones are the same channel.
 #[derive(Clone)]
@@ -31,7 +30,7 @@ pub(crate) struct Channel(Arc<Shared>);
 
 struct Shared {
     server: Arc<Server>,
-    out: mpsc::Sender<Vec<u8>>,
+    out: mpsc::Sender<Message>,
     tasks: TaskTracker,
     in_flight: InFlight,
     /// Tells the client that there are other tools.
@@ -93,7 +92,7 @@ impl Channel {
 
     /// Sends an empty message behind all others: the end.
     pub(crate) async fn end(&self) {
-        drop(self.0.out.send(Vec::new()).await);
+        drop(self.0.out.send(Vec::new().into()).await);
     }
 
     async fn take_request(&self, call: Call, id: Id) {
@@ -157,7 +156,9 @@ impl Channel {
                 outcome = channel.follow(begun) => outcome,
                 () = cancelled.cancelled() => return,
             };
-            channel.finish_with(ticket, channel.0.server.rpc.reply(ended, Some(&id))).await;
+            let reply = channel.0.server.rpc.reply(ended, Some(&id));
+            let message = Message::reserved(channel.memory(), reply, Some(&id));
+            channel.finish_with(ticket, message).await;
         });
         // The call begins here, and may end here. A thread of the runtime takes a task up later.
         let mut context = Context::from_waker(Waker::noop());
@@ -180,7 +181,7 @@ impl Channel {
                 Ok(outcome) = &mut future => Some(outcome),
             };
             while let Some(message) = outlet.take() {
-                drop(self.0.out.send(message).await);
+                drop(self.0.out.send(message.into()).await);
             }
             if let Some(outcome) = ended {
                 return outcome;
@@ -202,27 +203,33 @@ impl Channel {
         self.0.tasks.spawn(async move {
             let answered = batch::answer(Arc::clone(&channel.0.server), batch).await;
             let reply = answered.unwrap_or_else(|fault| Reply::error(fault.error(), None));
-            channel.finish_with(ticket, reply).await;
+            let message = Message::reserved(channel.memory(), reply, None);
+            channel.finish_with(ticket, message).await;
         });
     }
 
     /// Sends a reply. Until there is room for it, its call counts as one that runs: a client that does
     /// not read cannot have ever more of them computed. It runs no more when its client can have read it.
-    async fn finish_with(&self, ticket: Ticket, reply: Reply) {
+    async fn finish_with(&self, ticket: Ticket, reply: Option<Message>) {
         // A client that is gone reads no replies.
         let Ok(room) = self.0.out.reserve().await else {
             return;
         };
         drop(ticket);
-        if let Some(json) = reply.into_json() {
-            room.send(one_line(json));
+        if let Some(message) = reply {
+            room.send(message);
         }
+    }
+
+    /// The memory budget of the server.
+    pub(crate) fn memory(&self) -> &MemoryBudget {
+        &self.0.server.rpc.limits().memory
     }
 
     async fn send(&self, reply: Reply) {
         if let Some(json) = reply.into_json() {
             // A client that is gone reads no replies.
-            drop(self.0.out.send(one_line(json)).await);
+            drop(self.0.out.send(Message::from(json)).await);
         }
     }
 

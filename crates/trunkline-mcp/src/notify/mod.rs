@@ -10,7 +10,6 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use trunkline::Call;
 
-use crate::events::one_line;
 use crate::request::{Request, is_integer, string};
 use crate::server::Era;
 
@@ -40,7 +39,7 @@ impl Outlet {
     fn put(&self, notification: Vec<u8>) {
         let mut waiting = self.lock();
         if waiting.len() < WAITING {
-            waiting.push_back(one_line(notification));
+            waiting.push_back(notification);
             self.filled.notify_one();
         } else {
             tracing::debug!("a notification is left out: its client takes none");

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use tokio::sync::Semaphore;
 use tower::Service;
 
 use crate::call::Call;
@@ -19,6 +20,7 @@ use crate::envelope::{Entry, Request};
 use crate::format::Asides;
 use crate::layers::timeout::Pulse;
 use crate::limits::Limits;
+use crate::memory::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::rpc::Reply;
 use responses::Responses;
@@ -38,22 +40,42 @@ pub(crate) struct Asked<'a> {
     pub(crate) asides: &'a Asides,
 }
 
+/// What a batch may take.
+pub(crate) struct Bounds<'a> {
+    pub(crate) limits: &'a Limits,
+    /// Batches start their calls in turns, so that however many there are, other tasks wait for a few of
+    /// them only.
+    pub(crate) turns: &'a Semaphore,
+    /// [Reserved](reserve) for the batch.
+    pub(crate) memory: Reservation,
+}
+
+/// Reserves what the responses of a batch take at least.
+///
+/// # Errors
+/// When the memory budget is used up.
+pub(crate) fn reserve(limits: &Limits, entries: usize) -> Result<Reservation, OutOfMemory> {
+    limits.memory.reserve(entries * (size_of::<Entry>() + responses::ENTRY))
+}
+
 /// Runs the entries of a batch, at most a number of them at a time, and joins their responses in
-/// the order of the requests.
+/// the order of the requests. The reservation is for the reply.
 pub(crate) async fn run<S>(
     service: &mut S,
     asked: Asked<'_>,
-    limits: &Limits,
+    bounds: Bounds<'_>,
     mut call: impl FnMut(usize, Request) -> Call,
-) -> Reply
+) -> (Reply, Reservation)
 where
     S: Service<Call, Response = Outcome, Error = Infallible>,
     S::Future: Unpin,
 {
-    let mut responses = Responses::new(asked, limits.reply_bytes);
+    let Bounds { limits, turns, memory } = bounds;
+    let mut responses = Responses::new(asked, limits.reply_bytes, memory);
     let mut running = FuturesUnordered::new();
     let started = Instant::now();
-    let mut turn = started;
+    let mut permit = turns.acquire().await;
+    let mut turn = Instant::now();
     let mut waited = Duration::ZERO;
     let mut calls: usize = 0;
     for (index, entry) in asked.entries.iter().enumerate() {
@@ -77,6 +99,10 @@ where
             responses.set(index, Outcome::not_started(limit));
             continue;
         }
+        if let Err(error) = responses.make_room() {
+            responses.set(index, Outcome::error(error.into()));
+            continue;
+        }
         let mut member = Member { index, future: service.call(call) };
         // Most handlers answer at once; only the others join the set of the running ones.
         match poll_once(&mut member).await {
@@ -84,22 +110,26 @@ where
             Poll::Pending => running.push(member),
         }
         while running.len() >= limits.batch_parallelism {
+            drop(permit);
             if let Some((index, outcome)) = running.next().await {
                 responses.set(index, outcome);
             }
-            waited = started.elapsed();
+            permit = turns.acquire().await;
+            (turn, waited) = (Instant::now(), started.elapsed());
         }
         calls += 1;
         if calls.is_multiple_of(CALLS_PER_LOOK) && turn.elapsed() > TURN {
+            drop(permit);
             yield_now().await;
             // The deadlines of the waiting calls do not wait for the rest to be started.
             while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
                 responses.set(index, outcome);
             }
-            turn = Instant::now();
-            waited = started.elapsed();
+            permit = turns.acquire().await;
+            (turn, waited) = (Instant::now(), started.elapsed());
         }
     }
+    drop(permit);
     while let Some((index, outcome)) = running.next().await {
         responses.set(index, outcome);
     }

@@ -46,6 +46,15 @@ impl Response {
         self.json.len()
     }
 
+    /// How many bytes it takes in all of its formats.
+    pub(super) fn capacity(&self) -> usize {
+        #[cfg(feature = "edn")]
+        if let Some(edn) = &self.edn {
+            return edn.capacity() + self.json.capacity();
+        }
+        self.json.capacity()
+    }
+
     /// In answer to a request that is no batch.
     pub(crate) fn into_reply(self) -> Reply {
         let json = Reply::Single { json: self.json, code: self.code };
@@ -72,11 +81,40 @@ impl Joined {
         joined
     }
 
+    /// How many bytes the responses take.
+    pub(crate) fn capacity(&self) -> usize {
+        #[cfg(feature = "edn")]
+        return self.json.capacity() + self.edn.capacity();
+        #[cfg(not(feature = "edn"))]
+        self.json.capacity()
+    }
+
+    /// How many bytes they take more if room is made for another one, and for others after it.
+    pub(crate) fn growth(&self, response: &Response) -> usize {
+        let json = growth(&self.json, &response.json);
+        #[cfg(feature = "edn")]
+        return json + response.edn.as_ref().map_or(0, |edn| growth(&self.edn, edn));
+        #[cfg(not(feature = "edn"))]
+        json
+    }
+
+    /// Makes that room.
+    pub(crate) fn grow(&mut self, response: &Response) {
+        grow(&mut self.json, &response.json);
+        #[cfg(feature = "edn")]
+        if let Some(edn) = &response.edn {
+            grow(&mut self.edn, edn);
+        }
+    }
+
+    /// Appends a response, and takes no more room than that needs.
     pub(crate) fn push(&mut self, response: &Response) {
+        self.json.reserve_exact(response.json.len() + AROUND);
         self.json.push(if self.json.is_empty() { b'[' } else { b',' });
         self.json.extend_from_slice(&response.json);
         #[cfg(feature = "edn")]
         if let Some(edn) = &response.edn {
+            self.edn.reserve_exact(edn.len() + AROUND);
             self.edn.push(if self.edn.is_empty() { b'[' } else { b' ' });
             self.edn.extend_from_slice(edn);
         }
@@ -99,3 +137,19 @@ impl Joined {
 
 /// The bytes of a usual response.
 const USUAL: usize = 64;
+/// What is before a response, and after the last one.
+const AROUND: usize = 2;
+
+/// What a buffer has to grow by to hold a text: nothing, or half of its size.
+fn growth(buffer: &Vec<u8>, text: &[u8]) -> usize {
+    let needed = buffer.len() + text.len() + AROUND;
+    match needed.checked_sub(buffer.capacity()) {
+        None | Some(0) => 0,
+        Some(missing) => missing + needed / 2,
+    }
+}
+
+fn grow(buffer: &mut Vec<u8>, text: &[u8]) {
+    let growth = growth(buffer, text);
+    buffer.reserve_exact(buffer.capacity() - buffer.len() + growth);
+}

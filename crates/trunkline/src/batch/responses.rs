@@ -4,6 +4,7 @@ use super::Asked;
 use super::response::{Joined, Response};
 use crate::envelope::InvalidRequest;
 use crate::history::Recording;
+use crate::memory::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::rpc::Reply;
 
@@ -21,14 +22,55 @@ pub(super) struct Responses<'a> {
     pub(super) spent: bool,
     /// Of the calls that have not ended.
     pub(super) recordings: BTreeMap<usize, Recording>,
+    /// Room for what is [held](Self::held) and for the next response.
+    memory: Reservation,
+    /// The bytes of those that wait.
+    waiting_bytes: usize,
+    /// Entries without a response.
+    unanswered: usize,
+    /// Set when a response had no room. Nothing further is run.
+    exhausted: Option<OutOfMemory>,
 }
 
+/// What an entry counts until it has its response: its refusal fits.
+pub(super) const ENTRY: usize = 256;
+/// The room that a member needs before it runs. Most responses fit.
+const ROOM: usize = 16 << 10;
+
 impl<'a> Responses<'a> {
-    pub(super) fn new(asked: Asked<'a>, budget: usize) -> Self {
+    pub(super) fn new(asked: Asked<'a>, budget: usize, memory: Reservation) -> Self {
         let joined = Joined::of(asked.entries.len());
         let (waiting, recordings) = Default::default();
-        let (next, bytes, spent) = (0, 0, false);
-        Self { asked, joined, next, waiting, bytes, budget, spent, recordings }
+        Self {
+            asked,
+            joined,
+            next: 0,
+            waiting,
+            bytes: 0,
+            budget,
+            spent: false,
+            recordings,
+            memory,
+            waiting_bytes: 0,
+            unanswered: asked.entries.len(),
+            exhausted: None,
+        }
+    }
+
+    /// Reserves room for the response of one more member.
+    pub(super) fn make_room(&mut self) -> Result<(), OutOfMemory> {
+        self.exhausted.map_or(Ok(()), Err)?;
+        self.reserve(ROOM)
+    }
+
+    /// Reserves so many bytes more than what is held.
+    fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
+        let missing = (self.held() + more).saturating_sub(self.memory.bytes());
+        self.memory.grow(missing)
+    }
+
+    fn held(&self) -> usize {
+        self.joined.capacity() + self.waiting_bytes + self.unanswered * ENTRY
     }
 
     /// Refusals are small, and -32006 in their place would be no smaller: they always fit.
@@ -49,6 +91,9 @@ impl<'a> Responses<'a> {
         };
         if !fits {
             response = self.too_large(index);
+        } else if let Err(error) = self.reserve(response.as_ref().map_or(0, Response::capacity)) {
+            self.exhausted = Some(error);
+            response = self.response(index, Outcome::error(error.reply_dropped()));
         }
         if let Some(found) = &response {
             code = found.code;
@@ -68,21 +113,28 @@ impl<'a> Responses<'a> {
 
     fn put(&mut self, index: usize, response: Option<Response>) {
         self.bytes += response.as_ref().map_or(0, Response::len);
+        self.unanswered -= 1;
         if index != self.next {
+            self.waiting_bytes += response.as_ref().map_or(0, Response::capacity);
             self.waiting.insert(index, response);
             return;
         }
         self.append(response);
         while let Some(response) = self.waiting.remove(&self.next) {
+            self.waiting_bytes -= response.as_ref().map_or(0, Response::capacity);
             self.append(response);
         }
     }
 
     fn append(&mut self, response: Option<Response>) {
         self.next += 1;
-        if let Some(response) = response {
-            self.joined.push(&response);
+        let Some(response) = response else { return };
+        let growth = self.joined.growth(&response);
+        // Without room to grow for those after it, the response takes what it needs.
+        if growth > 0 && self.reserve(response.capacity() + growth).is_ok() {
+            self.joined.grow(&response);
         }
+        self.joined.push(&response);
     }
 
     /// The response that an outcome is; none to a notification.
@@ -101,7 +153,8 @@ impl<'a> Responses<'a> {
         }
     }
 
-    pub(super) fn join(self) -> Reply {
-        self.joined.end()
+    pub(super) fn join(mut self) -> (Reply, Reservation) {
+        self.memory.shrink(self.joined.capacity());
+        (self.joined.end(), self.memory)
     }
 }

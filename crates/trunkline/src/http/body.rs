@@ -6,19 +6,22 @@ use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::refusal::Refusal;
+use crate::memory::{MemoryBudget, Reservation};
 
-/// Reads a whole body. One that came in one piece is not copied.
+/// Reads a whole body. One that came in one piece is not copied. It keeps its memory reserved as long as
+/// something of it is referenced.
 pub(super) async fn read<B>(
     body: B,
     limit: usize,
     timeout: Option<Duration>,
+    memory: &MemoryBudget,
 ) -> Result<Bytes, Refusal>
 where
     B: Body<Data = Bytes>,
@@ -28,7 +31,8 @@ where
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large);
     }
-    within(timeout, collect(body, limit)).await.unwrap_or(Err(Refusal::BodyTimeout))
+    let memory = memory.reserve(MemoryBudget::PER_REQUEST)?;
+    within(timeout, collect(body, limit, memory)).await.unwrap_or(Err(Refusal::BodyTimeout))
 }
 
 /// Framing that a proxy before us may have read in another way (RFC 9112, section 6.3).
@@ -47,14 +51,14 @@ pub(super) fn check_framing(headers: &HeaderMap) -> Result<(), Refusal> {
     }
 }
 
-async fn collect<B>(body: B, limit: usize) -> Result<Bytes, Refusal>
+async fn collect<B>(body: B, limit: usize, mut memory: Reservation) -> Result<Bytes, Refusal>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let mut body = pin!(body);
     let mut whole = Bytes::new();
-    let mut joined = BytesMut::new();
+    let mut joined = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
             let error = error.into();
@@ -65,17 +69,27 @@ where
         let Ok(data) = frame.into_data() else {
             continue;
         };
-        if whole.len() + joined.len() + data.len() > limit {
+        let length = whole.len() + joined.len() + data.len();
+        if length > limit {
             return Err(Refusal::TooLarge { limit });
         }
         if whole.is_empty() && joined.is_empty() {
+            memory.grow(length)?;
             whole = data;
-        } else {
-            joined.extend_from_slice(&std::mem::take(&mut whole));
-            joined.extend_from_slice(&data);
+            continue;
         }
+        if length > joined.capacity() {
+            // At most what is left: few bodies say that they are larger than they are.
+            let left = usize::try_from(body.size_hint().upper().unwrap_or(u64::MAX));
+            let most = length.saturating_add(left.unwrap_or(usize::MAX)).min(limit);
+            let capacity = (length + length / 2).min(most);
+            memory.resize(MemoryBudget::PER_REQUEST + capacity)?;
+            joined.reserve_exact(capacity - joined.len());
+        }
+        joined.extend_from_slice(&std::mem::take(&mut whole));
+        joined.extend_from_slice(&data);
     }
-    Ok(if joined.is_empty() { whole } else { joined.freeze() })
+    Ok(if joined.is_empty() { memory.attach(whole) } else { memory.attach(joined) })
 }
 
 /// `future`'s output, or none after `timeout`. The timer is made when it is first needed: most

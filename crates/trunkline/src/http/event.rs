@@ -5,6 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 
+use crate::memory::{MemoryBudget, OutOfMemory, Reservation};
+
 /// An event of an [`EventStream`](super::EventStream), or what clients are told between events.
 ///
 /// Whatever is in it, it is read as this one event: line breaks in a text begin another line of its data,
@@ -15,7 +17,7 @@ use serde::Serialize;
 /// let event = Event::text("note", "one\ntwo").with_id("7");
 /// assert_eq!(event.into_bytes(), "event: note\nid: 7\ndata: one\ndata: two\n\n");
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Event {
     /// Its lines, without the empty one at the end.
     lines: Vec<u8>,
@@ -23,6 +25,7 @@ pub struct Event {
     id_at: usize,
     /// Where those of the data begin.
     data_at: usize,
+    memory: Option<Reservation>,
 }
 
 impl Event {
@@ -80,11 +83,29 @@ impl Event {
         self
     }
 
+    /// Keeps memory that is reserved for the event until it is written.
+    #[must_use]
+    pub fn reserved(mut self, memory: Reservation) -> Self {
+        self.memory = Some(memory);
+        self
+    }
+
+    /// Reserves memory for the event, if none is.
+    pub(super) fn reserve(&mut self, budget: &MemoryBudget) -> Result<(), OutOfMemory> {
+        if self.memory.is_none() {
+            self.memory = Some(budget.reserve(self.lines.len())?);
+        }
+        Ok(())
+    }
+
     /// As it is sent.
     #[must_use]
     pub fn into_bytes(mut self) -> Bytes {
         self.lines.push(b'\n');
-        Bytes::from(self.lines)
+        match self.memory {
+            Some(memory) => memory.attach(self.lines),
+            None => Bytes::from(self.lines),
+        }
     }
 
     fn named(name: &str, data: usize) -> Self {
@@ -97,7 +118,8 @@ impl Event {
     fn empty(len: usize) -> Self {
         /// The names of fields, the ends of lines, and an id.
         const AROUND: usize = 64;
-        Self { lines: Vec::with_capacity(len + AROUND), id_at: 0, data_at: 0 }
+        let lines = Vec::with_capacity(len + AROUND);
+        Self { lines, id_at: 0, data_at: 0, memory: None }
     }
 
     /// What comes before an id and data is said.
@@ -177,9 +199,9 @@ mod tests {
     fn names_and_ids_end_no_line() {
         check(Event::text("a\ndata: x\r\0", "b"), "event: a data: x  \ndata: b\n\n");
         check(Event::text("a", "b").with_id("1\n\n2"), "event: a\nid: 1  2\ndata: b\n\n");
-        let twice = Event::text("a", "b").with_id("12").with_id("3");
-        check(twice.clone(), "event: a\nid: 3\ndata: b\n\n");
-        check(twice.with_id("45"), "event: a\nid: 45\ndata: b\n\n");
+        let twice = || Event::text("a", "b").with_id("12").with_id("3");
+        check(twice(), "event: a\nid: 3\ndata: b\n\n");
+        check(twice().with_id("45"), "event: a\nid: 45\ndata: b\n\n");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::{Event, ReplyBody};
 use crate::history::{Counted, StreamRecording};
+use crate::memory::MemoryBudget;
 
 /// A reply that is a stream of server-sent [`Event`]s, which a [`Door`](super::Door) answers with.
 ///
@@ -70,6 +71,7 @@ pub struct EventStream<S> {
     events: S,
     keep_alive: Duration,
     recording: Option<StreamRecording>,
+    memory: Option<MemoryBudget>,
 }
 
 /// Without any time between them, there would be nothing but comments.
@@ -78,7 +80,7 @@ const SHORTEST: Duration = Duration::from_millis(10);
 impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
     /// A stream of these events.
     pub fn new(events: S) -> Self {
-        Self { events, keep_alive: Duration::from_secs(15), recording: None }
+        Self { events, keep_alive: Duration::from_secs(15), recording: None, memory: None }
     }
 
     /// How long nothing is sent until a comment is, so that proxies see life and the server sees who has
@@ -94,11 +96,18 @@ impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
         self
     }
 
+    /// Counts events in a memory budget until they are written, those that are not
+    /// [reserved](Event::reserved) already. The stream ends when the budget is used up.
+    pub fn memory(mut self, memory: &MemoryBudget) -> Self {
+        self.memory = Some(memory.clone());
+        self
+    }
+
     /// The response: 200, and a body that is written as events come.
     #[must_use]
     pub fn into_response(self) -> Response<ReplyBody> {
-        let Self { events, keep_alive, recording } = self;
-        let frames = Frames { events, keep_alive, silence: None };
+        let Self { events, keep_alive, recording, memory } = self;
+        let frames = Frames { events, keep_alive, silence: None, memory };
         let mut response = Response::new(ReplyBody::stream(Counted::new(frames, recording)));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -118,6 +127,7 @@ pin_project! {
         // Since the last thing that was sent.
         #[pin]
         silence: Option<Sleep>,
+        memory: Option<MemoryBudget>,
     }
 }
 
@@ -130,7 +140,7 @@ impl<S: Stream<Item = Event>> Body for Frames<S> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let mut this = self.project();
-        let event = match this.events.poll_next(cx) {
+        let mut event = match this.events.poll_next(cx) {
             Poll::Ready(event) => event,
             Poll::Pending => {
                 if this.silence.is_none() {
@@ -143,6 +153,12 @@ impl<S: Stream<Item = Event>> Body for Frames<S> {
             }
         };
         this.silence.set(None);
+        if let (Some(event), Some(memory)) = (&mut event, this.memory)
+            && let Err(error) = event.reserve(memory)
+        {
+            tracing::warn!(%error, "a stream of events ends early");
+            return Poll::Ready(None);
+        }
         Poll::Ready(event.map(|event| Ok(Frame::data(event.into_bytes()))))
     }
 }

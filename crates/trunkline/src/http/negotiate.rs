@@ -56,7 +56,7 @@ pub(crate) fn unserved(headers: &HeaderMap) -> Format {
 }
 
 /// What a body with these headers says to be; JSON if it is nothing that is known.
-pub(crate) fn named(headers: &HeaderMap) -> Format {
+fn named(headers: &HeaderMap) -> Format {
     let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     named.and_then(media_type::format).unwrap_or_default()
 }

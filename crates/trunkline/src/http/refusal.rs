@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
@@ -10,6 +10,7 @@ use super::reply_body::ReplyBody;
 use crate::error::{ErrorObject, code};
 use crate::format::Format;
 use crate::id::Id;
+use crate::memory::OutOfMemory;
 use crate::rpc::Reply;
 
 /// Why a request is refused. Its reply has the HTTP status *and* a JSON-RPC error object, so that
@@ -40,6 +41,16 @@ pub(super) enum Refusal {
     BodyTimeout,
     BrokenBody,
     TransferCoding,
+    /// The server holds too much for its clients.
+    OutOfMemory(OutOfMemory),
+    /// There is no room for the reply to a request that has run.
+    ReplyDropped(OutOfMemory),
+}
+
+impl From<OutOfMemory> for Refusal {
+    fn from(error: OutOfMemory) -> Self {
+        Self::OutOfMemory(error)
+    }
 }
 
 impl Refusal {
@@ -96,6 +107,7 @@ impl Refusal {
             Self::TransferCoding => StatusCode::NOT_IMPLEMENTED,
             #[cfg(feature = "jwt")]
             Self::NoKeys => StatusCode::SERVICE_UNAVAILABLE,
+            Self::OutOfMemory(_) | Self::ReplyDropped(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -103,6 +115,8 @@ impl Refusal {
         match self {
             Self::NoCredentials | Self::WrongCredentials(_) => code::UNAUTHENTICATED,
             Self::Host(_) | Self::Origin(_) => code::FORBIDDEN,
+            Self::OutOfMemory(_) => code::BUSY,
+            Self::ReplyDropped(_) => code::REPLY_TOO_LARGE,
             _ => code::REFUSED,
         }
     }
@@ -111,6 +125,8 @@ impl Refusal {
         match self {
             Self::NoCredentials | Self::WrongCredentials(_) => "Unauthenticated",
             Self::Host(_) | Self::Origin(_) => "Forbidden",
+            Self::OutOfMemory(_) => "Server is busy",
+            Self::ReplyDropped(_) => "Reply too large",
             _ => "Request refused",
         }
     }
@@ -149,6 +165,10 @@ impl Refusal {
             Self::BodyTimeout => "the body did not arrive in time".into(),
             Self::BrokenBody => "the body's framing is broken".into(),
             Self::TransferCoding => "the only Transfer-Encoding understood is chunked".into(),
+            Self::OutOfMemory(error) => format!("{error}; nothing was run").into(),
+            Self::ReplyDropped(error) => {
+                format!("{error}; the request was run, and its reply dropped").into()
+            }
         }
     }
 
@@ -158,6 +178,7 @@ impl Refusal {
             Self::NoCredentials => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),
             Self::WrongCredentials(why) => Some((WWW_AUTHENTICATE, invalid_token(*why))),
             Self::Coding => Some((ACCEPT_ENCODING, HeaderValue::from_static("identity"))),
+            Self::OutOfMemory(_) => Some((RETRY_AFTER, HeaderValue::from_static("1"))),
             _ => None,
         }
     }
@@ -171,6 +192,7 @@ impl Refusal {
                 | Self::BrokenBody
                 | Self::Framing(_)
                 | Self::TransferCoding
+                | Self::OutOfMemory(_)
         )
     }
 }

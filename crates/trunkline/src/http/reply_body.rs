@@ -5,13 +5,14 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
+
+use crate::memory::{MemoryBudget, OutOfMemory, Reservation};
 
 /// The body of a reply: all of it, or a stream that a [`Door`](super::Door) writes.
 pub struct ReplyBody(Inner);
 
 enum Inner {
-    Whole(Full<Bytes>),
+    Whole(Bytes),
     Stream(Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>),
 }
 
@@ -21,17 +22,38 @@ impl ReplyBody {
     pub fn stream(body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static) -> Self {
         Self(Inner::Stream(Box::pin(body)))
     }
+
+    /// Keeps memory reserved until a whole body is written: that of `reserved`, and what it lacks. The
+    /// parts of a stream have their own.
+    pub(super) fn reserve(
+        &mut self,
+        budget: &MemoryBudget,
+        reserved: Option<Reservation>,
+    ) -> Result<(), OutOfMemory> {
+        let Inner::Whole(body) = &mut self.0 else {
+            return Ok(());
+        };
+        let memory = match reserved {
+            Some(mut memory) => {
+                memory.grow(body.len().saturating_sub(memory.bytes()))?;
+                memory
+            }
+            None => budget.reserve(body.len())?,
+        };
+        *body = memory.attach(std::mem::take(body));
+        Ok(())
+    }
 }
 
 impl Default for ReplyBody {
     fn default() -> Self {
-        Self(Inner::Whole(Full::default()))
+        Self(Inner::Whole(Bytes::new()))
     }
 }
 
 impl<T: Into<Bytes>> From<T> for ReplyBody {
     fn from(whole: T) -> Self {
-        Self(Inner::Whole(Full::new(whole.into())))
+        Self(Inner::Whole(whole.into()))
     }
 }
 
@@ -44,21 +66,22 @@ impl Body for ReplyBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
-            Inner::Whole(body) => Pin::new(body).poll_frame(cx),
+            Inner::Whole(body) if body.is_empty() => Poll::Ready(None),
+            Inner::Whole(body) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(body))))),
             Inner::Stream(body) => body.as_mut().poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Inner::Whole(body) => body.is_end_stream(),
+            Inner::Whole(body) => body.is_empty(),
             Inner::Stream(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Inner::Whole(body) => body.size_hint(),
+            Inner::Whole(body) => SizeHint::with_exact(body.len() as u64),
             Inner::Stream(body) => body.size_hint(),
         }
     }

@@ -26,6 +26,7 @@ use super::settings::Settings;
 use super::{authority, bearer, body, cors, denial, negotiate, origin};
 use crate::extensions::Extensions;
 use crate::format::{Format, Formats};
+use crate::memory::Reservation;
 use crate::rpc::{Reply, Rpc};
 
 /// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
@@ -193,15 +194,43 @@ impl HttpService {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let Settings { max_body, body_timeout, status_policy, .. } = &self.0.settings;
-        let body = match body::read(body, *max_body, *body_timeout).await {
+        let body = match self.read(body).await {
             Ok(body) => body,
             Err(refusal) => {
                 return self.refuse(route, &refusal, Some(&extensions), formats.reply);
             }
         };
-        let reply = self.0.rpc.handle_in(formats, body, extensions).await;
-        respond(status_policy.status(&reply), reply)
+        match self.0.rpc.handle_reserved(formats, body, extensions).await {
+            Ok((reply, memory)) => {
+                let status = self.0.settings.status_policy.status(&reply);
+                self.reserved(respond(status, reply), memory, route, formats.reply)
+            }
+            // History has it as the refusal of a batch.
+            Err(error) => route.refuse(&error.into(), formats.reply),
+        }
+    }
+
+    async fn read<B>(&self, body: B) -> Result<Bytes, Refusal>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let Settings { max_body, body_timeout, .. } = self.0.settings;
+        body::read(body, max_body, body_timeout, &self.0.rpc.limits().memory).await
+    }
+
+    /// A response that keeps its memory reserved; another one, if there is not enough left.
+    fn reserved(
+        &self,
+        mut response: Response<ReplyBody>,
+        memory: Option<Reservation>,
+        route: Route<'_>,
+        format: Format,
+    ) -> Response<ReplyBody> {
+        match response.body_mut().reserve(&self.0.rpc.limits().memory, memory) {
+            Ok(()) => response,
+            Err(error) => route.refuse(&Refusal::ReplyDropped(error), format),
+        }
     }
 
     async fn answer_door<B>(
@@ -215,15 +244,17 @@ impl HttpService {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let Settings { max_body, body_timeout, status_policy, .. } = self.0.settings;
+        let status_policy = self.0.settings.status_policy;
         let DoorHead { method, uri, extensions, formats } = head;
-        let body = match body::read(body, max_body, body_timeout).await {
+        let body = match self.read(body).await {
             Ok(body) => body,
             Err(refusal) => {
                 return self.refuse(route, &refusal, Some(&extensions), formats.reply);
             }
         };
-        door.answer(DoorRequest { method, uri, extensions, body, formats, status_policy }).await
+        let request = DoorRequest { method, uri, extensions, body, formats, status_policy };
+        let response = door.answer(request).await;
+        self.reserved(response, None, route, formats.reply)
     }
 
     /// Refuses a request, of which `extensions` tell who has sent it, if it was let in.

@@ -11,12 +11,14 @@ mod recorded;
 mod reply;
 
 use std::convert::Infallible;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tower::Service;
 
 use crate::batch::{self, Response};
@@ -31,6 +33,7 @@ use crate::id::Id;
 use crate::layers::metrics::MethodMetrics;
 use crate::layers::{Defaults, MetricsLayer};
 use crate::limits::Limits;
+use crate::memory::{OutOfMemory, Reservation};
 use crate::openrpc::OpenRpc;
 use crate::outcome::Outcome;
 use crate::router::{Registered, Registry};
@@ -49,13 +52,17 @@ pub struct Rpc {
     metrics: MetricsLayer,
     engine: Engine,
     history: Option<History>,
+    /// As many batches start calls at a time as there are processors.
+    turns: Arc<Semaphore>,
 }
 
 impl Rpc {
     pub(crate) fn new(registry: Arc<Registry>, limits: Limits, defaults: Defaults) -> Self {
         let metrics = MetricsLayer::switched(defaults.metrics);
         let engine = Engine::new(&limits, defaults, &metrics);
-        Self { registry, limits: Arc::new(limits), metrics, engine, history: None }
+        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let turns = Arc::new(Semaphore::new(processors));
+        Self { registry, limits: Arc::new(limits), metrics, engine, history: None, turns }
     }
 
     /// This service with the methods of another protocol, which stand for calls of the same
@@ -82,16 +89,36 @@ impl Rpc {
     /// # Cancel safety
     /// Dropping the future cancels the calls that have not ended.
     pub async fn handle_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Reply {
+        match self.handle_reserved(formats, body, extensions).await {
+            Ok((reply, _)) => reply,
+            Err(error) => Reply::error(error.into(), Some(&Id::NULL)).written_in(formats.reply),
+        }
+    }
+
+    /// The same, with the memory that is reserved for the reply so far.
+    ///
+    /// # Errors
+    /// When the memory budget is used up. Nothing was run.
+    pub(crate) async fn handle_reserved(
+        &self,
+        formats: Formats,
+        body: Bytes,
+        extensions: Extensions,
+    ) -> Result<(Reply, Option<Reservation>), OutOfMemory> {
         let (incoming, aside) = self.read_beside(formats, body, extensions);
-        match incoming {
+        let reply = match incoming {
             Incoming::Call(call) => self.answer(call).await,
-            // Boxed, so that a single call does not carry the room for a batch along.
-            Incoming::Batch(batch) => Box::pin(self.answer_batch(batch)).await,
+            Incoming::Batch(batch) => {
+                // Boxed, so that a single call does not carry the room for a batch along.
+                let (reply, memory) = Box::pin(self.answer_batch_reserved(batch)).await?;
+                return Ok((reply, Some(memory)));
+            }
             Incoming::Response { error, id } | Incoming::Refused { error, id } => {
                 let (outcome, id) = (Outcome::error(error), id.unwrap_or(Id::NULL));
                 Response::of(outcome, id.as_raw().as_bytes(), aside.as_ref()).into_reply()
             }
-        }
+        };
+        Ok((reply, None))
     }
 
     /// Answers one call that was [read](Self::read).
@@ -123,6 +150,27 @@ impl Rpc {
     /// # Cancel safety
     /// Dropping the future cancels the calls that have not ended.
     pub async fn answer_batch(&self, batch: Batch) -> Reply {
+        match self.answer_batch_reserved(batch).await {
+            Ok((reply, _)) => reply,
+            Err(error) => Reply::error(error.into(), Some(&Id::NULL)),
+        }
+    }
+
+    /// The same, with the memory that is reserved for the reply.
+    ///
+    /// # Errors
+    /// When the memory budget has no room for the batch. Nothing was run.
+    pub(crate) async fn answer_batch_reserved(
+        &self,
+        batch: Batch,
+    ) -> Result<(Reply, Reservation), OutOfMemory> {
+        let memory = match batch::reserve(&self.limits, batch.entries.len()) {
+            Ok(memory) => memory,
+            Err(error) => {
+                batch.refuse(&error.into());
+                return Err(error);
+            }
+        };
         let members = self.members(&batch);
         let Batch { body, entries, extensions, asides, .. } = &batch;
         let call = |index, request| {
@@ -134,7 +182,8 @@ impl Rpc {
             call
         };
         let asked = batch::Asked { body, entries, asides };
-        batch::run(&mut self.engine.clone(), asked, &self.limits, call).await
+        let bounds = batch::Bounds { limits: &self.limits, turns: &self.turns, memory };
+        Ok(batch::run(&mut self.engine.clone(), asked, bounds, call).await)
     }
 
     /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a

@@ -11,7 +11,6 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use http::header::CONNECTION;
 use http::{Request, Response};
-use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -25,7 +24,7 @@ use super::shared::Shared;
 use super::status::Phase;
 use super::stream::Stream;
 use super::watch::{Overdue, Watch};
-use crate::http::{named, unserved};
+use crate::http::unserved;
 
 /// How long a connection that has been told to end may take to do so.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -128,7 +127,7 @@ impl<A: Answer> Requests<A> {
             return Ok(page.map(|page| Reply::own(page, running)));
         }
         // Counted before the phase is looked at: a server that stops waits for it in any case.
-        let mut running = Running::counted(watch, shared);
+        let running = Running::counted(watch, shared);
         if shared.counts.phase() >= Phase::Draining {
             watch.cut_short();
             let format = unserved(request.headers());
@@ -139,11 +138,6 @@ impl<A: Answer> Requests<A> {
         let Ok(response) = answer else {
             return Ok(health::failed().map(|page| Reply::own(page, running)));
         };
-        let size = usize::try_from(response.body().size_hint().lower()).unwrap_or(usize::MAX);
-        if !running.holds(size) {
-            let format = named(response.headers());
-            return Ok(health::overloaded(format).map(|page| Reply::own(page, running)));
-        }
         if response.headers().get(CONNECTION).is_some_and(|value| value == "close") {
             watch.cut_short();
         }

@@ -53,12 +53,6 @@ pub(super) fn stopping(format: Format) -> Response<Full<Bytes>> {
     response
 }
 
-/// 503: there is no room for the reply. Not -32005, which says that trying again is safe.
-pub(super) fn overloaded(format: Format) -> Response<Full<Bytes>> {
-    let reason = "the replies that wait for their clients take all the room; the request was run, and its reply dropped";
-    unavailable(ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large"), reason, format)
-}
-
 /// 500: the service panicked, and what its client speaks is lost with the request.
 pub(super) fn failed() -> Response<Full<Bytes>> {
     let error = ErrorObject::internal(&"the service panicked outside of a call");

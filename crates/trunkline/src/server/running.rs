@@ -12,8 +12,6 @@ pub(super) struct Running {
     shared: Option<Arc<Shared>>,
     /// Whether a part of the reply is on its way and more is to come.
     handed: bool,
-    /// The bytes of the reply.
-    reply: usize,
 }
 
 impl Running {
@@ -21,23 +19,13 @@ impl Running {
     pub(super) fn counted(watch: &Arc<Watch>, shared: &Arc<Shared>) -> Self {
         watch.request_begun();
         shared.counts.request_begun();
-        Self { watch: Arc::clone(watch), shared: Some(Arc::clone(shared)), handed: false, reply: 0 }
+        Self { watch: Arc::clone(watch), shared: Some(Arc::clone(shared)), handed: false }
     }
 
     /// A request that the server answers by itself.
     pub(super) fn uncounted(watch: &Arc<Watch>) -> Self {
         watch.request_begun();
-        Self { watch: Arc::clone(watch), shared: None, handed: false, reply: 0 }
-    }
-
-    /// Takes room for a reply; false when the replies of all requests take more than is allowed.
-    pub(super) fn holds(&mut self, bytes: usize) -> bool {
-        let Some(shared) = &self.shared else {
-            return true;
-        };
-        let fits = shared.counts.reply_held(bytes, shared.settings.reply_bytes);
-        self.reply = if fits { bytes } else { 0 };
-        fits
+        Self { watch: Arc::clone(watch), shared: None, handed: false }
     }
 
     /// A part of the reply has been handed over, and more is to come.
@@ -59,7 +47,6 @@ impl Drop for Running {
         self.taken();
         self.watch.request_ended();
         if let Some(shared) = &self.shared {
-            shared.counts.reply_released(self.reply);
             shared.counts.request_ended();
         }
     }

@@ -20,9 +20,6 @@ pub struct Settings {
     pub idle_timeout: Duration,
     /// How long a client may take no byte of a reply. Default 30 s. Then the connection is closed.
     pub write_timeout: Duration,
-    /// How many bytes the replies that wait for their clients may have together. Default 256 MiB.
-    /// A reply that finds no room is dropped, and its request answered 503.
-    pub reply_bytes: usize,
     /// How long the calls that run may go on when the server stops. Default 30 s. Then they are
     /// cut off.
     pub drain_timeout: Duration,
@@ -52,7 +49,6 @@ impl Default for Settings {
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
             write_timeout: Duration::from_secs(30),
-            reply_bytes: 256 << 20,
             drain_timeout: Duration::from_secs(30),
             streams: 128,
             health: None,

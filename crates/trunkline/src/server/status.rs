@@ -43,7 +43,6 @@ pub(crate) struct Counts {
     phase: watch::Sender<Phase>,
     connections: AtomicUsize,
     in_flight: AtomicUsize,
-    reply_bytes: AtomicUsize,
     total_connections: AtomicU64,
     total_requests: AtomicU64,
 }
@@ -55,7 +54,6 @@ impl Counts {
             phase: watch::Sender::new(Phase::Starting),
             connections: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
-            reply_bytes: AtomicUsize::new(0),
             total_connections: AtomicU64::new(0),
             total_requests: AtomicU64::new(0),
         }
@@ -101,20 +99,6 @@ impl Counts {
 
     pub(crate) fn request_ended(&self) {
         self.in_flight.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    /// Takes room for a reply that waits for its client; false when there is not as much.
-    pub(crate) fn reply_held(&self, bytes: usize, limit: usize) -> bool {
-        let held = self.reply_bytes.fetch_add(bytes, Ordering::Relaxed);
-        let fits = held.saturating_add(bytes) <= limit;
-        if !fits {
-            self.reply_released(bytes);
-        }
-        fits
-    }
-
-    pub(crate) fn reply_released(&self, bytes: usize) {
-        self.reply_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn read(&self) -> Status {

@@ -26,6 +26,10 @@ pub(super) struct Stream<S> {
 /// What an HTTP/2 connection begins with, as far as it takes to tell (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI ";
 
+/// Maximum bytes of one read. hyper doubles its buffer for each read that fills it and keeps that as long as
+/// the connection; with larger reads, bodies that do not end would take 128 KiB of each connection.
+const READ: usize = 16 << 10;
+
 impl<S> Stream<S> {
     pub(super) fn new(socket: S, watch: Arc<Watch>) -> Self {
         Self { socket, watch, preface: Some(0), linger: None }
@@ -65,7 +69,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.socket).poll_read(cx, buffer))?;
+        if buffer.remaining() > READ {
+            let mut part = ReadBuf::new(buffer.initialize_unfilled_to(READ));
+            ready!(Pin::new(&mut self.socket).poll_read(cx, &mut part))?;
+            let count = part.filled().len();
+            buffer.advance(count);
+        } else {
+            ready!(Pin::new(&mut self.socket).poll_read(cx, buffer))?;
+        }
         let received = &buffer.filled()[before..];
         if !received.is_empty() {
             self.received(received);

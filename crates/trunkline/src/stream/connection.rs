@@ -26,6 +26,7 @@ use crate::call::Call;
 use crate::error::{ErrorObject, code};
 use crate::extensions::Extensions;
 use crate::format::{Format, Formats};
+use crate::memory::{OutOfMemory, Reservation};
 use crate::rpc::{Incoming, Reply, Rpc};
 use crate::server::Counts;
 
@@ -56,9 +57,10 @@ impl Connection {
         output: impl AsyncWrite + Unpin,
     ) -> Result<(), StreamError> {
         let Self { rpc, settings, extensions, counts, unanswered } = self;
-        let (replies, writing) =
-            Replies::new(Arc::clone(&counts), settings.reply_bytes, settings.format);
+        let memory = &rpc.limits().memory;
+        let (replies, writing) = Replies::new(memory.clone(), settings.format);
         let reader = FrameReader::new(input, settings.framing, settings.message_bytes);
+        let reader = reader.counted_in(memory.clone());
         let writer = FrameWriter::new(output, settings.framing, settings.write_timeout);
         let draining = settings.closing.child_token();
         let ended = draining.clone();
@@ -143,6 +145,9 @@ impl Taker {
                     let error = ErrorObject::new(code::INVALID_REQUEST, "Invalid Request");
                     self.refuse(&error.with_data(&data), self.format(named)).await;
                 }
+                Ok(Some(Frame::OutOfMemory(error, named))) => {
+                    self.refuse(&error.into(), self.format(named)).await;
+                }
                 Ok(None) => break Ok(()),
                 Err(ReadError::Io(error)) => break Err(StreamError::Read(error)),
                 Err(error @ ReadError::Head(_)) => {
@@ -200,7 +205,7 @@ impl Taker {
                 let asked = Asked::by_unread(id, aside);
                 let reply = asked.refused(&error);
                 let request = Request::new(asked, None, &self.unanswered);
-                self.replies.send(reply, request).await;
+                self.replies.send(reply, None, request).await;
             }
         }
     }
@@ -212,7 +217,7 @@ impl Taker {
             history.refused(&self.extensions, error);
         }
         let reply = asked.refused(error).written_in(format);
-        self.replies.send(reply, Request::new(asked, None, &self.unanswered)).await;
+        self.replies.send(reply, None, Request::new(asked, None, &self.unanswered)).await;
     }
 
     /// Cancels what runs or waits with this id.
@@ -230,7 +235,7 @@ impl Taker {
             batch.refuse(error);
         }
         let reply = request.asked.refused(error);
-        self.replies.send(reply, request).await;
+        self.replies.send(reply, None, request).await;
     }
 
     /// Begins a call, or has it wait for a place.
@@ -270,25 +275,28 @@ impl Taker {
         request.begin(&self.counts, place);
         let rpc = self.rpc.clone();
         let answering: Answering = match work {
-            Work::Call(call) => Box::pin(async move { rpc.answer(call).await }),
-            Work::Batch(batch) => Box::pin(async move { rpc.answer_batch(batch).await }),
+            Work::Call(call) => Box::pin(async move { Ok((rpc.answer(call).await, None)) }),
+            Work::Batch(batch) => Box::pin(async move {
+                let (reply, memory) = rpc.answer_batch_reserved(batch).await?;
+                Ok((reply, Some(memory)))
+            }),
         };
         // Call layers have their own isolation; this is for what is around them.
         let mut answering = AssertUnwindSafe(answering).catch_unwind();
         if let Some(answered) = (&mut answering).now_or_never() {
-            let reply = reply(answered, &request.asked);
-            return self.replies.send(reply, request).await;
+            let (reply, memory) = reply(answered, &request.asked);
+            return self.replies.send(reply, memory, request).await;
         }
         let registration = registration.unwrap_or_else(|| self.calls.begin(&request.asked));
         let replies = self.replies.clone();
         self.tasks.spawn(async move {
-            let reply = tokio::select! {
+            let (reply, memory) = tokio::select! {
                 biased;
                 answered = answering => reply(answered, &request.asked),
-                () = registration.cancelled() => request.asked.refused(&cancelled()),
+                () = registration.cancelled() => (request.asked.refused(&cancelled()), None),
             };
             drop(registration);
-            replies.send(reply, request).await;
+            replies.send(reply, memory, request).await;
         });
         while self.tasks.try_join_next().is_some() {}
     }
@@ -310,13 +318,18 @@ fn busy() -> ErrorObject {
         .with_data(&serde_json::json!({ "reason": reason }))
 }
 
-type Answering = Pin<Box<dyn Future<Output = Reply> + Send>>;
-type Answered = Result<Reply, Box<dyn std::any::Any + Send>>;
+/// A reply, with the memory that is reserved for it so far.
+type Reserved = (Reply, Option<Reservation>);
+type Answering = Pin<Box<dyn Future<Output = Result<Reserved, OutOfMemory>> + Send>>;
+type Answered = Result<Result<Reserved, OutOfMemory>, Box<dyn std::any::Any + Send>>;
 
-fn reply(answered: Answered, asked: &Asked) -> Reply {
-    answered.unwrap_or_else(|_| {
-        asked.refused(&ErrorObject::internal(&"the service panicked outside of a call"))
-    })
+fn reply(answered: Answered, asked: &Asked) -> Reserved {
+    let error = match answered {
+        Ok(Ok(reserved)) => return reserved,
+        Ok(Err(error)) => error.into(),
+        Err(_) => ErrorObject::internal(&"the service panicked outside of a call"),
+    };
+    (asked.refused(&error), None)
 }
 
 async fn next<R: AsyncRead + Unpin>(

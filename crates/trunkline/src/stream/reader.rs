@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::framing::Framing;
 use super::head::Head;
 use crate::format::Format;
+use crate::memory::{MemoryBudget, OutOfMemory, Reservation};
 
 /// How much is read at once.
 const CHUNK: usize = 16 << 10;
@@ -26,6 +27,10 @@ pub(crate) struct FrameReader<R> {
     next: Next,
     /// When the message that has begun and is not complete was first waited for.
     begun: Option<Instant>,
+    /// What messages are counted in, if they are.
+    memory: Option<MemoryBudget>,
+    /// For the message that has begun and is not complete.
+    reserved: Option<Reservation>,
 }
 
 /// What the buffer begins with.
@@ -45,6 +50,8 @@ enum Next {
 pub(crate) enum Frame {
     Message(Bytes, Option<Format>),
     TooLarge(Option<Format>),
+    /// There is no memory for the message, which is skipped.
+    OutOfMemory(OutOfMemory, Option<Format>),
 }
 
 /// Why nothing further can be read.
@@ -66,7 +73,15 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             buffer: BytesMut::new(),
             begun: None,
             next: Next::Unknown { seen: 0 },
+            memory: None,
+            reserved: None,
         }
+    }
+
+    /// Counts messages in a memory budget, as long as something of them is referenced.
+    pub(crate) fn counted_in(mut self, memory: MemoryBudget) -> Self {
+        self.memory = Some(memory);
+        self
     }
 
     /// The next message; none at the end.
@@ -77,6 +92,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         loop {
             if let Some(frame) = self.take()? {
                 return Ok(Some(frame));
+            }
+            if let Some(refused) = self.reserve() {
+                return Ok(Some(refused));
             }
             self.buffer.reserve(CHUNK);
             if self.input.read_buf(&mut self.buffer).await? == 0 {
@@ -97,6 +115,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             if let Some(frame) = self.take()? {
                 self.begun = None;
                 return Ok(Some(frame));
+            }
+            if let Some(refused) = self.reserve() {
+                return Ok(Some(refused));
             }
             self.buffer.reserve(CHUNK);
             let count = if self.is_between() {
@@ -147,7 +168,8 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                 Next::Body { length, .. } if self.buffer.len() < length => return Ok(None),
                 Next::Body { length, format } => {
                     self.next = Next::Unknown { seen: 0 };
-                    return Ok(Some(Frame::Message(self.split(length), format)));
+                    let message = self.split(length);
+                    return Ok(Some(self.message(message, format)));
                 }
                 Next::SkippedLine => match memchr(b'\n', &self.buffer) {
                     Some(end) => self.skip(end + 1),
@@ -181,7 +203,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         match line.len() {
             0 => Found::Nothing,
             length if length > self.limit => Found::Frame(Frame::TooLarge(None)),
-            _ => Found::Frame(Frame::Message(line, None)),
+            _ => Found::Frame(self.message(line, None)),
         }
     }
 
@@ -209,10 +231,51 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             (Next::SkippedLine, _) => Ok(None),
             (Next::Unknown { .. }, Framing::Lines) => {
                 let line = rest.slice_ref(rest.trim_ascii());
-                Ok((!line.is_empty()).then_some(Frame::Message(line, None)))
+                Ok((!line.is_empty()).then(|| self.message(line, None)))
             }
             (Next::Unknown { .. }, Framing::Headers) if rest.is_empty() => Ok(None),
             _ => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+        }
+    }
+
+    /// Reserves memory for a message that has begun. Without it, the message is skipped and refused.
+    fn reserve(&mut self) -> Option<Frame> {
+        let memory = self.memory.as_ref().filter(|_| self.buffer.len() > CHUNK)?;
+        let count = self.buffer.len();
+        let grown = match &mut self.reserved {
+            Some(reserved) => reserved.resize(count),
+            None => memory.reserve(count).map(|reserved| self.reserved = Some(reserved)),
+        };
+        let error = grown.err()?;
+        self.reserved = None;
+        let format = match self.next {
+            Next::Unknown { .. } => {
+                self.next = Next::SkippedLine;
+                None
+            }
+            Next::Body { length, format } => {
+                self.next = Next::Skipped { left: length.saturating_sub(count) as u64 };
+                format
+            }
+            Next::SkippedLine | Next::Skipped { .. } => return None,
+        };
+        self.buffer = BytesMut::new();
+        Some(Frame::OutOfMemory(error, format))
+    }
+
+    /// A message, which is counted if there is memory for it.
+    fn message(&mut self, text: Bytes, format: Option<Format>) -> Frame {
+        let Some(memory) = &self.memory else {
+            return Frame::Message(text, format);
+        };
+        let count = text.len() + MemoryBudget::PER_REQUEST;
+        let reserved = match self.reserved.take() {
+            Some(mut reserved) => reserved.resize(count).map(|()| reserved),
+            None => memory.reserve(count),
+        };
+        match reserved {
+            Ok(reserved) => Frame::Message(reserved.attach(text), format),
+            Err(error) => Frame::OutOfMemory(error, format),
         }
     }
 

@@ -31,9 +31,6 @@ pub struct Settings {
     /// with -32005, and so are those that come, until there is one: whatever hangs, its cancel is read
     /// in the end.
     pub place_timeout: Duration,
-    /// How many bytes the replies that wait to be read may have together. Default 256 MiB. A reply
-    /// that finds no room is dropped, and its call answered with -32006.
-    pub reply_bytes: usize,
     /// How long a message may take to come, once it has begun. Default 30 s. Then the stream is at its
     /// end, for where the next message begins cannot be told.
     pub message_timeout: Duration,
@@ -58,7 +55,6 @@ impl Default for Settings {
             message_bytes: 1 << 20,
             in_flight: 128,
             place_timeout: Duration::from_secs(10),
-            reply_bytes: 256 << 20,
             message_timeout: Duration::from_secs(30),
             idle_timeout: None,
             write_timeout: Duration::from_secs(30),

@@ -27,8 +27,9 @@ impl Process {
     }
 
     fn signal(&self, name: &str) {
-        let (signal, id) = (format!("-{name}"), self.child.id().to_string());
-        assert!(Command::new("kill").args([signal, id]).status().unwrap().success());
+        // The one of the shell: there may be no program of this name.
+        let script = format!("kill -{name} {}", self.child.id());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
     /// Waits for the end of the process; whether it ended by itself and well.

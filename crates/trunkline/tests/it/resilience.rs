@@ -1,11 +1,13 @@
 //! What clients may do to a server, on purpose or not, and what it does then.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline::server::Settings;
-use trunkline::{Limits, Router, ServerHandle, blocking, code};
+use trunkline::{Limits, MemoryBudget, Router, ServerHandle, blocking, code};
 
 use crate::support::{
     CALL, Client, DONE, Gate, RESULT, WAIT, in_time, on_loopback, post, serve, serve_with, service,
@@ -306,9 +308,10 @@ async fn replies_stay_within_their_budget() {
 
 #[tokio::test]
 async fn replies_that_nobody_takes_are_bounded_together() {
-    let rpc = Router::new().method("large", || "x".repeat(8 << 20)).build().unwrap();
-    let settings = Settings { reply_bytes: 20 << 20, ..Default::default() };
-    let server = serve_with(rpc, settings).await;
+    let memory = MemoryBudget::new(20 << 20);
+    let limits = Limits { memory: memory.clone(), ..Default::default() };
+    let router = Router::new().method("large", || "x".repeat(8 << 20)).limits(limits);
+    let server = serve_with(router.build().unwrap(), Settings::default()).await;
     let large = post(r#"{"jsonrpc":"2.0","method":"large","id":1}"#);
     let mut holding = Vec::new();
     for _ in 0..2 {
@@ -322,6 +325,71 @@ async fn replies_that_nobody_takes_are_bounded_together() {
     let code = code::REPLY_TOO_LARGE;
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (503, &json!(code)));
     drop(holding);
-    until("the room to be free again", || server.status().in_flight == 0).await;
+    until("the room to be free again", || memory.used() == 0).await;
+    let mut client = Client::connect(server.local_addr()).await;
     assert_eq!(client.ask(&large).await.status, 200);
+    until("the room to be free in the end", || memory.used() == 0).await;
+}
+
+/// Bodies that do not end share the budget, and a request without room is refused before it runs.
+#[tokio::test]
+async fn bodies_that_do_not_end_are_bounded_together() {
+    let memory = MemoryBudget::new(1 << 20);
+    let limits = Limits { memory: memory.clone(), ..Default::default() };
+    let router = Router::new().method("ping", || "pong").limits(limits);
+    let server = serve_with(router.build().unwrap(), Settings::default()).await;
+    let whole = post(format!("\"{}\"", "x".repeat(500_000)));
+    let mut holding = Vec::new();
+    for count in 1..=2 {
+        let mut client = Client::connect(server.local_addr()).await;
+        client.send(&whole[..whole.len() - 1]).await;
+        until("the body", || memory.used() > count * 500_000).await;
+        holding.push(client);
+    }
+    let mut client = Client::connect(server.local_addr()).await;
+    let refused = client.ask(&whole).await;
+    let found = (refused.status, refused.header("retry-after"), &refused.json()["error"]["code"]);
+    assert_eq!(found, (503, Some("1"), &json!(code::BUSY)));
+    // What is small still has room.
+    let mut client = Client::connect(server.local_addr()).await;
+    let ping = post(r#"{"jsonrpc":"2.0","method":"ping","id":1}"#);
+    assert_eq!(client.ask(&ping).await.status, 200);
+    drop(holding);
+    until("the room to be free again", || memory.used() == 0).await;
+}
+
+/// A batch reserves room before its members run: those without room are not run.
+#[tokio::test]
+async fn members_without_room_are_not_run() {
+    let memory = MemoryBudget::new(1 << 20);
+    let limits = Limits { memory: memory.clone(), ..Default::default() };
+    let ran = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&ran);
+    let router = Router::new().limits(limits).method("large", move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        "x".repeat(100_000)
+    });
+    let server = serve_with(router.build().unwrap(), Settings::default()).await;
+    let mut client = Client::connect(server.local_addr()).await;
+    let member = r#"{"jsonrpc":"2.0","method":"large","id":1}"#;
+    let reply = client.ask(post(format!("[{}]", vec![member; 100].join(",")))).await;
+    let members = reply.json();
+    let count = |code: Option<i64>| {
+        let members = members.as_array().unwrap().iter();
+        members.filter(|member| member["error"]["code"].as_i64() == code).count()
+    };
+    let (results, dropped, refused) =
+        (count(None), count(Some(code::REPLY_TOO_LARGE)), count(Some(code::BUSY)));
+    assert_eq!((results + dropped, results + dropped + refused), (ran.load(Ordering::SeqCst), 100));
+    assert!(results >= 8 && dropped <= 1, "{results} results, {dropped} dropped");
+    until("the room to be free again", || memory.used() == 0).await;
+
+    // A batch whose refusals have no room is refused as a whole.
+    let reply = client.ask(post(format!("[{}]", vec![member; 1_000].join(",")))).await;
+    assert_eq!(reply.json().as_array().map(Vec::len), Some(1_000));
+    let holding = memory.reserve(900_000).unwrap();
+    let reply = client.ask(post(format!("[{}]", vec![member; 1_000].join(",")))).await;
+    let found = (reply.status, reply.header("retry-after"), &reply.json()["error"]["code"]);
+    assert_eq!(found, (503, Some("1"), &json!(code::BUSY)));
+    drop(holding);
 }

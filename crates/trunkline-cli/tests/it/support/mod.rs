@@ -14,7 +14,7 @@ pub(crate) use database::{files, tpch, with_content};
 pub(crate) use http::{Connection, post};
 pub(crate) use json::{cases, mismatch};
 pub(crate) use model::{Model, Question, Speech};
-pub(crate) use process::{Ended, Server, run, trunkline};
+pub(crate) use process::{Ended, Server, run, runs, trunkline};
 pub(crate) use terminal::Terminal;
 
 /// Longest time that anything may take which is expected to happen at once. The machine may be slow.

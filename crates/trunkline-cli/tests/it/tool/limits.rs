@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use trunkline_agent::tools::{ProcessBound, ProcessLimits};
 
 use super::folder::{call, open};
+use crate::support::runs;
 
 /// A tool of a shell script, alone in its folder.
 fn tool(script: &str) -> TempDir {
@@ -18,13 +18,6 @@ fn tool(script: &str) -> TempDir {
                     [input_schema]\ntype = 'object'\n";
     fs::write(folder.path().join("t.toml"), manifest).unwrap();
     folder
-}
-
-/// Whether a process runs. One that has ended and was not yet waited for does not.
-fn runs(pid: &str) -> bool {
-    let shown = Command::new("ps").args(["-o", "stat=", "-p", pid]).output().unwrap();
-    let state = String::from_utf8(shown.stdout).unwrap();
-    !matches!(state.trim().chars().next(), None | Some('Z'))
 }
 
 #[test]

@@ -289,7 +289,8 @@ async fn read<R: AsyncRead + Unpin>(
     loop {
         match reader.next().await {
             Ok(Some(Frame::Message(body, _))) => shared.take(body),
-            Ok(Some(Frame::TooLarge(_))) => {
+            // A client has no memory budget: what is too much for it is too large.
+            Ok(Some(Frame::TooLarge(_) | Frame::OutOfMemory(..))) => {
                 let target = shared.target.clone();
                 return Ended::Wrong(TransportError::TooLarge { target, limit }.into());
             }

@@ -37,6 +37,7 @@ fn check(framing: Framing, input: &str, expected: &[&str]) {
                         found.push(String::from_utf8_lossy(&text).into_owned());
                     }
                     Ok(Some(Frame::TooLarge(_))) => found.push("!".to_owned()),
+                    Ok(Some(Frame::OutOfMemory(..))) => found.push("?".to_owned()),
                     Ok(None) => return found,
                     Err(error) => {
                         found.push(error.to_string());

@@ -2,7 +2,7 @@
 
 use trunkline::http::{Settings, StatusPolicy};
 use trunkline::server::{self, Phase, ServerHandle};
-use trunkline::{ErrorObject, Router, code};
+use trunkline::{ErrorObject, Limits, MemoryBudget, Router, code};
 
 use crate::support::{Client, Gate, Reply, in_time, on_loopback, serve, serve_with, until};
 
@@ -320,9 +320,9 @@ async fn statuses_of_errors() {
 #[tokio::test]
 async fn a_server_that_stops_or_has_no_room() {
     let gate = Gate::new();
-    let router = gate.router().method("large", || "x".repeat(1_000));
-    let settings = server::Settings { reply_bytes: 500, ..Default::default() };
-    let server = serve_with(router.build().unwrap(), settings).await;
+    let limits = Limits { memory: MemoryBudget::new(64 << 10), ..Default::default() };
+    let router = gate.router().method("large", || "x".repeat(100_000)).limits(limits);
+    let server = serve_with(router.build().unwrap(), server::Settings::default()).await;
 
     let reply = ask(&server, post("", r#"{:jsonrpc "2.0" :method "large" :id 1}"#)).await;
     let start =

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 use tokio::task::JoinHandle;
-use trunkline::Rpc;
 use trunkline::history::{self, Filter, History};
 use trunkline::stream::{self, Framing, Settings, StreamError};
+use trunkline::{Limits, MemoryBudget, Rpc};
 
 use super::framed::{framed, messages};
 use super::service::Told;
@@ -359,13 +359,23 @@ async fn the_end_of_the_stream_is_not_that_of_its_calls() {
 /// Replies that wait have a bound together.
 #[tokio::test]
 async fn a_reply_without_room_is_dropped() {
-    let settings = Settings { reply_bytes: 500, ..Default::default() };
-    let mut raw = Raw::open(settings, 64 << 10);
+    let memory = MemoryBudget::new(64 << 10);
+    let limits = Limits { memory: memory.clone(), ..Default::default() };
+    let rpc = Told::new().router().limits(limits).build().unwrap();
+    let mut raw = Raw::of(rpc, Settings::default(), 64 << 10);
     let repeat = |times: usize| json!({ "jsonrpc": "2.0", "method": "repeat", "params": ["x", times], "id": times });
-    raw.call(&repeat(1000)).await;
-    assert_eq!(shape(&raw.reply().await), json!([-32006, 1000]));
-    raw.call(&repeat(100)).await;
-    assert_eq!(shape(&raw.reply().await), json!([0, 100]));
-    raw.call(&json!([repeat(300), repeat(301)])).await;
-    assert_eq!(shape(&raw.reply().await), json!([[-32006, 300], [-32006, 301]]));
+    raw.call(&repeat(100_000)).await;
+    assert_eq!(shape(&raw.reply().await), json!([-32006, 100_000]));
+    raw.call(&repeat(50_000)).await;
+    assert_eq!(shape(&raw.reply().await), json!([0, 50_000]));
+    raw.call(&json!([repeat(100_001), repeat(100_002)])).await;
+    // The second is not run: its reply would have no room, either.
+    assert_eq!(shape(&raw.reply().await), json!([[-32006, 100_001], [-32005, 100_002]]));
+    // Messages share the budget: one without room is skipped and refused.
+    raw.call(&json!({ "jsonrpc": "2.0", "method": "x".repeat(100_000), "id": 1 })).await;
+    assert_eq!(shape(&raw.reply().await), json!([-32005, null]));
+    raw.call(&repeat(10)).await;
+    assert_eq!(shape(&raw.reply().await), json!([0, 10]));
+    raw.finish().await.1.unwrap();
+    assert_eq!(memory.used(), 0);
 }

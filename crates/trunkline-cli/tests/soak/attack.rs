@@ -1,0 +1,138 @@
+//! What clients do that never read.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use bytes::Bytes;
+use h2::client::{ResponseFuture, SendRequest};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+#[derive(Clone, Copy)]
+pub(crate) enum Attack {
+    /// Each sends one batch whose reply has 17 MB.
+    Batches { connections: usize },
+    /// The same in each stream of HTTP/2 connections.
+    Http2Batches { connections: usize, streams: usize },
+    /// Each opens a stream and calls a tool whose results have 1 MB, over and over.
+    Sse { clients: usize, calls: usize },
+    /// Each sends a body of 1 MiB without its last byte.
+    Bodies { connections: usize },
+}
+
+/// Runs an attack, and goes on for a while. The connections are open until what is returned is dropped.
+pub(crate) fn run(attack: Attack, address: SocketAddr, hold: Duration) -> Runtime {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.unwrap();
+    runtime.block_on(async {
+        let mut attackers = JoinSet::new();
+        match attack {
+            Attack::Batches { connections } => {
+                let request = post("/", &batch());
+                for _ in 0..connections {
+                    attackers.spawn(stall(address, request.clone()));
+                }
+            }
+            Attack::Http2Batches { connections, streams } => {
+                for _ in 0..connections {
+                    attackers.spawn(http2(address, streams));
+                }
+            }
+            Attack::Sse { clients, calls } => {
+                for _ in 0..clients {
+                    attackers.spawn(sse(address, calls));
+                }
+            }
+            Attack::Bodies { connections } => {
+                let mut request = post("/", &format!("\"{}\"", "x".repeat((1 << 20) - 2)));
+                request.pop();
+                let request = Bytes::from(request);
+                for _ in 0..connections {
+                    attackers.spawn(stall(address, request.clone().into()));
+                }
+            }
+        }
+        sleep(hold).await;
+        // They never end by themselves.
+        attackers.detach_all();
+    });
+    runtime
+}
+
+/// A batch of 56 KB.
+fn batch() -> String {
+    let members: Vec<String> = (0..1_000)
+        .map(|id| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"rpc.discover"}}"#))
+        .collect();
+    format!("[{}]", members.join(","))
+}
+
+fn post(path: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    (head + body).into_bytes()
+}
+
+/// Sends a request and reads nothing. The server may end the connection.
+async fn stall(address: SocketAddr, request: Vec<u8>) {
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let _ = socket.write_all(&request).await;
+    std::future::pending::<()>().await;
+}
+
+async fn http2(address: SocketAddr, streams: usize) {
+    let socket = TcpStream::connect(address).await.unwrap();
+    let (requests, connection): (SendRequest<Bytes>, _) =
+        h2::client::handshake(socket).await.unwrap();
+    tokio::spawn(connection);
+    let body = Bytes::from(batch());
+    let mut responses: Vec<ResponseFuture> = Vec::new();
+    for _ in 0..streams {
+        let request =
+            http::Request::post("http://localhost/").header("content-type", "application/json");
+        let mut requests = requests.clone().ready().await.unwrap();
+        let (response, mut sender) =
+            requests.send_request(request.body(()).unwrap(), false).unwrap();
+        sender.reserve_capacity(body.len());
+        sender.send_data(body.clone(), true).unwrap();
+        responses.push(response);
+    }
+    std::future::pending::<()>().await;
+    drop(responses);
+}
+
+async fn sse(address: SocketAddr, calls: usize) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let mut begun = String::new();
+    while !begun.contains("sessionId=") || !begun.ends_with("\n\n\r\n") {
+        let mut bytes = [0; 1024];
+        let count = stream.read(&mut bytes).await.unwrap();
+        begun += std::str::from_utf8(&bytes[..count]).unwrap();
+    }
+    let (_, rest) = begun.split_once("data: ").unwrap();
+    let path = rest.lines().next().unwrap().to_owned();
+    // Nothing more is read of the stream.
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    for id in 0..calls {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"execute_raw_query","arguments":{{"query":"SELECT hex(zeroblob(500000))"}}}}}}"#
+        );
+        if socket.write_all(&post(&path, &call)).await.is_err() {
+            break;
+        }
+        let mut reply = [0; 4096];
+        // 202, or 503 when the server holds enough.
+        if !matches!(timeout(Duration::from_secs(30), socket.read(&mut reply)).await, Ok(Ok(1..))) {
+            break;
+        }
+    }
+    std::future::pending::<()>().await;
+    drop(stream);
+}

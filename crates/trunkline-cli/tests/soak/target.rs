@@ -1,0 +1,77 @@
+//! The server under attack.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// A server. Dropped, it is killed.
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
+    process: Child,
+    _directory: TempDir,
+}
+
+impl Target {
+    /// A server of an empty database, with a memory budget of this many bytes.
+    pub(crate) fn start(budget: usize) -> Self {
+        let directory = TempDir::new().unwrap();
+        let binary = std::env::var("SOAK_BINARY");
+        let binary = binary.unwrap_or_else(|_| env!("CARGO_BIN_EXE_trunkline").to_owned());
+        let mut process = Command::new(binary)
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            // A variable: a binary without the flag ignores it.
+            .env("TRUNKLINE_MAX_MEMORY", budget.to_string())
+            .env("TRUNKLINE_DATA_DIR", directory.path().join("data"))
+            .env("RUST_LOG", "error")
+            .current_dir(directory.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let listening = stdout.lines().map(Result::unwrap).find(|line| line.contains("listening"));
+        let listening = listening.expect("the server says where it listens");
+        let (_, address) = listening.split_once("http://").unwrap();
+        let address = address.split([' ', '/']).next().unwrap().parse().unwrap();
+        Self { address, process, _directory: directory }
+    }
+
+    /// Its resident memory in bytes.
+    pub(crate) fn memory(&self) -> usize {
+        self.status("VmRSS:")
+    }
+
+    /// The most of it so far.
+    pub(crate) fn peak(&self) -> usize {
+        self.status("VmHWM:")
+    }
+
+    /// Its resident memory when that is at most `expected`, or when the time is up.
+    pub(crate) fn settled(&self, expected: usize, patience: Duration) -> usize {
+        let until = Instant::now() + patience;
+        while self.memory() > expected && Instant::now() < until {
+            sleep(Duration::from_millis(100));
+        }
+        self.memory()
+    }
+
+    fn status(&self, name: &str) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        let kib: usize = line.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+        kib << 10
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
