@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::name;
 use crate::query_records::select;
 use crate::rowset::{Bounds, Rowset, collect};
 use crate::schema::{Table, TableKind, Visibility};
@@ -40,6 +41,10 @@ pub struct TableDescription {
     pub indexes: Vec<Index>,
     /// Triggers on the table.
     pub triggers: Vec<Trigger>,
+    /// Columns, indexes and triggers that are left out because their names are not valid UTF-8, with U+FFFD in
+    /// place of what is not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
     /// The statement that created it.
     pub ddl: Option<String>,
     /// Its first rows, if they were asked for.
@@ -132,15 +137,17 @@ pub(crate) fn describe_table(
         rows => Some(sample(session, &table, rows)?),
     };
     let key = table.primary_key();
+    let mut unreadable = table.unreadable_columns.clone();
     Ok(TableDescription {
         primary_key: key.iter().map(|column| column.name.clone()).collect(),
         foreign_keys: foreign_keys(session, &table.name)?,
-        indexes: indexes(session, &table.name)?,
-        triggers: triggers(session, &table.name)?,
+        indexes: indexes(session, &table.name, &mut unreadable)?,
+        triggers: triggers(session, &table.name, &mut unreadable)?,
         ddl: ddl(session, &table.name)?,
         columns: columns(&table),
         kind: table.kind,
         name: table.name.clone(),
+        unreadable,
         sample,
     })
 }
@@ -172,9 +179,9 @@ fn foreign_keys(session: &mut Session<'_>, table: &str) -> Result<Vec<ForeignKey
         &[table],
         |row| {
             let key = ForeignKey {
-                columns: vec![row.get(1)?],
-                references_columns: row.get::<_, Option<String>>(2)?.into_iter().collect(),
-                references_table: row.get(3)?,
+                columns: vec![name::some_text(row, 1)?],
+                references_columns: name::text(row, 2)?.into_iter().collect(),
+                references_table: name::some_text(row, 3)?,
                 on_update: row.get(4)?,
                 on_delete: row.get(5)?,
             };
@@ -194,39 +201,54 @@ fn foreign_keys(session: &mut Session<'_>, table: &str) -> Result<Vec<ForeignKey
     Ok(keys.into_iter().map(|(_, key)| key).collect())
 }
 
-fn indexes(session: &mut Session<'_>, table: &str) -> Result<Vec<Index>, Error> {
-    let mut indexes = session.rows(
+fn indexes(
+    session: &mut Session<'_>,
+    table: &str,
+    unreadable: &mut Vec<String>,
+) -> Result<Vec<Index>, Error> {
+    let found = session.rows(
         "SELECT list.name, list.\"unique\", list.partial, \
          (SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = list.name) \
          FROM pragma_index_list(?1) AS list ORDER BY list.name",
         &[table],
         |row| {
-            Ok(Index {
-                name: row.get(0)?,
-                unique: row.get(1)?,
-                partial: row.get(2)?,
-                columns: Vec::new(),
-                ddl: row.get(3)?,
-            })
+            let (unique, partial, ddl) = (row.get(1)?, row.get(2)?, name::text(row, 3)?);
+            let index = |name| Index { name, unique, partial, columns: Vec::new(), ddl };
+            Ok(name::read(row, 0)?.map(index))
         },
     )?;
+    let mut indexes = readable(found, unreadable);
     for index in &mut indexes {
         index.columns = session.rows(
             "SELECT name FROM pragma_index_info(?1) ORDER BY seqno",
             &[&index.name],
-            |row| row.get(0),
+            |row| name::text(row, 0),
         )?;
     }
     Ok(indexes)
 }
 
-fn triggers(session: &mut Session<'_>, table: &str) -> Result<Vec<Trigger>, Error> {
-    session.rows(
+fn triggers(
+    session: &mut Session<'_>,
+    table: &str,
+    unreadable: &mut Vec<String>,
+) -> Result<Vec<Trigger>, Error> {
+    let found = session.rows(
         "SELECT name, sql FROM sqlite_schema \
          WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE ORDER BY name",
         &[table],
-        |row| Ok(Trigger { name: row.get(0)?, ddl: row.get(1)? }),
-    )
+        |row| {
+            let ddl = name::some_text(row, 1)?;
+            Ok(name::read(row, 0)?.map(|name| Trigger { name, ddl }))
+        },
+    )?;
+    Ok(readable(found, unreadable))
+}
+
+/// Sorts out what has a name that is not valid UTF-8.
+fn readable<T>(found: Vec<Result<T, String>>, unreadable: &mut Vec<String>) -> Vec<T> {
+    let readable = |one: Result<T, String>| one.map_err(|shown| unreadable.push(shown)).ok();
+    found.into_iter().filter_map(readable).collect()
 }
 
 /// The statement that created a table or view, as the schema keeps it.
@@ -234,7 +256,7 @@ pub(crate) fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<Strin
     let found = session.rows(
         "SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1",
         &[table],
-        |row| row.get(0),
+        |row| name::text(row, 0),
     )?;
     Ok(found.into_iter().next().flatten())
 }

@@ -42,6 +42,7 @@ mod format;
 mod identifier;
 mod insert_record;
 mod list_tables;
+mod name;
 mod operations;
 mod query_records;
 mod raw_query;

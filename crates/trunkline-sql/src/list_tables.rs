@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::cursor::{self, Fingerprint};
 use crate::error::{Error, ErrorClass};
 use crate::identifier::quote;
+use crate::name;
 use crate::schema::{Table, TableKind};
 use crate::session::Session;
 
@@ -30,6 +31,10 @@ pub struct TableList {
     /// At most 200 tables. SQLite's own, and those in which virtual tables keep their content, are left
     /// out.
     pub tables: Vec<TableSummary>,
+    /// Tables that are left out because their names are not valid UTF-8, with U+FFFD in place of what is not.
+    /// They cannot be read here; at most 200 are named.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
     /// Where the list goes on, if it does. Opaque.
     pub next_cursor: Option<String>,
 }
@@ -68,16 +73,28 @@ pub(crate) fn list_tables(
         None => String::new(),
     };
 
-    let found = session.rows(
+    let named = session.rows(
         "SELECT list.name, list.type, list.wr FROM pragma_table_list AS list \
          WHERE schema = 'main' AND list.type <> 'shadow' AND list.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' \
-         AND list.name > ?1 AND list.name LIKE ?2 AND list.type LIKE ?3 ORDER BY list.name",
-        &[&after, pattern, kind],
+         AND list.name LIKE ?1 AND list.type LIKE ?2",
+        &[pattern, kind],
         |row| {
-            let found: (String, String, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(found)
+            let (kind, without_rowid): (String, bool) = (row.get(1)?, row.get(2)?);
+            Ok(name::read(row, 0)?.map(|name| (name, kind, without_rowid)))
         },
     )?;
+    let mut found = Vec::new();
+    let mut unreadable = Vec::new();
+    for table in named {
+        match table {
+            Ok(table) if table.0 > after => found.push(table),
+            Ok(_) => {}
+            Err(shown) => unreadable.push(shown),
+        }
+    }
+    found.sort_unstable();
+    unreadable.sort_unstable();
+    unreadable.truncate(TABLES_PER_PAGE);
 
     let is_last_page = found.len() <= TABLES_PER_PAGE;
     let analyzed = analyzed_rows(session)?;
@@ -97,7 +114,7 @@ pub(crate) fn list_tables(
         Some(last) if !is_last_page => Some(cursor::encode(fingerprint, &last.name)),
         _ => None,
     };
-    Ok(TableList { tables, next_cursor })
+    Ok(TableList { tables, unreadable, next_cursor })
 }
 
 /// None for a table that SQLite refuses to open. One such table must not hide the others.
@@ -123,10 +140,10 @@ fn analyzed_rows(session: &mut Session<'_>) -> Result<HashMap<String, u64>, Erro
         &[],
         |row| {
             let rows: i64 = row.get(1)?;
-            Ok((row.get(0)?, rows.unsigned_abs()))
+            Ok(name::read(row, 0)?.map(|table| (table, rows.unsigned_abs())))
         },
     )?;
-    Ok(counts.into_iter().collect())
+    Ok(counts.into_iter().flatten().collect())
 }
 
 fn row_number_span(session: &mut Session<'_>, table: &Table) -> Result<Option<u64>, Error> {

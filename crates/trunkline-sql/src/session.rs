@@ -8,6 +8,7 @@ use rusqlite::{Connection, Row, Statement};
 
 use crate::error::Error;
 use crate::file::Link;
+use crate::name;
 use crate::schema::Table;
 use crate::security::{Clearance, Role, prepare_single};
 use crate::settings::Settings;
@@ -119,11 +120,13 @@ impl<'c> Session<'c> {
 
     /// The tables in which virtual tables keep their content.
     pub(crate) fn shadow_tables(&mut self) -> Result<Vec<String>, Error> {
-        self.rows(
-            "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'",
-            &[],
-            |row| row.get(0),
-        )
+        self.names("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'")
+    }
+
+    /// The names in the first column of one of this crate's own queries that are valid UTF-8.
+    pub(crate) fn names(&mut self, sql: &str) -> Result<Vec<String>, Error> {
+        let names = self.rows(sql, &[], |row| name::read(row, 0))?;
+        Ok(names.into_iter().flatten().collect())
     }
 
     /// All rows of one of this crate's own queries.

@@ -22,6 +22,7 @@ mod hostile;
 mod mcp;
 mod memory;
 mod monitor;
+mod names;
 mod openrpc;
 mod operations;
 mod refused_start;

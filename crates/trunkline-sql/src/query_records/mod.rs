@@ -122,7 +122,16 @@ pub(crate) fn query_records(
 
 fn columns<'t>(table: &'t Table, wanted: Option<&[String]>) -> Result<Vec<&'t str>, Error> {
     match wanted {
-        None => Ok(table.visible_columns().map(|c| c.name.as_str()).collect()),
+        None => match table.unreadable_columns.first() {
+            None => Ok(table.visible_columns().map(|c| c.name.as_str()).collect()),
+            Some(shown) => Err(Error::BadArgument {
+                argument: "columns",
+                reason: format!(
+                    "the name of column {shown:?} is not valid UTF-8, so it cannot be read; \
+                     name the other columns"
+                ),
+            }),
+        },
         Some([]) => Err(Error::BadArgument {
             argument: "columns",
             reason: "it is empty; leave it out for all columns".to_owned(),

@@ -1,3 +1,4 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use rusqlite::{Row, Statement};
@@ -101,7 +102,13 @@ fn result_columns(statement: &Statement<'_>) -> Vec<ResultColumn> {
         name: column.name().to_owned(),
         declared_type: column.decl_type().map(str::to_owned),
     };
-    statement.columns().iter().map(describe).collect()
+    // rusqlite panics for a declared type that is not valid UTF-8. The result is then without types.
+    let described =
+        catch_unwind(AssertUnwindSafe(|| statement.columns().iter().map(describe).collect()));
+    described.unwrap_or_else(|_| {
+        let untyped = |name: &str| ResultColumn { name: name.to_owned(), declared_type: None };
+        statement.column_names().into_iter().map(untyped).collect()
+    })
 }
 
 /// Writes a row, and tells whether it ended within the bound. The text may then end anywhere.

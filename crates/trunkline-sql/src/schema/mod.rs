@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::name;
 use crate::session::Session;
 
 /// What a table is.
@@ -38,6 +39,8 @@ pub(crate) struct Table {
     pub(crate) kind: TableKind,
     pub(crate) without_rowid: bool,
     pub(crate) columns: Vec<Column>,
+    /// Names of further columns, which are not valid UTF-8.
+    pub(crate) unreadable_columns: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,8 +89,16 @@ impl Table {
         kind: TableKind,
         without_rowid: bool,
     ) -> Result<Self, Error> {
-        let columns = columns(session, &name).map_err(|error| error.on_table(&name))?;
-        Ok(Self { name, kind, without_rowid, columns })
+        let found = columns(session, &name).map_err(|error| error.on_table(&name))?;
+        let mut table =
+            Self { name, kind, without_rowid, columns: Vec::new(), unreadable_columns: Vec::new() };
+        for column in found {
+            match column {
+                Ok(column) => table.columns.push(column),
+                Err(name) => table.unreadable_columns.push(name),
+            }
+        }
+        Ok(table)
     }
 
     /// The column of this name, in either case.
@@ -134,16 +145,21 @@ impl Table {
     }
 }
 
-fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Column>, Error> {
+/// The columns of a table; of those whose name is not valid UTF-8, the name as it can be shown.
+fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, String>>, Error> {
     session.rows(
         "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1)",
         &[table],
         |row| {
-            Ok(Column {
-                name: row.get(0)?,
-                declared_type: row.get(1)?,
+            let name = match name::read(row, 0)? {
+                Ok(name) => name,
+                Err(shown) => return Ok(Err(shown)),
+            };
+            Ok(Ok(Column {
+                name,
+                declared_type: name::some_text(row, 1)?,
                 not_null: row.get(2)?,
-                default: row.get(3)?,
+                default: name::text(row, 3)?,
                 key_place: row.get(4)?,
                 visibility: match row.get::<_, u32>(5)? {
                     1 => Visibility::Hidden,
@@ -151,16 +167,13 @@ fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Column>, Error>
                     3 => Visibility::GeneratedStored,
                     _ => Visibility::Normal,
                 },
-            })
+            }))
         },
     )
 }
 
 fn unknown_table(session: &mut Session<'_>, name: &str) -> Result<Error, Error> {
-    let names: Vec<String> = session.rows(
-        "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'",
-        &[],
-        |row| row.get(0),
-    )?;
+    let names = session
+        .names("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'")?;
     Ok(Error::UnknownTable { table: name.to_owned(), candidates: nearest::to(name, names.iter()) })
 }

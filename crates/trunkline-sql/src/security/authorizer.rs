@@ -4,6 +4,7 @@ use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 
 use super::role::{Clearance, Role};
+use crate::name;
 
 /// Functions that reach outside of the database.
 const DENIED_FUNCTIONS: [&str; 6] =
@@ -194,6 +195,7 @@ fn rtree_shadows(connection: &Connection) -> rusqlite::Result<HashSet<String>> {
          WHERE type = 'table' AND rootpage = 0 \
          AND (sql LIKE '%using%rtree%' OR sql LIKE '%using%geopoly%')",
     )?;
-    let names = statement.query_map([], |row| row.get(0))?;
-    names.collect()
+    let names = statement.query_map([], |row| name::read(row, 0))?;
+    // Others than valid UTF-8 never come here: such an action is refused before.
+    names.filter_map(|name| name.map(Result::ok).transpose()).collect()
 }
