@@ -24,7 +24,8 @@ impl Fingerprint {
 
 /// Makes the cursor for a position in a request's results.
 pub(crate) fn encode(request: Fingerprint, position: &str) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{:016x}{position}", request.0))
+    let check = Fingerprint::of(&[position]).0;
+    URL_SAFE_NO_PAD.encode(format!("{:016x}{check:016x}{position}", request.0))
 }
 
 /// Reads the position out of a cursor of the same request.
@@ -34,25 +35,33 @@ pub(crate) fn decode(request: Fingerprint, cursor: &str) -> Result<String, Error
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok())
         .ok_or(MALFORMED)?;
-    let (hash, position) = text.split_at_checked(16).ok_or(MALFORMED)?;
-    match u64::from_str_radix(hash, 16) {
-        Ok(hash) if hash == request.0 => Ok(position.to_owned()),
-        Ok(_) => Err(Error::BadCursor { reason: "it belongs to a request with other arguments" }),
-        Err(_) => Err(MALFORMED),
+    let (hash, rest) = text.split_at_checked(16).ok_or(MALFORMED)?;
+    let (check, position) = rest.split_at_checked(16).ok_or(MALFORMED)?;
+    let number = |hex| u64::from_str_radix(hex, 16).map_err(|_| MALFORMED);
+    if number(check)? != Fingerprint::of(&[position]).0 {
+        return Err(MALFORMED);
     }
+    if number(hash)? != request.0 {
+        return Err(Error::BadCursor { reason: "it belongs to a request with other arguments" });
+    }
+    Ok(position.to_owned())
 }
 
 pub(crate) const MALFORMED: Error = Error::BadCursor { reason: "it was not issued by this server" };
 
 #[cfg(test)]
 mod tests {
-    use super::{Fingerprint, decode, encode};
+    use base64::Engine;
+
+    use super::{Fingerprint, URL_SAFE_NO_PAD, decode, encode};
 
     #[test]
     fn cursors_belong_to_their_request() {
         let request = Fingerprint::of(&["a", "b"]);
         let cursor = encode(request, "größe:7");
         assert_eq!(decode(request, &cursor).unwrap(), "größe:7");
+        let changed = String::from_utf8(URL_SAFE_NO_PAD.decode(&cursor).unwrap()).unwrap();
+        let changed = changed.replace('7', "8");
         for (name, other, text) in [
             ("other request", Fingerprint::of(&["ab"]), cursor.as_str()),
             ("not base64", request, "?"),
@@ -60,6 +69,7 @@ mod tests {
             ("not UTF-8", request, "_____________________w"),
             ("not a hash", request, "enp6enp6enp6enp6enp6enp6"),
             ("empty", request, ""),
+            ("changed position", request, &URL_SAFE_NO_PAD.encode(changed)),
         ] {
             assert!(decode(other, text).is_err(), "{name}");
         }

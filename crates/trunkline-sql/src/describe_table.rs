@@ -267,5 +267,6 @@ fn sample(session: &mut Session<'_>, table: &Table, rows: u64) -> Result<Rowset,
     let sql = format!("{} LIMIT {rows}", select(columns, &table.name));
     let bounds = Bounds { max_rows: rows, max_bytes: session.settings().max_bytes };
     let collected = session.with_statement(&sql, |statement| collect(statement, bounds, started));
-    collected.map_err(|error| error.on_table(&table.name))
+    let sample = collected.map_err(|error| error.on_table(&table.name))?;
+    Ok(sample.with_hint(|_| "use query_records for the other rows".to_owned()))
 }

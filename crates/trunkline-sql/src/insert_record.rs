@@ -132,7 +132,9 @@ pub(crate) fn insert_record(
         }
     }
     let rows = match returning {
-        Some(_) => Some(rows.finish()?),
+        Some(_) => Some(rows.finish()?.with_hint(|_| {
+            "all records were inserted; use query_records for the other rows".to_owned()
+        })),
         None => None,
     };
     Ok(Inserted { rows_affected, id, rows })

@@ -25,6 +25,7 @@ mod monitor;
 mod names;
 mod openrpc;
 mod operations;
+mod pages;
 mod refused_start;
 mod resource_types;
 mod resources;

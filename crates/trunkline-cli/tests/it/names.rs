@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, mismatch, with_content};
 
-/// What is after `base`: `good`, and one thing of each kind whose name has the byte `FF`.
+/// The table `good`, and one thing of each kind whose name has the byte `FF`.
 const CONTENT: &str = "
     CREATE TABLE good(a INTEGER PRIMARY KEY, b TEXT);
     INSERT INTO good VALUES (1, 'x');
@@ -35,7 +35,7 @@ fn check(server: &Server, method: &str, params: &Value, expected: &Value) {
     assert_eq!(at, None, "{method} {params} in {response}");
 }
 
-/// One such name leaves everything else as it is.
+/// Such names affect nothing else.
 #[test]
 fn a_name_that_is_not_utf_8() {
     let (_folder, path) = with_content(CONTENT);

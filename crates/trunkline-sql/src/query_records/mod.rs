@@ -1,4 +1,5 @@
 mod order;
+mod position;
 
 use std::time::Instant;
 
@@ -13,13 +14,14 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::format::Format;
 use crate::identifier::quote;
-use crate::rowset::{Bounds, Rowset, TruncatedBy, collect};
+use crate::rowset::{Bounds, Collector, Rowset, TruncatedBy};
 use crate::schema::Table;
 use crate::session::Session;
 use crate::shapes;
 use crate::whole_number;
 
 pub use order::{OrderBy, OrderTerm};
+use position::Position;
 
 /// Reads rows of one table or view, without SQL.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -46,7 +48,8 @@ pub struct QueryRecords {
     /// The order of the rows. Rows that it holds for equal are in the order of their row numbers.
     #[serde(default)]
     pub order_by: Option<OrderBy>,
-    /// The `next_cursor` of an earlier reply to the same request; only `limit` may differ.
+    /// The `next_cursor` of an earlier reply to the same request; only `limit` may differ. When rows are inserted or
+    /// deleted meanwhile, pages of a table neither skip nor repeat other rows; pages of a view or a virtual table may.
     #[serde(default)]
     pub cursor: Option<String>,
     /// How rows are written in the text for language models: "tsv" (default) or "json". The structured
@@ -81,43 +84,64 @@ pub(crate) fn query_records(
     };
     let order = order::by(&table, request.order_by.as_ref())?;
 
-    let mut sql = select(columns.iter().copied(), &table.name);
+    let key: Vec<&str> = order.key().collect();
+    let mut sql = select(columns.iter().copied().chain(key.iter().copied()), &table.name);
     sql.push_str(&filter.sql);
-    sql.push_str(&order);
+    let clause = order.clause();
+    let mut values = filter.values;
     // The statement so far, with its values, is what a cursor belongs to.
-    let fingerprint = Fingerprint::of(&["query_records", &sql, &format!("{:?}", filter.values)]);
-    let offset = offset(request, fingerprint)?;
+    let fingerprint = Fingerprint::of(&["query_records", &sql, &clause, &format!("{values:?}")]);
+    let position = position(request, fingerprint)?;
+    let offset = position.offset;
+    let mut skipped = offset;
+    if let Some(last) = position.into_key() {
+        if last.len() != key.len() {
+            return Err(cursor::MALFORMED);
+        }
+        sql.push_str(if filter.sql.is_empty() { " WHERE " } else { " AND " });
+        sql.push_str(&order.after(&last, values.len() + 1));
+        values.extend(last);
+        skipped = 0;
+    }
+    sql.push_str(&clause);
     let settings = session.settings();
     let max_rows = request.limit.map_or(settings.max_rows, |wanted| wanted.min(settings.max_rows));
-    sql.push_str(" LIMIT ? OFFSET ?");
+    sql.push_str(&format!(" LIMIT ?{} OFFSET ?{}", values.len() + 1, values.len() + 2));
 
-    let mut values = filter.values;
     // One row more than wanted, to know whether there is one.
     values.push(integer("limit", max_rows.saturating_add(1))?);
-    values.push(integer("offset", offset)?);
+    values.push(integer("offset", skipped)?);
     let bounds = Bounds { max_rows, max_bytes: settings.max_bytes };
+    let mut rows = Collector::new(bounds, started).keyed_by_last(key.len());
     let collected = session.with_statement(&sql, |statement| {
         for (index, value) in (1..).zip(&values) {
             statement.raw_bind_parameter(index, value)?;
         }
-        collect(statement, bounds, started)
+        rows.take(statement)
     });
-    let mut rowset = collected.map_err(|error| error.on_table(&table.name))?;
+    collected.map_err(|error| error.on_table(&table.name))?;
+    let last = rows.take_key().filter(|_| !key.is_empty());
+    let mut rowset = rows.finish()?;
 
     if rowset.lacks_room_for_one() {
         return Err(row_over_limit(offset, settings.max_bytes));
     }
     // If no row was wanted, the cursor would stay where it is for ever.
     if rowset.truncated && rowset.row_count > 0 {
-        let position = offset.saturating_add(rowset.row_count).to_string();
-        rowset.next_cursor = Some(cursor::encode(fingerprint, &position));
+        let offset = offset.saturating_add(rowset.row_count);
+        rowset.next_cursor = Some(Position::cursor(offset, last, fingerprint));
     }
     let caller_wanted_no_more = request.limit.is_some_and(|limit| limit <= settings.max_rows);
     if caller_wanted_no_more && rowset.truncated_by == Some(TruncatedBy::Rows) {
         rowset.truncated = false;
         rowset.truncated_by = None;
     }
-    Ok(rowset)
+    Ok(rowset.with_hint(|rowset| match rowset.next_cursor {
+        Some(_) => {
+            r#"repeat the call with "cursor" set to next_cursor for the next rows"#.to_owned()
+        }
+        None => r#"raise "limit" to read rows"#.to_owned(),
+    }))
 }
 
 fn columns<'t>(table: &'t Table, wanted: Option<&[String]>) -> Result<Vec<&'t str>, Error> {
@@ -142,12 +166,10 @@ fn columns<'t>(table: &'t Table, wanted: Option<&[String]>) -> Result<Vec<&'t st
     }
 }
 
-fn offset(request: &QueryRecords, fingerprint: Fingerprint) -> Result<u64, Error> {
+fn position(request: &QueryRecords, fingerprint: Fingerprint) -> Result<Position, Error> {
     match (&request.cursor, request.offset) {
-        (None, offset) => Ok(offset.unwrap_or(0)),
-        (Some(cursor), None) => {
-            cursor::decode(fingerprint, cursor)?.parse().map_err(|_| cursor::MALFORMED)
-        }
+        (None, offset) => Ok(Position::after_rows(offset.unwrap_or(0))),
+        (Some(cursor), None) => Position::read(cursor, fingerprint),
         (Some(_), Some(_)) => Err(Error::BadArgument {
             argument: "offset",
             reason: "a cursor already says where to go on; send one of the two".to_owned(),

@@ -141,7 +141,11 @@ pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawO
         params::bind(statement, request.params.as_ref())?;
         rows.take(statement)
     })?;
-    rowset(rows, session.settings()).map(RawOutcome::Rows)
+    let rowset = rowset(rows, session.settings())?;
+    Ok(RawOutcome::Rows(rowset.with_hint(|rowset| match rowset.row_count {
+        0 => r#"raise "max_rows" to read rows"#.to_owned(),
+        rows => format!("add ORDER BY, LIMIT and OFFSET {rows} to the query for the next rows"),
+    })))
 }
 
 /// On the writer.
@@ -157,7 +161,12 @@ pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<Raw
     rows.take(&mut statement)?;
     // `ALTER TABLE` has columns too, of a query that it makes for itself.
     if statement.column_count() > 0 && (statement.is_explain() > 0 || !changes_schema) {
-        return rowset(rows, session.settings()).map(RawOutcome::Rows);
+        let is_change = !statement.readonly();
+        let rowset = rowset(rows, session.settings())?;
+        return Ok(RawOutcome::Rows(rowset.with_hint(|_| {
+            let done = if is_change { "the change is complete; " } else { "" };
+            format!("{done}use a SELECT with \"read_only\": true for the other rows")
+        })));
     }
     // What changed nothing leaves the count of an earlier statement.
     let is_changed = !changes_schema && connection.total_changes() > before;

@@ -1,6 +1,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
+use rusqlite::types::Value;
 use rusqlite::{Row, Statement};
 use serde_json::value::RawValue;
 
@@ -35,13 +36,36 @@ pub(crate) struct Collector {
     row_count: u64,
     truncated_by: Option<TruncatedBy>,
     columns: Option<Vec<ResultColumn>>,
+    /// The number of columns at the end that are the key of a row, and not in the result.
+    key_width: usize,
+    key: Option<Vec<Value>>,
 }
 
 impl Collector {
     pub(crate) fn new(bounds: Bounds, started: Instant) -> Self {
         let mut text = Vec::with_capacity(1_024);
         text.push(b'[');
-        Self { bounds, started, text, row_count: 0, truncated_by: None, columns: None }
+        Self {
+            bounds,
+            started,
+            text,
+            row_count: 0,
+            truncated_by: None,
+            columns: None,
+            key_width: 0,
+            key: None,
+        }
+    }
+
+    /// Takes the last columns as the key of each row, and leaves them out of the result.
+    pub(crate) fn keyed_by_last(mut self, columns: usize) -> Self {
+        self.key_width = columns;
+        self
+    }
+
+    /// The key of the last row that was taken. None if it is not valid UTF-8.
+    pub(crate) fn take_key(&mut self) -> Option<Vec<Value>> {
+        self.key.take()
     }
 
     /// Steps a statement whose parameters are bound. A reading one is left at a bound: to know whether
@@ -59,13 +83,14 @@ impl Collector {
             }
         }
         drop(rows);
-        self.columns.get_or_insert_with(|| result_columns(statement));
+        self.columns.get_or_insert_with(|| result_columns(statement, self.key_width));
         Ok(())
     }
 
     fn take_row(&mut self, row: &Row<'_>) -> Result<(), Error> {
         // Not before the first step: a schema change makes SQLite compile the statement again there.
-        let width = self.columns.get_or_insert_with(|| result_columns(row.as_ref())).len();
+        let columns = || result_columns(row.as_ref(), self.key_width);
+        let width = self.columns.get_or_insert_with(columns).len();
         if self.row_count == self.bounds.max_rows {
             self.truncated_by = Some(TruncatedBy::Rows);
             return Ok(());
@@ -76,6 +101,8 @@ impl Collector {
         }
         if write_row(&mut self.text, row, width, self.bounds.max_bytes)? {
             self.row_count += 1;
+            let keys = (width..width + self.key_width).map(|index| row.get(index).ok());
+            self.key = keys.collect();
         } else {
             self.text.truncate(row_start);
             self.truncated_by = Some(TruncatedBy::Bytes);
@@ -92,12 +119,14 @@ impl Collector {
             truncated: self.truncated_by.is_some(),
             truncated_by: self.truncated_by,
             next_cursor: None,
+            hint: None,
             elapsed_ms: (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3,
         })
     }
 }
 
-fn result_columns(statement: &Statement<'_>) -> Vec<ResultColumn> {
+/// All columns but the last ones, which are a key.
+fn result_columns(statement: &Statement<'_>, key_width: usize) -> Vec<ResultColumn> {
     let describe = |column: &rusqlite::Column<'_>| ResultColumn {
         name: column.name().to_owned(),
         declared_type: column.decl_type().map(str::to_owned),
@@ -105,10 +134,12 @@ fn result_columns(statement: &Statement<'_>) -> Vec<ResultColumn> {
     // rusqlite panics for a declared type that is not valid UTF-8. The result is then without types.
     let described =
         catch_unwind(AssertUnwindSafe(|| statement.columns().iter().map(describe).collect()));
-    described.unwrap_or_else(|_| {
+    let mut described: Vec<_> = described.unwrap_or_else(|_| {
         let untyped = |name: &str| ResultColumn { name: name.to_owned(), declared_type: None };
         statement.column_names().into_iter().map(untyped).collect()
-    })
+    });
+    described.truncate(described.len().saturating_sub(key_width));
+    described
 }
 
 /// Writes a row, and tells whether it ended within the bound. The text may then end anywhere.

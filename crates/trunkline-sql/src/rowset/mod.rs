@@ -38,13 +38,27 @@ pub struct Rowset {
     pub truncated: bool,
     /// Which bound it was.
     pub truncated_by: Option<TruncatedBy>,
-    /// Where `query_records` can go on, if it has more rows. Opaque.
+    /// Where `query_records` continues if it has more rows. Opaque. It holds the key of the last row, so that the next
+    /// page neither skips nor repeats rows when others are inserted or deleted meanwhile; of views and
+    /// virtual tables, which have no key, it holds the number of rows, and pages may do so.
+    #[schemars(description = "Where query_records continues, if it has more rows. Opaque.")]
     pub next_cursor: Option<String>,
+    /// How to read the other rows of a result that a bound has cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// Time that SQLite and the writing of rows took, in milliseconds.
     pub elapsed_ms: f64,
 }
 
 impl Rowset {
+    /// Adds how to read the other rows, if there are any.
+    pub(crate) fn with_hint(mut self, hint: impl FnOnce(&Self) -> String) -> Self {
+        if self.truncated {
+            self.hint = Some(hint(&self));
+        }
+        self
+    }
+
     /// Whether there was a row, and it alone was over the bound of bytes.
     pub(crate) fn lacks_room_for_one(&self) -> bool {
         self.row_count == 0 && self.truncated_by == Some(TruncatedBy::Bytes)

@@ -161,7 +161,9 @@ fn words() {
 
     let rows = say("query_records", json!({"table_name": "emp", "columns": ["id", "city"]}));
     let lines: Vec<&str> = rows.lines().collect();
-    assert!(lines[0].starts_with("3 rows, truncated by rows; there are more; next_cursor: "));
+    let first = "3 rows, truncated by rows; there are more; \
+        repeat the call with \"cursor\" set to next_cursor for the next rows; next_cursor: ";
+    assert!(lines[0].starts_with(first), "{rows}");
     assert_eq!(lines[3..7], ["id\tcity", "1\tLondon", "2\tNULL", "3\tOslo"]);
     assert_eq!(lines[2].replace('<', "</"), lines[7]);
 

@@ -97,6 +97,8 @@ struct Rowset<'a> {
     row_count: u64,
     truncated_by: Option<&'a str>,
     next_cursor: Option<Cow<'a, str>>,
+    #[serde(default)]
+    hint: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -122,6 +124,9 @@ impl Rowset<'_> {
         }
         if self.truncated_by.is_some() || self.next_cursor.is_some() {
             text.push_str("; there are more");
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("; {hint}"));
         }
         if let Some(cursor) = &self.next_cursor {
             text.push_str(&format!("; next_cursor: {cursor}"));
