@@ -163,6 +163,9 @@ pub(crate) struct Source {
     /// The longest that one query may take, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 5_000, env = "TRUNKLINE_QUERY_TIMEOUT_MS")]
     pub(crate) query_timeout_ms: u64,
+    /// Maximum memory of SQLite in bytes, for all queries together.
+    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20, env = "TRUNKLINE_HEAP_LIMIT")]
+    pub(crate) heap_limit: usize,
 }
 
 /// What is held for clients.

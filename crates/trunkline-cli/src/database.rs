@@ -37,6 +37,7 @@ pub(crate) fn open(arguments: &Source) -> anyhow::Result<Opened> {
         max_rows: arguments.max_rows,
         max_affected: arguments.max_affected,
         timeout: Duration::from_millis(arguments.query_timeout_ms),
+        heap_limit: arguments.heap_limit,
         ..Settings::default()
     };
     match Database::open(&path, settings) {

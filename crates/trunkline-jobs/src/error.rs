@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::excerpt::excerpt;
+use crate::store::heap_limit;
 
 /// Why a command had no effect. `Display` is safe to send to a client; causes are in `source()`, for
 /// the log.
@@ -81,6 +82,12 @@ pub enum Error {
     /// Too many commands wait already, or another process holds the lock. Nothing was done.
     #[error("too many commands wait; try again")]
     Busy,
+    /// Queries of others use up SQLite's heap limit. Nothing was done.
+    #[error("out of memory: other queries use up the SQLite heap limit{}; try again", of_bytes(*limit))]
+    OutOfMemory {
+        /// The limit in bytes, if it is known.
+        limit: Option<u64>,
+    },
     /// The command's time was up before it was begun, or it only read. Nothing was done.
     #[error("the command did not end within {} ms", limit.as_millis())]
     Timeout {
@@ -181,6 +188,16 @@ pub enum OpenError {
 }
 
 impl Error {
+    /// Whether it may have spoiled the connection that it happened on.
+    pub(crate) fn is_of_storage(&self) -> bool {
+        matches!(self, Self::Storage(_) | Self::OutOfMemory { .. })
+    }
+
+    /// Whether memory may have run out. The wrapper of SQLite panics in a few places then.
+    pub(crate) fn is_of_memory(&self) -> bool {
+        matches!(self, Self::OutOfMemory { .. } | Self::Storage(StorageError::Panicked))
+    }
+
     /// What is wrong at the end of a path of member names, which may be anything that was sent.
     pub(crate) fn invalid(path: &[&str], reason: impl Into<String>) -> Self {
         let escaped = path.iter().map(|name| excerpt(name).replace('~', "~0").replace('/', "~1"));
@@ -189,11 +206,16 @@ impl Error {
     }
 }
 
+fn of_bytes(limit: Option<u64>) -> String {
+    limit.map(|limit| format!(" of {limit} bytes")).unwrap_or_default()
+}
+
 impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked};
+        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, OutOfMemory};
         match error.sqlite_error_code() {
             Some(DatabaseBusy | DatabaseLocked) => Self::Busy,
+            Some(OutOfMemory) => Self::OutOfMemory { limit: heap_limit() },
             _ => Self::Storage(error.into()),
         }
     }

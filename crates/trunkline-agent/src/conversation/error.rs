@@ -47,6 +47,12 @@ pub enum ConversationError {
     /// Too much waits already. Nothing was done.
     #[error("too much waits to be kept; try again")]
     Busy,
+    /// Queries of others use up SQLite's heap limit. Nothing was done.
+    #[error("out of memory: other queries use up the SQLite heap limit{}; try again", of_bytes(*limit))]
+    OutOfMemory {
+        /// The limit in bytes, if it is known.
+        limit: Option<u64>,
+    },
     /// It took too long. It may still be done.
     #[error("the conversation was not kept or read within {} ms", after.as_millis())]
     Timeout {
@@ -58,8 +64,12 @@ pub enum ConversationError {
     Deleted,
     /// SQLite says.
     #[error("the storage of conversations failed")]
-    Sqlite(#[from] rusqlite::Error),
+    Sqlite(#[source] rusqlite::Error),
     /// The thread has ended.
     #[error("the storage of conversations is closed")]
     Closed,
+}
+
+fn of_bytes(limit: Option<u64>) -> String {
+    limit.map(|limit| format!(" of {limit} bytes")).unwrap_or_default()
 }

@@ -32,15 +32,14 @@ pub(super) fn messages(
 pub(super) fn keep(
     connection: &mut Connection,
     settings: &Settings,
-    turn: Turn,
+    turn: &Turn,
 ) -> rusqlite::Result<bool> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let Turn { caller, conversation, title, messages, pending } = turn;
-    let (caller, conversation) = (&*caller, &*conversation);
     if title.is_none() && !belongs(&transaction, caller, conversation)? {
         return Ok(false);
     }
-    let messages = bounded(messages, settings.max_bytes);
+    let messages = bounded(messages.clone(), settings.max_bytes);
     let now = now();
     let pending_until = pending.as_ref().map(|_| now + millis(settings.pending_age));
     let pending = pending.as_ref().map(written).transpose()?;
@@ -49,7 +48,7 @@ pub(super) fn keep(
         "INSERT INTO conversation VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET \
          updated_ms = excluded.updated_ms, pending = excluded.pending, \
          pending_until_ms = excluded.pending_until_ms",
-        params![conversation, caller, title.unwrap_or_default(), now, pending, pending_until],
+        params![conversation, caller, title.as_deref().unwrap_or_default(), now, pending, pending_until],
     )?;
     let bytes: usize = messages.iter().map(Message::bytes).sum();
     transaction.execute(

@@ -7,6 +7,7 @@ mod bounded;
 mod error;
 mod file;
 mod kept;
+mod reserve;
 mod settings;
 mod thread;
 
@@ -110,7 +111,7 @@ impl Conversations {
     /// Keeps a turn, and forgets what is too much or too old.
     pub(crate) async fn keep(&self, turn: Turn) -> Result<(), ConversationError> {
         let is_kept =
-            self.run(move |connection, settings| kept::keep(connection, settings, turn)).await?;
+            self.run(move |connection, settings| kept::keep(connection, settings, &turn)).await?;
         if is_kept { Ok(()) } else { Err(ConversationError::Deleted) }
     }
 
@@ -146,7 +147,9 @@ impl Conversations {
 
     async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut rusqlite::Connection, &Settings) -> rusqlite::Result<T> + Send + 'static,
+        mut work: impl FnMut(&mut rusqlite::Connection, &Settings) -> rusqlite::Result<T>
+        + Send
+        + 'static,
     ) -> Result<T, ConversationError> {
         let settings = Arc::clone(&self.settings);
         self.worker.run(move |connection| work(connection, &settings), self.settings.timeout).await

@@ -5,11 +5,12 @@ use std::sync::mpsc::{
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::error::ConversationError;
+use super::reserve::{Reserve, heap_limit};
 use super::settings::Settings;
 
 /// The thread that has the connection. It ends when this is closed or dropped, behind what waits.
@@ -21,7 +22,7 @@ pub(super) struct Worker {
     running: Mutex<Receiver<()>>,
 }
 
-type Work = Box<dyn FnOnce(&mut Connection) + Send>;
+type Work = Box<dyn FnOnce(&mut Connection, &mut Reserve) + Send>;
 
 impl Worker {
     pub(super) fn start(mut connection: Connection, settings: &Settings) -> io::Result<Self> {
@@ -29,8 +30,9 @@ impl Worker {
         let (ends, running) = channel();
         let thread = std::thread::Builder::new().name("conversations".to_owned());
         thread.spawn(move || {
+            let mut reserve = Reserve::new();
             for work in waiting {
-                work(&mut connection);
+                work(&mut connection, &mut reserve);
             }
             // The last connection takes the log away.
             drop(connection);
@@ -46,25 +48,29 @@ impl Worker {
         locked(&self.running).recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
     }
 
-    /// Runs `work` behind what waits.
+    /// Runs `work` after what waits, and again if memory runs out before its commit.
     ///
     /// # Cancel safety
     /// Work that has not begun is not done; what has begun is.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
+        mut work: impl FnMut(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
         limit: Duration,
     ) -> Result<T, ConversationError> {
         let (answer, answered) = oneshot::channel();
-        let work = Box::new(move |connection: &mut Connection| {
-            // Whoever has gone, or was told that it takes too long, may have asked again.
-            if !answer.is_closed() {
-                let _ = answer.send(work(connection));
-            }
+        let work = Box::new(move |connection: &mut Connection, reserve: &mut Reserve| {
+            let mut done = None;
+            reserve.support(|| {
+                // Whoever has gone, or was told that it takes too long, may have asked again.
+                done = (!answer.is_closed()).then(|| work(connection));
+                matches!(&done, Some(Err(error)) if is_of_memory(error))
+            });
+            let Some(done) = done else { return };
+            let _ = answer.send(done.map_err(ConversationError::from));
         });
         self.send(work)?;
         match timeout(limit, answered).await {
-            Ok(Ok(done)) => Ok(done?),
+            Ok(Ok(done)) => done,
             Ok(Err(_)) => Err(ConversationError::Closed),
             Err(_) => Err(ConversationError::Timeout { after: limit }),
         }
@@ -77,6 +83,20 @@ impl Worker {
             TrySendError::Full(_) => ConversationError::Busy,
             TrySendError::Disconnected(_) => ConversationError::Closed,
         })
+    }
+}
+
+fn is_of_memory(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::OutOfMemory)
+}
+
+impl From<rusqlite::Error> for ConversationError {
+    fn from(error: rusqlite::Error) -> Self {
+        if is_of_memory(&error) {
+            Self::OutOfMemory { limit: heap_limit() }
+        } else {
+            Self::Sqlite(error)
+        }
     }
 }
 

@@ -57,6 +57,10 @@ impl RpcError for Error {
             | Self::Conversation(ConversationError::Busy | ConversationError::Closed) => {
                 object(code::BUSY, "Server is busy", &data)
             }
+            Self::Conversation(ConversationError::OutOfMemory { .. }) => {
+                let data = Data { kind: Some("out_of_memory"), ..data };
+                object(code::BUSY, "Server is busy", &data)
+            }
             Self::Conversation(ConversationError::Timeout { .. }) => {
                 object(code::TIMEOUT, "Call timed out", &data)
             }

@@ -1,8 +1,11 @@
 //! Queries made to fill the memory.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use serde_json::{Value, json};
 
-use crate::support::{Server, post, tpch};
+use crate::support::{Connection, Server, mismatch, post, tpch, trunkline};
 
 const NUMBERS: &str = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n)";
 
@@ -69,6 +72,70 @@ fn it_stays_bounded() {
             let next = server.sql(&json!({"query": "SELECT count(*) FROM region"}));
             assert_eq!(next, Ok(json!([[5]])), "the query after {name}");
         }
+    }
+}
+
+/// Records and conversations share SQLite's heap limit with queries, and keep a reserve.
+#[test]
+fn records_and_conversations_are_kept_while_queries_fill_the_memory() {
+    const LIMIT: u32 = 32 << 20;
+    const ROUNDS: usize = 60;
+    let (folder, path) = tpch();
+    let mut command = trunkline(folder.path());
+    command.args(["--listen", "127.0.0.1:0", "--heap-limit", &LIMIT.to_string(), "--db"]).arg(path);
+    let server = Server::start_alone(command);
+    let address = server.address;
+    let ask = |path: &str, method: &str, params: Value| {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        Connection::open(address).ask(&post(path, &[], &call)).json()
+    };
+    let run_out = |bytes: u32| {
+        let query = format!(
+            "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n),
+             big AS MATERIALIZED (SELECT zeroblob(10000 + i - i) AS x FROM n LIMIT {bytes} / 10000)
+             SELECT count(*) FROM n WHERE (SELECT count(*) FROM big) < i"
+        );
+        ask("/", "db.execute_raw_query", json!({ "query": query }))["error"]["data"]["kind"]
+            == "out_of_memory"
+    };
+    let ended = AtomicBool::new(false);
+    let mut failures = Vec::new();
+    std::thread::scope(|scope| {
+        // One fills most of it. The others take what is left, as much as just fits, and keep it.
+        scope.spawn(|| {
+            while !ended.load(Relaxed) {
+                run_out(LIMIT / 5 * 3);
+            }
+        });
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut bytes = LIMIT / 10;
+                while !ended.load(Relaxed) {
+                    bytes = if run_out(bytes) { bytes * 9 / 10 } else { bytes + 100_000 };
+                }
+            });
+        }
+        for round in 0..ROUNDS {
+            let id = format!("r{round}");
+            let record = json!({"id": id, "title": "a".repeat(100_000)});
+            for (path, method, params) in [
+                ("/", "todo.create", record),
+                ("/", "todo.read", json!([id])),
+                ("/", "todo.filter", json!({"title": "none", "limit": 10})),
+                ("/api", "agent.list_conversations", json!({})),
+            ] {
+                failures.extend(ask(path, method, params).get("error").cloned());
+            }
+        }
+        ended.store(true, Relaxed);
+    });
+    assert!(failures.len() <= ROUNDS / 20, "{failures:#?}");
+    let reason = format!("the SQLite heap limit of {LIMIT} bytes; try again");
+    let expected = json!({"code": -32005,
+        "data": {"kind": "out_of_memory", "reason": {"$has": reason}}});
+    for failure in failures {
+        let is_absent = failure["code"] == -32011;
+        assert!(is_absent || mismatch(&failure, &expected).is_none(), "{failure}");
     }
 }
 

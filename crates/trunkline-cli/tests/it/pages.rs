@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Server, mismatch, trunkline, with_content};
 
-/// `t` has NULLs, ties and values of all kinds; `k` and `pair` have keys of their own; `plain` has only row
+/// `t` has NULLs, ties and values of all kinds; `k` and `pair` have primary keys; `plain` has only row
 /// numbers, and a column in place of their usual name; `uncommon` has values that no cursor holds, and `v` has no
 /// key.
 const CONTENT: &str = "
@@ -82,7 +82,7 @@ fn a_row_of_an_earlier_page_is_deleted_or_inserted() {
     }
 }
 
-/// Such rows are counted, which is right as long as the table stays as it is.
+/// Such rows are counted, which is right as long as the table does not change.
 #[test]
 fn rows_without_a_key_that_a_cursor_can_hold() {
     for order_by in ["v", "v desc"] {

@@ -49,6 +49,10 @@ impl RpcError for Error {
             Self::Busy | Self::Closed => {
                 ErrorObject::new(code::BUSY, "Server is busy").with_data(&none)
             }
+            Self::OutOfMemory { .. } => {
+                let data = Data { kind: Some("out_of_memory"), ..none };
+                ErrorObject::new(code::BUSY, "Server is busy").with_data(&data)
+            }
             Self::Timeout { .. } | Self::Unconfirmed => {
                 ErrorObject::new(code::TIMEOUT, "Call timed out").with_data(&none)
             }

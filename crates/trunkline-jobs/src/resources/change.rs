@@ -1,7 +1,6 @@
 //! What create, update and delete do, in a transaction.
 
 use std::collections::BTreeMap;
-use std::mem;
 
 use serde_json::{Map, Value};
 
@@ -81,8 +80,8 @@ impl Change {
     }
 
     /// Makes the change, and nothing of it if it fails.
-    pub(super) fn make(mut self, store: &Writing<'_>, max_bytes: usize) -> Result<Changed, Error> {
-        let payload = mem::take(&mut self.payload);
+    pub(super) fn make(&self, store: &Writing<'_>, max_bytes: usize) -> Result<Changed, Error> {
+        let payload = self.payload.clone();
         let before = store.standing(self.kind.name(), self.id.as_str())?;
         let after = match (self.verb, before.record()) {
             (Verb::Create, None) => {
@@ -114,7 +113,7 @@ impl Change {
             Standing::Record(row) => record::text(&self.kind, &self.id, row)?,
             Standing::Nothing { .. } => "null".to_owned(),
         };
-        Ok(Changed { id: self.id, before, after: after.mark(), reply })
+        Ok(Changed { id: self.id.clone(), before, after: after.mark(), reply })
     }
 
     fn created(

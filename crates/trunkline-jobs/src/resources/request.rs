@@ -59,13 +59,13 @@ impl Requested {
     }
 
     /// Makes the change, unless the request was done before, and answers with its reply.
-    pub(super) fn make(self, store: &Writing<'_>, max_bytes: usize) -> Result<String, Error> {
+    pub(super) fn make(&self, store: &Writing<'_>, max_bytes: usize) -> Result<String, Error> {
         let Self { change, request } = self;
         let Some(Named { caller, request_id, asked }) = request else {
             return Ok(change.make(store, max_bytes)?.reply);
         };
         if let Some(done) = store.request(caller.as_str(), request_id.as_str())? {
-            return again(done, &request_id, &asked);
+            return again(done, request_id, asked);
         }
         let (resource, command) = (change.resource().to_owned(), change.verb().as_str().to_owned());
         let Changed { id, before, after, reply } = change.make(store, max_bytes)?;
@@ -73,7 +73,7 @@ impl Requested {
             resource,
             command,
             id: id.to_string(),
-            asked,
+            asked: asked.clone(),
             before,
             after,
             reply: reply.clone(),

@@ -1,5 +1,3 @@
-use std::iter;
-
 use rusqlite::{Connection, ffi};
 
 use super::queue::Queue;
@@ -9,26 +7,26 @@ use crate::error::Error;
 /// Tasks of one transaction. They are answered together, when it is over: why one of them failed may rest on
 /// what another one did.
 pub(super) struct Group {
+    /// Those that were begun.
     tasks: Vec<Box<dyn Task>>,
+    first: Option<Box<dyn Task>>,
     bound: usize,
 }
 
 impl Group {
     /// A group of at most `bound` tasks.
-    pub(super) fn new(bound: usize) -> Self {
-        Self { tasks: Vec::new(), bound: bound.max(1) }
+    pub(super) fn new(first: Box<dyn Task>, bound: usize) -> Self {
+        Self { tasks: Vec::new(), first: Some(first), bound: bound.max(1) }
     }
 
-    /// Runs `first` and those that wait, in the transaction that was begun on the connection. The error is
-    /// that of the transaction: then nothing of the group is done.
-    pub(super) fn run(
-        &mut self,
-        first: Box<dyn Task>,
-        connection: &Connection,
-        queue: &Queue,
-    ) -> rusqlite::Result<()> {
-        let mut next = Some(first);
-        while let Some(mut task) = next {
+    /// Runs the first task and those that wait, in the transaction that was begun on the connection; before them,
+    /// those of an earlier transaction that was rolled back. The error is that of the transaction: then
+    /// nothing of the group is done.
+    pub(super) fn run(&mut self, connection: &Connection, queue: &Queue) -> rusqlite::Result<()> {
+        for task in &mut self.tasks {
+            run_in_savepoint(task.as_mut(), connection)?;
+        }
+        while let Some(mut task) = self.next(queue) {
             if task.claim().begin() {
                 self.tasks.push(task);
                 let task = self.tasks.last_mut().map(Box::as_mut);
@@ -38,41 +36,45 @@ impl Group {
                 task.fail(reason);
                 task.answer();
             }
-            next = if self.tasks.len() < self.bound { queue.take_now() } else { None };
         }
         Ok(())
     }
 
-    /// Fails all of the group for what befell its transaction.
-    pub(super) fn fail(&mut self, error: &rusqlite::Error) {
+    fn next(&mut self, queue: &Queue) -> Option<Box<dyn Task>> {
+        let has_room = self.tasks.len() < self.bound;
+        self.first.take().or_else(|| has_room.then(|| queue.take_now()).flatten())
+    }
+
+    /// Fails all of the group for what befell its transaction; if it could not be begun, also those that wait.
+    pub(super) fn fail(&mut self, error: &rusqlite::Error, queue: &Queue) {
+        if self.tasks.is_empty() {
+            // All are taken before the first one is answered: what its caller sends then is another matter.
+            while let Some(task) = self.next(queue) {
+                self.tasks.push(task);
+            }
+        }
         for task in &mut self.tasks {
             // The one whose error ended the transaction knows better.
-            if !matches!(task.error(), Some(Error::Storage(_))) {
+            if !task.error().is_some_and(Error::is_of_storage) {
                 task.fail(again(error).into());
             }
         }
     }
 
+    /// Whether memory may have run out while one of them ran.
+    pub(super) fn ran_out_of_memory(&self) -> bool {
+        self.tasks.iter().any(|task| task.error().is_some_and(Error::is_of_memory))
+    }
+
     /// Whether something happened to a task that may have spoiled the connection.
     pub(super) fn met_storage_error(&self) -> bool {
-        self.tasks.iter().any(|task| matches!(task.error(), Some(Error::Storage(_))))
+        self.tasks.iter().any(|task| task.error().is_some_and(Error::is_of_storage))
     }
 
     pub(super) fn answer(self) {
         for task in self.tasks {
             task.answer();
         }
-    }
-}
-
-/// Answers `first` and those that wait, at most `bound` in all, when their transaction could not be begun.
-pub(super) fn refuse(first: Box<dyn Task>, bound: usize, queue: &Queue, error: &rusqlite::Error) {
-    // All are taken before the first one is answered: what its caller sends then is another matter.
-    let others = (1..bound).map_while(|_| queue.take_now());
-    let refused: Vec<_> = iter::once(first).chain(others).collect();
-    for mut task in refused {
-        task.fail(again(error).into());
-        task.answer();
     }
 }
 

@@ -15,6 +15,7 @@ mod purge;
 mod queue;
 mod reader;
 mod reading;
+mod reserve;
 mod row;
 mod scans;
 mod task;
@@ -36,10 +37,12 @@ use crate::settings::Settings;
 use deadline::Deadline;
 use file::DatabaseFile;
 use queue::Queue;
+use reserve::Reserve;
 use scans::Scans;
 use threads::Ended;
 
 pub(crate) use reading::Reading;
+pub(crate) use reserve::heap_limit;
 pub(crate) use row::{Mark, Request, Row, Standing};
 pub(crate) use writing::Writing;
 
@@ -73,16 +76,19 @@ impl Store {
             ended: Arc::new(Ended::default()),
         });
         // From here on, an error drops `shared`, which ends the threads that were started.
+        let reserve = Arc::new(Reserve::new());
         let mut readers = Vec::with_capacity(settings.readers.max(1));
         for _ in 0..settings.readers.max(1) {
-            readers.push(reader::start(&file, &shared.reads)?);
+            readers.push(reader::start(&file, &shared.reads, &reserve)?);
         }
-        writer::start((&file, keeper), settings, &shared.writes, (readers, &shared.ended))?;
+        let ends = (readers, &shared.ended);
+        writer::start((&file, keeper), settings, &shared.writes, &reserve, ends)?;
         Ok(Self { shared })
     }
 
     /// Runs `work`, which holds about so many bytes, in the writer's next transaction; answers when its commit is durable. An error of `work`
-    /// undoes what it has written, and nothing else.
+    /// undoes what it has written, and nothing else. It runs again if memory runs out before the commit; so do
+    /// those that read.
     ///
     /// # Cancel safety
     ///
@@ -91,7 +97,7 @@ impl Store {
         &self,
         cancel: &CancellationToken,
         bytes: usize,
-        work: impl FnOnce(&Writing<'_>) -> Result<T, Error> + Send + 'static,
+        mut work: impl FnMut(&Writing<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let work = move |connection: &_| work(&Writing::new(connection));
         let mut pending = self.shared.writes.enqueue(self.deadline(), bytes, work)?;
@@ -110,7 +116,7 @@ impl Store {
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         cancel: &CancellationToken,
-        work: impl FnOnce(&Reading<'_>) -> Result<T, Error> + Send + 'static,
+        mut work: impl FnMut(&Reading<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let work = move |connection: &_| work(&Reading::new(connection));
         let mut pending = self.shared.reads.enqueue(self.deadline(), 0, work)?;
@@ -126,13 +132,13 @@ impl Store {
     pub(crate) async fn scan<T: Send + 'static>(
         &self,
         cancel: &CancellationToken,
-        work: impl FnOnce(&Reading<'_>) -> Result<T, Error> + Send + 'static,
+        mut work: impl FnMut(&Reading<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let (deadline, longest) = (self.deadline(), self.shared.scan_time);
         let turn = self.shared.scans.turn(deadline, cancel).await?;
         let work = move |connection: &_| {
             // It ends with the work, which goes on for a moment when its caller has gone.
-            let _turn = turn;
+            let _turn = &turn;
             // What is left over is for the record that is looked at then, and for the answer.
             work(&Reading::for_time(connection, longest.min(deadline.rest() / 2)))
         };

@@ -34,7 +34,7 @@ impl Queue {
         &self,
         deadline: Deadline,
         bytes: usize,
-        work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+        work: impl FnMut(&Connection) -> Result<T, Error> + Send + 'static,
     ) -> Result<Pending<T>, Error> {
         let (task, pending) = task(deadline, bytes, work);
         let mut state = self.state();

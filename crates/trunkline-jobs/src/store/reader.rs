@@ -5,6 +5,7 @@ use rusqlite::Connection;
 
 use super::file::DatabaseFile;
 use super::queue::Queue;
+use super::reserve::Reserve;
 use super::task::Task;
 use super::threads;
 use crate::error::{Error, OpenError};
@@ -17,10 +18,11 @@ const OPERATIONS_PER_CHECK: i32 = 1_000;
 pub(super) fn start(
     file: &Arc<DatabaseFile>,
     queue: &Arc<Queue>,
+    reserve: &Arc<Reserve>,
 ) -> Result<JoinHandle<()>, OpenError> {
-    let (file, queue) = (Arc::clone(file), Arc::clone(queue));
+    let (file, queue, reserve) = (Arc::clone(file), Arc::clone(queue), Arc::clone(reserve));
     threads::start("jobs-reader", move || {
-        let mut reader = Reader { file: &file, connection: None };
+        let mut reader = Reader { file: &file, reserve: &reserve, connection: None };
         while let Some(mut task) = queue.take() {
             reader.run(task.as_mut());
             task.answer();
@@ -30,6 +32,7 @@ pub(super) fn start(
 
 struct Reader<'t> {
     file: &'t DatabaseFile,
+    reserve: &'t Reserve,
     /// None before the first task, and after an error that may have spoiled it.
     connection: Option<Connection>,
 }
@@ -40,16 +43,26 @@ impl Reader<'_> {
             let reason = task.claim().reason();
             return task.fail(reason);
         }
-        if let Err(error) = self.run_in_transaction(task) {
-            self.connection = None;
-            task.fail(error.into());
-        }
+        self.reserve.support(|| {
+            if let Err(error) = self.run_in_transaction(task)
+                // Memory that runs out ends the transaction, too, which then cannot end once more.
+                && !task.error().is_some_and(Error::is_of_memory)
+            {
+                self.connection = None;
+                task.fail(error.into());
+            }
+            let ran_out = task.error().is_some_and(Error::is_of_memory);
+            if ran_out {
+                self.connection = None;
+            }
+            ran_out && !task.claim().is_over()
+        });
         if task.error().is_some() && task.claim().is_over() {
             // It was interrupted, which is no failure of the storage.
             let reason = task.claim().reason();
             task.fail(reason);
         }
-        if matches!(task.error(), Some(Error::Storage(_))) {
+        if task.error().is_some_and(Error::is_of_storage) {
             self.connection = None;
         }
     }

@@ -17,7 +17,7 @@ pub(super) trait Task: Send {
     fn claim(&self) -> &Arc<Claim>;
     /// About how much memory it holds.
     fn bytes(&self) -> usize;
-    /// Runs it, once.
+    /// Runs it, in place of an earlier run.
     fn run(&mut self, connection: &Connection);
     /// How it ended, in place of a run.
     fn fail(&mut self, error: Error);
@@ -31,18 +31,18 @@ pub(super) trait Task: Send {
 pub(super) fn task<T: Send + 'static>(
     deadline: Deadline,
     bytes: usize,
-    work: impl FnOnce(&Connection) -> Result<T, Error> + Send + 'static,
+    work: impl FnMut(&Connection) -> Result<T, Error> + Send + 'static,
 ) -> (Box<dyn Task>, Pending<T>) {
     let claim = Arc::new(Claim::new(deadline));
     let (reply, answer) = oneshot::channel();
-    let task = Work { claim: Arc::clone(&claim), bytes, work: Some(work), outcome: None, reply };
+    let task = Work { claim: Arc::clone(&claim), bytes, work, outcome: None, reply };
     (Box::new(task), Pending { claim, deadline, answer })
 }
 
 struct Work<T, F> {
     claim: Arc<Claim>,
     bytes: usize,
-    work: Option<F>,
+    work: F,
     outcome: Option<Result<T, Error>>,
     reply: oneshot::Sender<Result<T, Error>>,
 }
@@ -50,7 +50,7 @@ struct Work<T, F> {
 impl<T, F> Task for Work<T, F>
 where
     T: Send,
-    F: FnOnce(&Connection) -> Result<T, Error> + Send,
+    F: FnMut(&Connection) -> Result<T, Error> + Send,
 {
     fn claim(&self) -> &Arc<Claim> {
         &self.claim
@@ -61,11 +61,9 @@ where
     }
 
     fn run(&mut self, connection: &Connection) {
-        if let Some(work) = self.work.take() {
-            // What a panic leaves half done is rolled back with the savepoint or the transaction around it.
-            let outcome = catch_unwind(AssertUnwindSafe(|| work(connection)));
-            self.outcome = Some(outcome.unwrap_or(Err(Error::Storage(StorageError::Panicked))));
-        }
+        // What a panic leaves half done is rolled back with the savepoint or the transaction around it.
+        let outcome = catch_unwind(AssertUnwindSafe(|| (self.work)(connection)));
+        self.outcome = Some(outcome.unwrap_or(Err(Error::Storage(StorageError::Panicked))));
     }
 
     fn fail(&mut self, error: Error) {
@@ -77,9 +75,12 @@ where
     }
 
     fn answer(self: Box<Self>) {
-        if let Some(outcome) = self.outcome {
+        let Self { work, outcome, reply, .. } = *self;
+        // What it holds is free before its caller comes again.
+        drop(work);
+        if let Some(outcome) = outcome {
             // A caller that is gone wants no answer.
-            drop(self.reply.send(outcome));
+            drop(reply.send(outcome));
         }
     }
 }

@@ -50,7 +50,7 @@ impl Fixture {
 
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Writing<'_>) -> Result<T, Error> + Send + 'static,
+        work: impl FnMut(&Writing<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         self.store.write(&CancellationToken::new(), 0, work).await
     }

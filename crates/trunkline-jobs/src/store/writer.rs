@@ -2,14 +2,15 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tracing::{error, warn};
 
 use super::file::DatabaseFile;
-use super::group::{self, Group};
+use super::group::Group;
 use super::log::{self, Log};
 use super::purge::Purge;
 use super::queue::Queue;
+use super::reserve::Reserve;
 use super::task::Task;
 use super::threads::{self, Ended};
 use crate::error::OpenError;
@@ -20,11 +21,13 @@ pub(super) fn start(
     (file, keeper): (&Arc<DatabaseFile>, Connection),
     settings: &Settings,
     queue: &Arc<Queue>,
+    reserve: &Arc<Reserve>,
     (readers, ended): (Vec<JoinHandle<()>>, &Arc<Ended>),
 ) -> Result<(), OpenError> {
     let mut writer = Writer {
         file: Arc::clone(file),
         queue: Arc::clone(queue),
+        reserve: Arc::clone(reserve),
         bound: settings.group.max(1),
         purge: Purge::new(settings),
         log: file.log(),
@@ -39,6 +42,7 @@ pub(super) fn start(
 struct Writer {
     file: Arc<DatabaseFile>,
     queue: Arc<Queue>,
+    reserve: Arc<Reserve>,
     bound: usize,
     purge: Purge,
     log: Log,
@@ -67,19 +71,24 @@ impl Writer {
 
     /// Runs a task and those that wait, as one transaction.
     fn run(&mut self, first: Box<dyn Task>) {
-        let connection = match self.begin() {
-            Ok(connection) => connection,
-            Err(error) => return group::refuse(first, self.bound, &self.queue, &error),
-        };
-        let since = Instant::now();
-        let mut group = Group::new(self.bound);
-        let ran = group.run(first, &connection, &self.queue);
-        match ran.and_then(|()| self.purge.bite_if_due(&connection, since.elapsed())) {
-            Err(error) => group.fail(&error),
-            Ok(()) => {
+        let mut group = Group::new(first, self.bound);
+        let mut ran = None;
+        let reserve = Arc::clone(&self.reserve);
+        reserve.support(|| {
+            // The transaction of the attempt before ends with its connection.
+            ran = None;
+            let attempt = self.attempt(&mut group);
+            let ran_out = attempt.as_ref().is_err_and(is_of_memory) || group.ran_out_of_memory();
+            ran = Some(attempt);
+            ran_out
+        });
+        match ran {
+            None => {}
+            Some(Err(error)) => group.fail(&error, &self.queue),
+            Some(Ok(connection)) => {
                 if let Err(error) = self.commit(connection) {
                     error!(%error, "a commit failed");
-                    group.fail(&error);
+                    group.fail(&error, &self.queue);
                 }
             }
         }
@@ -90,6 +99,15 @@ impl Writer {
         if let Some(connection) = &self.connection {
             self.log.shorten(connection);
         }
+    }
+
+    /// Runs a group in a transaction that has not ended then.
+    fn attempt(&mut self, group: &mut Group) -> rusqlite::Result<Connection> {
+        let connection = self.begin()?;
+        let since = Instant::now();
+        group.run(&connection, &self.queue)?;
+        self.purge.bite_if_due(&connection, since.elapsed())?;
+        Ok(connection)
     }
 
     /// Begins a transaction. It waits for the lock here, so that nothing after it does.
@@ -127,6 +145,10 @@ impl Writer {
         }
         self.ended.set();
     }
+}
+
+fn is_of_memory(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::OutOfMemory)
 }
 
 fn close(connection: Connection) -> rusqlite::Result<()> {

@@ -144,8 +144,11 @@ pub enum Error {
         /// Which limit.
         message: String,
     },
-    /// The query needs more memory than SQLite is given ([`Settings::heap_limit`](crate::Settings)).
-    #[error("the query needs more memory than this server gives to queries")]
+    /// The queries that run need more memory than SQLite has ([`Settings::heap_limit`](crate::Settings)).
+    #[error(
+        "out of memory: this query and those that run now use up the SQLite heap limit; ask for less, or try \
+         again later"
+    )]
     OutOfMemory,
     /// The deadline came before the result.
     #[error("the query did not finish within {} ms", .limit.as_millis())]

@@ -8,7 +8,7 @@ use crate::error::Error;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Position {
     pub(super) offset: u64,
-    /// None if rows of the listing have no key: then `offset` alone says where.
+    /// None if rows of the listing have no key: then `offset` alone is the position.
     key: Option<Vec<Part>>,
 }
 
@@ -36,7 +36,7 @@ impl Position {
         serde_json::from_str(&text).map_err(|_| cursor::MALFORMED)
     }
 
-    /// The cursor of the position after so many rows, the last of which has this key.
+    /// The cursor of the position after `offset` rows, the last of which has this key.
     pub(super) fn cursor(offset: u64, key: Option<Vec<Value>>, request: Fingerprint) -> String {
         let key = key.map(|key| key.into_iter().map(Part::from).collect());
         let text = Self { offset, key }.text();

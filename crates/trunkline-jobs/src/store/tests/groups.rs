@@ -24,7 +24,10 @@ async fn what_waits_is_committed_together() {
             count.fetch_add(1, Ordering::Relaxed);
             false
         };
-        fixture.write(|writing| Ok(writing.connection().commit_hook(Some(hook))?)).await.unwrap();
+        fixture
+            .write(move |writing| Ok(writing.connection().commit_hook(Some(hook.clone()))?))
+            .await
+            .unwrap();
         commits.store(0, Ordering::Relaxed);
         let put =
             |n| fixture.write(move |writing| writing.put("todo", &format!("{n:03}"), &row(1)));
