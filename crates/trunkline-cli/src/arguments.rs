@@ -1,9 +1,8 @@
 //! The command line: flags, then the environment, then defaults.
 
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, Parser, Subcommand, value_parser};
 use trunkline::MemoryBudget;
 
@@ -71,8 +70,13 @@ pub(crate) struct Serve {
     /// (HTTP 429). Twice as many may come at once. Without it, nobody is refused. Calls of the
     /// methods that are served count, as tools and as members of batches, too, one by one; unknown
     /// methods, lists of tools and wrong tokens do not.
-    #[arg(long, value_name = "CALLS", env = "TRUNKLINE_RATE_LIMIT")]
-    pub(crate) rate_limit: Option<NonZeroU32>,
+    #[arg(
+        long,
+        value_name = "CALLS",
+        env = "TRUNKLINE_RATE_LIMIT",
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000_000)
+    )]
+    pub(crate) rate_limit: Option<u32>,
     /// Serve https: the server's certificate and those that lead to a root, as PEM. A file that is
     /// replaced is used within a minute, and connections stay open. Needs --tls-key.
     #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_CERT", requires = "tls_key")]
@@ -89,7 +93,13 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
     pub(crate) allow_origin: Vec<String>,
     /// The most bytes that a request's body may have.
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 20, env = "TRUNKLINE_MAX_BODY")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1 << 20,
+        env = "TRUNKLINE_MAX_BODY",
+        value_parser = RangedU64ValueParser::<usize>::new().range(64..=1 << 30)
+    )]
     pub(crate) max_body: usize,
     #[command(flatten)]
     pub(crate) memory: Memory,
@@ -155,16 +165,40 @@ pub(crate) struct Source {
     #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
     pub(crate) sample: bool,
     /// The most rows that one call may read.
-    #[arg(long, value_name = "ROWS", default_value_t = 1_000, env = "TRUNKLINE_MAX_ROWS")]
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 1_000,
+        env = "TRUNKLINE_MAX_ROWS",
+        value_parser = value_parser!(u64).range(1..=10_000_000)
+    )]
     pub(crate) max_rows: u64,
     /// The most rows that one call may update or delete, if it names no other bound.
-    #[arg(long, value_name = "ROWS", default_value_t = 1_000, env = "TRUNKLINE_MAX_AFFECTED")]
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 1_000,
+        env = "TRUNKLINE_MAX_AFFECTED",
+        value_parser = value_parser!(u64).range(1..=1_000_000_000_000)
+    )]
     pub(crate) max_affected: u64,
     /// The longest that one query may take, in milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 5_000, env = "TRUNKLINE_QUERY_TIMEOUT_MS")]
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = 5_000,
+        env = "TRUNKLINE_QUERY_TIMEOUT_MS",
+        value_parser = value_parser!(u64).range(1..=86_400_000)
+    )]
     pub(crate) query_timeout_ms: u64,
     /// Maximum memory of SQLite in bytes, for all queries together.
-    #[arg(long, value_name = "BYTES", default_value_t = 256 << 20, env = "TRUNKLINE_HEAP_LIMIT")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 256 << 20,
+        env = "TRUNKLINE_HEAP_LIMIT",
+        value_parser = RangedU64ValueParser::<usize>::new().range(32 << 20..=1 << 40)
+    )]
     pub(crate) heap_limit: usize,
 }
 
@@ -177,16 +211,15 @@ pub(crate) struct Memory {
         long = "max-memory",
         value_name = "BYTES",
         env = "TRUNKLINE_MAX_MEMORY",
-        value_parser = value_parser!(u64).range(32 << 20..)
+        value_parser = RangedU64ValueParser::<usize>::new().range(32 << 20..)
     )]
-    max_memory: Option<u64>,
+    max_memory: Option<usize>,
 }
 
 impl Memory {
     /// The budget for all services of the process.
     pub(crate) fn budget(&self) -> MemoryBudget {
-        let bytes = self.max_memory.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-        MemoryBudget::new(bytes.unwrap_or_else(limits::default_memory))
+        MemoryBudget::new(self.max_memory.unwrap_or_else(limits::default_memory))
     }
 }
 

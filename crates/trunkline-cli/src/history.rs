@@ -1,11 +1,13 @@
 //! The history of a server: how much is kept of its calls, where its logs are, and who may read them.
 
+use std::num::ParseIntError;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::Args;
-use clap::builder::BoolishValueParser;
+use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use trunkline::CancellationToken;
 use trunkline::history::door::{self, Readers};
 use trunkline::history::{History, Log, Redaction, Settings, log};
@@ -21,10 +23,22 @@ pub(crate) struct Kept {
     no_history: bool,
     /// How many calls the history keeps, with their requests and responses; the oldest make room. What
     /// looks secret is taken out.
-    #[arg(long, value_name = "CALLS", default_value_t = 1_000, env = "TRUNKLINE_HISTORY_ENTRIES")]
+    #[arg(
+        long,
+        value_name = "CALLS",
+        default_value_t = 1_000,
+        env = "TRUNKLINE_HISTORY_ENTRIES",
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=10_000_000)
+    )]
     history_entries: usize,
     /// How many bytes of memory they may have together.
-    #[arg(long, value_name = "BYTES", default_value_t = 8 << 20, env = "TRUNKLINE_HISTORY_BYTES")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 8 << 20,
+        env = "TRUNKLINE_HISTORY_BYTES",
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1 << 40)
+    )]
     history_bytes: usize,
     /// The name of a member whose values are taken out of what is kept, too, like `iban`. Repeats, or
     /// several with commas between them.
@@ -32,8 +46,23 @@ pub(crate) struct Kept {
     history_redact: Vec<String>,
     /// How many bytes the logs of calls may have, in the folder logs of the data directory; the oldest
     /// make room. 0 writes none.
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20, env = "TRUNKLINE_LOG_BYTES")]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 64 << 20,
+        env = "TRUNKLINE_LOG_BYTES",
+        value_parser = log_bytes
+    )]
     log_bytes: u64,
+}
+
+fn log_bytes(text: &str) -> Result<u64, String> {
+    const RANGE: RangeInclusive<u64> = 65_536..=1 << 50;
+    let bytes = text.parse().map_err(|error: ParseIntError| error.to_string())?;
+    if bytes == 0 || RANGE.contains(&bytes) {
+        return Ok(bytes);
+    }
+    Err(format!("{bytes} is not 0, nor in {}..={}", RANGE.start(), RANGE.end()))
 }
 
 /// What is kept, and who may read it.

@@ -209,7 +209,7 @@ fn tls(arguments: &Serve) -> anyhow::Result<Option<Tls>> {
 }
 
 fn rate(arguments: &Serve) -> Option<Rate> {
-    let calls = arguments.rate_limit?.get();
+    let calls = arguments.rate_limit?;
     Some(Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() })
 }
 

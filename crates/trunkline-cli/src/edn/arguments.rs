@@ -1,3 +1,4 @@
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
 /// Converts documents between EDN and JSON, from stdin to stdout.
@@ -23,7 +24,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) unwrap_tags: bool,
     /// The most bytes that one document may have.
-    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 64 << 20,
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..=1 << 40)
+    )]
     pub(super) max_bytes: usize,
 }
 

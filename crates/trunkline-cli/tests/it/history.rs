@@ -152,7 +152,7 @@ fn what_is_kept_is_set() {
     assert_eq!(server.connect().get("/logs").status, 404);
     drop(server);
 
-    let (_folder, mut server) = started(&["--history-bytes", "0"]);
+    let (_folder, mut server) = started(&["--history-bytes", "1"]);
     (1..=5).for_each(|id| call(&server, id));
     let page = history(&server, "");
     assert_eq!(page["entries"].as_array().unwrap().len(), 1, "the newest is always kept");

@@ -213,6 +213,48 @@ fn usage() {
     }
 }
 
+/// By flag and by variable; the message names the flag, the value and the range.
+#[test]
+fn numbers_out_of_range() {
+    let rows: [(&str, &str, &[&str], &str); 9] = [
+        ("--max-rows", "TRUNKLINE_MAX_ROWS", &["0", "10000001"], "1..=10000000"),
+        ("--max-affected", "TRUNKLINE_MAX_AFFECTED", &["0", "9999999999999"], "1..=1000000000000"),
+        ("--query-timeout-ms", "TRUNKLINE_QUERY_TIMEOUT_MS", &["0", "86400001"], "1..=86400000"),
+        ("--heap-limit", "TRUNKLINE_HEAP_LIMIT", &["0", "1000"], "33554432..=1099511627776"),
+        ("--max-body", "TRUNKLINE_MAX_BODY", &["0", "63", "1073741825"], "64..=1073741824"),
+        ("--rate-limit", "TRUNKLINE_RATE_LIMIT", &["0", "4294967295"], "1..=1000000"),
+        ("--history-entries", "TRUNKLINE_HISTORY_ENTRIES", &["0", "10000001"], "1..=10000000"),
+        (
+            "--history-bytes",
+            "TRUNKLINE_HISTORY_BYTES",
+            &["0", "1099511627777"],
+            "1..=1099511627776",
+        ),
+        ("--log-bytes", "TRUNKLINE_LOG_BYTES", &["1", "65535"], "0, nor in 65536..="),
+    ];
+    for (flag, variable, values, range) in rows {
+        for value in values.iter().copied().chain(["18446744073709551615"]) {
+            let quoted = format!("'{value}'");
+            let stderr = ["invalid value", &quoted, flag, range];
+            let case = Case { name: flag, code: 2, stderr: &stderr, ..REFUSED };
+            check(&Case { arguments: &[flag, value], ..case });
+            check(&Case { arguments: &["serve", flag, value], ..case });
+            check(&Case { environment: &[(variable, value)], ..case });
+        }
+        for value in ["-1", "1.5", "many", ""] {
+            let argument = format!("{flag}={value}");
+            let case = Case { name: flag, code: 2, stderr: &[flag], ..REFUSED };
+            check(&Case { arguments: &[&argument], ..case });
+        }
+    }
+    for (arguments, range) in [
+        (["mcp", "--max-rows", "0"], "1..=10000000"),
+        (["edn", "--max-bytes", "0"], "1..=1099511627776"),
+    ] {
+        check(&Case { arguments: &arguments, code: 2, stderr: &[arguments[1], range], ..REFUSED });
+    }
+}
+
 #[test]
 fn help_shows_no_token() {
     let folder = tempfile::tempdir().unwrap();
