@@ -61,7 +61,7 @@ impl Worker {
         let work = Box::new(move |connection: &mut Connection, reserve: &mut Reserve| {
             let mut done = None;
             reserve.support(|| {
-                // Whoever has gone, or was told that it takes too long, may have asked again.
+                // A caller that has gone, or had a timeout, may have asked again.
                 done = (!answer.is_closed()).then(|| work(connection));
                 matches!(&done, Some(Err(error)) if is_of_memory(error))
             });

@@ -27,6 +27,7 @@ mod openrpc;
 mod operations;
 mod pages;
 mod refused_start;
+mod replaced;
 mod resource_types;
 mod resources;
 mod resources_access;

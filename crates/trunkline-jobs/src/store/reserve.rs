@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-/// A database in memory that only occupies room under the heap limit. None if there is no limit, or no room.
+/// A database in memory that only occupies memory under the heap limit. Absent without a limit, or without memory.
 pub(super) struct Reserve(Mutex<Option<Connection>>);
 
 /// Enough for a few commands of the largest records.
@@ -49,7 +49,7 @@ fn occupy() -> Option<Connection> {
     Some(connection)
 }
 
-/// SQLite's heap limit in bytes, if there is one. Where there is no memory to ask for it, it is the one of before.
+/// The heap limit of SQLite in bytes, if set. The last known limit if memory is lacking to read it.
 pub(crate) fn heap_limit() -> Option<u64> {
     static KNOWN: AtomicU64 = AtomicU64::new(0);
     let asked = Connection::open_in_memory().and_then(|connection| {

@@ -75,6 +75,8 @@ impl Error {
             Self::Cancelled => ErrorClass::Cancelled,
             Self::Busy | Self::Locked | Self::Changing | Self::Closed => ErrorClass::Retry,
             Self::Unavailable(_)
+            | Self::Missing
+            | Self::Replaced
             | Self::NeedsRecovery
             | Self::DiskFull
             | Self::Failure(_)
@@ -155,7 +157,9 @@ impl Error {
             Self::Busy => "busy",
             Self::Locked => "locked",
             Self::Changing => "changing",
-            Self::Unavailable(_) | Self::NeedsRecovery => "unavailable",
+            Self::Unavailable(_) | Self::Missing | Self::Replaced | Self::NeedsRecovery => {
+                "unavailable"
+            }
             Self::DiskFull => "disk_full",
             Self::Failure(_) => "failure",
             Self::ReaderLost => "reader_lost",

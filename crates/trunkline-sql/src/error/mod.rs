@@ -173,6 +173,15 @@ pub enum Error {
     /// The database could be opened once, and now cannot.
     #[error("the database cannot be opened")]
     Unavailable(#[source] OpenError),
+    /// The database file was removed or renamed while it was served.
+    #[error("the database file was removed or renamed; calls fail until it is back")]
+    Missing,
+    /// The database file was replaced while it had a log, which may be that of the old file.
+    #[error(
+        "the database file was replaced while it had a log, which may be that of the old file; calls \
+         fail until the log is removed"
+    )]
+    Replaced,
     /// A writer that has ended left a transaction unfinished, and a reader cannot roll it back.
     #[error(
         "the database cannot be read now: an unfinished transaction of another process has to be rolled \
@@ -227,6 +236,13 @@ pub enum OpenError {
     /// The path names a directory, a socket, or another thing that is not a file.
     #[error("{} is not a regular file", .path.display())]
     NotAFile {
+        /// The path that was asked for.
+        path: PathBuf,
+    },
+    /// The file has replaced the one that was served, and there is a log next to it, which may be that of the old
+    /// file.
+    #[error("{} was replaced while it had a log", .path.display())]
+    Replaced {
         /// The path that was asked for.
         path: PathBuf,
     },

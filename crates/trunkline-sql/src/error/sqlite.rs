@@ -37,6 +37,10 @@ impl From<rusqlite::Error> for Error {
                 reason: "it does something that this server lets no caller do".to_owned(),
             },
             ErrorCode::ReadOnly if needs_recovery(cause.extended_code) => Self::NeedsRecovery,
+            // The file was replaced in this moment.
+            ErrorCode::ReadOnly if cause.extended_code == ffi::SQLITE_READONLY_DBMOVED => {
+                Self::Changing
+            }
             ErrorCode::ReadOnly => {
                 Self::Forbidden { reason: "it can change the database".to_owned() }
             }

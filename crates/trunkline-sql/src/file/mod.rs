@@ -1,19 +1,19 @@
 //! The database file: how it is opened so that serving it leaves no trace but what callers write.
 
+mod served;
 mod stamp;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::mem::ManuallyDrop;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::OpenError;
 use crate::security::{self, Role};
 use crate::settings::Settings;
+use served::{Opened, Served};
 use stamp::Stamp;
 
 /// Creates an empty database at `path`: a file of no bytes, which SQLite reads as a database without
@@ -26,13 +26,10 @@ pub fn create_empty(path: impl AsRef<Path>) -> io::Result<()> {
     File::create_new(path).map(drop)
 }
 
-/// A database file that exists, under its absolute name.
+/// The database file that is served, which another one may replace.
 #[derive(Debug)]
 pub(crate) struct DatabaseFile {
-    path: PathBuf,
-    /// For a look at the header. It is never closed: with any descriptor of a file, POSIX takes away all
-    /// locks that the process has on it, also those with which SQLite reads at that moment.
-    header: ManuallyDrop<File>,
+    served: Mutex<Served>,
 }
 
 /// A hardened connection.
@@ -40,6 +37,7 @@ pub(crate) struct Link {
     pub(crate) connection: Connection,
     pub(crate) role: Role,
     file: Arc<DatabaseFile>,
+    opened: Opened,
     access: Access,
 }
 
@@ -57,18 +55,25 @@ enum Access {
 
 impl DatabaseFile {
     pub(crate) fn find(path: &Path) -> Result<Self, OpenError> {
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
-            _ => OpenError::Io { path: path.to_owned(), source },
-        };
-        let metadata = fs::metadata(path).map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(OpenError::NotAFile { path: path.to_owned() });
-        }
-        let header = ManuallyDrop::new(File::open(path).map_err(failed)?);
-        // An absolute name cannot begin with `file:`, which SQLite would read as an URI with options.
-        let path = fs::canonicalize(path).map_err(failed)?;
-        Ok(Self { path, header })
+        Ok(Self { served: Mutex::new(Served::find(path)?) })
+    }
+
+    /// The file of this name. It is looked for at most once a second.
+    ///
+    /// # Errors
+    /// [`OpenError::Missing`] and [`OpenError::Replaced`].
+    pub(crate) fn opened(&self) -> Result<Opened, OpenError> {
+        self.served().opened()
+    }
+
+    fn look(&self) -> Result<Opened, OpenError> {
+        let mut served = self.served();
+        served.look();
+        served.opened()
+    }
+
+    fn served(&self) -> MutexGuard<'_, Served> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a connection that changes no byte of the file and creates none beside it.
@@ -82,10 +87,11 @@ impl DatabaseFile {
     /// is thrown away and read again. If `-wal` and `-shm` exist, the connection shares them in the
     /// ordinary way, as the processes do that made them.
     pub(crate) fn connect(self: &Arc<Self>, settings: &Settings) -> Result<Link, OpenError> {
+        let opened = self.look()?;
         let access =
-            self.access().map_err(|source| OpenError::Io { path: self.path.clone(), source })?;
-        let connection = self.open(matches!(access, Access::Unlocked(_)));
-        self.link(connection, Role::Reader, access, settings)
+            opened.access().map_err(|source| OpenError::Io { path: opened.path(), source })?;
+        let connection = opened.connect(matches!(access, Access::Unlocked(_)));
+        self.link((opened, connection), Role::Reader, access, settings)
     }
 
     /// Opens a connection that may change the file, and rolls back what a crashed writer left. In WAL mode
@@ -95,24 +101,28 @@ impl DatabaseFile {
         self: &Arc<Self>,
         settings: &Settings,
     ) -> Result<Link, OpenError> {
+        let opened = self.look()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&self.path, flags);
-        let link = self.link(connection, Role::writer(), Access::Writing, settings)?;
+        let connection = Connection::open_with_flags(opened.path(), flags);
+        let link = self.link((opened, connection), Role::writer(), Access::Writing, settings)?;
         // SQLite opens a file that it may not write for reading, and says nothing.
         match link.connection.is_readonly("main") {
             Ok(false) => {}
-            Ok(true) => return Err(OpenError::NotWritable { path: self.path.clone() }),
-            Err(source) => return Err(self.refusal(source)),
+            Ok(true) => return Err(OpenError::NotWritable { path: link.opened.path() }),
+            Err(source) => return Err(link.opened.refusal(source)),
         }
         // The first look at the content is what rolls back, and what makes the log.
         let look = "SELECT count(*) FROM sqlite_schema";
         let looked = link.connection.query_row(look, [], |_| Ok(()));
-        looked.map(|()| link).map_err(|source| self.refusal(source))
+        match looked {
+            Ok(()) => Ok(link),
+            Err(source) => Err(link.opened.refusal(source)),
+        }
     }
 
     fn link(
         self: &Arc<Self>,
-        connection: rusqlite::Result<Connection>,
+        (opened, connection): (Opened, rusqlite::Result<Connection>),
         role: Role,
         access: Access,
         settings: &Settings,
@@ -122,23 +132,25 @@ impl DatabaseFile {
             Ok(connection)
         };
         match connection.and_then(harden) {
-            Ok(connection) => Ok(Link { connection, role, file: Arc::clone(self), access }),
-            Err(source) => Err(self.refusal(source)),
+            Ok(connection) => Ok(Link { connection, role, file: Arc::clone(self), opened, access }),
+            Err(source) => Err(opened.refusal(source)),
         }
     }
+}
 
+impl Opened {
     fn access(&self) -> io::Result<Access> {
         if !self.is_in_wal_mode()? {
             return Ok(Access::RollbackJournal);
         }
-        let stamp = Stamp::settled(&self.path)?;
+        let stamp = Stamp::settled(&self.path())?;
         Ok(if stamp.is_closed() { Access::Unlocked(stamp) } else { Access::SharedLog })
     }
 
     /// Bytes 18 and 19 of the header, "file format write version" and "read version", are 2 in WAL mode.
     fn is_in_wal_mode(&self) -> io::Result<bool> {
         let mut versions = [0; 2];
-        match self.header.read_exact_at(&mut versions, 18) {
+        match self.read_at(&mut versions, 18) {
             Ok(()) => Ok(versions.contains(&2)),
             // A database without content has no header.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
@@ -146,18 +158,18 @@ impl DatabaseFile {
         }
     }
 
-    fn open(&self, immutable: bool) -> rusqlite::Result<Connection> {
+    fn connect(&self, immutable: bool) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if immutable {
-            let uri = format!("file:{}?immutable=1", percent_encoded(&self.path));
+            let uri = format!("file:{}?immutable=1", percent_encoded(&self.path()));
             Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
         } else {
-            Connection::open_with_flags(&self.path, flags)
+            Connection::open_with_flags(self.path(), flags)
         }
     }
 
     fn refusal(&self, source: rusqlite::Error) -> OpenError {
-        let path = self.path.clone();
+        let path = self.path();
         match source.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path },
             Some(ErrorCode::ReadOnly) => OpenError::NeedsRecovery { path },
@@ -167,12 +179,22 @@ impl DatabaseFile {
 }
 
 impl Link {
+    /// Whether the connection is one to the file that is served now.
+    pub(crate) fn is_served(&self) -> bool {
+        let served = match self.access {
+            // What is written to a file that has no name any more is lost.
+            Access::Writing => self.file.look(),
+            _ => self.file.opened(),
+        };
+        served.is_ok_and(|served| served.is_same(&self.opened))
+    }
+
     /// Whether all that was read so far, and what will be read now, comes from one state of the file, and
     /// reading creates no file. If not, the results are void and the connection has to be replaced.
     pub(crate) fn is_current(&self) -> bool {
         match &self.access {
             // A writer may have turned WAL mode on and gone again.
-            Access::RollbackJournal => !matches!(self.file.is_in_wal_mode(), Ok(true)),
+            Access::RollbackJournal => !matches!(self.opened.is_in_wal_mode(), Ok(true)),
             Access::SharedLog | Access::Writing => true,
             Access::Unlocked(stamp) => stamp.is_current(),
         }

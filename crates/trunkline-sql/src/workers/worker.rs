@@ -100,10 +100,12 @@ impl Worker {
     fn serve_with(&self, link: &Link, mut first: Option<Job>) -> Option<Job> {
         let mut session = Session::new(link, &self.settings);
         while let Some(mut job) = first.take().or_else(|| self.jobs.recv().ok()) {
-            if link.is_current() {
+            // Not asked again after the run: what a writer has committed is not done again.
+            let is_served = link.is_served();
+            if is_served && link.is_current() {
                 job.run(link, &mut session);
             }
-            if !link.is_current() {
+            if !is_served || !link.is_current() {
                 if job.runs >= MAX_RUNS {
                     job.fail(Error::Changing);
                     return None;
@@ -129,6 +131,8 @@ fn unavailable(error: OpenError) -> Error {
     match error {
         OpenError::Sqlite { source, .. } if is_passing(&source) => source.into(),
         OpenError::NeedsRecovery { .. } => Error::NeedsRecovery,
+        OpenError::Missing { .. } => Error::Missing,
+        OpenError::Replaced { .. } => Error::Replaced,
         other => Error::Unavailable(other),
     }
 }
