@@ -156,10 +156,18 @@ pub(crate) fn api(
     })
 }
 
-/// Opens the conversations of the agent in the data directory.
+/// Opens the conversations of the agent in the data directory. With a disk on which that fails, they are unavailable.
 pub(crate) fn conversations(directory: &Path) -> anyhow::Result<Conversations> {
-    Conversations::open(directory, Default::default())
-        .context("the conversations of the agent cannot be kept")
+    match Conversations::open(directory, Default::default()) {
+        Ok(conversations) => Ok(conversations),
+        Err(error) => match error.disk_reason() {
+            Some(reason) => {
+                tracing::error!(%error, reason, "conversations are unavailable; free the disk or give another directory with --data-dir, and restart");
+                Ok(Conversations::unavailable(Default::default(), reason))
+            }
+            None => Err(error).context("the conversations of the agent cannot be kept"),
+        },
+    }
 }
 
 async fn reload(folder: ToolFolder) -> Result<(), RefreshError> {

@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
 use clap::Args;
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use trunkline::CancellationToken;
 use trunkline::history::door::{self, Readers};
-use trunkline::history::{History, Log, Redaction, Settings, log};
+use trunkline::history::log::{self, LogError};
+use trunkline::history::{History, Log, Redaction, Settings};
 use trunkline::http::HttpService;
 
 use crate::serve::entries;
@@ -66,9 +66,12 @@ fn log_bytes(text: &str) -> Result<u64, String> {
 }
 
 /// What is kept, and who may read it.
+#[derive(Clone)]
 pub(crate) struct Recorder {
     history: History,
     log: Option<Log>,
+    /// The reason why nothing is logged.
+    problem: Option<String>,
     readers: Readers,
 }
 
@@ -89,21 +92,36 @@ impl Kept {
         data: &Path,
         readers: Readers,
     ) -> anyhow::Result<Recorder> {
-        let log = (self.log_bytes > 0).then(|| self.log(&history, data)).transpose()?;
-        Ok(Recorder { history, log, readers })
+        let mut recorder = Recorder { history, log: None, problem: None, readers };
+        if self.log_bytes > 0 {
+            match self.log(&recorder.history, data) {
+                Ok(log) => recorder.log = Some(log),
+                Err(LogError::Folder { folder, source }) => {
+                    let folder = folder.display();
+                    tracing::error!(error = %source, %folder, "no log is written; free the disk or give another directory with --data-dir, or write no logs with --log-bytes 0");
+                    recorder.problem = Some(source.to_string());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(recorder)
     }
 
-    fn log(&self, history: &History, data: &Path) -> anyhow::Result<Log> {
+    fn log(&self, history: &History, data: &Path) -> Result<Log, LogError> {
         let defaults = log::Settings::default();
         // Several files, so that the oldest calls are not all forgotten at once.
         let file_bytes = defaults.file_bytes.min(self.log_bytes.div_ceil(8));
         let settings = log::Settings { file_bytes, total_bytes: self.log_bytes, ..defaults };
-        let log = Log::open(data.join("logs"), history, settings);
-        log.context("give another directory with --data-dir, or write no logs with --log-bytes 0")
+        Log::open(data.join("logs"), history, settings)
     }
 }
 
 impl Recorder {
+    /// Why the last entries are not in the log.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.problem.clone().or_else(|| self.log.as_ref()?.problem())
+    }
+
     /// Adds the doors at which the history is shown, until `closing` is cancelled.
     pub(crate) fn show(&self, service: HttpService, closing: &CancellationToken) -> HttpService {
         let (readers, closing) = (self.readers.clone(), closing.clone());

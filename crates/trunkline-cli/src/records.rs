@@ -109,14 +109,22 @@ pub(crate) fn alike<'n>(mut names: impl Iterator<Item = &'n str>) -> Option<Stri
 }
 
 impl Declared {
-    /// Makes the directory, and opens what is in it.
+    /// Makes the directory, and opens what is in it. With a disk on which that fails, they are served as unavailable.
     pub(crate) fn open(self) -> anyhow::Result<Opened> {
         let Self { types, directory, exposed } = self;
-        let resources = Resources::open(&directory, types, Settings::default());
-        let resources = resources.with_context(|| {
-            let shown = directory.display();
-            format!("the records of resources cannot be kept in {shown}; give another directory with --data-dir")
-        })?;
+        let opened = Resources::open(&directory, types.clone(), Settings::default());
+        let resources = match opened {
+            Ok(resources) => resources,
+            Err(error) => {
+                let Some(reason) = error.disk_reason() else {
+                    let shown = directory.display();
+                    return Err(error).with_context(|| format!("the records of resources cannot be kept in {shown}; give another directory with --data-dir"));
+                };
+                let directory = directory.display();
+                tracing::error!(%error, reason, %directory, "records are unavailable; free the disk or give another directory with --data-dir, and restart");
+                Resources::unavailable(types, Settings::default(), reason)
+            }
+        };
         Ok(Opened { resources, directory, exposed })
     }
 }

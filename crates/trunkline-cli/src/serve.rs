@@ -10,7 +10,7 @@ use trunkline::layers::rate_limit::Rate;
 use trunkline::layers::request_id::RequestId;
 use trunkline::layers::security_headers::SecurityHeaders;
 use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer, metrics};
-use trunkline::server::{self, Drained, Health, Server, ServerHandle, Tls};
+use trunkline::server::{self, Drained, Health, Problem, Problems, Server, ServerHandle, Tls};
 use trunkline::{CancellationToken, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_jobs::Resources;
@@ -78,6 +78,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let tools = place.as_ref().map(|place| place.fill(&rpc)).transpose()?;
         let history = served.history.as_ref();
         let kept = conversations.insert(agent::conversations(&records.directory)?).clone();
+        let problems = problems(&served, &kept, recorder.as_ref());
         let guard = |router| service::guarded(router, agent_rules, rate(arguments));
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), kept, &served.beginnings())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
@@ -103,7 +104,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             SecurityHeadersLayer::new().layer(RequestIdLayer::new().layer(service))
         };
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
-        let server = start(&addresses, tls, service).await?;
+        let server = start(&addresses, tls, server_settings(problems), service).await?;
         anyhow::Ok((rpc, records, tools, shutdown, server))
     };
     let begun = begun.await;
@@ -177,10 +178,11 @@ fn refuse_open_doors(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result<(
 async fn start(
     addresses: &[SocketAddr],
     tls: Option<Tls>,
+    settings: server::Settings,
     service: impl Fn(&SocketAddr) -> Doors,
 ) -> anyhow::Result<ServerHandle> {
     let server = |address: &SocketAddr| {
-        let server = Server::bind(address).settings(server_settings());
+        let server = Server::bind(address).settings(settings.clone());
         match &tls {
             Some(tls) => server.tls(tls.clone()),
             None => server,
@@ -235,13 +237,36 @@ pub(crate) fn entries(list: &[String]) -> impl Iterator<Item = &str> {
     list.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty())
 }
 
-fn server_settings() -> server::Settings {
+/// The components of which the last use has failed.
+fn problems(
+    served: &Service,
+    conversations: &Conversations,
+    recorder: Option<&Recorder>,
+) -> Problems {
+    let (database, conversations) = (served.database.clone(), conversations.clone());
+    let records = served.records.as_ref().map(|records| records.resources.clone());
+    let recorder = recorder.cloned();
+    Problems::new(move || {
+        let found = [
+            ("database", database.problem()),
+            ("records", records.as_ref().and_then(Resources::problem)),
+            ("conversations", conversations.problem()),
+            ("log", recorder.as_ref().and_then(Recorder::problem)),
+        ];
+        let problem = |(component, reason): (_, Option<_>)| {
+            reason.map(|reason| Problem { component, reason })
+        };
+        found.into_iter().filter_map(problem).collect()
+    })
+}
+
+fn server_settings(problems: Problems) -> server::Settings {
     let health = Health {
         path: "/health".to_owned(),
         service: "trunkline".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    server::Settings { health: Some(health), ..Default::default() }
+    server::Settings { health: Some(health), problems, ..Default::default() }
 }
 
 /// The names of all methods but those of resources, which are eight of each.

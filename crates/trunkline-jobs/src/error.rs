@@ -104,6 +104,15 @@ pub enum Error {
     /// The resources are closed.
     #[error("the server is stopping")]
     Closed,
+    /// The file of the records cannot be read or written: the disk is full, read-only or fails, or the file is
+    /// corrupt. As for [`Storage`](Self::Storage), nothing was done, but for the same case.
+    #[error("the records cannot be read or changed: {reason}")]
+    Unavailable {
+        /// The reason.
+        reason: String,
+        /// SQLite's error, if it was not found at the start.
+        source: Option<rusqlite::Error>,
+    },
     /// The storage failed. Nothing was done, but for one case: where the commit failed as it was being made
     /// durable (`fsync`) and the machine then crashes, SQLite may find the change in its log.
     #[error("the storage failed")]
@@ -190,7 +199,7 @@ pub enum OpenError {
 impl Error {
     /// Whether it may have spoiled the connection that it happened on.
     pub(crate) fn is_of_storage(&self) -> bool {
-        matches!(self, Self::Storage(_) | Self::OutOfMemory { .. })
+        matches!(self, Self::Storage(_) | Self::OutOfMemory { .. } | Self::Unavailable { .. })
     }
 
     /// Whether memory may have run out. The wrapper of SQLite panics in a few places then.
@@ -206,6 +215,33 @@ impl Error {
     }
 }
 
+impl OpenError {
+    /// The fault of the disk or of the files on it, if that is the reason. It is safe to send to a client. Records
+    /// can then be served as [unavailable](crate::Resources::unavailable).
+    pub fn disk_reason(&self) -> Option<String> {
+        match self {
+            Self::Directory { source, .. } | Self::File { source, .. } => Some(source.to_string()),
+            Self::Sqlite { source, .. } => disk_reason(source).map(str::to_owned),
+            _ => None,
+        }
+    }
+}
+
+/// The fault of the disk or the file that an error of SQLite is about.
+fn disk_reason(error: &rusqlite::Error) -> Option<&'static str> {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly, SystemIoFailure,
+    };
+    match error.sqlite_error_code()? {
+        DiskFull => Some("the disk is full"),
+        SystemIoFailure => Some("the disk is full or fails"),
+        ReadOnly => Some("the disk or the file is read-only"),
+        CannotOpen => Some("the file cannot be opened"),
+        DatabaseCorrupt | NotADatabase => Some("the file is corrupt"),
+        _ => None,
+    }
+}
+
 fn of_bytes(limit: Option<u64>) -> String {
     limit.map(|limit| format!(" of {limit} bytes")).unwrap_or_default()
 }
@@ -216,7 +252,12 @@ impl From<rusqlite::Error> for Error {
         match error.sqlite_error_code() {
             Some(DatabaseBusy | DatabaseLocked) => Self::Busy,
             Some(OutOfMemory) => Self::OutOfMemory { limit: heap_limit() },
-            _ => Self::Storage(error.into()),
+            _ => match disk_reason(&error) {
+                Some(reason) => {
+                    Self::Unavailable { reason: reason.to_owned(), source: Some(error) }
+                }
+                None => Self::Storage(error.into()),
+            },
         }
     }
 }

@@ -69,6 +69,13 @@ impl Database {
         self.pools.readers.settings()
     }
 
+    /// The reason why the last calls could not read or change the database. It is safe to
+    /// send to a client. It looks for the file, at most once a second, and at nothing else.
+    pub fn problem(&self) -> Option<String> {
+        let Pools { readers, writer } = &*self.pools;
+        readers.problem().or_else(|| writer.as_ref()?.problem())
+    }
+
     /// Ends the readers and the writer of all clones, and waits until the file is closed; tells whether
     /// that came to be within `patience`. Calls that run are let end, later ones fail with
     /// [`Error::Closed`]. Blocks.

@@ -88,7 +88,9 @@ fn unkept(source: &ConversationError) -> String {
         ConversationError::Timeout { .. } => {
             "it took too long to keep the turn: it may be kept, or not".to_owned()
         }
-        ConversationError::Deleted | ConversationError::OutOfMemory { .. } => {
+        ConversationError::Deleted
+        | ConversationError::Unavailable { .. }
+        | ConversationError::OutOfMemory { .. } => {
             format!("the turn could not be kept: {source}")
         }
         _ => "the turn could not be kept".to_owned(),

@@ -62,12 +62,47 @@ pub enum ConversationError {
     /// The conversation was deleted while its turn ran, or had to give way to newer ones. It stays deleted.
     #[error("the conversation was deleted meanwhile")]
     Deleted,
+    /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt.
+    #[error("conversations cannot be read or kept: {reason}")]
+    Unavailable {
+        /// The reason.
+        reason: String,
+        /// SQLite's error, if it was not found at the start.
+        source: Option<Box<rusqlite::Error>>,
+    },
     /// SQLite says.
     #[error("the storage of conversations failed")]
     Sqlite(#[source] rusqlite::Error),
     /// The thread has ended.
     #[error("the storage of conversations is closed")]
     Closed,
+}
+
+impl OpenError {
+    /// The fault of the disk or of the files on it, if that is the reason. It is safe to send to a client.
+    /// Conversations can then be served as [unavailable](super::Conversations::unavailable).
+    pub fn disk_reason(&self) -> Option<String> {
+        match self {
+            Self::Make { source, .. } => Some(source.to_string()),
+            Self::Sqlite { source, .. } => disk_reason(source).map(str::to_owned),
+            _ => None,
+        }
+    }
+}
+
+/// The fault of the disk or the file that an error of SQLite is about.
+pub(super) fn disk_reason(error: &rusqlite::Error) -> Option<&'static str> {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly, SystemIoFailure,
+    };
+    match error.sqlite_error_code()? {
+        DiskFull => Some("the disk is full"),
+        SystemIoFailure => Some("the disk is full or fails"),
+        ReadOnly => Some("the disk or the file is read-only"),
+        CannotOpen => Some("the file cannot be opened"),
+        DatabaseCorrupt | NotADatabase => Some("the file is corrupt"),
+        _ => None,
+    }
 }
 
 fn of_bytes(limit: Option<u64>) -> String {

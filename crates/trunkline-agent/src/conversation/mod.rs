@@ -12,7 +12,7 @@ mod settings;
 mod thread;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -28,8 +28,11 @@ pub use settings::Settings;
 /// Conversations, each of which belongs to one caller. Cloning is cheap; the thread ends with the last clone.
 #[derive(Debug, Clone)]
 pub struct Conversations {
-    worker: Arc<Worker>,
+    /// The error is the reason why the file cannot be opened.
+    worker: Result<Arc<Worker>, String>,
     settings: Arc<Settings>,
+    /// Why the last turn could not be read or kept.
+    problem: Arc<Mutex<Option<String>>>,
 }
 
 /// What is known of a conversation without reading it.
@@ -88,14 +91,35 @@ impl Conversations {
     pub fn open(directory: &Path, settings: Settings) -> Result<Self, OpenError> {
         let connection = file::open(directory, &settings)?;
         let worker = Worker::start(connection, &settings).map_err(OpenError::Thread)?;
-        Ok(Self { worker: Arc::new(worker), settings: Arc::new(settings) })
+        let worker = Ok(Arc::new(worker));
+        Ok(Self { worker, settings: Arc::new(settings), problem: Arc::default() })
+    }
+
+    /// Conversations whose file cannot be opened: what needs them fails with this reason, which clients can read.
+    #[must_use]
+    pub fn unavailable(settings: Settings, reason: impl Into<String>) -> Self {
+        let worker = Err(reason.into());
+        Self { worker, settings: Arc::new(settings), problem: Arc::default() }
+    }
+
+    /// The reason why the last turns could not be read or kept. It is safe to
+    /// send to a client, and looks at no file.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        match &self.worker {
+            Ok(_) => self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            Err(reason) => Some(reason.clone()),
+        }
     }
 
     /// Takes no more turns, keeps those that were taken, and waits until the file is closed. Blocks. False if
     /// that was not in time.
     #[must_use]
     pub fn close(&self, patience: Duration) -> bool {
-        self.worker.close(patience)
+        match &self.worker {
+            Ok(worker) => worker.close(patience),
+            Err(_) => true,
+        }
     }
 
     /// The messages of a conversation; none if the caller has no such conversation.
@@ -152,6 +176,19 @@ impl Conversations {
         + 'static,
     ) -> Result<T, ConversationError> {
         let settings = Arc::clone(&self.settings);
-        self.worker.run(move |connection| work(connection, &settings), self.settings.timeout).await
+        let worker = self.worker.as_ref().map_err(|reason| ConversationError::Unavailable {
+            reason: reason.clone(),
+            source: None,
+        })?;
+        let work = move |connection: &mut _| work(connection, &settings);
+        let outcome = worker.run(work, self.settings.timeout).await;
+        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        match &outcome {
+            Ok(_) => *problem = None,
+            Err(ConversationError::Unavailable { reason, .. }) => *problem = Some(reason.clone()),
+            Err(error @ ConversationError::Sqlite(_)) => *problem = Some(error.to_string()),
+            Err(_) => {}
+        }
+        outcome
     }
 }

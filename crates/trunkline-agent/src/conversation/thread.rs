@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::error::ConversationError;
+use super::error::{ConversationError, disk_reason};
 use super::reserve::{Reserve, heap_limit};
 use super::settings::Settings;
 
@@ -93,9 +93,13 @@ fn is_of_memory(error: &rusqlite::Error) -> bool {
 impl From<rusqlite::Error> for ConversationError {
     fn from(error: rusqlite::Error) -> Self {
         if is_of_memory(&error) {
-            Self::OutOfMemory { limit: heap_limit() }
-        } else {
-            Self::Sqlite(error)
+            return Self::OutOfMemory { limit: heap_limit() };
+        }
+        match disk_reason(&error) {
+            Some(reason) => {
+                Self::Unavailable { reason: reason.to_owned(), source: Some(Box::new(error)) }
+            }
+            None => Self::Sqlite(error),
         }
     }
 }

@@ -61,6 +61,11 @@ impl RpcError for Error {
                 let data = Data { kind: Some("out_of_memory"), ..data };
                 object(code::BUSY, "Server is busy", &data)
             }
+            Self::Conversation(ConversationError::Unavailable { source, .. }) => {
+                tracing::error!(cause = ?source, "{self}");
+                let data = Data { kind: Some("unavailable"), ..data };
+                object(code::APPLICATION, "Storage unavailable", &data)
+            }
             Self::Conversation(ConversationError::Timeout { .. }) => {
                 object(code::TIMEOUT, "Call timed out", &data)
             }

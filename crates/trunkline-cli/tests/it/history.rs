@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::access::Issuer;
 use crate::call::check;
-use crate::support::{PATIENCE, Server, post, run, tpch, trunkline};
+use crate::support::{PATIENCE, Server, post, tpch, trunkline};
 
 fn serve(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = trunkline(folder);
@@ -164,9 +164,12 @@ fn logs_that_cannot_be_written() {
     let (folder, _) = tpch();
     fs::create_dir(folder.path().join("data")).unwrap();
     fs::write(folder.path().join("data/logs"), "").unwrap();
-    let ended = run(&mut serve(folder.path(), &["--data-dir", "data"]));
+    let server = Server::start_where_told(serve(folder.path(), &["--data-dir", "data"]));
+    assert_eq!(server.connect().get("/history").status, 200);
+    let health = server.connect().get("/health").json();
+    assert_eq!(health["problems"][0]["component"], "log", "{health}");
     let told = ["--log-bytes 0", "--data-dir", "data/logs"];
-    check("a file is there", &ended, 1, &[], &told);
+    check("a file is there", &server.stop(), 0, &["listening"], &told);
     let command = serve(folder.path(), &["--data-dir", "data", "--log-bytes", "0"]);
     let server = Server::start_where_told(command);
     assert_eq!(server.connect().get("/history").status, 200);

@@ -12,6 +12,7 @@ mod chat;
 mod chat_terminal;
 mod command_tools;
 mod configuration;
+mod degraded;
 mod doors;
 mod edn;
 mod edn_doors;

@@ -144,11 +144,11 @@ fn a_file_that_is_replaced_or_removed() {
             log: "the database file was removed or renamed",
         },
         Case {
-            name: "replaced beside the log of the old one",
+            name: "replaced while the old one has a log",
             mode: "WAL",
             is_writable: true,
             change: |folder| {
-                // The server has a log of its own, with this.
+                // This makes a log.
                 let writer = Connection::open(folder.join("a.db")).unwrap();
                 writer.execute_batch("INSERT INTO t VALUES (7)").unwrap();
                 rename(folder, "new.db", "a.db");

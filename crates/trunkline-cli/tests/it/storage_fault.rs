@@ -82,7 +82,7 @@ fn a_storage_that_fails() {
 #[test]
 fn a_file_that_may_not_grow() {
     let folder = place();
-    let server = Server::start(limited(&command(folder.path(), &[])));
+    let server = Server::start(limited(&command(folder.path(), &[]), 1024));
     let mut connection = server.connect();
     let mut ask = |call: &Value| connection.ask(&post("/rpc", &[], call)).json();
     let text = "a".repeat(100_000);
@@ -90,17 +90,18 @@ fn a_file_that_may_not_grow() {
         let reply = ask(&rpc("todo.create", &json!({"id": id, "title": text})));
         reply.get("error").cloned()
     });
-    assert_eq!(failed, Some(json!({"code": -32000, "message": "Internal server error"})));
+    let failed = failed.unwrap();
+    assert_eq!((&failed["code"], &failed["data"]["kind"]), (&json!(-32000), &json!("unavailable")));
     assert_eq!(ask(&rpc("todo.read", &json!(["0"])))["result"]["title"], text.as_str());
     assert_eq!(ask(&rpc("todo.list", &json!({"limit": 1})))["result"]["items"][0]["id"], "0");
     let ended = server.stop();
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
-/// The command, whose files may have half a MiB, or one, as shells count.
-fn limited(command: &Command) -> Command {
+/// The command with a limit of the size of files, in blocks of 512 or 1,024 bytes, as shells count.
+pub(crate) fn limited(command: &Command, blocks: u32) -> Command {
     let mut shell = Command::new("sh");
-    shell.args(["-c", "ulimit -f 1024 && exec \"$0\" \"$@\""]);
+    shell.args(["-c", &format!("ulimit -f {blocks} && exec \"$0\" \"$@\"")]);
     shell.arg(command.get_program()).args(command.get_args());
     shell.current_dir(command.get_current_dir().unwrap());
     for (name, value) in command.get_envs() {

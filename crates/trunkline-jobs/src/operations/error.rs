@@ -59,6 +59,11 @@ impl RpcError for Error {
             Self::Cancelled => {
                 ErrorObject::new(code::CANCELLED, "Request cancelled").with_data(&none)
             }
+            Self::Unavailable { source, .. } => {
+                tracing::error!(cause = ?source, "{self}");
+                let data = Data { kind: Some("unavailable"), ..none };
+                ErrorObject::new(code::APPLICATION, "Storage unavailable").with_data(&data)
+            }
             Self::Storage(cause) => {
                 tracing::error!(%cause, "the storage of resources failed");
                 ErrorObject::new(code::APPLICATION, "Internal server error")

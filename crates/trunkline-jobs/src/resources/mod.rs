@@ -87,6 +87,24 @@ impl Resources {
         Ok(Self(Arc::new(Inner { types, store, settings })))
     }
 
+    /// Records whose file cannot be opened: each command fails with this reason, which clients can read.
+    #[must_use]
+    pub fn unavailable(
+        types: ResourceTypes,
+        settings: Settings,
+        reason: impl Into<String>,
+    ) -> Self {
+        let store = Store::unavailable(reason.into());
+        Self(Arc::new(Inner { types, store, settings }))
+    }
+
+    /// The reason why the last commands could not read or change records. It is safe
+    /// to send to a client, and looks at no file.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.0.store.problem()
+    }
+
     /// The types of the records.
     #[must_use]
     pub fn types(&self) -> &ResourceTypes {

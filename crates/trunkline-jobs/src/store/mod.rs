@@ -27,7 +27,7 @@ mod writing;
 mod tests;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -49,7 +49,8 @@ pub(crate) use writing::Writing;
 /// Records and requests in a SQLite file. Cloning is cheap; the threads end with the last clone.
 #[derive(Clone)]
 pub(crate) struct Store {
-    shared: Arc<Shared>,
+    /// The error is the reason why the files cannot be opened.
+    shared: Result<Arc<Shared>, String>,
 }
 
 struct Shared {
@@ -60,6 +61,9 @@ struct Shared {
     confirm_wait: Duration,
     scan_time: Duration,
     ended: Arc<Ended>,
+    /// Why the last write failed, and the last read.
+    write_problem: Mutex<Option<String>>,
+    read_problem: Mutex<Option<String>>,
 }
 
 impl Store {
@@ -74,6 +78,8 @@ impl Store {
             confirm_wait: settings.confirm_wait,
             scan_time: settings.max_scan_time,
             ended: Arc::new(Ended::default()),
+            write_problem: Mutex::default(),
+            read_problem: Mutex::default(),
         });
         // From here on, an error drops `shared`, which ends the threads that were started.
         let reserve = Arc::new(Reserve::new());
@@ -83,7 +89,28 @@ impl Store {
         }
         let ends = (readers, &shared.ended);
         writer::start((&file, keeper), settings, &shared.writes, &reserve, ends)?;
-        Ok(Self { shared })
+        Ok(Self { shared: Ok(shared) })
+    }
+
+    /// A store that answers each command with this reason.
+    pub(crate) fn unavailable(reason: String) -> Self {
+        Self { shared: Err(reason) }
+    }
+
+    /// The reason why the last commands could not read or change records.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match &self.shared {
+            Ok(shared) => {
+                lock(&shared.write_problem).clone().or_else(|| lock(&shared.read_problem).clone())
+            }
+            Err(reason) => Some(reason.clone()),
+        }
+    }
+
+    fn shared(&self) -> Result<&Shared, Error> {
+        let unavailable =
+            |reason: &String| Error::Unavailable { reason: reason.clone(), source: None };
+        self.shared.as_deref().map_err(unavailable)
     }
 
     /// Runs `work`, which holds about so many bytes, in the writer's next transaction; answers when its commit is durable. An error of `work`
@@ -100,12 +127,14 @@ impl Store {
         mut work: impl FnMut(&Writing<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let work = move |connection: &_| work(&Writing::new(connection));
-        let mut pending = self.shared.writes.enqueue(self.deadline(), bytes, work)?;
-        match pending.in_time(cancel).await {
+        let shared = self.shared()?;
+        let mut pending = shared.writes.enqueue(shared.deadline(), bytes, work)?;
+        let outcome = match pending.in_time(cancel).await {
             Ok(outcome) => outcome,
             Err(reason) if pending.abandon() => Err(reason),
-            Err(_) => pending.confirmed(self.shared.confirm_wait).await,
-        }
+            Err(_) => pending.confirmed(shared.confirm_wait).await,
+        };
+        note(&shared.write_problem, outcome)
     }
 
     /// Runs `work` on one state of the store, which no write changes meanwhile.
@@ -119,8 +148,9 @@ impl Store {
         mut work: impl FnMut(&Reading<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let work = move |connection: &_| work(&Reading::new(connection));
-        let mut pending = self.shared.reads.enqueue(self.deadline(), 0, work)?;
-        pending.in_time(cancel).await?
+        let shared = self.shared()?;
+        let mut pending = shared.reads.enqueue(shared.deadline(), 0, work)?;
+        note(&shared.read_problem, pending.in_time(cancel).await?)
     }
 
     /// As [`read`](Self::read), for work that looks at many records: less of it runs at the same time, and it
@@ -134,31 +164,48 @@ impl Store {
         cancel: &CancellationToken,
         mut work: impl FnMut(&Reading<'_>) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
-        let (deadline, longest) = (self.deadline(), self.shared.scan_time);
-        let turn = self.shared.scans.turn(deadline, cancel).await?;
+        let shared = self.shared()?;
+        let (deadline, longest) = (shared.deadline(), shared.scan_time);
+        let turn = shared.scans.turn(deadline, cancel).await?;
         let work = move |connection: &_| {
             // It ends with the work, which goes on for a moment when its caller has gone.
             let _turn = &turn;
             // What is left over is for the record that is looked at then, and for the answer.
             work(&Reading::for_time(connection, longest.min(deadline.rest() / 2)))
         };
-        let mut pending = self.shared.reads.enqueue(deadline, 0, work)?;
-        pending.in_time(cancel).await?
+        let mut pending = shared.reads.enqueue(deadline, 0, work)?;
+        note(&shared.read_problem, pending.in_time(cancel).await?)
     }
 
     /// Takes no more commands, finishes those that were taken, and waits until the threads have ended.
     /// Blocks. False if that was not in time.
     pub(crate) fn close(&self, patience: Duration) -> bool {
-        self.shared.close();
-        self.shared.ended.wait(patience)
-    }
-
-    fn deadline(&self) -> Deadline {
-        Deadline::after(self.shared.timeout)
+        let Ok(shared) = &self.shared else { return true };
+        shared.close();
+        shared.ended.wait(patience)
     }
 }
 
+/// Keeps what an outcome shows of the storage.
+fn note<T>(problem: &Mutex<Option<String>>, outcome: Result<T, Error>) -> Result<T, Error> {
+    match &outcome {
+        Ok(_) => *lock(problem) = None,
+        Err(Error::Unavailable { reason, .. }) => *lock(problem) = Some(reason.clone()),
+        Err(error @ Error::Storage(_)) => *lock(problem) = Some(error.to_string()),
+        Err(_) => {}
+    }
+    outcome
+}
+
+fn lock(problem: &Mutex<Option<String>>) -> MutexGuard<'_, Option<String>> {
+    problem.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Shared {
+    fn deadline(&self) -> Deadline {
+        Deadline::after(self.timeout)
+    }
+
     fn close(&self) {
         self.reads.close();
         self.writes.close();

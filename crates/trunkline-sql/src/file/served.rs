@@ -12,7 +12,7 @@ use crate::error::OpenError;
 /// The file under the name that is served.
 #[derive(Debug)]
 pub(super) struct Served {
-    /// As it was given, but absolute: links in it may come to lead elsewhere.
+    /// The given name, made absolute: links in it may come to lead elsewhere.
     name: PathBuf,
     opened: Opened,
     problem: Option<Problem>,
@@ -38,9 +38,9 @@ type Identity = (u64, u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
-    /// There is no file of this name.
+    /// The file is missing.
     Missing,
-    /// There is another file, and the log or journal of a database beside it, which may be that of the old one.
+    /// There is another file, and next to it a log or journal, which may be that of the old one.
     /// SQLite would apply it to the new one.
     BesideLog,
 }
@@ -136,7 +136,7 @@ fn identity(metadata: &Metadata) -> Identity {
 }
 
 fn has_log(name: &Path) -> bool {
-    // They are beside the file that links lead to.
+    // They are next to the file that links lead to.
     let path = fs::canonicalize(name).unwrap_or_else(|_| name.to_owned());
     ["-wal", "-journal"]
         .iter()

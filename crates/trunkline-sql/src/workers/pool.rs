@@ -1,17 +1,18 @@
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
+use super::lock;
 use super::seats::{Seat, Seats};
 use super::stop::{self, Stop};
 use super::task::Work;
 use super::threads::Threads;
 use super::worker::{self, Duty, Job};
-use crate::error::{Error, OpenError};
+use crate::error::{Error, ErrorClass, OpenError};
 use crate::file::{DatabaseFile, Link};
 use crate::session::Session;
 use crate::settings::Settings;
@@ -26,6 +27,8 @@ pub(crate) struct Pool {
     /// How many stuck workers may be replaced.
     replaceable: usize,
     threads: Arc<Threads>,
+    /// The failure of the database in the last call.
+    problem: Mutex<Option<String>>,
 }
 
 /// How long a commit that has begun may go on after its caller's time before the caller is answered.
@@ -48,6 +51,7 @@ impl Pool {
             threads,
             file,
             settings,
+            problem: Mutex::default(),
         })
     }
 
@@ -65,6 +69,7 @@ impl Pool {
             threads,
             file,
             settings,
+            problem: Mutex::default(),
         })
     }
 
@@ -79,6 +84,40 @@ impl Pool {
     /// Dropping the future interrupts the work. A writer's work is then rolled back, unless its commit has
     /// begun.
     pub(crate) async fn call<T, F>(
+        &self,
+        timeout: Duration,
+        cancel: &CancellationToken,
+        work: F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        let outcome = self.run(timeout, cancel, work).await;
+        match &outcome {
+            Ok(_) => *lock(&self.problem) = None,
+            // Of the name of the file, the file itself knows.
+            Err(Error::Missing | Error::Replaced | Error::ReaderLost | Error::Unconfirmed) => {}
+            Err(error) if error.class() == ErrorClass::Database => {
+                *lock(&self.problem) = Some(error.to_string());
+            }
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    /// The failure of the database in the last call, or the absence of its file.
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.seats.free().is_closed() {
+            return None;
+        }
+        match self.file.opened() {
+            Ok(_) => lock(&self.problem).clone(),
+            Err(error) => Some(worker::unavailable(error).to_string()),
+        }
+    }
+
+    async fn run<T, F>(
         &self,
         timeout: Duration,
         cancel: &CancellationToken,

@@ -127,7 +127,7 @@ impl Worker {
 }
 
 /// Opening reads the schema, so what can stop a query can stop it as well.
-fn unavailable(error: OpenError) -> Error {
+pub(super) fn unavailable(error: OpenError) -> Error {
     match error {
         OpenError::Sqlite { source, .. } if is_passing(&source) => source.into(),
         OpenError::NeedsRecovery { .. } => Error::NeedsRecovery,

@@ -122,7 +122,7 @@ impl<A: Answer> Requests<A> {
         let request = shared.marked(request);
         let health = shared.settings.health.as_ref();
         if let Some(health) = health.filter(|health| health::is_asked(health, &request)) {
-            let page = health::page(health, shared.counts.phase());
+            let page = health::page(health, &shared.settings.problems, shared.counts.phase());
             let running = Running::uncounted(watch);
             return Ok(page.map(|page| Reply::own(page, running)));
         }

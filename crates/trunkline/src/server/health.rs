@@ -7,7 +7,7 @@ use http_body_util::Full;
 use serde::Serialize;
 use serde_json::json;
 
-use super::settings::Health;
+use super::settings::{Health, Problem, Problems};
 use super::status::Phase;
 use crate::error::{ErrorObject, code};
 use crate::format::Format;
@@ -19,13 +19,17 @@ pub(super) fn is_asked<B>(health: &Health, request: &Request<B>) -> bool {
     reads && request.uri().path() == health.path
 }
 
-/// 200 while the server runs, 503 afterwards, so that load balancers turn away in time.
-pub(super) fn page(health: &Health, phase: Phase) -> Response<Full<Bytes>> {
+/// 200 while the server runs, though a part of it may not work; 503 afterwards, so that load balancers turn away in
+/// time.
+pub(super) fn page(health: &Health, problems: &Problems, phase: Phase) -> Response<Full<Bytes>> {
+    let problems = problems.now();
     let (status, word) = match phase {
-        Phase::Starting | Phase::Running => (StatusCode::OK, "healthy"),
+        Phase::Starting | Phase::Running if problems.is_empty() => (StatusCode::OK, "healthy"),
+        Phase::Starting | Phase::Running => (StatusCode::OK, "degraded"),
         Phase::Draining | Phase::Stopped => (StatusCode::SERVICE_UNAVAILABLE, "draining"),
     };
-    let page = Status { status: word, service: &health.service, version: &health.version };
+    let (service, version) = (&health.service, &health.version);
+    let page = Status { status: word, service, version, problems };
     let mut response = respond(
         status,
         serde_json::to_vec(&page).expect("text serialises into memory"),
@@ -42,6 +46,8 @@ struct Status<'a> {
     status: &'static str,
     service: &'a str,
     version: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<Problem>,
 }
 
 /// 503: the server takes no further requests.

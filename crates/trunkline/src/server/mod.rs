@@ -41,7 +41,7 @@ use crate::http::HttpService;
 use crate::router::{BuildError, Router};
 
 pub use handle::{Drained, ServerHandle};
-pub use settings::{Health, Settings};
+pub use settings::{Health, Problem, Problems, Settings};
 #[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
 pub use status::{Phase, Status};

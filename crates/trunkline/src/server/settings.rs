@@ -1,6 +1,10 @@
 //! The settings of a server.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+
+use serde::Serialize;
 
 use super::ServeError;
 
@@ -27,9 +31,41 @@ pub struct Settings {
     pub streams: u32,
     /// What `GET /health` answers. Default: nothing is served there.
     pub health: Option<Health>,
+    /// The problems that the health page shows. Default: none.
+    pub problems: Problems,
 }
 
-/// The health page: 200 while the server runs, 503 while it drains. It is open to all, whatever
+/// A part of the service that does not work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// Which part: `database`.
+    pub component: &'static str,
+    /// Why. Everybody can read it.
+    pub reason: String,
+}
+
+/// A function that returns what does not work. The health page calls it for each request, so it must not block.
+#[derive(Clone, Default)]
+pub struct Problems(Option<Arc<dyn Fn() -> Vec<Problem> + Send + Sync>>);
+
+impl Problems {
+    /// The problems that `found` returns.
+    pub fn new(found: impl Fn() -> Vec<Problem> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(found)))
+    }
+
+    pub(super) fn now(&self) -> Vec<Problem> {
+        self.0.as_ref().map_or_else(Vec::new, |found| found())
+    }
+}
+
+impl fmt::Debug for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Problems").field(&self.now()).finish()
+    }
+}
+
+/// The health page: 200 while the server runs, with [`Settings::problems`] if there are any, 503 while it drains. It is open to all, whatever
 /// guards the calls.
 #[derive(Debug, Clone)]
 pub struct Health {
@@ -52,6 +88,7 @@ impl Default for Settings {
             drain_timeout: Duration::from_secs(30),
             streams: 128,
             health: None,
+            problems: Problems::default(),
         }
     }
 }

@@ -43,6 +43,7 @@ struct Shared {
     /// The name of the file that is written to.
     current: Arc<Mutex<String>>,
     queue: Arc<Queue>,
+    problem: Arc<Mutex<Option<String>>>,
     /// Tells, by its end, that the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
@@ -82,6 +83,7 @@ impl Log {
         let files = files.map_err(|source| LogError::Folder { folder: folder.clone(), source })?;
         let current = files.current();
         let writer = Writer::new(Arc::clone(&queue), files, Arc::clone(&counters));
+        let problem = writer.problem();
         let (ends, ended) = channel();
         let write = move || {
             writer.run();
@@ -90,7 +92,7 @@ impl Log {
         thread::Builder::new().name("log".to_owned()).spawn(write).map_err(LogError::Thread)?;
         history.queue_to(Arc::clone(&queue));
         let ended = Mutex::new(ended);
-        Ok(Self(Arc::new(Shared { folder, counters, current, queue, ended })))
+        Ok(Self(Arc::new(Shared { folder, counters, current, queue, problem, ended })))
     }
 
     /// Where the files are.
@@ -111,6 +113,12 @@ impl Log {
     #[must_use]
     pub fn stats(&self) -> Stats {
         lock(&self.0.counters).stats()
+    }
+
+    /// Why the last entries could not be written. None once entries are written again.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        lock(&self.0.problem).clone()
     }
 
     /// Writes what was recorded so far, and ends the log. Blocks, for so long at most, and tells whether

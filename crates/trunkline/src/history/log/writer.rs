@@ -15,7 +15,7 @@ pub(super) struct Writer {
     /// Lines that were not written yet, and how many entries they tell of.
     lines: Vec<u8>,
     entries: u64,
-    has_failed: bool,
+    problem: Arc<Mutex<Option<String>>>,
 }
 
 /// What is written at a time.
@@ -23,7 +23,13 @@ const CHUNK: usize = 256 << 10;
 
 impl Writer {
     pub(super) fn new(queue: Arc<Queue>, files: Files, counters: Arc<Mutex<Counters>>) -> Self {
-        Self { queue, files, counters, lines: Vec::new(), entries: 0, has_failed: false }
+        let problem = Arc::default();
+        Self { queue, files, counters, lines: Vec::new(), entries: 0, problem }
+    }
+
+    /// Why the last lines were not written, as it changes.
+    pub(super) fn problem(&self) -> Arc<Mutex<Option<String>>> {
+        Arc::clone(&self.problem)
     }
 
     /// Writes until the queue is closed and all that was recorded before is written.
@@ -80,7 +86,8 @@ impl Writer {
 
     fn write(&mut self) {
         match self.files.write(&self.lines) {
-            Ok(()) => self.has_failed = false,
+            Ok(()) if self.lines.is_empty() => {}
+            Ok(()) => *lock(&self.problem) = None,
             Err(error) => {
                 lock(&self.counters).fail(self.entries);
                 self.complain(&error);
@@ -92,7 +99,7 @@ impl Writer {
 
     /// Says so once, until it has worked again.
     fn complain(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.has_failed, true) {
+        if lock(&self.problem).replace(error.to_string()).is_none() {
             tracing::warn!(%error, "entries could not be written to the log");
         }
     }
