@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Connection, ENDLESS, Server, post, tpch};
+use crate::support::{Connection, ENDLESS, PATIENCE, Server, post, tpch};
 
 /// The readers that a server has, as long as no flag says otherwise.
 const READERS: usize = 4;
@@ -80,6 +80,29 @@ fn readers_that_cannot_be_interrupted_are_replaced() {
     let started = Instant::now();
     assert_eq!(server.sql(&json!({"query": "SELECT 1"})), Ok(json!([[1]])));
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
+}
+
+/// They leave the processors to others, while other readers are free, too.
+#[cfg(target_os = "linux")]
+#[test]
+fn readers_that_cannot_be_interrupted_have_the_lowest_priority() {
+    const ONE_STEP: &str = "SELECT instr(zeroblob(16000000), zeroblob(8000000) || x'01')";
+    let (_folder, path) = tpch();
+    let server = Server::of(&path);
+    let error = server.sql(&json!({"query": ONE_STEP, "timeout_ms": 100})).unwrap_err();
+    assert_eq!(error["code"], -32004, "{error}");
+    let since = Instant::now();
+    let found = loop {
+        assert_eq!(server.sql(&json!({"query": "SELECT 1"})), Ok(json!([[1]])));
+        let mut found = server.priorities("sql-reader");
+        found.sort_unstable();
+        if found.last() == Some(&19) || since.elapsed() > PATIENCE {
+            break found;
+        }
+        thread::sleep(Duration::from_millis(50));
+    };
+    let own = found[0];
+    assert_eq!(found, [own, own, own, own, 19], "all readers but the one that is stuck");
 }
 
 /// Each on a connection of its own, as those who look after a server do.

@@ -3,8 +3,8 @@
 //! SQLite blocks, so each connection lives on a thread of its own and never meets the async runtime. A
 //! semaphore counts the free workers; whoever holds a permit finds one in the idle stack. The worker is
 //! free again when SQLite has truly let go, which may be later than the caller's answer: one long opcode
-//! cannot be interrupted, nor can its thread be ended. A reader that is stuck in one is replaced, as soon
-//! as a call finds no free one, up to a bound; beyond it, calls that find none are answered `Busy`. The
+//! cannot be interrupted, nor can its thread be ended. A reader that is stuck in one has the lowest
+//! priority and is replaced with the next call, up to a bound; beyond it, calls that find no free one are answered `Busy`. The
 //! writer is not replaced, since a stuck one holds the lock that another one would need.
 //!
 //! A call on the writer is one transaction (`transaction`): it is committed if the work succeeds in time,

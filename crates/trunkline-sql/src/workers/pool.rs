@@ -170,6 +170,8 @@ impl Pool {
     }
 
     async fn seat(&self, stop: &Arc<Stop>, patience: Instant) -> Result<Seat, Error> {
+        // Also if others are free: a stuck one takes the processor from them.
+        self.replace_stuck();
         let permit = match self.seats.free().try_acquire() {
             Ok(permit) => permit,
             Err(_) => self.wait_for_worker(patience).await?,

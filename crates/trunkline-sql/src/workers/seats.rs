@@ -85,7 +85,7 @@ impl Seats {
                 return next.map(|next| next.min(now + GRACE));
             };
             let inbox = start()?;
-            state.running.swap_remove(place);
+            state.running.swap_remove(place).slow_down();
             state.stuck += 1;
             state.idle.push(inbox);
             self.free.add_permits(1);

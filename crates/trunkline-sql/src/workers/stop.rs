@@ -2,6 +2,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+use rustix::process::Pid;
+
 use super::lock;
 use crate::error::Error;
 use rusqlite::{Connection, InterruptHandle};
@@ -15,6 +18,9 @@ pub(super) struct Stop {
     /// Whether the job's changes are being made to last. Then nothing ends it early. It changes under the
     /// lock of `running` only.
     commits: AtomicBool,
+    /// The thread that the job runs on.
+    #[cfg(target_os = "linux")]
+    thread: OnceLock<Pid>,
     /// The handle of the connection that the job runs on. It is taken away under this lock when the job
     /// ends, so a late interrupt cannot hit the next job of the connection.
     running: Mutex<Option<InterruptHandle>>,
@@ -41,6 +47,8 @@ impl Stop {
             deadline: moment(started, limit),
             abandoned: OnceLock::new(),
             commits: AtomicBool::new(false),
+            #[cfg(target_os = "linux")]
+            thread: OnceLock::new(),
             running: Mutex::new(None),
         }
     }
@@ -55,6 +63,8 @@ impl Stop {
 
     /// Puts a connection under this stop, until [`detach`](Self::detach).
     pub(super) fn attach(self: &Arc<Self>, connection: &Connection) -> rusqlite::Result<()> {
+        #[cfg(target_os = "linux")]
+        self.thread.get_or_init(rustix::thread::gettid);
         let stop = Arc::clone(self);
         connection.progress_handler(OPERATIONS_PER_CHECK, Some(move || stop.is_over()))?;
         *lock(&self.running) = Some(connection.get_interrupt_handle());
@@ -89,6 +99,17 @@ impl Stop {
     /// From when on a job that has not ended is stuck in one step of SQLite.
     pub(super) fn stuck_from(&self) -> Instant {
         self.abandoned.get().copied().unwrap_or(self.deadline) + GRACE
+    }
+
+    /// Gives the job's thread the lowest priority, for good: without a privilege it cannot be raised again. Only Linux
+    /// has a priority for each thread.
+    pub(super) fn slow_down(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(thread) = self.thread.get()
+            && let Err(error) = rustix::process::setpriority_process(Some(*thread), 19)
+        {
+            tracing::debug!(%error, "the priority of a stuck reader cannot be lowered");
+        }
     }
 
     /// Why the job was interrupted.

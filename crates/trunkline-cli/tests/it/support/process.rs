@@ -179,6 +179,22 @@ impl Server {
         kib * 1024
     }
 
+    /// The niceness of the threads of this name.
+    pub(crate) fn priorities(&self, name: &str) -> Vec<i32> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
+        let stats = threads.filter_map(|thread| {
+            // A thread may end in between.
+            fs::read_to_string(thread.unwrap().path().join("stat")).ok()
+        });
+        // `id (name) state …`: the niceness is the 19th field.
+        let priority = |stat: String| {
+            let (head, rest) = stat.rsplit_once(") ").unwrap();
+            let is_named = head.ends_with(&format!("({name}"));
+            is_named.then(|| rest.split(' ').nth(16).unwrap().parse().unwrap())
+        };
+        stats.filter_map(priority).collect()
+    }
+
     /// Sends a signal, by its name without `SIG`.
     pub(crate) fn signal(&self, name: &str) {
         // The shell has `kill` built in; a container may have no other one.
