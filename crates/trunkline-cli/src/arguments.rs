@@ -173,7 +173,7 @@ pub(crate) struct Source {
         value_parser = value_parser!(u64).range(1..=10_000_000)
     )]
     pub(crate) max_rows: u64,
-    /// The most rows that one call may update or delete, if it names no other bound.
+    /// Maximum rows that one call changes, raw SQL and cascades included, if it names no other limit.
     #[arg(
         long,
         value_name = "ROWS",

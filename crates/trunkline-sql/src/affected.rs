@@ -1,5 +1,8 @@
 //! Changes of rows that are there: how many they are, and whether they may stay.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use rusqlite::types::Value;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +12,7 @@ use crate::error::Error;
 use crate::filter::Filter;
 use crate::schema::Table;
 use crate::security::Clearance;
-use crate::session::Session;
+use crate::session::{Session, SpecialTables};
 
 /// What was changed, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -17,7 +20,7 @@ pub struct Affected {
     /// How many rows of the table matched the filters and were changed.
     pub rows_affected: u64,
     /// How many further rows foreign keys and triggers changed. Absent if none. In a database with virtual
-    /// tables (full-text indexes), those of tables WITHOUT ROWID are not among them.
+    /// tables (full-text indexes), rows of those are not among them.
     #[serde(skip_serializing_if = "is_zero")]
     pub cascaded: u64,
     /// Whether this was a trial, after which everything is as it was.
@@ -63,55 +66,115 @@ impl Reach {
         sql: &str,
         values: Vec<Value>,
     ) -> Result<Affected, Error> {
-        let connection = session.connection();
-        let before = connection.total_changes();
-        run(session, sql, values).map_err(|error| error.on_table(&table.name))?;
-        let in_total = connection.total_changes() - before;
-        // What changed nothing leaves the count of an earlier statement.
-        let rows_affected = if in_total == 0 { 0 } else { connection.changes() };
-        let cascaded = cascaded(session, table, rows_affected, in_total)?;
-        let max = self.max_affected.unwrap_or(session.settings().max_affected);
-        let affected = rows_affected + cascaded;
-        if affected > max {
-            return Err(Error::TooManyRows { affected, cascaded, max, table: table.name.clone() });
-        }
+        let limit = RowLimit::begin(session, self.max_affected, 0)?;
+        let affected = self.count(session, &limit, sql, values);
+        let affected = affected.map_err(|error| error.on_table(&table.name))?;
         if self.dry_run {
             session.discard_changes();
         }
+        Ok(affected)
+    }
+
+    fn count(
+        self,
+        session: &Session<'_>,
+        limit: &RowLimit,
+        sql: &str,
+        values: Vec<Value>,
+    ) -> Result<Affected, Error> {
+        let rows_affected =
+            run(session, sql, values).map_err(|error| limit.explain(session, error))?;
+        let cascaded = limit.further_rows(session, rows_affected)?;
+        limit.check(rows_affected + cascaded)?;
         Ok(Affected { rows_affected, cascaded, dry_run: self.dry_run })
     }
 }
 
-/// Compiled anew each time: rows are counted since then.
-fn run(session: &Session<'_>, sql: &str, values: Vec<Value>) -> Result<(), Error> {
+/// Compiled anew each time: which tables it may change is noted while it is compiled.
+fn run(session: &Session<'_>, sql: &str, values: Vec<Value>) -> Result<u64, Error> {
+    let before = session.connection().total_changes();
     let mut statement = session.prepare(sql)?;
     for (index, value) in (1..).zip(values) {
         statement.raw_bind_parameter(index, value)?;
     }
     statement.raw_execute()?;
-    Ok(())
+    Ok(direct_rows(session, before))
 }
 
-/// The rows besides those that the statement itself has changed. SQLite's total has also those in which a
-/// virtual table keeps its content, and nobody thinks of these as rows.
-fn cascaded(
-    session: &mut Session<'_>,
-    table: &Table,
-    direct: u64,
-    in_total: u64,
-) -> Result<u64, Error> {
-    if in_total == direct {
-        return Ok(0);
+/// The rows that the last statement has changed itself, from the total before it.
+pub(crate) fn direct_rows(session: &Session<'_>, before: u64) -> u64 {
+    let connection = session.connection();
+    // What changed nothing leaves the count of an earlier statement.
+    if connection.total_changes() == before { 0 } else { connection.changes() }
+}
+
+/// The limit on the rows that one call changes.
+///
+/// SQLite counts every row in its total, also those in which a virtual table keeps its content, which are no
+/// rows to a caller. Its update hook reports the table of each row, but not the rows of tables without row
+/// numbers. Together they give the number. The hook stops the call early; what it does not see is counted
+/// when the statement has ended, and rolled back then.
+pub(crate) struct RowLimit {
+    max: u64,
+    /// SQLite's total before the call.
+    before: u64,
+    special: SpecialTables,
+}
+
+impl RowLimit {
+    /// Counts from now on. `uncounted` rows more are not counted by the caller.
+    pub(crate) fn begin(
+        session: &mut Session<'_>,
+        max_affected: Option<u64>,
+        uncounted: u64,
+    ) -> Result<Self, Error> {
+        let max = max_affected.unwrap_or(session.settings().max_affected);
+        let special = session.special_tables()?;
+        if let Some(clearance) = session.clearance() {
+            clearance.limit_rows(max.saturating_add(uncounted), Arc::clone(&special.shadow));
+        }
+        Ok(Self { max, before: session.connection().total_changes(), special })
     }
-    let rows = session.clearance().map(Clearance::changed_rows);
-    let mut rows = rows.unwrap_or_default();
-    let shadows = session.shadow_tables()?;
-    if shadows.is_empty() {
-        return Ok(in_total - direct);
+
+    /// The tables in which virtual tables keep their content.
+    pub(crate) fn shadow_tables(&self) -> &HashSet<String> {
+        &self.special.shadow
     }
-    rows.retain(|name, _| !shadows.contains(name));
-    if let Some(own) = rows.get_mut(&table.name) {
-        *own = own.saturating_sub(direct);
+
+    /// The error of a statement that was stopped because it had changed too many rows.
+    pub(crate) fn explain(&self, session: &Session<'_>, error: Error) -> Error {
+        match error {
+            Error::Cancelled if session.clearance().is_some_and(Clearance::is_over_limit) => {
+                self.error()
+            }
+            other => other,
+        }
     }
-    Ok(rows.values().sum())
+
+    /// The rows that were changed besides those that the statements changed themselves.
+    pub(crate) fn further_rows(&self, session: &Session<'_>, direct: u64) -> Result<u64, Error> {
+        let clearance = session.clearance().ok_or(Error::ReadOnly)?;
+        let total = session.connection().total_changes() - self.before;
+        let changed = if clearance.changes_schema() {
+            // The total has the rows of the schema, too.
+            clearance.counted_rows()
+        } else if self.special.shadow.is_empty() {
+            total
+        } else if clearance.writes_to(&self.special.without_rowid) {
+            // Includes a few rows of a full-text index, which have no row numbers either.
+            total.saturating_sub(clearance.shadow_rows())
+        } else {
+            clearance.counted_rows()
+        };
+        Ok(changed.saturating_sub(direct))
+    }
+
+    /// Refuses more rows than the limit.
+    pub(crate) fn check(&self, rows: u64) -> Result<(), Error> {
+        if rows > self.max { Err(self.error()) } else { Ok(()) }
+    }
+
+    fn error(&self) -> Error {
+        Error::TooManyRows { max: self.max, table: None }
+    }
 }

@@ -1,10 +1,12 @@
 use std::time::Instant;
 
+use rusqlite::Statement;
 use rusqlite::types::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
+use crate::affected::{RowLimit, direct_rows};
 use crate::error::Error;
 use crate::identifier::quote;
 use crate::records::Record;
@@ -12,6 +14,7 @@ use crate::rowset::{Bounds, Collector, RowNumber, Rowset};
 use crate::schema::{Table, TableKind};
 use crate::session::Session;
 use crate::shapes;
+use crate::whole_number;
 
 /// Adds records to a table, all or none.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -24,13 +27,20 @@ pub struct InsertRecord {
     /// {"$blob": base64}; send JSON as a string.
     #[schemars(schema_with = "shapes::records")]
     pub data: Records,
-    /// What happens to a record that breaks a UNIQUE, NOT NULL or primary key constraint. Default "abort".
+    /// The resolution for a record that violates a UNIQUE, NOT NULL or primary key constraint. "replace"
+    /// deletes the conflicting rows. Default "abort".
     #[serde(default)]
     pub on_conflict: Option<OnConflict>,
     /// True to have the inserted rows in the reply with all columns, or the names of the columns wanted:
     /// generated keys and defaults, for example. Default false.
     #[serde(default)]
     pub returning: Option<Returning>,
+    /// Most rows that the call may change besides the records that it inserts: rows that "replace" deletes,
+    /// and those that foreign keys and triggers change; if there are more, the call fails and inserts nothing.
+    /// Default 1,000, or what the server is set to.
+    #[serde(default, deserialize_with = "whole_number::optional")]
+    #[schemars(schema_with = "shapes::count")]
+    pub max_affected: Option<u64>,
 }
 
 /// One record or several.
@@ -90,6 +100,7 @@ impl InsertRecord {
             data: Records::One(record),
             on_conflict: None,
             returning: None,
+            max_affected: None,
         }
     }
 
@@ -106,29 +117,113 @@ pub(crate) fn insert_record(
     request: &InsertRecord,
 ) -> Result<Inserted, Error> {
     let started = Instant::now();
-    let records = request.records();
-    check_count(records.len(), session.settings().max_records)?;
+    check_count(request.records().len(), session.settings().max_records)?;
     let table = session.table(&request.table_name)?;
-    let returning = returning(&table, request.returning.as_ref())?;
+    let inserted = match request.on_conflict {
+        Some(OnConflict::Replace) => replace(session, request, &table, started),
+        _ => insert(session, request, &table, started),
+    };
+    inserted.map_err(|error| error.on_table(&table.name))
+}
+
+fn insert(
+    session: &mut Session<'_>,
+    request: &InsertRecord,
+    table: &Table,
+    started: Instant,
+) -> Result<Inserted, Error> {
+    let count = request.records().len() as u64;
+    let limit = RowLimit::begin(session, request.max_affected, count)?;
+    let inserted = insert_all(session, request, table, &limit, started)?;
+    limit.check(limit.further_rows(session, inserted.rows_affected)?)?;
+    Ok(inserted)
+}
+
+/// SQLite counts replaced rows nowhere, so they are the difference between two counts of all rows. That takes
+/// time in a large table, so they are not counted if even the most that there can be are within the limit.
+fn replace(
+    session: &mut Session<'_>,
+    request: &InsertRecord,
+    table: &Table,
+    started: Instant,
+) -> Result<Inserted, Error> {
+    if table.kind == TableKind::Virtual {
+        return Err(Error::BadArgument {
+            argument: "on_conflict",
+            reason: "`replace` is not supported for virtual tables; delete the old rows first"
+                .to_owned(),
+        });
+    }
+    let count = request.records().len() as u64;
+    session.mark()?;
+    let limit = RowLimit::begin(session, request.max_affected, count)?;
+    let inserted = insert_all(session, request, table, &limit, started)?;
+    let further = limit.further_rows(session, inserted.rows_affected)?;
+    // Each record replaces at most one row for each key.
+    let most = count * unique_keys(session, table)?;
+    if limit.check(further + most).is_ok() {
+        return Ok(inserted);
+    }
+    let growth = match (session.clearance(), table.without_rowid) {
+        (Some(clearance), false) => clearance.growth(&table.name),
+        _ => inserted.rows_affected as i64,
+    };
+    let after = row_count(session, table)?;
+    session.roll_back_to_mark()?;
+    let replaced = row_count(session, table)? + growth - after;
+    limit.check(further + u64::try_from(replaced).unwrap_or_default())?;
+    let limit = RowLimit::begin(session, request.max_affected, count)?;
+    insert_all(session, request, table, &limit, started)
+}
+
+fn unique_keys(session: &mut Session<'_>, table: &Table) -> Result<u64, Error> {
+    let sql = "SELECT name FROM pragma_index_list(?1) WHERE \"unique\"";
+    let indexes = session.rows(sql, &[&table.name], |_| Ok(()))?;
+    // The row number is a key without an index.
+    Ok(indexes.len() as u64 + 1)
+}
+
+fn row_count(session: &mut Session<'_>, table: &Table) -> Result<i64, Error> {
+    let sql = format!("SELECT count(*) FROM {}", quote(&table.name));
+    let counts = session.rows(&sql, &[], |row| row.get(0))?;
+    Ok(counts.first().copied().unwrap_or_default())
+}
+
+fn insert_all(
+    session: &Session<'_>,
+    request: &InsertRecord,
+    table: &Table,
+    limit: &RowLimit,
+    started: Instant,
+) -> Result<Inserted, Error> {
+    let returning = returning(table, request.returning.as_ref())?;
     let settings = session.settings();
     let bounds = Bounds { max_rows: settings.max_rows, max_bytes: settings.max_bytes };
     let mut rows = Collector::new(bounds, started);
-
     let mut rows_affected = 0;
     let mut id = None;
-    for data in records {
-        let record = Record::read(&table, data)?;
-        let sql = insert(&table, &record.columns, request.on_conflict.unwrap_or_default());
-        let sql = sql + returning.as_deref().unwrap_or_default();
+    let mut compiled: Option<(Vec<&str>, Statement<'_>)> = None;
+    for data in request.records() {
+        let record = Record::read(table, data)?;
+        // Compiled anew in each call: which tables it may change is noted while it is compiled.
+        let statement = match compiled.take() {
+            Some((columns, statement)) if columns == record.columns => statement,
+            _ => {
+                let sql =
+                    insert_sql(table, &record.columns, request.on_conflict.unwrap_or_default());
+                let sql = sql + returning.as_deref().unwrap_or_default();
+                session.prepare(&sql)?
+            }
+        };
+        let (_, statement) = compiled.insert((record.columns, statement));
         let connection = session.connection();
         let before = connection.total_changes();
-        session
-            .with_statement(&sql, |statement| bind_and_run(statement, record.values, &mut rows))
-            .map_err(|error| error.on_table(&table.name))?;
-        // What changed nothing leaves the count of an earlier statement.
-        if connection.total_changes() > before && connection.changes() > 0 {
-            rows_affected += connection.changes();
-            id = has_row_numbers(&table).then(|| RowNumber(connection.last_insert_rowid()));
+        bind_and_run(statement, record.values, &mut rows)
+            .map_err(|error| limit.explain(session, error))?;
+        let inserted = direct_rows(session, before);
+        if inserted > 0 {
+            rows_affected += inserted;
+            id = has_row_numbers(table).then(|| RowNumber(connection.last_insert_rowid()));
         }
     }
     let rows = match returning {
@@ -174,7 +269,7 @@ fn returning(table: &Table, wanted: Option<&Returning>) -> Result<Option<String>
     Ok(Some(format!(" RETURNING {}", names.join(", "))))
 }
 
-fn insert(table: &Table, columns: &[&str], on_conflict: OnConflict) -> String {
+fn insert_sql(table: &Table, columns: &[&str], on_conflict: OnConflict) -> String {
     let verb = match on_conflict {
         OnConflict::Abort => "INSERT OR ABORT",
         OnConflict::Ignore => "INSERT OR IGNORE",
@@ -190,7 +285,7 @@ fn insert(table: &Table, columns: &[&str], on_conflict: OnConflict) -> String {
 }
 
 fn bind_and_run(
-    statement: &mut rusqlite::Statement<'_>,
+    statement: &mut Statement<'_>,
     values: Vec<Value>,
     rows: &mut Collector,
 ) -> Result<(), Error> {

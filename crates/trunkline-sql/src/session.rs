@@ -1,6 +1,6 @@
 //! One connection as the operations see it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rusqlite::types::Value;
@@ -28,6 +28,16 @@ pub(crate) struct Session<'c> {
 struct TableCache {
     schema_version: i64,
     tables: HashMap<String, Arc<Table>>,
+    special: Option<SpecialTables>,
+}
+
+/// Tables whose rows SQLite's hooks do not report as those of other tables.
+#[derive(Clone, Default)]
+pub(crate) struct SpecialTables {
+    /// The tables in which virtual tables keep their content.
+    pub(crate) shadow: Arc<HashSet<String>>,
+    /// The tables of callers that have no row numbers.
+    pub(crate) without_rowid: Arc<HashSet<String>>,
 }
 
 impl TableCache {
@@ -102,11 +112,7 @@ impl<'c> Session<'c> {
 
     /// A table or view, looked up again only after the schema has changed.
     pub(crate) fn table(&mut self, name: &str) -> Result<Arc<Table>, Error> {
-        let versions = self.rows("PRAGMA schema_version", &[], |row| row.get(0))?;
-        let schema_version = versions.first().copied().unwrap_or_default();
-        if self.tables.schema_version != schema_version {
-            self.tables = TableCache { schema_version, ..TableCache::default() };
-        }
+        self.look_at_schema_version()?;
         if let Some(table) = self.tables.tables.get(name) {
             return Ok(Arc::clone(table));
         }
@@ -118,15 +124,57 @@ impl<'c> Session<'c> {
         Ok(table)
     }
 
-    /// The tables in which virtual tables keep their content.
-    pub(crate) fn shadow_tables(&mut self) -> Result<Vec<String>, Error> {
-        self.names("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'shadow'")
-    }
-
     /// The names in the first column of one of this crate's own queries that are valid UTF-8.
     pub(crate) fn names(&mut self, sql: &str) -> Result<Vec<String>, Error> {
         let names = self.rows(sql, &[], |row| name::read(row, 0))?;
         Ok(names.into_iter().flatten().collect())
+    }
+
+    /// The shadow tables, and those without row numbers.
+    pub(crate) fn special_tables(&mut self) -> Result<SpecialTables, Error> {
+        self.look_at_schema_version()?;
+        if let Some(special) = &self.tables.special {
+            return Ok(special.clone());
+        }
+        let rows = self.rows(
+            "SELECT name, type = 'shadow' FROM pragma_table_list \
+             WHERE schema = 'main' AND (type = 'shadow' OR type = 'table' AND wr)",
+            &[],
+            |row| Ok((name::read(row, 0)?, row.get::<_, bool>(1)?)),
+        )?;
+        let named = rows.into_iter().filter_map(|(name, is_shadow)| Some((name.ok()?, is_shadow)));
+        let (shadow, other): (Vec<_>, Vec<_>) = named.partition(|(_, is_shadow)| *is_shadow);
+        let names = |tables: Vec<(String, bool)>| {
+            Arc::new(tables.into_iter().map(|(name, _)| name).collect::<HashSet<_>>())
+        };
+        let special = SpecialTables { shadow: names(shadow), without_rowid: names(other) };
+        self.tables.special = Some(special.clone());
+        Ok(special)
+    }
+
+    /// Forgets what was looked up if the schema has changed since.
+    fn look_at_schema_version(&mut self) -> Result<(), Error> {
+        let versions = self.rows("PRAGMA schema_version", &[], |row| row.get(0))?;
+        let schema_version = versions.first().copied().unwrap_or_default();
+        if self.tables.schema_version != schema_version {
+            self.tables = TableCache { schema_version, ..TableCache::default() };
+        }
+        Ok(())
+    }
+
+    /// Sets the point that [`roll_back_to_mark`](Self::roll_back_to_mark) returns to.
+    pub(crate) fn mark(&self) -> Result<(), Error> {
+        self.in_transaction("SAVEPOINT mark")
+    }
+
+    /// Undoes the changes since the mark, which stays.
+    pub(crate) fn roll_back_to_mark(&self) -> Result<(), Error> {
+        self.in_transaction("ROLLBACK TO mark")
+    }
+
+    fn in_transaction(&self, sql: &str) -> Result<(), Error> {
+        let clearance = self.clearance().ok_or(Error::ReadOnly)?;
+        Ok(clearance.for_transaction(|| self.link.connection.execute_batch(sql))?)
     }
 
     /// All rows of one of this crate's own queries.

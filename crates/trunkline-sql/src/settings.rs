@@ -26,9 +26,10 @@ pub struct Settings {
     pub max_rows: u64,
     /// Most bytes of one result's rows, as JSON text. Default 1 MiB.
     pub max_bytes: usize,
-    /// Most rows that `update_record` or `delete_record` may change in one call, those that foreign keys
-    /// and triggers change included. It guards against slips, not against harm: a caller may name another
-    /// bound, lower or higher. Default 1,000.
+    /// Most rows that one call may change, those that foreign keys and triggers change included: for
+    /// `insert_record`, besides the records themselves, and for `execute_raw_query`, rows that it inserts too.
+    /// It guards against slips, not against harm: a caller may name another bound, lower or higher.
+    /// Default 1,000.
     pub max_affected: u64,
     /// Most records of one `insert_record`. Default 1,000.
     pub max_records: usize,

@@ -86,8 +86,9 @@ pub use params::{
     Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
 };
 pub use router::{
-    BuildError, CallFuture, Changing, Description, Effect, Endpoint, ErrorDescription, Example,
-    Handler, IntoOutcome, IntoReply, Json, Operation, Registered, Rendering, Router, Wording,
+    BuildError, CallFuture, Changing, Description, Effect, EffectOf, Endpoint, ErrorDescription,
+    Example, Handler, IntoOutcome, IntoReply, Json, Operation, Registered, Rendering, Router,
+    Wording,
 };
 pub use rpc::{Batch, Incoming, Projected, Projection, Reply, Rpc, RpcFuture};
 pub use schema::Schema;

@@ -13,6 +13,7 @@ mod chat_terminal;
 mod command_tools;
 mod configuration;
 mod degraded;
+mod destructive;
 mod doors;
 mod edn;
 mod edn_doors;

@@ -39,10 +39,7 @@ pub struct Details {
     /// Names that exist and look like the one that was sent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<String>,
-    /// How many rows the change would have touched.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rows_affected: Option<u64>,
-    /// How many it may touch.
+    /// The most rows that the change may affect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_affected: Option<u64>,
     /// The time limit that was met, in milliseconds.
@@ -107,10 +104,9 @@ impl Error {
                 details.table.clone_from(table);
                 details.column.clone_from(column);
             }
-            Self::TooManyRows { affected, max, table, .. } => {
-                details.table = Some(table.clone());
+            Self::TooManyRows { max, table } => {
+                details.table.clone_from(table);
                 details.argument = Some("max_affected");
-                details.rows_affected = Some(*affected);
                 details.max_affected = Some(*max);
             }
             Self::BadArgument { argument, .. } => details.argument = Some(argument),
@@ -176,13 +172,5 @@ pub(super) fn suggest(candidates: &[String]) -> String {
         [] => String::new(),
         [one] => format!("; did you mean {one}?"),
         [many @ .., last] => format!("; did you mean {} or {last}?", many.join(", ")),
-    }
-}
-
-/// The part of a message about rows that are changed by others than the caller.
-pub(super) fn cascade(rows: u64) -> String {
-    match rows {
-        0 => String::new(),
-        rows => format!(" ({rows} of them by foreign keys and triggers)"),
     }
 }

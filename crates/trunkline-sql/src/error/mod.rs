@@ -61,21 +61,16 @@ pub enum Error {
     /// A change was asked of a database that is served read-only.
     #[error("the database is served read-only; start the server with --writable to allow changes")]
     ReadOnly,
-    /// A change would have touched more rows than it may. Nothing was changed.
+    /// A change would have affected more rows than it may. Nothing was changed.
     #[error(
-        "{affected} rows would be changed{}, and this call may change {max}; nothing was changed; \
-         narrow the filters, or raise \"max_affected\"",
-        details::cascade(*.cascaded)
+        "more than {max} rows would be changed, counting those that `replace`, foreign keys and triggers change; \
+         nothing was changed; narrow the change, or raise `max_affected` (server default: `--max-affected`)"
     )]
     TooManyRows {
-        /// How many rows it would be.
-        affected: u64,
-        /// How many of them foreign keys and triggers would change.
-        cascaded: u64,
-        /// How many they may be.
+        /// The limit.
         max: u64,
-        /// The table that was to be changed.
-        table: String,
+        /// The table of the call, if it names one.
+        table: Option<String>,
     },
     /// A change would break a constraint of the schema. Nothing was changed.
     #[error("constraint failed: {message}")]
@@ -214,7 +209,7 @@ impl Error {
                 *offset = None;
                 table.get_or_insert_with(|| name.to_owned());
             }
-            Self::Constraint { table, .. } => {
+            Self::Constraint { table, .. } | Self::TooManyRows { table, .. } => {
                 table.get_or_insert_with(|| name.to_owned());
             }
             _ => {}

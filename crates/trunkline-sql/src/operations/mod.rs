@@ -4,7 +4,7 @@ mod error;
 mod wording;
 
 use serde_json::Value;
-use trunkline::{CancellationToken, ErrorObject, Operation, Params, Router, State};
+use trunkline::{CancellationToken, Effect, ErrorObject, Operation, Params, Router, State};
 
 use crate::affected::Affected;
 use crate::create_table::{CreateTable, Created};
@@ -40,7 +40,10 @@ pub fn operations<S>(database: Database) -> Router<S> {
             )
             .destructive()
             // The statement is refused if it would do more.
-            .reads_when(|params| params.get("read_only") != Some(&Value::Bool(false)))
+            .effect_of(|params| match params.get("read_only") {
+                Some(Value::Bool(false)) => Effect::Destroys,
+                _ => Effect::Reads,
+            })
     } else {
         execute_raw_query_operation()
             .description(
@@ -120,11 +123,17 @@ fn insert_record_operation() -> Operation<Database> {
         .title("Insert records")
         .description(
             "Inserts one record or several into a table, all or none. \"on_conflict\": \"replace\" \
-             deletes rows that are in the way.",
+             deletes rows that are in the way, and rows that refer to them.",
         )
         .input::<InsertRecord>()
         .output::<Inserted>()
-        .additive()
+        .destructive()
+        // What triggers of the table do besides is part of inserting into it.
+        .effect_of(|params| match params.get("on_conflict") {
+            None | Some(Value::Null) => Effect::Adds,
+            Some(Value::String(word)) if word == "abort" || word == "ignore" => Effect::Adds,
+            _ => Effect::Destroys,
+        })
         .closed_world()
         .tool("insert_record")
         .wording(wording::inserted)

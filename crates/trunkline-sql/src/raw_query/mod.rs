@@ -1,10 +1,12 @@
 mod params;
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::affected::{RowLimit, direct_rows};
 use crate::error::Error;
 use crate::format::Format;
 use crate::rowset::{Bounds, Collector, RowNumber, Rowset};
@@ -42,6 +44,12 @@ pub struct RawQuery {
     /// result is the same for both.
     #[serde(default)]
     pub format: Option<Format>,
+    /// Most rows that a statement with "read_only": false may insert, update and delete, those that foreign
+    /// keys and triggers change included; if there are more, the call fails and changes nothing. Default
+    /// 1,000, or what the server is set to.
+    #[serde(default, deserialize_with = "whole_number::optional")]
+    #[schemars(schema_with = "shapes::count")]
+    pub max_affected: Option<u64>,
 }
 
 fn yes() -> bool {
@@ -89,6 +97,7 @@ impl RawQuery {
             max_rows: None,
             timeout_ms: None,
             format: None,
+            max_affected: None,
         }
     }
 
@@ -151,14 +160,17 @@ pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawO
 /// On the writer.
 pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
     let mut rows = Collector::new(request.bounds(session.settings()), Instant::now());
-    let connection = session.connection();
-    let before = connection.total_changes();
+    let limit = RowLimit::begin(session, request.max_affected, 0)?;
+    let before = session.connection().total_changes();
     // Compiled anew each time: what it inserts into is learnt while it is compiled.
     let mut statement = session.prepare(&request.query)?;
     let changes_schema = session.clearance().is_some_and(Clearance::changes_schema);
-    refuse_index_of_shadow(session)?;
+    refuse_index_of_shadow(session, limit.shadow_tables())?;
     params::bind(&mut statement, request.params.as_ref())?;
-    rows.take(&mut statement)?;
+    rows.take(&mut statement).map_err(|error| limit.explain(session, error))?;
+    // A change of the schema leaves the count of an earlier statement.
+    let rows_affected = if changes_schema { 0 } else { direct_rows(session, before) };
+    limit.check(rows_affected + limit.further_rows(session, rows_affected)?)?;
     // `ALTER TABLE` has columns too, of a query that it makes for itself.
     if statement.column_count() > 0 && (statement.is_explain() > 0 || !changes_schema) {
         let is_change = !statement.readonly();
@@ -168,22 +180,23 @@ pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<Raw
             format!("{done}use a SELECT with \"read_only\": true for the other rows")
         })));
     }
-    // What changed nothing leaves the count of an earlier statement.
-    let is_changed = !changes_schema && connection.total_changes() > before;
     let inserted_row = session.clearance().and_then(Clearance::inserted_row);
     Ok(RawOutcome::Changed(Changed {
-        rows_affected: if is_changed { connection.changes() } else { 0 },
+        rows_affected,
         last_insert_rowid: inserted_row.map(RowNumber),
     }))
 }
 
 /// SQLite keeps callers from writing to the tables behind a virtual one, but lets them index these; a
 /// unique index would break the virtual table.
-fn refuse_index_of_shadow(session: &mut Session<'_>) -> Result<(), Error> {
-    let Some(table) = session.clearance().and_then(Clearance::indexed_table) else {
-        return Ok(());
-    };
-    if session.shadow_tables()?.iter().any(|shadow| shadow.eq_ignore_ascii_case(&table)) {
+fn refuse_index_of_shadow(
+    session: &Session<'_>,
+    shadow_tables: &HashSet<String>,
+) -> Result<(), Error> {
+    let table = session.clearance().and_then(Clearance::indexed_table);
+    let is_shadow =
+        |table: &String| shadow_tables.iter().any(|shadow| shadow.eq_ignore_ascii_case(table));
+    if table.as_ref().is_some_and(is_shadow) {
         let reason = "the table holds the content of a virtual table".to_owned();
         return Err(Error::Forbidden { reason });
     }

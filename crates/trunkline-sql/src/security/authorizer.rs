@@ -62,7 +62,16 @@ pub(super) fn install(connection: &Connection, role: &Role) -> rusqlite::Result<
         Role::Writer(clearance) => {
             let clearance = clearance.clone();
             connection.authorizer(Some(move |context: AuthContext<'_>| {
-                verdict(may_write(&context, &clearance))
+                match context.action {
+                    // SQLite deletes the rows one by one, so that the update hook counts them. It counts the
+                    // rows of a statement itself.
+                    AuthAction::Delete { .. }
+                        if context.accessor.is_some() && may_write(&context, &clearance) =>
+                    {
+                        Authorization::Ignore
+                    }
+                    _ => verdict(may_write(&context, &clearance)),
+                }
             }))
         }
     }
@@ -116,9 +125,11 @@ fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
             if context.accessor.is_none() && !clearance.changes_schema() {
                 clearance.note_insertion(table_name);
             }
+            clearance.note_write(table_name);
             may_change_rows(table_name, clearance)
         }
         AuthAction::Update { table_name, .. } | AuthAction::Delete { table_name } => {
+            clearance.note_write(table_name);
             may_change_rows(table_name, clearance)
         }
         AuthAction::CreateIndex { table_name, .. } => {
@@ -140,6 +151,7 @@ fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
         }
         AuthAction::DropTable { table_name } => {
             clearance.note_schema_change();
+            clearance.note_drop(table_name);
             !is_of_sqlite(table_name)
         }
         AuthAction::AlterTable { database_name, table_name } => {
@@ -150,7 +162,9 @@ fn may_write(context: &AuthContext<'_>, clearance: &Clearance) -> bool {
             clearance.note_schema_change();
             is_one_of(&CREATABLE_MODULES, module_name)
         }
-        AuthAction::Transaction { .. } => clearance.is_transaction_ours(),
+        AuthAction::Transaction { .. } | AuthAction::Savepoint { .. } => {
+            clearance.is_transaction_ours()
+        }
         action => only_reads(action),
     }
 }

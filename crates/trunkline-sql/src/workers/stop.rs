@@ -7,7 +7,9 @@ use rustix::process::Pid;
 
 use super::lock;
 use crate::error::Error;
-use rusqlite::{Connection, InterruptHandle};
+use crate::file::Link;
+use crate::security::Role;
+use rusqlite::InterruptHandle;
 
 /// What ends one job early, shared by its caller and its worker.
 pub(super) struct Stop {
@@ -62,11 +64,20 @@ impl Stop {
     }
 
     /// Puts a connection under this stop, until [`detach`](Self::detach).
-    pub(super) fn attach(self: &Arc<Self>, connection: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn attach(self: &Arc<Self>, link: &Link) -> rusqlite::Result<()> {
         #[cfg(target_os = "linux")]
         self.thread.get_or_init(rustix::thread::gettid);
         let stop = Arc::clone(self);
-        connection.progress_handler(OPERATIONS_PER_CHECK, Some(move || stop.is_over()))?;
+        let connection = &link.connection;
+        match link.role.clone() {
+            Role::Reader => {
+                connection.progress_handler(OPERATIONS_PER_CHECK, Some(move || stop.is_over()))?;
+            }
+            Role::Writer(clearance) => connection.progress_handler(
+                OPERATIONS_PER_CHECK,
+                Some(move || clearance.is_over_limit() || stop.is_over()),
+            )?,
+        }
         *lock(&self.running) = Some(connection.get_interrupt_handle());
         Ok(())
     }

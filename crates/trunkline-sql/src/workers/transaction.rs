@@ -52,6 +52,16 @@ impl Transaction<'_> {
         committed
     }
 
+    /// Reports the error that a commit would fail with, and commits nothing: the commit hook of the
+    /// connection has SQLite roll back instead. SQLite checks deferred foreign keys before it takes a lock, so
+    /// a lock of another process does not matter.
+    pub(super) fn rehearse_commit(&self) -> Result<(), Error> {
+        match self.clearance.vetoing_commit(|| self.run("COMMIT")) {
+            Err(error) if is_locked(&error) || is_vetoed(&error) => Ok(()),
+            outcome => Ok(outcome?),
+        }
+    }
+
     /// Undoes all of it. SQLite may have done so already: it does for some errors, and for an interrupt.
     pub(super) fn roll_back(&self) {
         if self.connection.is_autocommit() {
@@ -90,4 +100,9 @@ impl Transaction<'_> {
 
 fn is_locked(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+fn is_vetoed(error: &rusqlite::Error) -> bool {
+    const VETO: i32 = rusqlite::ffi::SQLITE_CONSTRAINT_COMMITHOOK;
+    error.sqlite_error().is_some_and(|error| error.extended_code == VETO)
 }

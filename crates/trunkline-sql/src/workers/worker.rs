@@ -152,13 +152,14 @@ fn run_in(
 ) -> Result<(), Error> {
     transaction.begin()?;
     task.run(session);
-    if task.error().is_none() && !session.discards_changes() {
-        transaction.commit().inspect_err(|_| session.forget_changes())
-    } else {
-        session.forget_changes();
-        transaction.roll_back();
-        Ok(())
-    }
+    let outcome = match task.error() {
+        Some(_) => None,
+        None if session.discards_changes() => Some(transaction.rehearse_commit()),
+        None => return transaction.commit().inspect_err(|_| session.forget_changes()),
+    };
+    session.forget_changes();
+    transaction.roll_back();
+    outcome.unwrap_or(Ok(()))
 }
 
 /// A task with what it occupies.
@@ -179,7 +180,7 @@ impl Job {
             self.task.fail(self.stop.reason());
             return;
         }
-        if let Err(error) = self.stop.attach(&link.connection) {
+        if let Err(error) = self.stop.attach(link) {
             self.task.fail(error.into());
             return;
         }

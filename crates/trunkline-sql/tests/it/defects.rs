@@ -107,6 +107,7 @@ fn results_have_limits() {
 fn queries_and_changes_have_timeouts() {
     let fixture = Fixture::with(Settings {
         writable: true,
+        max_affected: u64::MAX,
         timeout: Duration::from_millis(200),
         ..Settings::default()
     });

@@ -38,6 +38,7 @@ fn settings(writable: bool) -> Settings {
         readers: 2,
         max_rows: 100,
         max_bytes: 64 << 10,
+        max_affected: u64::MAX,
         timeout: Duration::from_millis(300),
         heap_limit: 128 << 20,
         ..Settings::default()

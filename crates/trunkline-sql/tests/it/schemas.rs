@@ -29,7 +29,7 @@ fn eight_tools() {
             ("describe_table", Effect::Reads),
             ("query_records", Effect::Reads),
             ("execute_raw_query", raw),
-            ("insert_record", Effect::Adds),
+            ("insert_record", Effect::Destroys),
             ("update_record", Effect::Destroys),
             ("delete_record", Effect::Destroys),
             ("create_table", Effect::Adds),
@@ -52,20 +52,31 @@ fn eight_tools() {
 }
 
 #[test]
-fn a_statement_changes_something_only_if_it_is_allowed_to() {
-    let fixture = Fixture::with(Settings { writable: true, ..Settings::default() });
+fn effects_follow_the_arguments() {
+    let fixture = Fixture::writable();
     let rpc = rpc(&fixture);
     let operations = rpc.operations();
-    let raw = operations.iter().find(|operation| operation.name() == "execute_raw_query").unwrap();
-    for (params, effect) in [
-        (json!({}), Effect::Reads),
-        (json!({ "query": "DELETE FROM t" }), Effect::Reads),
-        (json!({ "query": "SELECT 1", "read_only": true }), Effect::Reads),
-        (json!({ "query": "SELECT 1", "read_only": null }), Effect::Reads),
-        (json!({ "query": "SELECT 1", "read_only": false }), Effect::Destroys),
+    let insert =
+        |on_conflict: Value| json!({ "table_name": "emp", "data": {}, "on_conflict": on_conflict });
+    for (name, params, effect) in [
+        ("execute_raw_query", json!({}), Effect::Reads),
+        ("execute_raw_query", json!({ "query": "DELETE FROM t" }), Effect::Reads),
+        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": true }), Effect::Reads),
+        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": null }), Effect::Reads),
+        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": false }), Effect::Destroys),
+        ("insert_record", json!({ "table_name": "emp", "data": {} }), Effect::Adds),
+        ("insert_record", insert(json!(null)), Effect::Adds),
+        ("insert_record", insert(json!("abort")), Effect::Adds),
+        ("insert_record", insert(json!("ignore")), Effect::Adds),
+        ("insert_record", insert(json!("replace")), Effect::Destroys),
+        // What serde or a later version may read as `replace`.
+        ("insert_record", insert(json!("REPLACE")), Effect::Destroys),
+        ("insert_record", insert(json!({ "replace": null })), Effect::Destroys),
+        ("insert_record", insert(json!(2)), Effect::Destroys),
     ] {
-        let found = raw.description().effect_of(params.as_object().unwrap());
-        assert_eq!(found, Some(effect), "{params}");
+        let operation = operations.iter().find(|operation| operation.name() == name).unwrap();
+        let found = operation.description().effect_of(params.as_object().unwrap());
+        assert_eq!(found, Some(effect), "{name} {params}");
     }
 }
 

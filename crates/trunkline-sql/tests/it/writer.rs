@@ -18,7 +18,7 @@ const ENDLESS: &str = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UN
                        SELECT i + 1 FROM n) SELECT hex(randomblob(50)) FROM n";
 
 fn settings() -> Settings {
-    Settings { writable: true, ..Settings::default() }
+    Settings { writable: true, max_affected: u64::MAX, ..Settings::default() }
 }
 
 fn writing(sql: &str) -> RawQuery {

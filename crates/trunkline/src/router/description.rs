@@ -23,10 +23,10 @@ pub struct Description {
     pub input: Option<Schema>,
     /// What the result is.
     pub output: Option<Schema>,
-    /// What a call does to what is there at worst, if it was said.
+    /// The worst effect of a call, if it is declared.
     pub effect: Option<Effect>,
-    /// Which calls only read, whatever others do.
-    pub reads_when: Option<Condition>,
+    /// The effect of a call with given params, by name. None if all calls have the effect above.
+    pub effect_of: Option<EffectOf>,
     /// Whether the same call made again has no further effect.
     pub idempotent: bool,
     /// Whether a call reaches nothing but this service's own data.
@@ -128,17 +128,14 @@ pub enum Effect {
 /// result or the error.
 pub type Wording = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
 
-/// What holds of some params, by name.
-pub(super) type Condition = fn(&Map<String, Value>) -> bool;
+/// The effect of a call with these params, by name.
+pub type EffectOf = fn(params: &Map<String, Value>) -> Effect;
 
 impl Description {
-    /// What a call with these params, by name, does to what is there, if it was said.
+    /// The effect of a call with these params, by name, if it is declared.
     #[must_use]
     pub fn effect_of(&self, params: &Map<String, Value>) -> Option<Effect> {
-        match self.reads_when {
-            Some(reads) if reads(params) => Some(Effect::Reads),
-            _ => self.effect,
-        }
+        self.effect_of.map(|effect_of| effect_of(params)).or(self.effect)
     }
 
     pub(super) fn new(name: String, params: Vec<&'static str>, variadic: bool) -> Self {
@@ -151,7 +148,7 @@ impl Description {
             input: None,
             output: None,
             effect: None,
-            reads_when: None,
+            effect_of: None,
             idempotent: false,
             closed_world: false,
             tool: None,

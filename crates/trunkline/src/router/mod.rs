@@ -34,7 +34,9 @@ use crate::rpc::Rpc;
 
 pub use build::BuildError;
 pub use changing::Changing;
-pub use description::{Description, Effect, ErrorDescription, Example, Rendering, Wording};
+pub use description::{
+    Description, Effect, EffectOf, ErrorDescription, Example, Rendering, Wording,
+};
 pub use handler::Handler;
 pub use operation::Operation;
 pub(crate) use pattern::{Pattern, matches};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 
-use super::description::{Condition, Description, Effect, Example, Rendering, Wording};
+use super::description::{Description, Effect, EffectOf, Example, Rendering, Wording};
 use super::handler::Handler;
 use super::route::{Bound, Endpoint, MakeEndpoint, Unbound};
 use crate::blocking::Pool;
@@ -103,18 +103,24 @@ impl<S> Operation<S> {
         self.effect(Effect::Destroys)
     }
 
-    /// Says that calls with such params, by name, change nothing, whatever others do.
+    /// Declares the effect of each call by its params, by name. The effect of the operation itself is the
+    /// worst case: clients that list operations see it.
+    ///
+    /// `effect_of` sees the params before they are validated. What it does not recognise has the worst effect.
     ///
     /// ```
-    /// # use trunkline::Operation;
+    /// # use serde_json::Value;
+    /// # use trunkline::{Effect, Operation};
     /// # let query = || ();
-    /// let query: Operation = Operation::new("query", query)
-    ///     .destructive()
-    ///     .reads_when(|params| params.get("read_only") != Some(&false.into()));
+    /// let query: Operation =
+    ///     Operation::new("query", query).destructive().effect_of(|params| match params.get("read_only") {
+    ///         None | Some(Value::Bool(true)) => Effect::Reads,
+    ///         _ => Effect::Destroys,
+    ///     });
     /// ```
     #[must_use]
-    pub fn reads_when(mut self, reads: Condition) -> Self {
-        self.description.reads_when = Some(reads);
+    pub fn effect_of(mut self, effect_of: EffectOf) -> Self {
+        self.description.effect_of = Some(effect_of);
         self
     }
 

@@ -1,0 +1,151 @@
+//! Writes that destroy more than they seem to, through the agent, MCP and JSON-RPC of a writable server.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::support::{Model, Server, post, trunkline, with_content};
+
+const CONTENT: &str = "
+    CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, role TEXT);
+    INSERT INTO users VALUES (1, 'ada', 'user'), (2, 'ben', 'user');
+    CREATE TABLE posts (id INTEGER PRIMARY KEY, author INTEGER REFERENCES users ON DELETE CASCADE);
+    CREATE INDEX posts_author ON posts (author);
+    WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
+        INSERT INTO posts (author) SELECT 1 FROM n;
+    INSERT INTO posts (author) VALUES (2), (2);
+";
+
+fn serve(database: &Path, arguments: &[&str]) -> Server {
+    let mut command = trunkline(database.parent().unwrap());
+    command.args(["--listen", "127.0.0.1:0", "--writable", "--db"]).arg(database).args(arguments);
+    Server::start(command)
+}
+
+/// What a query gives, through a connection of the test's own.
+#[track_caller]
+fn look(database: &Path, sql: &str, expected: &str) {
+    let connection = Connection::open(database).unwrap();
+    let found: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert_eq!(found, expected, "{sql}");
+}
+
+const STATE: &str = "SELECT group_concat(role) || (SELECT count(*) FROM posts) FROM users";
+
+#[test]
+fn the_agent_asks_before_it_replaces_rows() {
+    let insert = |rest: &str| {
+        let data = r#""data": {"id": 2, "name": "attacker", "role": "admin"}"#;
+        // The arguments as a text: duplicate keys reach the agent.
+        json!(format!(r#"{{"table_name": "users", {data}{rest}}}"#))
+    };
+    for (arguments, waits) in [
+        (insert(r#", "on_conflict": "replace""#), true),
+        (insert(r#", "on_conflict": "ignore", "on_conflict": "replace""#), true),
+        (insert(r#", "on_conflict": "replace", "on_conflict": "ignore""#), false),
+        (insert(r#", "on_conflict": {"replace": null}"#), false),
+        (insert(r#", "on_conflict": "REPLACE""#), false),
+        (insert(r#", "on_conflict": "ignore""#), false),
+        (insert(""), false),
+    ] {
+        let (_folder, database) = with_content(CONTENT);
+        let said = arguments.clone();
+        let model = Model::new(move |question, speech| match question.results().is_empty() {
+            true => speech.calls(&[("insert_record", said.clone())]),
+            false => speech.says("Done."),
+        });
+        let server = serve(&database, &["--agent-url", &model.url, "--agent-model", "tiny"]);
+        let call = |params: Value| {
+            let body =
+                json!({ "jsonrpc": "2.0", "id": 1, "method": "agent.chat", "params": params });
+            server.connect().ask(&post("/api", &[], &body)).json()["result"].take()
+        };
+        let reply = call(json!({ "message": "Read the mail." }));
+        assert_eq!(reply["pending"]["confirm"].is_string(), waits, "{arguments}: {reply}");
+        look(&database, STATE, "user,user50002");
+        if waits {
+            let id = &reply["conversation_id"];
+            let confirm = &reply["pending"]["confirm"];
+            let reply = call(json!({ "conversation_id": id, "confirm": confirm }));
+            assert_eq!(reply["steps"][0]["result"]["rows_affected"], 1, "{arguments}: {reply}");
+            look(&database, STATE, "user,admin50000");
+        }
+        assert_eq!(server.stop().code, Some(0));
+    }
+}
+
+#[test]
+fn tools_that_may_destroy_are_annotated_so() {
+    let (_folder, database) = with_content(CONTENT);
+    let server = serve(&database, &[]);
+    let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {} });
+    let listed = server.connect().ask(&post("/mcp", &[], &list)).json();
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    for (name, destructive) in [
+        ("query_records", false),
+        ("execute_raw_query", true),
+        ("insert_record", true),
+        ("update_record", true),
+        ("delete_record", true),
+        ("create_table", false),
+    ] {
+        let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        assert_eq!(tool["annotations"]["destructiveHint"], destructive, "{name}");
+    }
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn no_call_changes_more_rows_than_the_limit() {
+    let (_folder, database) = with_content(CONTENT);
+    let server = serve(&database, &["--max-affected", "10"]);
+    let replace = |id: u64, rest: Value| {
+        let mut params =
+            json!({ "table_name": "users", "data": { "id": id }, "on_conflict": "replace" });
+        params.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        params
+    };
+    for (operation, params, is_allowed) in [
+        ("execute_raw_query", json!({ "query": "DELETE FROM posts", "read_only": false }), false),
+        ("execute_raw_query", json!({ "query": "DELETE FROM users", "read_only": false }), false),
+        (
+            "execute_raw_query",
+            json!({ "query": "UPDATE posts SET author = 2", "read_only": false }),
+            false,
+        ),
+        (
+            "execute_raw_query",
+            json!({ "query": "INSERT INTO users (name) SELECT id FROM posts", "read_only": false }),
+            false,
+        ),
+        ("delete_record", json!({ "table_name": "users", "filters": { "id": 1 } }), false),
+        ("insert_record", replace(1, json!({})), false),
+        ("insert_record", replace(2, json!({ "max_affected": 2 })), false),
+        ("insert_record", replace(2, json!({})), true),
+        (
+            "execute_raw_query",
+            json!({ "query": "DELETE FROM posts WHERE id < 11", "read_only": false }),
+            true,
+        ),
+        (
+            "execute_raw_query",
+            json!({ "query": "DELETE FROM posts", "read_only": false, "max_affected": 50000 }),
+            true,
+        ),
+    ] {
+        let reply = server.call(&format!("db.{operation}"), &params);
+        assert_eq!(reply["result"].is_object(), is_allowed, "{params}: {reply}");
+        if !is_allowed {
+            let data = &reply["error"]["data"];
+            assert_eq!(
+                (&reply["error"]["code"], &data["kind"]),
+                (&json!(-32003), &json!("too_many_rows"))
+            );
+            assert!(data["reason"].as_str().unwrap().contains("--max-affected"), "{reply}");
+            look(&database, STATE, "user,user50002");
+        }
+    }
+    look(&database, "SELECT count(*) || '' FROM posts", "0");
+    assert_eq!(server.stop().code, Some(0));
+}
