@@ -4,8 +4,12 @@ use rusqlite::types::Value;
 use serde_json::{Map, Value as Json};
 
 use crate::error::Error;
-use crate::schema::Table;
+use crate::schema::{Table, Visibility};
 use crate::value;
+
+/// `INSERT INTO docs(docs) VALUES ('delete-all')` empties a full-text index.
+const HIDDEN: &str = "it is a hidden column, whose values are commands to a virtual table; \
+                      send them as SQL with `execute_raw_query`";
 
 /// The columns of a record, in the schema's spelling, with their values.
 #[derive(Debug, Default)]
@@ -19,12 +23,16 @@ impl<'t> Record<'t> {
     pub(crate) fn read(table: &'t Table, data: &Map<String, Json>) -> Result<Self, Error> {
         let mut record = Self::default();
         for (name, json) in data {
-            let column = table.column(name)?.name.as_str();
+            let found = table.column(name)?;
+            let column = found.name.as_str();
             let bad = |reason: &str| Error::BadColumn {
                 argument: "data",
                 column: column.to_owned(),
                 reason: reason.to_owned(),
             };
+            if found.visibility == Visibility::Hidden {
+                return Err(bad(HIDDEN));
+            }
             if record.columns.contains(&column) {
                 return Err(bad("it stands twice, in letters of different case"));
             }

@@ -21,4 +21,5 @@ mod records;
 mod sample;
 mod schemas;
 mod stops;
+mod virtual_tables;
 mod writer;
