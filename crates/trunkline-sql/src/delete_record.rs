@@ -2,8 +2,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
+use crate::DistinctKeys;
 use crate::affected::{Affected, Reach};
-use crate::distinct_keys;
 use crate::error::Error;
 use crate::identifier::quote;
 use crate::session::Session;
@@ -19,7 +19,7 @@ pub struct DeleteRecord {
     /// Conditions by column, all of which must hold for a row to be deleted. A value means equality, null
     /// means IS NULL, and an object holds operators: gt, gte, lt, lte, ne, in, like, is_null. An empty
     /// object means every row, and needs "all": true.
-    #[serde(deserialize_with = "distinct_keys::required")]
+    #[serde(deserialize_with = "DistinctKeys::object")]
     #[schemars(schema_with = "shapes::filters")]
     pub filters: Map<String, Json>,
     /// True to delete every row when `filters` is empty. Default false.

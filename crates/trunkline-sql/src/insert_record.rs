@@ -3,9 +3,11 @@ use std::time::Instant;
 use rusqlite::Statement;
 use rusqlite::types::Value;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json};
 
+use crate::DistinctKeys;
 use crate::affected::{RowLimit, direct_rows};
 use crate::error::Error;
 use crate::identifier::quote;
@@ -44,16 +46,31 @@ pub struct InsertRecord {
 }
 
 /// One record or several.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected an object of values by column name, or a list of such objects"
-)]
+#[derive(Clone, Debug)]
 pub enum Records {
     /// One.
     One(Map<String, Json>),
     /// Several, which are inserted in this order and in one transaction.
     Several(Vec<Map<String, Json>>),
+}
+
+impl<'de> Deserialize<'de> for Records {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let record = |json| match json {
+            Json::Object(record) => Some(record),
+            _ => None,
+        };
+        let records = match DistinctKeys::deserialize(deserializer)?.0 {
+            Json::Array(list) => {
+                list.into_iter().map(record).collect::<Option<_>>().map(Self::Several)
+            }
+            json => record(json).map(Self::One),
+        };
+        records.ok_or_else(|| {
+            let expected = "expected an object of values by column name, or a list of such objects";
+            D::Error::custom(expected)
+        })
+    }
 }
 
 /// What happens to a record that breaks a constraint.

@@ -34,7 +34,6 @@ mod cursor;
 mod database;
 mod delete_record;
 mod describe_table;
-mod distinct_keys;
 mod error;
 mod file;
 mod filter;
@@ -58,6 +57,9 @@ mod update_record;
 mod value;
 mod whole_number;
 mod workers;
+
+// It concerns JSON alone, so the domain may use it.
+use trunkline::DistinctKeys;
 
 pub use affected::Affected;
 pub use create_table::{ColumnOptions, ColumnSpec, Columns, CreateTable, Created, PrimaryKey};

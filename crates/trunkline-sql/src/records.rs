@@ -34,7 +34,7 @@ impl<'t> Record<'t> {
                 return Err(bad(HIDDEN));
             }
             if record.columns.contains(&column) {
-                return Err(bad("it stands twice, in letters of different case"));
+                return Err(bad("duplicate key; names match in either case"));
             }
             record.values.push(value::from_json(json).map_err(bad)?);
             record.columns.push(column);

@@ -2,8 +2,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
+use crate::DistinctKeys;
 use crate::affected::{Affected, Reach};
-use crate::distinct_keys;
 use crate::error::Error;
 use crate::identifier::quote;
 use crate::records::Record;
@@ -20,12 +20,12 @@ pub struct UpdateRecord {
     /// Conditions by column, all of which must hold for a row to be changed. A value means equality, null
     /// means IS NULL, and an object holds operators: gt, gte, lt, lte, ne, in, like, is_null. An empty
     /// object means every row, and needs "all": true.
-    #[serde(deserialize_with = "distinct_keys::required")]
+    #[serde(deserialize_with = "DistinctKeys::object")]
     #[schemars(schema_with = "shapes::filters")]
     pub filters: Map<String, Json>,
     /// The new values by column name; at least one. Values are null, booleans (stored as 0 and 1), numbers,
     /// strings, or {"$blob": base64}.
-    #[serde(deserialize_with = "distinct_keys::required")]
+    #[serde(deserialize_with = "DistinctKeys::object")]
     #[schemars(schema_with = "shapes::changes")]
     pub data: Map<String, Json>,
     /// True to change every row when `filters` is empty. Default false.

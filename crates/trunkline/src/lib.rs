@@ -41,6 +41,7 @@ mod batch;
 mod blocking;
 mod call;
 pub mod client;
+mod distinct_keys;
 #[cfg(feature = "edn")]
 pub mod edn;
 mod envelope;
@@ -73,6 +74,7 @@ pub mod unix;
 
 pub use blocking::{Blocking, Pool, blocking};
 pub use call::{Call, Part};
+pub use distinct_keys::DistinctKeys;
 pub use error::{BoxError, ErrorObject, RpcError, code};
 pub use extensions::Extensions;
 pub use extract::{CallId, Extension, FromCall, State};

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use trunkline::DistinctKeys;
 use uuid::Uuid;
 
 use super::error::ModelError;
@@ -83,13 +84,15 @@ impl Arguments {
             let reason = format!("the arguments are no JSON object: {reason}");
             Self::Malformed { text: text.to_owned(), reason }
         };
-        match serde_json::from_str(text) {
+        let read = |text: &str| serde_json::from_str(text).map(|DistinctKeys(value)| value);
+        match read(text) {
             Ok(Value::Object(object)) => Self::Object(object),
             Ok(Value::Null) => Self::Object(Map::new()),
             // Some models write the object as a text within the text.
-            Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
-                Ok(object) => Self::Object(object),
-                Err(_) => malformed("they are a string".to_owned()),
+            Ok(Value::String(inner)) => match read(&inner) {
+                Ok(Value::Object(object)) => Self::Object(object),
+                Err(error) if error.is_data() => malformed(error.to_string()),
+                _ => malformed("they are a string".to_owned()),
             },
             Ok(_) => malformed("they are another value".to_owned()),
             Err(_) if text.trim().is_empty() => Self::Object(Map::new()),
@@ -184,7 +187,7 @@ struct Written {
     #[serde(alias = "tool", alias = "tool_name")]
     name: Option<String>,
     #[serde(alias = "parameters", alias = "params", alias = "args", alias = "input")]
-    arguments: Option<Value>,
+    arguments: Option<DistinctKeys>,
     function: Option<Function>,
 }
 
@@ -203,7 +206,7 @@ impl Written {
             (None, None) => return None,
         };
         // Without arguments, an object with a name is data as likely as a call.
-        let arguments = Arguments::of_value(self.arguments?);
+        let arguments = Arguments::of_value(self.arguments?.0);
         Some(ToolCall::new(id(), &name, arguments))
     }
 }
@@ -267,6 +270,7 @@ mod tests {
         check(r#"{"name": "remove", "arguments": {"a": 1}}"#, &[]);
         check(r#"{"name": "add"}"#, &[]);
         check(r#"{"sum": 3}"#, &[]);
+        check(r#"{"name": "add", "arguments": {"a": 1, "a": 2}}"#, &[]);
         check("[]", &[]);
         check("The sum is 3.", &[]);
         check(r#"Call {"name": "add", "arguments": {}}"#, &[]);
@@ -298,6 +302,8 @@ mod tests {
             ("null", Some("{}")),
             (r#""{\"a\":1}""#, Some(r#"{"a":1}"#)),
             (r#"{"a":"#, None),
+            (r#"{"a":{"b":1,"b":2}}"#, None),
+            (r#""{\"a\":1,\"a\":2}""#, None),
             ("[1]", None),
             ("3", None),
             (r#""a""#, None),

@@ -5,7 +5,7 @@ mod error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use trunkline::{Json, Operation, Params, Router, State};
+use trunkline::{DistinctKeys, Json, Operation, Params, Router, State};
 
 use crate::agent::{
     Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Refreshed, Step,
@@ -106,7 +106,7 @@ struct ExecuteTool {
     /// The tool's name, or the operation's.
     tool: String,
     /// Its arguments. Default: none.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "DistinctKeys::object")]
     params: Map<String, Value>,
 }
 

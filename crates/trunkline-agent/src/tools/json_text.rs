@@ -1,10 +1,8 @@
 //! JSON as text, which keeps the order of members, and numbers of any length.
 
 mod normal;
-mod unique;
 
 pub(super) use normal::normal;
-pub(super) use unique::Unique;
 
 /// The same JSON on one line: without the white space between its tokens.
 pub(super) fn on_one_line(json: &str) -> String {

@@ -42,7 +42,8 @@ fn the_agent_asks_before_it_replaces_rows() {
     };
     for (arguments, waits) in [
         (insert(r#", "on_conflict": "replace""#), true),
-        (insert(r#", "on_conflict": "ignore", "on_conflict": "replace""#), true),
+        // Refused, so nothing waits.
+        (insert(r#", "on_conflict": "ignore", "on_conflict": "replace""#), false),
         (insert(r#", "on_conflict": "replace", "on_conflict": "ignore""#), false),
         (insert(r#", "on_conflict": {"replace": null}"#), false),
         (insert(r#", "on_conflict": "REPLACE""#), false),
@@ -147,5 +148,118 @@ fn no_call_changes_more_rows_than_the_limit() {
         }
     }
     look(&database, "SELECT count(*) || '' FROM posts", "0");
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn duplicate_keys_are_refused_at_every_level() {
+    let (_folder, database) = with_content(CONTENT);
+    let server = serve(&database, &[]);
+    let mut connection = server.connect();
+    for (operation, params, key) in [
+        ("query_records", r#""filters": {"id": 1, "id": 2}"#, "id"),
+        ("query_records", r#""filters": {"id": {"gt": 100, "gt": 1}}"#, "gt"),
+        (
+            "query_records",
+            r#""filters": {"id": {"in": [{"$blob": "AA==", "$blob": "AQ=="}]}}"#,
+            "$blob",
+        ),
+        ("query_records", r#""order_by": [{"column": "id", "column": "name"}]"#, ""),
+        ("query_records", r#""limit": 1, "limit": 2"#, "limit"),
+        ("delete_record", r#""filters": {"id": 1, "id": 2}"#, "id"),
+        ("delete_record", r#""filters": {"id": {"gt": 100, "gt": 1}}"#, "gt"),
+        ("delete_record", r#""filters": {"id": {"gt": 100, "\u0067t": 1}}"#, "gt"),
+        (
+            "delete_record",
+            r#""filters": {"id": 1}, "max_affected": 1, "max_affected": 9"#,
+            "max_affected",
+        ),
+        ("update_record", r#""filters": {"id": 1}, "data": {"role": "a", "role": "b"}"#, "role"),
+        ("update_record", r#""filters": {"id": {"lt": 1, "lt": 9}}, "data": {"role": "a"}"#, "lt"),
+        (
+            "update_record",
+            r#""filters": {"id": 1}, "data": {"role": {"$blob": "", "$blob": ""}}"#,
+            "$blob",
+        ),
+        ("insert_record", r#""data": {"name": "a", "name": "b"}"#, "name"),
+        ("insert_record", r#""data": [{"name": "a"}, {"name": "b", "name": "c"}]"#, "name"),
+        ("insert_record", r#""data": {"name": {"$blob": "", "$blob": ""}}"#, "$blob"),
+        (
+            "insert_record",
+            r#""data": {"name": "a"}, "on_conflict": "ignore", "on_conflict": "replace""#,
+            "on_conflict",
+        ),
+        ("create_table", r#""schema": {"a": "TEXT", "a": "INTEGER"}"#, "a"),
+        ("create_table", r#""schema": {"a": {"type": "TEXT", "type": "INTEGER"}}"#, "type"),
+        (
+            "create_table",
+            r#""schema": {"a": {"type": "TEXT", "default": 1, "default": 2}}"#,
+            "default",
+        ),
+        ("execute_raw_query", r#""query": "SELECT :a", "params": {"a": 1, "a": 2}"#, "a"),
+        (
+            "execute_raw_query",
+            r#""query": "SELECT ?", "params": [{"$blob": "", "$blob": ""}]"#,
+            "$blob",
+        ),
+        (
+            "execute_raw_query",
+            r#""query": "DELETE FROM posts", "read_only": true, "read_only": false"#,
+            "read_only",
+        ),
+    ] {
+        let table = match operation {
+            "execute_raw_query" => "",
+            "create_table" => r#""table_name": "t", "#,
+            _ => r#""table_name": "users", "#,
+        };
+        let arguments = format!("{{{table}{params}}}");
+        let request = |method: &str, params: &str| {
+            format!(r#"{{"jsonrpc": "2.0", "id": 1, "method": "{method}", "params": {params}}}"#)
+        };
+        let mut ask = |path: &str, body: String| connection.ask(&post(path, &[], &body)).json();
+        let reply = ask("/", request(&format!("db.{operation}"), &arguments));
+        assert_eq!(reply["error"]["code"], -32602, "{operation} {arguments}: {reply}");
+        assert!(reply.to_string().contains(key), "{operation} {arguments}: {reply}");
+        let call = format!(r#"{{"name": "{operation}", "arguments": {arguments}}}"#);
+        for path in ["/", "/mcp"] {
+            let reply = ask(path, request("tools/call", &call));
+            assert_eq!(reply["result"]["isError"], true, "{path} {operation} {arguments}: {reply}");
+            assert!(reply.to_string().contains(key), "{path} {operation} {arguments}: {reply}");
+        }
+        let execute = format!(r#"{{"tool": "{operation}", "params": {arguments}}}"#);
+        let reply = ask("/api", request("agent.execute_tool", &execute));
+        assert_eq!(reply["error"]["code"], -32602, "{operation} {arguments}: {reply}");
+        assert!(reply.to_string().contains(key), "{operation} {arguments}: {reply}");
+    }
+    look(&database, STATE, "user,user50002");
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn no_insert_sends_a_command_to_a_full_text_index() {
+    let index = "CREATE VIRTUAL TABLE ctl USING fts5(body, content=''); \
+                 INSERT INTO ctl(rowid, body) VALUES (1, 'a fox')";
+    let (_folder, database) = with_content(index);
+    let server = serve(&database, &[]);
+    for (table, data) in [
+        ("ctl", json!({ "ctl": "delete-all" })),
+        ("ctl", json!({ "ctl": "rank", "rank": "bm25(0.0)" })),
+        ("ctl_config", json!({ "k": "rank", "v": "bm25(0.0)" })),
+    ] {
+        let params = json!({ "table_name": table, "data": data });
+        let reply = server.call("db.insert_record", &params);
+        assert!(reply["error"].is_object(), "{params}: {reply}");
+        let call = json!({ "name": "insert_record", "arguments": params });
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call });
+        let reply = server.connect().ask(&post("/mcp", &[], &body)).json();
+        assert_eq!(reply["result"]["isError"], true, "{params}: {reply}");
+    }
+    let sql = "SELECT count(*) FROM ctl WHERE ctl MATCH 'fox'";
+    assert_eq!(server.sql(&json!({ "query": sql })).unwrap(), json!([[1]]));
+    assert_eq!(
+        server.sql(&json!({ "query": "SELECT count(*) FROM ctl_config" })).unwrap(),
+        json!([[1]])
+    );
     assert_eq!(server.stop().code, Some(0));
 }

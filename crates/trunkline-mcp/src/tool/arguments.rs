@@ -1,8 +1,7 @@
 //! Arguments against a tool's schema.
 
-use serde_json::Value;
-use trunkline::Schema;
 use trunkline::layers::validation::{Faults, Validator};
+use trunkline::{DistinctKeys, Schema};
 
 /// A compiled input schema.
 #[derive(Debug)]
@@ -15,7 +14,7 @@ impl Arguments {
     }
 
     pub(super) fn check(&self, tool: &str, arguments: &[u8]) -> Result<(), String> {
-        let value: Value = match serde_json::from_slice(arguments) {
+        let DistinctKeys(value) = match serde_json::from_slice(arguments) {
             Ok(value) => value,
             Err(error) => return Err(format!("The arguments for {tool} cannot be read: {error}")),
         };

@@ -103,7 +103,7 @@ fn ddl(request: &CreateTable) -> Result<String, Error> {
             return Err(bad("a name is empty or holds a NUL character".to_owned()));
         }
         if columns.iter().any(|(other, _): &(&str, _)| other.eq_ignore_ascii_case(name)) {
-            return Err(bad("it stands twice; names match in either case".to_owned()));
+            return Err(bad("duplicate column; names match in either case".to_owned()));
         }
         columns.push((name.as_str(), Definition::of(spec).map_err(bad)?));
     }
@@ -157,7 +157,7 @@ fn primary_key<'c>(
         match column {
             None => return Err(bad(format!("\"schema\" has no column named {name:?}"))),
             Some((column, _)) if key.contains(column) => {
-                return Err(bad(format!("column {column:?} stands twice")));
+                return Err(bad(format!("duplicate column `{column}`")));
             }
             Some((column, _)) => key.push(column),
         }

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
+use crate::DistinctKeys;
 use crate::cursor::{self, Fingerprint};
-use crate::distinct_keys;
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::format::Format;
@@ -31,7 +31,7 @@ pub struct QueryRecords {
     pub table_name: String,
     /// Conditions by column, all of which must hold. A value means equality, null means IS NULL, and an
     /// object holds operators: {"age": {"gte": 18, "lt": 65}, "city": {"in": ["Oslo", "Rome"]}}.
-    #[serde(default, deserialize_with = "distinct_keys::optional")]
+    #[serde(default, deserialize_with = "DistinctKeys::optional_object")]
     #[schemars(schema_with = "shapes::optional_filters")]
     pub filters: Option<Map<String, Json>>,
     /// The columns wanted, in this order. Default all.

@@ -1,18 +1,31 @@
 use rusqlite::Statement;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value as Json};
 
+use crate::DistinctKeys;
 use crate::error::Error;
 use crate::value;
 
 /// Values for the parameters of a statement: scalars, or `{"$blob": base64}`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "expected a list of values for ?, or an object of values for :name")]
+#[derive(Clone, Debug)]
 pub enum Params {
     /// By position, for `?`, `?1`, and named parameters in the order of their first use.
     ByPosition(Vec<Json>),
     /// By name, for `:name`, `@name` and `$name`. The sign may be left out.
     ByName(Map<String, Json>),
+}
+
+impl<'de> Deserialize<'de> for Params {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match DistinctKeys::deserialize(deserializer)?.0 {
+            Json::Array(values) => Ok(Self::ByPosition(values)),
+            Json::Object(values) => Ok(Self::ByName(values)),
+            _ => Err(D::Error::custom(
+                "expected a list of values for ?, or an object of values for :name",
+            )),
+        }
+    }
 }
 
 /// Gives every parameter its value. One without a value would silently be NULL, so it is an error, as is

@@ -1,10 +1,10 @@
 //! What stands on stdout, as a result.
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use trunkline::DistinctKeys;
 
 use super::{RunError, Tool};
-use crate::tools::json_text::{Unique, on_one_line};
+use crate::tools::json_text::on_one_line;
 
 /// The one JSON value that a tool wrote, if it fits the tool's output schema.
 pub(super) fn read(tool: &Tool, output: &[u8], stderr: String) -> Result<Box<RawValue>, RunError> {
@@ -15,8 +15,7 @@ pub(super) fn read(tool: &Tool, output: &[u8], stderr: String) -> Result<Box<Raw
     };
     // Bounds the nesting, too.
     let parsed = text.and_then(|text| {
-        serde_json::from_str::<Unique>(text).map_err(|error| error.to_string())?;
-        let value = serde_json::from_str::<Value>(text).map_err(|error| error.to_string())?;
+        let DistinctKeys(value) = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let raw = RawValue::from_string(on_one_line(text)).map_err(|error| error.to_string())?;
         Ok((value, raw))
     });

@@ -1,3 +1,4 @@
+use std::fmt::Display;
 use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +19,7 @@ pub(crate) struct Reply {
 }
 
 /// The text of a POST request with a JSON body.
-pub(crate) fn post(path: &str, headers: &[&str], body: &Value) -> String {
+pub(crate) fn post(path: &str, headers: &[&str], body: &impl Display) -> String {
     let body = body.to_string();
     let mut head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\n");
     for header in headers {
