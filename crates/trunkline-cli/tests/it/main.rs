@@ -35,6 +35,7 @@ mod resources;
 mod resources_access;
 mod resources_refused;
 mod runaway;
+mod schemas;
 mod signals;
 mod start;
 mod storage_fault;

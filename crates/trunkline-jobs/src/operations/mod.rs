@@ -3,9 +3,8 @@
 mod context;
 mod error;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
-use trunkline::{Call, CancellationToken, ErrorObject, FromCall, Operation, Router, State};
+use trunkline::{Call, CancellationToken, ErrorObject, FromCall, Operation, Router, Schema, State};
 
 use crate::adapter;
 use crate::command::Command;
@@ -61,7 +60,7 @@ fn operation(kind: &ResourceType, verb: Verb, max_page: usize) -> Operation<Reso
 }
 
 /// The params, with what this server gives at most.
-fn input(kind: &ResourceType, verb: Verb, max_page: usize) -> Value {
+fn input(kind: &ResourceType, verb: Verb, max_page: usize) -> Schema {
     let mut input = kind.input(verb);
     let limits = ["/properties/limit", "/properties/metadata/properties/limit"];
     for (index, limit) in limits.into_iter().enumerate() {
@@ -70,7 +69,11 @@ fn input(kind: &ResourceType, verb: Verb, max_page: usize) -> Value {
             limit["maximum"] = max_page.into();
         }
     }
-    input
+    match verb {
+        // Null removes a field of the record.
+        Verb::Update => input.into(),
+        _ => Schema::from(input).without_null_options(),
+    }
 }
 
 fn title(kind: &ResourceType, verb: Verb) -> String {

@@ -64,11 +64,11 @@ mod tests {
         check(&json!({ "limit": -1 }), "- /limit: this value is less than the minimum of 0");
         check(
             &json!({ "order": [1, 2, 3, 4, 5, 6], "limit": 1 }),
-            "- /order/0: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
-             - /order/1: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
-             - /order/2: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
-             - /order/3: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
-             - /order/4: this value is not valid under any of the schemas listed in the 'anyOf' keyword\n\
+            "- /order/0: this value is not one of: string, object\n\
+             - /order/1: this value is not one of: string, object\n\
+             - /order/2: this value is not one of: string, object\n\
+             - /order/3: this value is not one of: string, object\n\
+             - /order/4: this value is not one of: string, object\n\
              - and more",
         );
         let many = vec![json!({}); LOOKED_THROUGH];

@@ -40,7 +40,7 @@ async fn a_tool_is_listed_with_its_schemas() {
     let reply = ask("tools/list", json!({})).await;
     let schema = json!({
         "type": "object",
-        "properties": { "queue": { "type": "string" }, "run-at": { "type": ["string", "null"] } },
+        "properties": { "queue": { "type": "string" }, "run-at": { "type": "string" } },
         "required": ["queue"],
     });
     let tool = json!({ "name": "create", "inputSchema": schema });

@@ -230,3 +230,52 @@ fn a_change_far_beyond_the_limit_is_stopped_and_undone() {
         assert_eq!(kind(&outcome), "ok", "{outcome:?}");
     }
 }
+
+/// `cargo test --release -p trunkline-sql --test it cost_of_counting -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_counting() {
+    const ROWS: u64 = 1_000_000;
+    let statements = [
+        format!(
+            "INSERT INTO big SELECT value, value % 7, 'some text' FROM \
+             (WITH RECURSIVE n(value) AS (VALUES (1) UNION ALL SELECT value + 1 FROM n WHERE value < {ROWS}) \
+             SELECT value FROM n)"
+        ),
+        "UPDATE big SET b = b + 1".to_owned(),
+        "DELETE FROM big WHERE a > 0".to_owned(),
+    ];
+    let schema =
+        "PRAGMA journal_mode = WAL; CREATE TABLE big (a INTEGER PRIMARY KEY, b INTEGER, c TEXT)";
+    let mut fastest = [[std::time::Duration::MAX; 2]; 3];
+    for _ in 0..5 {
+        let fixture = Fixture::new();
+        let (plain, counted) =
+            (fixture.folder.path().join("p.db"), fixture.folder.path().join("c.db"));
+        create(&plain, schema);
+        create(&counted, schema);
+        let connection = rusqlite::Connection::open(&plain).unwrap();
+        connection.execute_batch("PRAGMA cache_size = -8192; PRAGMA cache_spill = 0").unwrap();
+        let settings = Settings {
+            writable: true,
+            max_affected: u64::MAX,
+            timeout: std::time::Duration::from_secs(60),
+            heap_limit: 0,
+            ..Settings::default()
+        };
+        let database = trunkline_sql::Database::open(&counted, settings).unwrap();
+        for (fastest, sql) in fastest.iter_mut().zip(&statements) {
+            let started = std::time::Instant::now();
+            connection.execute_batch(sql).unwrap();
+            fastest[0] = fastest[0].min(started.elapsed());
+            let call = crate::fixture::call(&database, "execute_raw_query", raw(sql));
+            let started = std::time::Instant::now();
+            fixture.runtime.block_on(call).unwrap();
+            fastest[1] = fastest[1].min(started.elapsed());
+        }
+    }
+    for ([plain, counted], sql) in fastest.into_iter().zip(&statements) {
+        let ratio = counted.as_secs_f64() / plain.as_secs_f64();
+        println!("{plain:?} by SQLite alone, {counted:?} counted: {ratio:.2}; {sql:.20}");
+    }
+}

@@ -106,6 +106,7 @@ impl From<ObjectSchema> for Schema {
         if !definitions.is_empty() {
             whole.insert("$defs".to_owned(), json!(definitions));
         }
-        schema::finished(whole.into())
+        let schema = schema::finished(whole.into());
+        if is_closed { schema.without_null_options() } else { schema }
     }
 }

@@ -137,7 +137,7 @@ fn params_are_described_by_their_types() {
     check_input("parser.log", log);
     let maybe = json!({
         "type": "object",
-        "properties": { "maybe": { "type": ["integer", "null"] } },
+        "properties": { "maybe": { "type": "integer" } },
         "additionalProperties": false,
     });
     check_input("parser.fixed", maybe);

@@ -3,6 +3,7 @@
 mod faults;
 mod layer;
 mod named;
+mod reason;
 mod repeated;
 mod validator;
 

@@ -1,9 +1,10 @@
 use std::fmt;
 
-use jsonschema::{Draft, ValidationError};
+use jsonschema::Draft;
 use serde_json::Value;
 
 use super::faults::{Fault, Faults};
+use super::reason;
 use crate::schema::Schema;
 
 /// A compiled [`Schema`] of params. It fetches nothing: what the schema refers to is in it.
@@ -38,7 +39,7 @@ impl Validator {
     /// # Errors
     /// When it is no JSON Schema, or refers to what is not in it.
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
-        let schema = schema.as_value();
+        let schema = schema.accepted();
         let whole = compile(schema)?;
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
         // One that refers to another part of the schema means nothing by itself.
@@ -57,11 +58,7 @@ impl Validator {
         } else if size > LOOKED_THROUGH {
             Err(self.places(params))
         } else {
-            // What was sent may be a secret, and what is told of it is kept in logs and histories.
-            let told = |fault: ValidationError<'_>| {
-                Fault::new(fault.instance_path(), &fault.masked_with("this value"))
-            };
-            Err(self.whole.iter_errors(params).map(told).collect())
+            Err(self.whole.iter_errors(params).map(|error| reason::fault(&error)).collect())
         }
     }
 

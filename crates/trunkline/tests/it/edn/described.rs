@@ -25,7 +25,7 @@ fn the_document_tells_what_the_type_declares() {
         "required": true,
         "schema": { "type": "string" },
     });
-    let run_at = json!({ "name": "run-at", "schema": { "type": ["string", "null"] } });
+    let run_at = json!({ "name": "run-at", "schema": { "type": "string" } });
     for (operation, params) in [
         (create(), json!([any("queue"), any("run-at")])),
         (create().input::<Job>(), json!([queue, run_at])),

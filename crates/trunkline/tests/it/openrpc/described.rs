@@ -102,7 +102,7 @@ fn params() {
                     { "name": "text", "required": true, "schema": { "type": "string" } },
                     {
                         "name": "limit",
-                        "schema": { "type": ["integer", "null"], "minimum": 0, "maximum": 255 },
+                        "schema": { "type": "integer", "minimum": 0, "maximum": 255 },
                     },
                 ]),
             ),
