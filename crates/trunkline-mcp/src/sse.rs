@@ -67,15 +67,8 @@ impl Clients {
 /// Whether two messages come from the same: with a token that was renewed in between, as long as the
 /// tokens say whose they are.
 fn is_same(one: Option<&Principal>, other: Option<&Principal>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => {
-            let is_named = !one.name().is_empty();
-            one == other
-                || (is_named && one.name() == other.name() && one.issuer() == other.issuer())
-        }
-        (None, None) => true,
-        _ => false,
-    }
+    let key = |principal: Option<&Principal>| principal.and_then(Principal::owner_key);
+    one == other || (key(one).is_some() && key(one) == key(other))
 }
 
 impl Door for Streams {

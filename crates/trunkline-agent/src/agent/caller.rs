@@ -45,12 +45,9 @@ impl Caller {
         Self { principal, extensions: carried, events }
     }
 
-    /// Whom conversations belong to. Those without a name share theirs.
+    /// The owner of conversations. Callers without credentials share theirs.
     pub(crate) fn key(&self) -> String {
-        let of = |principal: &Principal| {
-            serde_json::json!([principal.issuer(), principal.name()]).to_string()
-        };
-        self.principal.as_ref().map(of).unwrap_or_default()
+        self.principal.as_ref().and_then(Principal::owner_key).unwrap_or_default()
     }
 
     pub(crate) fn events(&self) -> &Events {

@@ -125,6 +125,64 @@ fn methods_require_what_they_are_said_to() {
     }
 }
 
+/// A name, the claims of two tokens, and whether they identify one caller.
+type Pair = (&'static str, [Value; 2], bool);
+
+#[test]
+fn tokens_without_a_subject_are_separate_callers() {
+    let folder = crate::resources::place();
+    let issuer = Issuer::new();
+    issuer.publish(folder.path());
+    let server =
+        crate::resources::serve(folder.path(), &["--jwks", "jwks.json", "--audience", "*"]);
+    let pairs: [Pair; 8] = [
+        ("one subject", [json!({"sub": "a", "n": 1}), json!({"sub": "a", "n": 2})], true),
+        ("two subjects", [json!({"sub": "b"}), json!({"sub": "c"})], false),
+        ("no subject", [json!({"n": 1}), json!({"n": 2})], false),
+        ("an empty subject", [json!({"sub": "", "n": 1}), json!({"sub": "", "n": 2})], false),
+        ("one token", [json!({"n": 3}), json!({"n": 3})], true),
+        ("one `jti`", [json!({"jti": "d", "n": 1}), json!({"jti": "d", "n": 2})], true),
+        ("two `jti`", [json!({"jti": "e"}), json!({"jti": "f"})], false),
+        ("a subject like a `jti`", [json!({"jti": "g"}), json!({"sub": "jti:g"})], false),
+    ];
+    let expiry = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() + 300;
+    for (index, (name, claims, is_one)) in pairs.into_iter().enumerate() {
+        let tokens = claims.map(|mut claims| {
+            claims["exp"] = expiry.into();
+            issuer.token(claims)
+        });
+        check_callers(&server, &format!("{name} ({index})"), &tokens, is_one);
+    }
+}
+
+/// The first token makes a request and begins a conversation; the second can revert and read them only
+/// if both are one caller's.
+#[track_caller]
+fn check_callers(server: &Server, name: &str, tokens: &[String; 2], is_one: bool) {
+    let [first, second] = tokens;
+    let ask = |path: &str, token: &str, body: &Value| {
+        server.connect().ask(&post(path, &[token], body)).json()
+    };
+    let api = |token: &str, method: &str, params: Value| {
+        ask("/api", token, &json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}))
+    };
+    let mut create = crate::resources::create(name);
+    create["metadata"] = json!({"requestId": name});
+    assert!(ask("/execute", first, &create)["result"].is_object(), "{name}");
+    let reply = api(first, "agent.chat", json!({"message": "hello"}));
+    let id = &reply["result"]["conversation_id"];
+    assert!(id.is_string(), "{name}: {reply}");
+
+    let listed = api(second, "agent.list_conversations", json!({}));
+    let conversations = listed["result"]["conversations"].as_array().unwrap();
+    let is_listed = conversations.iter().any(|one| one["conversation_id"] == *id);
+    assert_eq!(is_listed, is_one, "{name}: {listed}");
+    let told = api(second, "agent.chat", json!({"message": "hello", "conversation_id": id}));
+    assert_eq!(told["result"].is_object(), is_one, "{name}: {told}");
+    let reverted = ask("/revert", second, &json!({"requestId": name}));
+    assert_eq!(reverted["status"], if is_one { "reverted" } else { "noop" }, "{name}: {reverted}");
+}
+
 /// A server whose doors would be open to many, or to nobody, does not start.
 #[test]
 fn what_does_not_start() {

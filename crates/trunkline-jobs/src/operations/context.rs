@@ -12,16 +12,9 @@ impl<S> FromCall<S> for Context {
 
 impl Context {
     pub(crate) fn of(extensions: &Extensions) -> Self {
-        let caller = extensions.get::<Principal>().map(caller).unwrap_or_default();
+        let key = extensions.get::<Principal>().and_then(Principal::owner_key);
+        let caller = key.map(Caller::new).unwrap_or_default();
         let mode = extensions.get::<Mode>().copied().unwrap_or_default();
         Self { caller, mode }
-    }
-}
-
-/// Subjects of two issuers are two callers. Many may be without a name.
-fn caller(principal: &Principal) -> Caller {
-    match principal.name() {
-        "" => Caller::default(),
-        name => Caller::new(serde_json::json!([principal.issuer(), name]).to_string()),
     }
 }

@@ -36,8 +36,9 @@ impl Audience {
     }
 }
 
-/// The principal that claims speak of, if they hold at `now`.
+/// The principal that the claims of a token speak of, if they hold at `now`.
 pub(super) fn check(
+    token: &[u8],
     claims: &[u8],
     settings: &Settings,
     now: SystemTime,
@@ -55,9 +56,25 @@ pub(super) fn check(
     if !audiences.is_empty() && !named.iter().any(|name| audiences.contains(name)) {
         return Err(TokenError::Audience);
     }
-    let (issuer, subject) =
-        (registered.iss.unwrap_or_default(), registered.sub.unwrap_or_default());
-    Ok(Principal::signed(issuer, subject).with_claims(claims))
+    let issuer = registered.iss.unwrap_or_default();
+    let principal = match registered.sub.filter(|subject| !subject.is_empty()) {
+        Some(subject) => Principal::signed(issuer, subject),
+        None => Principal::anonymous(issuer, identifier(token, &claims)),
+    };
+    Ok(principal.with_claims(claims))
+}
+
+/// The identifier of a token. The digest covers the signature, since the rest could be guessed.
+fn identifier(token: &[u8], claims: &Map<String, Value>) -> String {
+    let id = claims.get("jti").and_then(Value::as_str).filter(|id| !id.is_empty());
+    match id {
+        Some(id) => format!("jti:{id}"),
+        None => {
+            let digest = ring::digest::digest(&ring::digest::SHA256, token);
+            let hex = |text: String, byte: &u8| format!("{text}{byte:02x}");
+            digest.as_ref().iter().fold("sha256:".to_owned(), hex)
+        }
+    }
 }
 
 impl Registered {
@@ -117,7 +134,7 @@ mod tests {
     #[track_caller]
     fn check_at(name: &str, claims: &Value, now: u64, expected: Result<(), TokenError>) {
         let now = UNIX_EPOCH + Duration::from_secs(now);
-        let checked = check(claims.to_string().as_bytes(), &Settings::default(), now);
+        let checked = check(b"token", claims.to_string().as_bytes(), &Settings::default(), now);
         assert_eq!(checked.map(|_| ()), expected, "{name}");
     }
 }

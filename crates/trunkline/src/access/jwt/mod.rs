@@ -74,7 +74,8 @@ impl Jwt {
         Self(Arc::new(Inner { keys, settings }))
     }
 
-    /// Whom a token stands for: its subject, with all of its claims.
+    /// The principal of a token: its subject, with all of its claims. A token without a subject is
+    /// [identified by its `jti`, or else by its digest](Principal::anonymous).
     ///
     /// The HTTP door does this by itself. It is for doors of your own.
     ///
@@ -98,7 +99,7 @@ impl Jwt {
         };
         match keys.open(&token) {
             Opened::Now(opened) => Checked::Now(
-                opened.and_then(|claims| claims::check(&claims, settings, SystemTime::now())),
+                opened.and_then(|claims| claims::check(text, &claims, settings, SystemTime::now())),
             ),
             Opened::After(reading) => {
                 let (inner, text) = (Arc::clone(&self.0), text.to_vec());
@@ -107,7 +108,7 @@ impl Jwt {
                     drop(reading.ended().await);
                     let token = Token::parse(&text, inner.settings.max_bytes)?;
                     let claims = inner.keys.open_now(&token)?;
-                    claims::check(&claims, &inner.settings, SystemTime::now())
+                    claims::check(&text, &claims, &inner.settings, SystemTime::now())
                 }))
             }
         }

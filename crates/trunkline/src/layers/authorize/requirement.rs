@@ -85,9 +85,9 @@ impl Requirement {
     }
 }
 
-/// A token without a subject is nobody's, should an empty name be listed by mistake.
+/// A token without a subject has no such name, and an empty one may be listed by mistake.
 fn is_called(principal: &Principal, issuer: Option<&str>, name: &str) -> bool {
-    !name.is_empty() && principal.issuer() == issuer && principal.name() == name
+    principal.has_name() && principal.issuer() == issuer && principal.name() == name
 }
 
 /// The value at a path. The longest name that is there goes first.

@@ -126,6 +126,12 @@ async fn names_are_those_of_who_has_given_them() {
             Principal::signed("https://a.example", ""),
             DENIED,
         ),
+        (
+            "a token like a subject",
+            subject("https://a.example", "jti:1"),
+            Principal::anonymous("https://a.example", "jti:1"),
+            DENIED,
+        ),
     ];
     for (name, requirement, who, expected) in rows {
         let rpc = rpc("admin.*", requirement);

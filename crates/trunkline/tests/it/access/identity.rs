@@ -19,19 +19,47 @@ async fn a_subject_is_known_by_its_issuer() {
     let signer = Signer::new(Algorithm::Hs256);
     let jwt = Jwt::new(Keys::jwks(&set([signer.jwk()])).unwrap(), Settings::default());
     for (claims, issuer, name) in [
-        (json!({"sub": "root", "iss": "https://a.example"}), "https://a.example", "root"),
-        (json!({"sub": "root"}), "", "root"),
-        (json!({"iss": "https://a.example"}), "https://a.example", ""),
-        (json!({}), "", ""),
+        (json!({"sub": "root", "iss": "https://a.example"}), "https://a.example", Some("root")),
+        (json!({"sub": "root"}), "", Some("root")),
+        (json!({"sub": "root", "jti": "1"}), "", Some("root")),
+        (json!({"iss": "https://a.example"}), "https://a.example", None),
+        (json!({}), "", None),
+        (json!({"sub": ""}), "", None),
+        (json!({"jti": "1"}), "", Some("jti:1")),
+        (json!({"sub": "", "jti": "1"}), "", Some("jti:1")),
+        (json!({"jti": ""}), "", None),
+        (json!({"jti": 1}), "", None),
     ] {
         let mut signed = claims.clone();
         signed["exp"] = (now() + 60).into();
         let token = signer.sign(&json!({"alg": "HS256"}), &signed);
         let who = jwt.verify(&token).await.unwrap();
-        assert_eq!((who.issuer(), who.name()), (Some(issuer), name), "{claims}");
+        let digest = ring::digest::digest(&ring::digest::SHA256, token.as_bytes());
+        let digest: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = name.map_or(format!("sha256:{digest}"), str::to_owned);
+        assert_eq!((who.issuer(), who.name()), (Some(issuer), &*name), "{claims}");
         assert_ne!(who, Principal::new(name).with_claims(who.claims().clone()), "{claims}");
     }
     assert_eq!(Principal::new("root").issuer(), None);
+}
+
+#[test]
+fn no_subject_is_a_token_and_no_token_is_a_subject() {
+    let issuer = "https://a.example";
+    let principals = [
+        Principal::new("jti:1"),
+        Principal::signed(issuer, "jti:1"),
+        Principal::signed("", "jti:1"),
+        Principal::anonymous(issuer, "jti:1"),
+        Principal::anonymous(issuer, "jti:2"),
+        Principal::anonymous("", "jti:1"),
+    ];
+    for (one, a) in principals.iter().enumerate() {
+        for (other, b) in principals.iter().enumerate() {
+            assert_eq!(a.owner_key() == b.owner_key(), one == other, "{a:?} {b:?}: {one} {other}");
+        }
+    }
+    assert_eq!(Principal::signed(issuer, "").owner_key(), None);
 }
 
 /// Calls of which two are counted together, if they are of one caller.
@@ -39,6 +67,7 @@ async fn a_subject_is_known_by_its_issuer() {
 async fn calls_are_counted_by_who_has_given_the_name() {
     let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, callers: 100 };
     let [a, b] = ["https://a.example", "https://b.example"];
+    let anonymous = |issuer: &str, token: &str| Principal::anonymous(issuer, token);
     let [near, far] = ["10.0.0.1:1", "10.0.0.2:1"];
     let rows = [
         ("listed", (Principal::new("ann"), near), (Principal::new("ann"), far), true),
@@ -51,6 +80,10 @@ async fn calls_are_counted_by_who_has_given_the_name() {
             (Principal::signed(b, "ann"), near),
             false,
         ),
+        ("a token", (anonymous(a, "1"), near), (anonymous(a, "1"), far), true),
+        ("tokens", (anonymous(a, "1"), near), (anonymous(a, "2"), near), false),
+        ("tokens of issuers", (anonymous(a, "1"), near), (anonymous(b, "1"), near), false),
+        ("a subject", (anonymous(a, "1"), near), (Principal::signed(a, "1"), near), false),
         ("nobody", (Principal::signed(a, ""), near), (Principal::signed(a, ""), far), false),
         ("nobody, here", (Principal::signed(a, ""), near), (Principal::signed(b, ""), near), true),
     ];
