@@ -26,8 +26,9 @@ pub(crate) struct Asked {
     /// The model's name, as the endpoint knows it.
     #[arg(long = "agent-model", value_name = "NAME", env = "TRUNKLINE_AGENT_MODEL")]
     model: Option<String>,
-    /// How many tokens the model reads and writes at once: what has no room in three quarters of it, at four
-    /// bytes a token, is left out of a conversation, the oldest turns first [default: 128000]
+    /// Context of the model in tokens: what does not fit into three quarters of it, at four bytes a token, is
+    /// left out of a conversation, the oldest turns first. In a small one, tools are described in brief; one
+    /// that cannot hold the tools and 512 tokens of conversation is refused [default: 128000]
     #[arg(
         long = "agent-context",
         value_name = "TOKENS",
@@ -80,7 +81,17 @@ impl Asked {
             context_tokens: self.context.unwrap_or(defaults.context_tokens),
             ..defaults
         };
-        let agent = Agent::new(rpc.clone(), self.model()?, conversations, settings);
+        let (model, context) = (self.model()?, settings.context_tokens);
+        let has_model = model.is_some();
+        let agent = Agent::new(rpc.clone(), model, conversations, settings);
+        let required = agent.required_context_tokens();
+        ensure!(
+            !has_model || context >= required,
+            "--agent-context `{context}` is too small for the {} tools, the instructions and a short \
+             conversation, which need `{required}`; give that or more, if the model has it, or offer \
+             fewer tools with --agent-allow",
+            agent.list_capabilities().len()
+        );
         Ok(match tools.cloned() {
             None => agent,
             Some(folder) => agent.refreshing(move || reload(folder.clone())),

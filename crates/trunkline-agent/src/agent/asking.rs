@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use super::context::BYTES_OF_TOKEN;
+use super::context::tokens;
 use super::reply::Stop;
 use super::turn::{Turn, millis};
 use crate::model::{Completion, Message, Model, ModelError, ToolCall, Usage};
@@ -13,7 +13,7 @@ impl Turn<'_> {
         let settings = &self.agent.settings;
         if self.metadata.model_calls >= settings.max_steps {
             Some(Stop::Steps)
-        } else if self.usage.total_tokens >= settings.max_tokens {
+        } else if self.usage.counted_tokens >= settings.max_tokens {
             Some(Stop::Tokens)
         } else {
             None
@@ -35,16 +35,17 @@ impl Turn<'_> {
         let completion = asked?;
         // What it says is known now as a whole.
         self.response.clear();
-        match completion.usage {
-            // Some servers write the count, and do not count.
-            Some(usage) if usage.total_tokens > 0 => self.usage.add(usage),
-            _ => self.estimate(&completion),
-        }
+        // Some servers write the count, and do not count.
+        let reported = completion.usage.filter(|usage| usage.total_tokens > 0);
+        self.usage.estimated |= reported.is_none();
+        let usage = reported.unwrap_or_else(|| self.estimate(&completion));
+        self.usage.add(usage, self.sent_tokens);
+        self.sent_tokens = usage.prompt_tokens;
         Ok(completion)
     }
 
     async fn read(&mut self, model: &Model) -> Result<Completion, ModelError> {
-        let mut reply = model.ask(&self.messages, self.capabilities.tools()).await?;
+        let mut reply = model.ask(&self.messages, &self.capabilities.offered().tools).await?;
         while let Some(text) = reply.text().await? {
             // It stays if the time is up before the rest is there.
             self.response.push_str(&text);
@@ -58,16 +59,14 @@ impl Turn<'_> {
         Ok(completion)
     }
 
-    fn estimate(&mut self, completion: &Completion) {
+    fn estimate(&self, completion: &Completion) -> Usage {
         let said: usize = self.messages.iter().map(Message::bytes).sum();
-        let read = said + self.capabilities.tool_bytes();
+        let read = said + self.capabilities.offered().bytes;
         let of_call = |call: &ToolCall| call.called().function.arguments.len() + call.name.len();
         let written =
             completion.content.len() + completion.calls.iter().map(of_call).sum::<usize>();
-        let tokens = |bytes: usize| (bytes as u64).div_ceil(BYTES_OF_TOKEN);
         let (prompt_tokens, completion_tokens) = (tokens(read), tokens(written));
         let total_tokens = prompt_tokens + completion_tokens;
-        self.usage.add(Usage { prompt_tokens, completion_tokens, total_tokens });
-        self.usage.estimated = true;
+        Usage { prompt_tokens, completion_tokens, total_tokens, cached_tokens: 0 }
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use trunkline::layers::validation::Validator;
 use trunkline::{Description, Effect, ErrorObject, JsonSchema, Registered, Schema};
 
+use super::context::Offered;
 use super::settings::Settings;
 use crate::conversation::Identity;
 use crate::model;
@@ -39,9 +40,8 @@ pub(super) enum Origin {
 pub(crate) struct Capabilities {
     operations: Arc<[Arc<Registered>]>,
     all: Vec<Arc<Capability>>,
-    /// As models are offered them, and how much of their context that takes: it is the same for each question.
-    tools: Vec<model::Tool>,
-    tool_bytes: usize,
+    /// The same for each question.
+    offered: Offered,
 }
 
 /// A tool, for those who want to know what there is.
@@ -80,9 +80,8 @@ impl Capabilities {
             Arc::new(Capability::new(operation, name, settings))
         });
         let all: Vec<_> = all.collect();
-        let tools: Vec<_> = all.iter().map(|capability| capability.tool()).collect();
-        let tool_bytes = tools.iter().map(model::Tool::bytes).sum();
-        Self { operations, all, tools, tool_bytes }
+        let offered = Offered::new(all.iter().map(|one| one.tool()).collect(), settings);
+        Self { operations, all, offered }
     }
 
     /// Whether they are those of these operations, none of which has come or gone since.
@@ -113,12 +112,8 @@ impl Capabilities {
         self.all.iter().map(|capability| capability.describe()).collect()
     }
 
-    pub(super) fn tools(&self) -> &[model::Tool] {
-        &self.tools
-    }
-
-    pub(super) fn tool_bytes(&self) -> usize {
-        self.tool_bytes
+    pub(super) fn offered(&self) -> &Offered {
+        &self.offered
     }
 }
 

@@ -1,13 +1,53 @@
 //! What a model is told of a conversation that is larger than its context.
 
+use super::settings::Settings;
 use super::turn::Turn;
-use crate::model::Message;
+use crate::model::{Message, Tool};
 
 /// What a token is taken for, where nobody counts them.
-pub(super) const BYTES_OF_TOKEN: u64 = 4;
+const BYTES_OF_TOKEN: usize = 4;
 
 /// What is around the text of a message: who says it, and what is between messages.
 const AROUND: usize = 16;
+
+/// The space that tools must leave to a conversation, in tokens: a short question, a call and its result.
+const LEAST_CONVERSATION: usize = 512;
+
+/// The least that is shown of a result, in bytes, whatever the context.
+const LEAST_SHOWN: usize = 1 << 10;
+
+/// The tools as a model is offered them, and the sizes that follow from them and its context.
+#[derive(Debug)]
+pub(super) struct Offered {
+    pub(super) tools: Vec<Tool>,
+    /// The size of `tools`.
+    pub(super) bytes: usize,
+    /// The maximum size of a result in bytes, as the model is shown it.
+    pub(super) shown_bytes: usize,
+    /// The least context that can hold these tools in brief, the instructions and a conversation.
+    pub(super) required_tokens: u64,
+}
+
+impl Offered {
+    /// In full if that takes half of what may be sent at most, else [in brief](Tool::brief).
+    pub(super) fn new(tools: Vec<Tool>, settings: &Settings) -> Self {
+        let size = |tools: &[Tool]| tools.iter().map(Tool::bytes).sum::<usize>();
+        let room = room(settings.context_tokens);
+        let around = settings.instructions.len() + AROUND + LEAST_CONVERSATION * BYTES_OF_TOKEN;
+        let brief: Vec<_> = tools.iter().map(Tool::brief).collect();
+        let (full_bytes, brief_bytes) = (size(&tools), size(&brief));
+        let has_room = full_bytes <= room.saturating_sub(around).min(room / 2);
+        let (tools, bytes) = if has_room { (tools, full_bytes) } else { (brief, brief_bytes) };
+        let free = room.saturating_sub(bytes + settings.instructions.len());
+        Self {
+            tools,
+            bytes,
+            shown_bytes: settings.max_shown_bytes.min((free / 2).max(LEAST_SHOWN)),
+            // Three quarters of a context may be sent.
+            required_tokens: (tokens(brief_bytes + around) * 4).div_ceil(3),
+        }
+    }
+}
 
 impl Turn<'_> {
     /// Leaves out the oldest turns of those before this one, until what is left and the tools fit into the
@@ -15,7 +55,7 @@ impl Turn<'_> {
     /// sent. Tells how many.
     pub(super) fn fit(&mut self) -> usize {
         let room = room(self.agent.settings.context_tokens);
-        let mut bytes = self.capabilities.tool_bytes() + size(&self.messages);
+        let mut bytes = self.capabilities.offered().bytes + size(&self.messages);
         // The first one tells the task.
         let (mut end, mut turns) = (1, 0);
         while bytes > room && end < self.begun_at {
@@ -23,6 +63,7 @@ impl Turn<'_> {
             let next = earlier.iter().skip(1).position(|one| matches!(one, Message::User { .. }));
             let turn = &earlier[..next.map_or(earlier.len(), |next| next + 1)];
             bytes -= size(turn);
+            self.sent_tokens = self.sent_tokens.saturating_sub(tokens(size(turn)));
             end += turn.len();
             turns += 1;
         }
@@ -34,8 +75,13 @@ impl Turn<'_> {
 
 /// How many bytes may be sent. The rest is for the answer, and for what the estimate is wrong by.
 fn room(context_tokens: u64) -> usize {
-    let tokens = context_tokens - context_tokens / 4;
-    usize::try_from(tokens.saturating_mul(BYTES_OF_TOKEN)).unwrap_or(usize::MAX)
+    let tokens = usize::try_from(context_tokens - context_tokens / 4).unwrap_or(usize::MAX);
+    tokens.saturating_mul(BYTES_OF_TOKEN)
+}
+
+/// The estimated number of tokens.
+pub(super) fn tokens(bytes: usize) -> u64 {
+    bytes.div_ceil(BYTES_OF_TOKEN) as u64
 }
 
 fn size(messages: &[Message]) -> usize {

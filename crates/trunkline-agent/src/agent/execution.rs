@@ -15,7 +15,6 @@ use super::capability::Capability;
 use super::event::Event;
 use super::reply::{Step, StepError};
 use super::settings::Settings;
-use crate::cut::cut;
 
 /// Makes calls. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -30,7 +29,7 @@ pub(super) struct Executor {
 #[derive(Debug)]
 pub(super) struct Executed {
     pub(super) step: Step,
-    /// What the model is shown of it.
+    /// The text for the model, which is cut to fit its context.
     pub(super) shown: String,
     error: Option<ErrorObject>,
 }
@@ -60,7 +59,7 @@ impl Executor {
                 let shown = told(&error);
                 (Err(error), shown)
             }
-            None => (result(&outcome), self.shown(capability, &arguments, &outcome)),
+            None => (result(&outcome), shown(capability, &arguments, &outcome)),
         };
         let (result, error) = match result {
             Ok(result) => (Some(result), None),
@@ -109,23 +108,6 @@ impl Executor {
             Err(error) => ErrorObject::new(error.code(), error.message().to_owned()),
         })
     }
-
-    fn shown(
-        &self,
-        capability: &Capability,
-        arguments: &Map<String, Value>,
-        outcome: &Outcome,
-    ) -> String {
-        let outcome = outcome.as_result();
-        let text = match (capability.operation().description().rendering, outcome) {
-            (Rendering::Words(words), outcome) => {
-                words(&serde_json::to_vec(arguments).unwrap_or_default(), outcome)
-            }
-            (_, Ok(json)) => String::from_utf8_lossy(json).into_owned(),
-            (_, Err(error)) => told(error),
-        };
-        cut(text, self.settings.max_shown_bytes)
-    }
 }
 
 impl Executed {
@@ -148,6 +130,18 @@ impl Executed {
             Some(error) => Err(error),
             None => Ok(self.step),
         }
+    }
+}
+
+/// An outcome as a model is shown it.
+fn shown(capability: &Capability, arguments: &Map<String, Value>, outcome: &Outcome) -> String {
+    let outcome = outcome.as_result();
+    match (capability.operation().description().rendering, outcome) {
+        (Rendering::Words(words), outcome) => {
+            words(&serde_json::to_vec(arguments).unwrap_or_default(), outcome)
+        }
+        (_, Ok(json)) => String::from_utf8_lossy(json).into_owned(),
+        (_, Err(error)) => told(error),
     }
 }
 

@@ -118,6 +118,14 @@ impl Agent {
         self.inner.settings.timeout.saturating_add(KEEPING)
     }
 
+    /// The least [`Settings::context_tokens`] that can hold each question: the current tools in brief, the
+    /// instructions, and 512 tokens of conversation. With less, the model is asked all the same, and its
+    /// endpoint truncates or refuses the question.
+    #[must_use]
+    pub fn required_context_tokens(&self) -> u64 {
+        self.capabilities().offered().required_tokens
+    }
+
     /// Answers a message: asks the model, makes the calls that it wants, and so on until it is done, or a
     /// limit is reached, or a call wants to be confirmed. The turn is kept before it is answered.
     ///
@@ -273,11 +281,15 @@ impl Agent {
 
     /// Those of the operations that there are now.
     fn capabilities(&self) -> Arc<Capabilities> {
-        let Inner { executor, capabilities, settings, .. } = &*self.inner;
+        let Inner { executor, capabilities, settings, model, .. } = &*self.inner;
         let operations = executor.rpc().operations();
         let mut known = capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.are_of(&operations) {
             *known = Arc::new(Capabilities::of(operations, settings));
+            let (required, context) = (known.offered().required_tokens, settings.context_tokens);
+            if model.is_some() && required > context {
+                tracing::warn!(required, context, "the model's context is too small for the tools");
+            }
         }
         Arc::clone(&known)
     }

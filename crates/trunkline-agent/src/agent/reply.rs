@@ -86,6 +86,9 @@ pub struct Usage {
     pub completion_tokens: u64,
     /// Both.
     pub total_tokens: u64,
+    /// Those that count towards [`Settings::max_tokens`](super::Settings::max_tokens): written by the
+    /// model, or read for the first time in the turn.
+    pub counted_tokens: u64,
     /// Whether some of it is an estimate: the endpoint does not count.
     pub estimated: bool,
 }
@@ -144,7 +147,11 @@ pub struct Pending {
 }
 
 impl Usage {
-    pub(super) fn add(&mut self, usage: model::Usage) {
+    /// Adds a question, `known` tokens of whose prompt are not new.
+    pub(super) fn add(&mut self, usage: model::Usage, known: u64) {
+        let known = known.max(usage.cached_tokens).min(usage.prompt_tokens);
+        let counted = usage.total_tokens.saturating_sub(known);
+        self.counted_tokens = self.counted_tokens.saturating_add(counted);
         self.prompt_tokens = self.prompt_tokens.saturating_add(usage.prompt_tokens);
         self.completion_tokens = self.completion_tokens.saturating_add(usage.completion_tokens);
         self.total_tokens = self.total_tokens.saturating_add(usage.total_tokens);

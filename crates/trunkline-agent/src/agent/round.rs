@@ -15,6 +15,7 @@ use super::execution::Executed;
 use super::reply::Stop;
 use super::turn::{Proposal, Turn};
 use crate::conversation::PendingCall;
+use crate::cut::cut;
 use crate::model::{self, Arguments, Message, ToolCall};
 
 /// A call that a model wants, as it is told of.
@@ -237,7 +238,8 @@ impl Turn<'_> {
 
     fn record(&mut self, id: &str, executed: Executed) {
         let Executed { step, shown, .. } = executed;
-        self.messages.push(Message::Tool { tool_call_id: id.to_owned(), content: shown });
+        let content = cut(shown, self.capabilities.offered().shown_bytes);
+        self.messages.push(Message::Tool { tool_call_id: id.to_owned(), content });
         if step.result.is_some() {
             self.metadata.tool_used = Some(step.tool.clone());
         }

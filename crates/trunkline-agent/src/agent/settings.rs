@@ -21,18 +21,23 @@ pub struct Settings {
     pub max_calls: u32,
     /// How many times a turn may make the same call: same tool, same arguments. Default 2.
     pub max_repeats: u32,
-    /// How many tokens a turn may take, read and written. The model is not asked again beyond. Where the
-    /// endpoint does not count them, four bytes are one. Default 200,000.
+    /// Maximum number of new tokens in a turn; the model is not asked again beyond. New are those that it
+    /// writes, and those of a prompt beyond the prompt of the question before, which is sent again. Those
+    /// that the endpoint reports as cached do not count. Where it does not count tokens, four bytes are one.
+    /// Default 200,000.
     pub max_tokens: u64,
     /// How many tokens the model reads and writes at once, four bytes being one. A quarter is left for its
-    /// answer. Where the tools and the conversation have no room in the rest, the oldest turns are not sent; the
-    /// turn that runs is sent in any case. Default 128,000; many local models have 4,096.
+    /// answer. Tools that would take more than half of the rest are sent [in brief](crate::model::Tool::brief).
+    /// Where the tools and the conversation do not fit into the rest, the oldest turns are not sent; the
+    /// turn that runs is sent in any case. Default 128,000; many local models have 4,096. See
+    /// [`Agent::required_context_tokens`](super::Agent::required_context_tokens).
     pub context_tokens: u64,
     /// How long a turn may take. Default 3 min.
     pub timeout: Duration,
     /// How many of the calls that a model makes together run at the same time. Default 4.
     pub parallel_calls: usize,
-    /// How many bytes of a result the model is shown; what is more is cut, with a mark. Default 16 KiB.
+    /// Maximum size of a result in bytes, as the model is shown it; what is more is cut, with a mark. In a
+    /// small context it is half of what the tools leave. Default 16 KiB.
     pub max_shown_bytes: usize,
     /// How many bytes a result may have; one with more is an error. Default 1 MiB.
     pub max_result_bytes: usize,

@@ -39,6 +39,8 @@ pub(super) struct Turn<'a> {
     status_updates: Vec<String>,
     pub(super) steps: Vec<Step>,
     pub(super) usage: Usage,
+    /// The size of the last prompt, which the next one repeats.
+    pub(super) sent_tokens: u64,
     pub(super) metadata: Metadata,
     pub(super) pending: Option<Proposal>,
     /// For its steps together.
@@ -85,6 +87,7 @@ impl<'a> Turn<'a> {
             status_updates: Vec::new(),
             steps: Vec::new(),
             usage: Usage::default(),
+            sent_tokens: 0,
             metadata: Metadata { model, ..Metadata::default() },
             pending: None,
             budget: Budget::new(agent.settings.max_steps_bytes),

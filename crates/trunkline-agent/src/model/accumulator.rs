@@ -37,6 +37,9 @@ pub struct Usage {
     /// Both.
     #[serde(default)]
     pub total_tokens: u64,
+    /// Those of the prompt that the endpoint had in a cache, if it reports them.
+    #[serde(default)]
+    pub cached_tokens: u64,
 }
 
 /// A reply that comes in parts.

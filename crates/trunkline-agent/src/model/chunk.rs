@@ -111,15 +111,19 @@ fn is_first(choice: &Value) -> bool {
 
 /// What is counted. Where nothing is, nothing is told.
 fn usage(usage: &Value) -> Option<Usage> {
-    let count = |name| {
-        let count = usage.get(name)?;
+    let count = |name: &str| {
+        let count = usage.pointer(&format!("/{name}"))?;
         // As a float, it is a whole number all the same; one below zero is none.
         count.as_u64().or_else(|| count.as_f64().map(|count| count as u64))
     };
     let [prompt_tokens, completion_tokens, total_tokens] =
         ["prompt_tokens", "completion_tokens", "total_tokens"].map(|name| count(name).unwrap_or(0));
     let total_tokens = total_tokens.max(prompt_tokens.saturating_add(completion_tokens));
-    (total_tokens > 0).then_some(Usage { prompt_tokens, completion_tokens, total_tokens })
+    // The second is DeepSeek's.
+    let cached = ["prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens"];
+    let cached_tokens = cached.into_iter().find_map(count).unwrap_or(0);
+    let usage = Usage { prompt_tokens, completion_tokens, total_tokens, cached_tokens };
+    (total_tokens > 0).then_some(usage)
 }
 
 fn take(object: &mut Value, name: &str) -> Value {

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use schemars::transform::{RecursiveTransform, Transform};
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::{Instant, timeout_at};
@@ -176,10 +177,36 @@ impl Tool {
         self.name.len() + self.description.len() + self.input.as_value().to_string().len()
     }
 
+    /// The same for a small context: the first sentence of its description, and a schema without
+    /// descriptions, titles, defaults and examples.
+    #[must_use]
+    pub fn brief(&self) -> Self {
+        let end = self.description.find(". ").map_or(self.description.len(), |end| end + 1);
+        let description = self.description[..end].chars().take(BRIEF).collect();
+        let annotated = schemars::Schema::try_from(self.input.as_value().clone());
+        let input = annotated.map_or_else(
+            |_| self.input.clone(),
+            |mut schema| {
+                RecursiveTransform(without_annotations).transform(&mut schema);
+                Schema::from(schema.to_value())
+            },
+        );
+        Self { name: self.name.clone(), description, input }
+    }
+
     fn offered(&self) -> Offered<'_> {
         let Self { name, description, input } = self;
         let function = OfferedFunction { name, description, parameters: input.as_value() };
         Offered { kind: "function", function }
+    }
+}
+
+/// The maximum length of a brief description in characters.
+const BRIEF: usize = 160;
+
+fn without_annotations(schema: &mut schemars::Schema) {
+    for name in ["$schema", "$comment", "title", "description", "default", "examples"] {
+        schema.remove(name);
     }
 }
 
@@ -270,5 +297,45 @@ impl From<Refusal> for Retry {
     fn from(refusal: Refusal) -> Self {
         let Refusal { status, headers, text } = refusal;
         Self::of_status(status, &headers, error::said(&text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_brief(
+        description: &str,
+        input: serde_json::Value,
+        expected: (&str, serde_json::Value),
+    ) {
+        let tool = Tool { name: "t".into(), description: description.into(), input: input.into() };
+        let brief = tool.brief();
+        assert_eq!((&*brief.description, brief.input.as_value()), (expected.0, &expected.1));
+    }
+
+    #[test]
+    fn a_brief_tool_keeps_what_it_is_called_with() {
+        let input = json!({
+            "$schema": "s", "title": "T", "description": "d", "type": "object",
+            "properties": {
+                "description": { "type": "string", "description": "d", "default": "x" },
+                "title": { "anyOf": [{ "const": "a", "title": "A" }, { "enum": ["description"] }] },
+            },
+            "required": ["description"],
+        });
+        let brief = json!({
+            "type": "object",
+            "properties": {
+                "description": { "type": "string" },
+                "title": { "anyOf": [{ "const": "a" }, { "enum": ["description"] }] },
+            },
+            "required": ["description"],
+        });
+        check_brief("Adds 1.5 and more. And so on.", input, ("Adds 1.5 and more.", brief));
+        check_brief("One sentence", json!(true), ("One sentence", json!(true)));
+        check_brief("", json!("no schema"), ("", json!("no schema")));
+        check_brief(&"é".repeat(200), json!({}), (&"é".repeat(160), json!({})));
     }
 }

@@ -71,3 +71,29 @@ async fn the_oldest_turns_are_left_out() {
     check(1, ["", "", ""]).await;
     check(0, ["", "", ""]).await;
 }
+
+/// Whether tools are sent without descriptions, and the shown part of a result of 100,002 bytes.
+async fn check_small(context_tokens: u64, is_brief: bool, shown_bytes: usize) {
+    let large = Answer::calls(&[("1", "large", "")]);
+    let scripted = Scripted::rows(vec![large, Answer::text("Done.")]).await;
+    let mut plan = Plan::with_model(&scripted.url);
+    plan.agent.context_tokens = context_tokens;
+    plan.agent.allow = ["add", "large"].into_iter().collect();
+    plan.agent.instructions = "Help.".to_owned();
+    plan.build().await.chat(&json!({ "message": "Go." })).await.unwrap();
+    let requests = scripted.requests();
+    let described = requests[0]["tools"][0]["function"]["parameters"]["properties"]["a"].clone();
+    assert_eq!(described.get("description").is_none(), is_brief, "{context_tokens}: {described}");
+    let result = requests[1]["messages"][3]["content"].as_str().unwrap();
+    let cut = format!("[cut: {shown_bytes} of 100002 bytes are shown]");
+    assert!(result.ends_with(&cut), "{context_tokens}: {}", &result[result.len() - 60..]);
+}
+
+#[tokio::test]
+async fn a_small_context_has_room_for_tools_and_results() {
+    check_small(128_000, false, 16_384).await;
+    check_small(12_000, false, 16_384).await;
+    check_small(4_096, false, 6_028).await;
+    check_small(750, true, 1_045).await;
+    check_small(0, true, 1_024).await;
+}

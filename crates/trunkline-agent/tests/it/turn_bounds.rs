@@ -227,3 +227,48 @@ async fn an_estimate_counts_the_tools() {
         assert!(counted > tools / 8, "{usage}: {counted} tokens, {tools} bytes of tools");
     }
 }
+
+/// A conversation of 90,000 tokens, to which each of six questions adds `growth`. The prompt of a question is
+/// the one of the question before and what was added.
+async fn check_token_budget(
+    name: &str,
+    growth: u64,
+    details: Option<Value>,
+    stopped: Value,
+    counted: u64,
+) {
+    let scripted = Scripted::serve(move |index, _| {
+        let prompt = 90_000 + growth * index as u64;
+        let mut usage = json!({
+            "prompt_tokens": prompt, "completion_tokens": 10, "total_tokens": prompt + 10,
+        });
+        for (name, value) in details.iter().filter_map(Value::as_object).flatten() {
+            usage[name] = value.clone();
+        }
+        let call = json!({ "name": "add", "arguments": format!(r#"{{"a": {index}, "b": 1}}"#) });
+        let message = match index {
+            5.. => json!({ "content": "Done." }),
+            _ => json!({ "tool_calls": [{ "id": index.to_string(), "function": call }] }),
+        };
+        Answer::json(&json!({ "choices": [{ "message": message }], "usage": usage }))
+    });
+    let found = chat(&Plan::with_model(&scripted.await.url).build().await).await;
+    assert_eq!(found["metadata"]["stopped"], stopped, "{name}: {found:#}");
+    assert_eq!(found["usage"]["counted_tokens"], counted, "{name}: {found:#}");
+}
+
+#[tokio::test]
+async fn the_token_budget_counts_what_is_new() {
+    let cached = |tokens: u64| json!({ "prompt_tokens_details": { "cached_tokens": tokens } });
+    let hits = json!({ "prompt_cache_hit_tokens": 80_000 });
+    let (done, stopped) = (Value::Null, json!("tokens"));
+    check_token_budget("nothing new", 0, None, done.clone(), 90_060).await;
+    check_token_budget("a little new", 100, None, done.clone(), 90_560).await;
+    check_token_budget("much new", 30_000, None, stopped.clone(), 210_050).await;
+    check_token_budget("a cached prefix", 0, Some(cached(80_000)), done.clone(), 10_060).await;
+    check_token_budget("hits of a cache", 0, Some(hits), done.clone(), 10_060).await;
+    check_token_budget("all cached, and more", 0, Some(cached(u64::MAX)), done.clone(), 60).await;
+    let unknown = json!({ "prompt_tokens_details": null, "prompt_cache_hit_tokens": "many" });
+    check_token_budget("an unknown cache", 100, Some(unknown), done, 90_560).await;
+    check_token_budget("much new, some cached", 50_000, Some(cached(9)), stopped, 240_031).await;
+}

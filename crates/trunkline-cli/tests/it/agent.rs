@@ -168,24 +168,51 @@ fn model(requests: usize, word: &'static str) -> (String, thread::JoinHandle<Vec
     (url, served)
 }
 
+/// The tools are sent in brief, so that a small context can hold them and one of the messages.
 #[test]
 fn what_has_no_room_in_the_context_is_not_sent() {
     let (_folder, database) = tpch();
-    // The tools alone have more than the smallest.
-    for (context, expected) in [(&[][..], [1, 2]), (&["--agent-context", "300"], [1, 1])] {
+    for (context, expected) in [(&[][..], [1, 2]), (&["--agent-context", "4096"], [1, 1])] {
         let (url, asked) = model(2, "remember me");
         let mut command = trunkline(database.parent().unwrap());
         command.args(["--listen", "127.0.0.1:0", "--db"]).arg(&database);
         command.args(["--agent-url", &url, "--agent-model", "m"]).args(context);
         let server = Server::start(command);
-        let message = json!({ "message": "remember me" });
-        let first = call(&server, "agent.chat", &message);
+        let text = format!("remember me {}", "x".repeat(3_000));
+        let first = call(&server, "agent.chat", &json!({ "message": text }));
         let id = &first["result"]["conversation_id"];
-        let message = json!({ "message": "remember me", "conversation_id": id });
+        let message = json!({ "message": text, "conversation_id": id });
         let second = call(&server, "agent.chat", &message);
         assert_eq!(second["result"]["response"], "Well.", "{second}");
         assert_eq!(asked.join().unwrap(), expected, "{context:?}");
         assert_eq!(server.stop().code, Some(0));
+    }
+}
+
+/// The flags, and parts of the error; without any, the server starts.
+#[test]
+fn a_context_without_room_for_the_tools_stops_the_start() {
+    let rows: [(&[&str], &[&str]); 5] = [
+        (&["--agent-context", "4096"], &[]),
+        (&["--agent-context", "100"], &["--agent-context `100` is too small", "--agent-allow"]),
+        (&["--agent-context", "2048"], &["--agent-context `2048` is too small", "16 tools"]),
+        (&["--agent-context", "2048", "--agent-allow", "db.list_tables"], &[]),
+        (&["--agent-context", "512", "--agent-allow", "db.list_tables"], &["the 1 tools"]),
+    ];
+    for (arguments, told) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = trunkline(folder.path());
+        command.args(["--listen", "127.0.0.1:0", "--sample"]).args(arguments);
+        command.args(["--agent-url", "http://127.0.0.1:1/v1", "--agent-model", "m"]);
+        if told.is_empty() {
+            assert_eq!(Server::start(command).stop().code, Some(0), "{arguments:?}");
+            continue;
+        }
+        let ended = run(&mut command);
+        assert_eq!(ended.code, Some(1), "{arguments:?}: {ended:?}");
+        for part in told {
+            assert!(ended.stderr.contains(part), "{arguments:?}: no {part:?} in {}", ended.stderr);
+        }
     }
 }
 

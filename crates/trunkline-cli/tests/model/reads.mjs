@@ -38,11 +38,12 @@ function answered({ response, conversation_id, status_updates, steps, usage, met
     assert.equal(step.error, undefined);
   }
   assert.equal(status_updates.filter((update) => update === `Calling ${tool}`).length, CALLS);
-  // Each question to the model counts 120.
+  // Each question to the model takes 120, and its prompt is new once.
   assert.deepEqual(usage, {
     prompt_tokens: 100 * (CALLS + 1),
     completion_tokens: 20 * (CALLS + 1),
     total_tokens: 120 * (CALLS + 1),
+    counted_tokens: 100 + 20 * (CALLS + 1),
     estimated: false,
   });
   assert.equal(metadata.model, 'scripted');
