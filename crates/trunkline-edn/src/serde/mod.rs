@@ -1,6 +1,7 @@
 //! Rust types to EDN and back.
 
 mod access;
+mod announcement;
 mod atoms;
 mod compound;
 mod deserialize;
@@ -66,6 +67,11 @@ pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, Erro
 /// | float | float, `##Inf`, `##NaN` | float, integer, decimal, ratio |
 /// | `String` | string | string, keyword, symbol, character, inst, uuid: its text |
 /// | `char` | character | character, string of one |
+/// | IP and socket address | its text | string, keyword, symbol |
+///
+/// Each type is read as the same value again, also where it is a key, except that `Some(())` and
+/// `Some(None)` are `nil`, which is read as `None`, and that the text of a `SocketAddrV6` has no flow label.
+/// Keys that become equal, as `None` and `Some(())` do, are an error.
 ///
 /// A name becomes a keyword if [`Keyword::plain`](crate::Keyword::plain) has one for it, else a string.
 /// So `#[serde(rename_all = "kebab-case")]` and `#[serde(rename = "ns/name")]` give the keywords that

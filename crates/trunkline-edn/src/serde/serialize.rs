@@ -7,8 +7,7 @@ use std::mem::discriminant;
 use serde::ser::{Error as _, Serialize, SerializeStruct as _, Serializer};
 
 use super::parts::{Kind, Part, Parts};
-use super::serializer::Serializer as Ours;
-use super::{DEPTH, token};
+use super::{DEPTH, announcement, token};
 use crate::decimal::Decimal;
 use crate::error::{Reason, shown};
 use crate::inst::Inst;
@@ -88,7 +87,7 @@ impl<'a> Of<'a> {
 
 impl Serialize for Collection<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if Ours::is_this(&serializer) {
+        if announcement::take() {
             let mut taken = serializer.serialize_struct(token::VALUE, 0)?;
             for part in self.of.parts() {
                 match &part {
@@ -128,8 +127,27 @@ impl Serialize for Key<'_> {
     /// Only here it shows whose map it is: where serde flattens it, the map's serializer is serde's.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.refused {
-            Some(why) if !Ours::is_this(&serializer) => Err(S::Error::custom(why)),
-            _ => self.key.serialize(serializer),
+            None => self.key.serialize(serializer),
+            Some(why) => {
+                let refusable = Refusable { key: &self.key, why };
+                serializer.serialize_newtype_struct(token::KEY, &refusable)
+            }
+        }
+    }
+}
+
+/// A key that only EDN can have.
+struct Refusable<'a> {
+    key: &'a Nested<'a>,
+    why: &'a str,
+}
+
+impl Serialize for Refusable<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if announcement::take() {
+            self.key.serialize(serializer)
+        } else {
+            Err(S::Error::custom(self.why))
         }
     }
 }

@@ -1,10 +1,10 @@
 //! From Rust types to values.
 
-use std::cell::Cell;
 use std::str::FromStr;
 
 use serde::ser::{self, Serialize};
 
+use super::announcement::announced;
 use super::compound::{Elements, Entries, Struct, Variant};
 use super::parts::Build;
 use super::token;
@@ -21,8 +21,6 @@ use crate::value::Value;
 /// Makes a value of what is serialized.
 pub(super) struct Serializer {
     role: Role,
-    /// Whether the answer to the last question was yes.
-    answered: Cell<bool>,
 }
 
 enum Role {
@@ -43,14 +41,7 @@ impl Serializer {
     }
 
     fn of(role: Role) -> Self {
-        Self { role, answered: Cell::new(false) }
-    }
-
-    /// Whether a serializer is this one, where a [`Value`] is handed over or a key is. Ours says so by
-    /// changing its mind about what is readable each time it is asked, as no other does: serde gives it
-    /// no other way to be known. Who asks once hears that it is.
-    pub(super) fn is_this(serializer: &impl ser::Serializer) -> bool {
-        serializer.is_human_readable() != serializer.is_human_readable()
+        Self { role }
     }
 }
 
@@ -150,7 +141,8 @@ impl ser::Serializer for Serializer {
         value: &T,
     ) -> Result<Value, Error> {
         match name {
-            token::VALUE => value.serialize(Self::of(Role::Parts)),
+            token::VALUE => announced(value, Self::of(Role::Parts)),
+            token::KEY => announced(value, self),
             token::STRING => value.serialize(Self::new()),
             token::KEYWORD => parsed::<Keyword>(value),
             token::SYMBOL => parsed::<Symbol>(value),
@@ -216,12 +208,5 @@ impl ser::Serializer for Serializer {
         length: usize,
     ) -> Result<Variant<Entries>, Error> {
         Ok(Variant { name: variant, body: Entries::with_capacity(Some(length)) })
-    }
-
-    fn is_human_readable(&self) -> bool {
-        match self.role {
-            Role::Parts | Role::Key => !self.answered.replace(!self.answered.get()),
-            Role::Value => true,
-        }
     }
 }

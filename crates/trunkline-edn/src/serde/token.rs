@@ -2,6 +2,8 @@
 //! formats do not look at names of newtype structs.
 
 pub(super) const VALUE: &str = "$trunkline_edn::Value";
+/// A key that other formats refuse.
+pub(super) const KEY: &str = "$trunkline_edn::Key";
 /// A string that stays one where it is the key of a map.
 pub(super) const STRING: &str = "$trunkline_edn::String";
 pub(super) const KEYWORD: &str = "$trunkline_edn::Keyword";

@@ -15,5 +15,6 @@ mod reading_errors;
 mod serde;
 mod serde_formats;
 mod serde_numbers;
+mod serde_std;
 mod values;
 mod writing;

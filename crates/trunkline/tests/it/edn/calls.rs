@@ -1,5 +1,8 @@
 //! What a message in EDN does, and what it is answered, in either format.
 
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
 use serde::{Deserialize, Serialize};
 use trunkline::edn::{Edn, Inst, Keyword, Value};
 use trunkline::{ErrorObject, Extensions, Format, Formats, Limits, RawParams, Router, Rpc};
@@ -10,6 +13,7 @@ fn rpc() -> Rpc {
         .method("echo", |RawParams(params): RawParams| params)
         .method("same", |Edn(params): Edn<Value>| params)
         .method("job", |Edn(job): Edn<Job>| Edn(job))
+        .method("hosts", |Edn(hosts): Edn<BTreeMap<IpAddr, SocketAddr>>| Edn(hosts))
         .method("fail", |Edn(data): Edn<Value>| -> Result<(), ErrorObject> {
             Err(ErrorObject::new(7, "failed").with_data(&data.to_string()))
         })
@@ -55,6 +59,14 @@ fn check(body: &str, expected: &str) {
 #[track_caller]
 fn check_mixed(request: Format, reply: Format, body: &str, expected: &str) {
     assert_eq!(ask(request, reply, body).unwrap_or_default(), expected, "{body}");
+}
+
+#[test]
+fn addresses_as_keys() {
+    check(
+        r#"{:jsonrpc "2.0" :method "hosts" :params {"127.0.0.1" "[::1]:80"} :id 1}"#,
+        r#"{:jsonrpc "2.0", :result {"127.0.0.1" "[::1]:80"}, :id 1}"#,
+    );
 }
 
 #[test]
