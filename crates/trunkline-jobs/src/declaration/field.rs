@@ -52,6 +52,11 @@ impl Field {
         self.allowed.as_deref()
     }
 
+    /// Whether its values are any text, which a filter finds by a part.
+    pub(crate) fn is_free_text(&self) -> bool {
+        self.kind == FieldType::String && self.allowed.is_none()
+    }
+
     /// What it is, if its file says so.
     #[must_use]
     pub fn description(&self) -> Option<&str> {

@@ -104,8 +104,8 @@ fn description(kind: &ResourceType, verb: Verb) -> String {
             format!("Lists the records of {name} in the order of their ids, page by page.")
         }
         Verb::Filter => format!(
-            "Finds records of {name}: strings by a part of them, whatever its case, all else if it is \
-             the same."
+            "Finds records of {name}: free text by a part of it, in any case, and everything else, \
+             fields with an enum included, if it is equal."
         ),
         Verb::Status => format!("Counts the records of {name}, and describes their fields."),
         Verb::Revert => format!(

@@ -1,10 +1,11 @@
 use serde_json::{Map, Value};
 
 use super::Record;
-use crate::declaration::same;
+use crate::declaration::{Field, ResourceType, same};
 
-/// What the records have that are wanted. Strings are found by a part of them, whatever its case;
-/// everything else is the same or is no match; a field that a record does not have is no match.
+/// The conditions of a filter. A field of free text matches by a part of it, in any case; everything else
+/// must be equal: fields of other types, those with an `enum`, ids and times. A field that a record does
+/// not have does not match.
 pub(crate) struct Criteria(Vec<(String, Criterion)>);
 
 enum Criterion {
@@ -14,12 +15,17 @@ enum Criterion {
 }
 
 impl Criteria {
-    pub(crate) fn new(criteria: Map<String, Value>) -> Self {
-        let criterion = |value| match value {
-            Value::String(text) => Criterion::Contains(fold(&text)),
-            value => Criterion::Is(value),
+    pub(crate) fn new(kind: &ResourceType, criteria: Map<String, Value>) -> Self {
+        let criterion = |(name, value): (String, Value)| {
+            let criterion = match value {
+                Value::String(text) if kind.field(&name).is_some_and(Field::is_free_text) => {
+                    Criterion::Contains(fold(&text))
+                }
+                value => Criterion::Is(value),
+            };
+            (name, criterion)
         };
-        Self(criteria.into_iter().map(|(name, value)| (name, criterion(value))).collect())
+        Self(criteria.into_iter().map(criterion).collect())
     }
 
     pub(crate) fn fit(&self, record: &Record<'_>) -> bool {

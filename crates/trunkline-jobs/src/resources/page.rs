@@ -102,7 +102,7 @@ impl Resources {
             }
             criteria.insert("id".to_owned(), id);
         }
-        let criteria = Criteria::new(criteria);
+        let criteria = Criteria::new(kind, criteria);
         let (kind, settings) = (kind.clone(), self.0.settings.clone());
         let read =
             move |store: &Reading<'_>| read(store, &kind, &paging, Some(&criteria), &settings);

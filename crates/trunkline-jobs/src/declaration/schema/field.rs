@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::declaration::{Field, FieldType};
+use crate::declaration::Field;
 
-/// How text is looked for.
-pub(super) const PART: &str = "A part of it will do, in upper or lower case.";
+/// How free text is looked for.
+const PART: &str = "A part of it will do, in upper or lower case.";
 /// How everything else is looked for.
 pub(super) const EQUAL: &str = "It must be equal.";
 
@@ -38,12 +38,8 @@ impl Field {
 
     /// As records are looked for by it.
     pub(super) fn criterion(&self) -> Value {
-        if self.kind() == FieldType::String {
-            // Whatever its enum: a part of a value will do.
-            return json!({ "type": "string", "description": self.described(PART) });
-        }
         let mut schema = self.shape();
-        schema["description"] = self.described(EQUAL);
+        schema["description"] = self.described(if self.is_free_text() { PART } else { EQUAL });
         schema
     }
 

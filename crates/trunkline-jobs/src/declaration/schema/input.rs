@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::field::{EQUAL, PART};
+use super::field::EQUAL;
 use super::{Closed, described};
 use crate::RecordId;
 use crate::declaration::ResourceType;
@@ -40,9 +40,9 @@ pub(super) fn list() -> Value {
 /// The criteria stand beside `limit` and `cursor`, which give way to fields of their names: they may
 /// always stand in `metadata`.
 pub(super) fn filter(kind: &ResourceType) -> Value {
-    let time = |of: &str| described("string", &format!("{of} {PART}"));
+    let time = |of: &str| described("string", &format!("{of} {EQUAL}"));
     let mut input = paged()
-        .optional("id", id(&format!("The record's id. {PART}")))
+        .optional("id", id(&format!("The record's id. {EQUAL}")))
         .optional("version", described("integer", &format!("The record's version. {EQUAL}")))
         .optional("createdAt", time("When it was created."))
         .optional("updatedAt", time("When it was changed last."));

@@ -145,10 +145,7 @@ fn only_create_tells_defaults_as_such() {
         assert_eq!(state(verb).get("default"), None, "{verb}");
     }
     assert_eq!(text(state(Verb::Update)), "How it is. Null puts its default back: \"new\".");
-    assert_eq!(
-        text(state(Verb::Filter)),
-        "How it is. A part of it will do, in upper or lower case."
-    );
+    assert_eq!(text(state(Verb::Filter)), "How it is. It must be equal.");
     let described = |verb, name: &str| text(thing.input(verb)["properties"][name].clone());
     assert_eq!(
         described(Verb::Filter, "name"),
@@ -191,13 +188,18 @@ fn pages_are_asked_for() {
         Verb::Filter,
         &[
             json!({}),
-            json!({ "limit": 1, "cursor": "c", "name": "n", "state": "ne", "size": 1, "done": true, "more": {} }),
+            json!({ "limit": 1, "cursor": "c", "name": "n", "state": "new", "size": 1, "done": true, "more": {} }),
             json!({ "id": "a", "version": 1, "createdAt": "2026", "updatedAt": "2026-11" }),
         ],
     );
     refuses(
         Verb::Filter,
-        &[json!({ "state": 1 }), json!({ "done": "yes" }), json!({ "limit": 0 })],
+        &[
+            json!({ "state": 1 }),
+            json!({ "state": "ne" }),
+            json!({ "done": "yes" }),
+            json!({ "limit": 0 }),
+        ],
     );
 }
 
@@ -208,7 +210,7 @@ fn limit_and_cursor_give_way_to_fields_of_their_names() {
     check(
         &filter,
         true,
-        &[json!({ "limit": true, "cursor": "arr", "metadata": { "limit": 1, "cursor": "c" } })],
+        &[json!({ "limit": true, "cursor": "arrow", "metadata": { "limit": 1, "cursor": "c" } })],
     );
     check(
         &filter,
