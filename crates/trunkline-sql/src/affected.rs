@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use rusqlite::types::Value;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -13,6 +12,7 @@ use crate::filter::Filter;
 use crate::schema::Table;
 use crate::security::Clearance;
 use crate::session::{Session, SpecialTables};
+use crate::value::Value;
 
 /// What was changed, or would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]

@@ -1,12 +1,11 @@
 //! Filters as a `WHERE` clause. Names come from the schema and are quoted; values are always bound.
 
-use rusqlite::types::Value;
 use serde_json::{Map, Value as Json};
 
 use crate::error::Error;
 use crate::identifier::quote;
 use crate::schema::Table;
-use crate::value;
+use crate::value::{self, Value};
 
 /// A `WHERE` clause, or nothing, with the values of its `?`.
 #[derive(Debug, Default)]
@@ -34,7 +33,7 @@ impl Filter {
     fn add(&mut self, column: &str, condition: &Json) -> Result<(), String> {
         match condition {
             Json::Array(_) => Err("a list needs the operator \"in\"".to_owned()),
-            Json::Object(operators) if !operators.contains_key("$blob") => {
+            Json::Object(operators) if !value::has_marker(operators) => {
                 if operators.is_empty() {
                     return Err(format!("the object holds no operator; there are {OPERATORS}"));
                 }

@@ -1,7 +1,6 @@
 use std::time::Instant;
 
 use rusqlite::Statement;
-use rusqlite::types::Value;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -16,6 +15,7 @@ use crate::rowset::{Bounds, Collector, RowNumber, Rowset};
 use crate::schema::{Table, TableKind};
 use crate::session::Session;
 use crate::shapes;
+use crate::value::Value;
 use crate::whole_number;
 
 /// Adds records to a table, all or none.

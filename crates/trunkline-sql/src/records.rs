@@ -1,11 +1,10 @@
 //! Rows as callers send them: values by column name.
 
-use rusqlite::types::Value;
 use serde_json::{Map, Value as Json};
 
 use crate::error::Error;
 use crate::schema::{Table, Visibility};
-use crate::value;
+use crate::value::{self, Value};
 
 /// `INSERT INTO docs(docs) VALUES ('delete-all')` empties a full-text index.
 const HIDDEN: &str = "it is a hidden column, whose values are commands to a virtual table; \

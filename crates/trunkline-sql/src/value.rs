@@ -2,11 +2,50 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use rusqlite::types::Value;
-use serde_json::Value as Json;
+use rusqlite::ToSql;
+use rusqlite::types::{ToSqlOutput, Value as Stored, ValueRef};
+use serde_json::{Map, Value as Json};
 
-/// Reads a scalar. Booleans become 0 and 1, which SQLite has in their place, and
-/// `{"$blob": base64}`, as results have it, becomes a BLOB.
+/// A value for SQLite. Its own type also has text that is not UTF-8, which SQLite stores and rusqlite's
+/// owned values cannot hold.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(String),
+    /// Text of any bytes.
+    TextBytes(Vec<u8>),
+    Blob(Vec<u8>),
+}
+
+impl From<Stored> for Value {
+    fn from(stored: Stored) -> Self {
+        match stored {
+            Stored::Null => Self::Null,
+            Stored::Integer(integer) => Self::Integer(integer),
+            Stored::Real(real) => Self::Real(real),
+            Stored::Text(text) => Self::Text(text),
+            Stored::Blob(bytes) => Self::Blob(bytes),
+        }
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Owned(Stored::Null),
+            Self::Integer(integer) => ToSqlOutput::Owned(Stored::Integer(*integer)),
+            Self::Real(real) => ToSqlOutput::Owned(Stored::Real(*real)),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::TextBytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Text(bytes)),
+            Self::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        })
+    }
+}
+
+/// Reads a scalar. Booleans become 0 and 1, which SQLite has in their place. Values that JSON does not
+/// have are objects with a [marker](has_marker), as results have them.
 ///
 /// # Errors
 ///
@@ -21,18 +60,46 @@ pub(crate) fn from_json(json: &Json) -> Result<Value, &'static str> {
             (None, false, Some(real)) => Ok(Value::Real(real)),
             _ => Err("the integer is outside the range of SQLite, which has 64 bits with a sign"),
         },
-        Json::Object(fields) => match (fields.get("$blob"), fields.len()) {
-            (Some(Json::String(text)), 1 | 2) => STANDARD
-                .decode(text)
-                .map(Value::Blob)
-                .map_err(|_| "\"$blob\" must be base64 with padding"),
-            _ => Err(EXPECTED),
-        },
+        Json::Object(fields) => from_marked(fields),
         Json::Array(_) => Err(EXPECTED),
     }
 }
 
-const EXPECTED: &str = "expected null, a boolean, a number, a string or {\"$blob\": base64}";
+/// `{"$blob": base64}`, `{"$text": base64}` (text that is not UTF-8), both of which may have the number of
+/// `bytes`, and `{"$float": "Infinity"}` or `"-Infinity"`.
+fn from_marked(fields: &Map<String, Json>) -> Result<Value, &'static str> {
+    let is_alone = fields.len() == 1;
+    let is_counted = is_alone || (fields.len() == 2 && fields.contains_key("bytes"));
+    let bytes = |json: &Json| STANDARD.decode(json.as_str()?).ok();
+    match MARKERS.map(|marker| fields.get(marker)) {
+        [Some(blob), None, None] if is_counted => {
+            bytes(blob).map(Value::Blob).ok_or("\"$blob\" must be base64 with padding")
+        }
+        [None, Some(text), None] if is_counted => {
+            bytes(text).map(text_of).ok_or("\"$text\" must be base64 with padding")
+        }
+        [None, None, Some(float)] if is_alone => match float.as_str() {
+            Some("Infinity") => Ok(Value::Real(f64::INFINITY)),
+            Some("-Infinity") => Ok(Value::Real(f64::NEG_INFINITY)),
+            _ => Err("\"$float\" must be \"Infinity\" or \"-Infinity\"; SQLite has no NaN"),
+        },
+        _ => Err(EXPECTED),
+    }
+}
+
+fn text_of(bytes: Vec<u8>) -> Value {
+    String::from_utf8(bytes).map_or_else(|error| Value::TextBytes(error.into_bytes()), Value::Text)
+}
+
+const MARKERS: [&str; 3] = ["$blob", "$text", "$float"];
+
+/// Whether an object is a value, not the operators of a filter.
+pub(crate) fn has_marker(fields: &Map<String, Json>) -> bool {
+    MARKERS.iter().any(|marker| fields.contains_key(*marker))
+}
+
+const EXPECTED: &str = "expected null, a boolean, a number, a string, {\"$blob\": base64}, \
+     {\"$text\": base64} or {\"$float\": \"Infinity\"}";
 
 #[cfg(test)]
 mod tests {
@@ -52,6 +119,10 @@ mod tests {
             (json!({"$blob": "AAE="}), Some(Value::Blob(vec![0, 1]))),
             (json!({"$blob": "AAE=", "bytes": 2}), Some(Value::Blob(vec![0, 1]))),
             (json!({"$blob": "A"}), None),
+            (json!({"$text": "/w==", "bytes": 1}), Some(Value::TextBytes(vec![0xff]))),
+            (json!({"$text": "YQ=="}), Some(Value::Text("a".to_owned()))),
+            (json!({"$float": "-Infinity"}), Some(Value::Real(f64::NEG_INFINITY))),
+            (json!({"$float": "NaN"}), None),
             (json!({"a": 1}), None),
             (json!([1]), None),
         ];

@@ -3,7 +3,6 @@ mod position;
 
 use std::time::Instant;
 
-use rusqlite::types::Value;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -18,6 +17,7 @@ use crate::rowset::{Bounds, Collector, Rowset, TruncatedBy};
 use crate::schema::Table;
 use crate::session::Session;
 use crate::shapes;
+use crate::value::Value;
 use crate::whole_number;
 
 pub use order::{OrderBy, OrderTerm};
@@ -100,7 +100,7 @@ pub(crate) fn query_records(
         }
         sql.push_str(if filter.sql.is_empty() { " WHERE " } else { " AND " });
         sql.push_str(&order.after(&last, values.len() + 1));
-        values.extend(last);
+        values.extend(last.into_iter().map(Value::from));
         skipped = 0;
     }
     sql.push_str(&clause);

@@ -7,7 +7,8 @@ use crate::DistinctKeys;
 use crate::error::Error;
 use crate::value;
 
-/// Values for the parameters of a statement: scalars, or `{"$blob": base64}`.
+/// Values for the parameters of a statement: scalars, or the objects of a [`Rowset`](crate::Rowset), such
+/// as `{"$blob": base64}`.
 #[derive(Clone, Debug)]
 pub enum Params {
     /// By position, for `?`, `?1`, and named parameters in the order of their first use.

@@ -21,6 +21,9 @@ pub use row_number::RowNumber;
 /// | REAL | number; `{"$float": "Infinity"}` or `"-Infinity"` where JSON has none (SQLite stores NaN as NULL) |
 /// | TEXT | string; `{"$text": base64, "bytes": n}` if it is not valid UTF-8 |
 /// | BLOB | `{"$blob": base64, "bytes": n}` |
+///
+/// Inserts, updates, filters and parameters take all of them back. A large integer, as a string, becomes an
+/// integer again in a column of a numeric type; for a column without a type, send it as a number.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(description = "The rows of a query.")]
 pub struct Rowset {

@@ -18,6 +18,7 @@ mod operations;
 mod raw;
 mod raw_writes;
 mod records;
+mod round_trip;
 mod sample;
 mod schemas;
 mod stops;
