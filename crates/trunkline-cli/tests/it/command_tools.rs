@@ -88,6 +88,34 @@ fn a_command_is_called_through_every_door() {
     assert_eq!(server.stop().code, Some(0));
 }
 
+/// Eight levels of ten references each, which are 10^8 subschemas for one value.
+#[test]
+fn a_schema_that_expands_without_bound_is_rejected() {
+    let folder = place();
+    let mut bomb = ECHO.replace("\"echo\"", "\"bomb\"");
+    bomb += "properties.bomb.\"$ref\" = \"#/$defs/l0\"\n";
+    for level in 0..8 {
+        let reference = format!("{{ \"$ref\" = \"#/$defs/l{}\" }}", level + 1);
+        bomb += &format!("\"$defs\".l{level}.allOf = [{}]\n", [&*reference; 10].join(", "));
+    }
+    bomb += "\"$defs\".l8.type = \"integer\"\n";
+    fs::write(folder.path().join("tools").join("bad.toml"), bomb).unwrap();
+    let server = serve(folder.path());
+    let listed = server.connect().get("/tools").json();
+    let reason = listed["rejected"][0]["reason"].as_str().unwrap();
+    for part in [
+        "bad.toml:6:1: input_schema: invalid JSON Schema",
+        "more than 1000 subschemas",
+        "use fewer references",
+    ] {
+        assert!(reason.contains(part), "no {part:?} in {reason}");
+    }
+    let call = rpc("tool.bomb", &json!({ "text": "x", "bomb": 1 }));
+    let reply = server.connect().ask(&post("/", &[], &call)).json();
+    check(&reply, &json!({ "error": { "code": -32601 } }));
+    assert_eq!(server.stop().code, Some(0));
+}
+
 #[test]
 fn tools_come_and_go_while_the_server_runs() {
     let folder = place();

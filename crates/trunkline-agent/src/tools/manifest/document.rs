@@ -205,7 +205,7 @@ fn schema(value: Spanned<Value>, key: &str) -> Result<Schema, Fault> {
     Validator::new(&schema).map_err(|error| Fault {
         at,
         path: key.to_owned(),
-        reason: format!("this is no JSON Schema of draft 2020-12: {}", error.reason()),
+        reason: format!("invalid JSON Schema (draft 2020-12): {}", error.reason()),
     })?;
     Ok(schema)
 }

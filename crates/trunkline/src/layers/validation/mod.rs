@@ -1,5 +1,6 @@
 //! Params against the input schema of their operation, for operations without a Rust type.
 
+mod cost;
 mod faults;
 mod layer;
 mod named;

@@ -9,6 +9,7 @@ mod panicking;
 mod rates;
 mod recorder;
 mod rules;
+mod schema_cost;
 mod spans;
 mod traces;
 mod validating;
