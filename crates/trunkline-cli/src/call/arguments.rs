@@ -12,7 +12,7 @@ use crate::client::CallError;
 
 pub(crate) const NOTES: &str = "\
 Redirects are not followed, and proxies are not used. https trusts the certificates of this machine;
-SSL_CERT_FILE names others.
+SSL_CERT_FILE names others, or a server's own self-signed certificate.
 
 Exit codes:
   0  it has a result

@@ -178,7 +178,7 @@ fn transport(error: &TransportError) -> String {
 }
 
 fn remedy(error: &TransportError) -> Option<&'static str> {
-    use rustls::CertificateError::{BadSignature, UnknownIssuer};
+    use rustls::CertificateError::{BadSignature, Other, UnknownIssuer};
     use rustls::Error::{InvalidCertificate, InvalidMessage};
     let own_authority = "SSL_CERT_FILE=ca.pem, if it is signed by an authority of your own";
     match error {
@@ -187,6 +187,9 @@ fn remedy(error: &TransportError) -> Option<&'static str> {
         TransportError::NotHttp { .. } => Some("check the port; a server of https wants https://"),
         TransportError::Connect { .. } => match tls(error) {
             Some(InvalidCertificate(UnknownIssuer | BadSignature)) => Some(own_authority),
+            Some(InvalidCertificate(Other(reason))) if is_of_authority(reason) => Some(
+                "SSL_CERT_FILE=cert.pem with that very certificate, which is marked as an authority's",
+            ),
             Some(InvalidMessage(_)) => Some("http://, since it does not speak TLS there"),
             Some(_) => None,
             None if is_refused(error) => {
@@ -196,6 +199,11 @@ fn remedy(error: &TransportError) -> Option<&'static str> {
         },
         _ => None,
     }
+}
+
+/// Whether a server presents a certificate that may only sign others.
+fn is_of_authority(reason: &rustls::OtherError) -> bool {
+    reason.to_string().contains("CaUsedAsEndEntity")
 }
 
 fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {

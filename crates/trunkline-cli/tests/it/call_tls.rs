@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use rcgen::{CertificateParams, DnType, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
@@ -17,7 +17,12 @@ use crate::support::{Ended, run, trunkline};
 
 /// Serves https under `name` and returns its port; its certificate is in the folder.
 fn serve(folder: &Path, name: &str) -> u16 {
+    serve_as(folder, name, IsCa::NoCa)
+}
+
+fn serve_as(folder: &Path, name: &str, is_ca: IsCa) -> u16 {
     let mut parameters = CertificateParams::new([name.to_owned()]).unwrap();
+    parameters.is_ca = is_ca;
     parameters.distinguished_name.push(DnType::CommonName, name);
     let signing_key = KeyPair::generate().unwrap();
     let cert = parameters.self_signed(&signing_key).unwrap();
@@ -78,4 +83,21 @@ fn certificates() {
     let stderr = ["does not speak HTTP", "wants https://"];
     let plain = right.replace("https:", "http:");
     check("without TLS", &call(folder, &plain, "right.pem"), 4, &[], &stderr);
+}
+
+/// As `openssl req -x509` makes them: signed with its own key, and marked as an authority's.
+#[test]
+fn a_self_signed_certificate_is_pinned() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let authority = || IsCa::Ca(BasicConstraints::Unconstrained);
+    let port = serve_as(folder, "localhost", authority());
+    std::fs::copy(folder.join("ca.pem"), folder.join("right.pem")).unwrap();
+    serve_as(folder, "localhost", authority());
+    let (right, wrong) = (format!("https://localhost:{port}"), format!("https://127.0.0.1:{port}"));
+    check("pinned", &call(folder, &right, "right.pem"), 0, &["secure\n"], &[]);
+    let stderr = ["CaUsedAsEndEntity", "try: SSL_CERT_FILE=cert.pem with that very certificate"];
+    check("another", &call(folder, &right, "ca.pem"), 3, &[], &stderr);
+    let stderr = ["because: invalid peer certificate: certificate not valid for name"];
+    check("another name", &call(folder, &wrong, "right.pem"), 3, &[], &stderr);
 }

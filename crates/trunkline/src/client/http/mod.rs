@@ -4,6 +4,8 @@ mod bearer;
 pub(super) mod connection;
 mod connector;
 mod failure;
+#[cfg(feature = "tls")]
+mod pinned;
 mod pool;
 mod reply;
 mod settings;

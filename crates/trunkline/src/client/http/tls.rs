@@ -4,15 +4,17 @@ use std::sync::Arc;
 
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
-use rustls::crypto::ring;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 
+use super::pinned::Verifier;
 use super::url::Url;
 use crate::client::error::TransportError;
 
-/// Whom certificates of https servers have to be signed by.
+/// The authorities that certificates of https servers have to be signed by. A server may also present
+/// one of these certificates itself, self-signed, whether it is marked as an authority's or not.
 #[derive(Clone)]
 pub struct Roots {
     of_machine: bool,
@@ -59,22 +61,21 @@ impl Roots {
         Ok(())
     }
 
-    fn store(&self) -> Result<RootCertStore, TransportError> {
-        let mut store = RootCertStore::empty();
+    fn verifier(&self, provider: &Arc<CryptoProvider>) -> Result<Verifier, TransportError> {
+        let mut trusted = self.added.clone();
         let mut failed = None;
         if self.of_machine {
             let found = rustls_native_certs::load_native_certs();
-            // Machines have certificates that are no good; others do for most servers.
-            store.add_parsable_certificates(found.certs);
+            trusted.extend(found.certs);
             failed = found.errors.into_iter().next();
         }
-        store.add_parsable_certificates(self.added.iter().cloned());
-        match store.is_empty() {
-            false => Ok(store),
-            true => {
-                Err(TransportError::NoRoots { source: failed.map(|error| Arc::new(error) as _) })
-            }
-        }
+        let mut store = RootCertStore::empty();
+        // Invalid certificates of a machine are skipped.
+        store.add_parsable_certificates(trusted.iter().cloned());
+        // The one error is that the store is empty.
+        Verifier::new(store, trusted, Arc::clone(provider)).map_err(|_| TransportError::NoRoots {
+            source: failed.map(|error| Arc::new(error) as _),
+        })
     }
 }
 
@@ -100,12 +101,18 @@ pub(super) fn connector(
     url: &Url,
     roots: &Roots,
 ) -> Result<HttpsConnector<HttpConnector>, TransportError> {
-    let store = if url.is_https() { roots.store()? } else { RootCertStore::empty() };
-    let config = ClientConfig::builder_with_provider(ring::default_provider().into())
+    let provider = Arc::new(ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
-        .expect("ring has the ciphers of the default versions")
-        .with_root_certificates(store)
-        .with_no_client_auth();
+        .expect("ring has the ciphers of the default versions");
+    let config = match url.is_https() {
+        false => config.with_root_certificates(RootCertStore::empty()),
+        true => {
+            let verifier = roots.verifier(&provider)?;
+            config.dangerous().with_custom_certificate_verifier(Arc::new(verifier))
+        }
+    };
+    let config = config.with_no_client_auth();
     let builder = HttpsConnectorBuilder::new().with_tls_config(config);
     let builder = if url.is_https() { builder.https_only() } else { builder.https_or_http() };
     Ok(builder.enable_http1().wrap_connector(tcp))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use rcgen::{CertificateParams, DnType, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
@@ -18,8 +18,14 @@ use crate::support::in_time;
 /// Serves https as `localhost`, and returns the port and the certificate, which `authority` has
 /// signed, as PEM.
 fn serve(authority: &str) -> (u16, String) {
+    serve_with(authority, |_| {})
+}
+
+/// The same with another certificate, which is signed with its own key.
+fn serve_with(authority: &str, change: impl FnOnce(&mut CertificateParams)) -> (u16, String) {
     let mut parameters = CertificateParams::new(["localhost".to_owned()]).unwrap();
     parameters.distinguished_name.push(DnType::CommonName, authority);
+    change(&mut parameters);
     let signing_key = KeyPair::generate().unwrap();
     let cert = parameters.self_signed(&signing_key).unwrap();
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(signing_key.serialize_der()));
@@ -95,6 +101,46 @@ async fn whom_to_trust() {
             (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{name}"),
             (Err((error, cause)), Err(expected)) => {
                 assert_eq!(error, format!("cannot connect to {url}"), "{name}");
+                assert!(cause.contains(expected), "{name}: {cause}");
+            }
+            (found, _) => panic!("{name}: {found:?}"),
+        }
+    }
+}
+
+fn as_authority(parameters: &mut CertificateParams) {
+    parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+}
+
+/// Servers whose certificate is marked as an authority's, as `openssl req -x509` does.
+#[tokio::test]
+async fn a_certificate_of_its_own_is_pinned() {
+    let (port, pem) = serve_with("own", as_authority);
+    let (_, other) = serve_with("own", as_authority);
+    let (right, wrong) = (format!("https://localhost:{port}"), format!("https://127.0.0.1:{port}"));
+    let (expired_port, expired) = serve_with("expired", |parameters| {
+        as_authority(parameters);
+        parameters.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    });
+    let (later_port, later) = serve_with("later", |parameters| {
+        as_authority(parameters);
+        parameters.not_before = rcgen::date_time_ymd(4000, 1, 1);
+    });
+    let [expired_url, later_url] =
+        [expired_port, later_port].map(|port| format!("https://localhost:{port}"));
+    let mut both = only(&other);
+    both.add_pem(pem.as_bytes()).unwrap();
+    for (name, url, roots, expected) in [
+        ("pinned", &right, only(&pem), Ok("secure")),
+        ("pinned among others", &right, both, Ok("secure")),
+        ("another of the same name", &right, only(&other), Err("CaUsedAsEndEntity")),
+        ("another name", &wrong, only(&pem), Err("not valid for name")),
+        ("expired", &expired_url, only(&expired), Err("expired")),
+        ("not valid yet", &later_url, only(&later), Err("not valid yet")),
+    ] {
+        match (call(url, roots).await, expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{name}"),
+            (Err((_, cause)), Err(expected)) => {
                 assert!(cause.contains(expected), "{name}: {cause}");
             }
             (found, _) => panic!("{name}: {found:?}"),
