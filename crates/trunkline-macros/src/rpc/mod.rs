@@ -12,7 +12,7 @@ mod server;
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{Item, ItemImpl, ItemTrait, TraitItem};
+use syn::{ImplItem, Item, ItemImpl, ItemTrait, TraitItem};
 
 use self::{attributes::ServiceAttributes, model::Service};
 
@@ -55,9 +55,33 @@ fn expand_impl(arguments: TokenStream, mut block: ItemImpl) -> TokenStream {
                 }
             }
         }
-        Err(error) => error.into_compile_error(),
+        Err(error) => {
+            let stub = stub_impl(&block);
+            let error = error.into_compile_error();
+            quote!(#error #stub)
+        }
     };
     quote!(#block #generated)
+}
+
+/// An `into_rpc` for callers to compile with, so that the error is the only one. An implementation of a
+/// trait gets none: its type may be another crate's.
+fn stub_impl(block: &ItemImpl) -> Option<TokenStream> {
+    let is_there = block
+        .items
+        .iter()
+        .any(|item| matches!(item, ImplItem::Fn(function) if function.sig.ident == "into_rpc"));
+    if block.trait_.is_some() || is_there {
+        return None;
+    }
+    let (generics, self_ty) = (&block.generics, &block.self_ty);
+    let (impl_generics, _, where_clause) = generics.split_for_impl();
+    let into_rpc = server::stub(&quote!(pub));
+    Some(quote! {
+        impl #impl_generics #self_ty #where_clause {
+            #into_rpc
+        }
+    })
 }
 
 fn expand_trait(arguments: TokenStream, mut definition: ItemTrait) -> TokenStream {
@@ -73,6 +97,13 @@ fn expand_trait(arguments: TokenStream, mut definition: ItemTrait) -> TokenStrea
             quote!(#definition #client)
         }
         Err(error) => {
+            let is_there = definition.items.iter().any(
+                |item| matches!(item, TraitItem::Fn(function) if function.sig.ident == "into_rpc"),
+            );
+            if !is_there {
+                let stub = server::stub(&TokenStream::new());
+                definition.items.push(TraitItem::Verbatim(stub));
+            }
             let error = error.into_compile_error();
             quote!(#error #definition)
         }

@@ -39,6 +39,23 @@ pub(super) fn into_rpc(service: &Service) -> TokenStream {
     }
 }
 
+/// An `into_rpc` in the place of one that cannot be generated.
+pub(super) fn stub(visibility: &TokenStream) -> TokenStream {
+    quote! {
+        #[doc(hidden)]
+        #visibility fn into_rpc<RouterState>(self) -> ::trunkline::Router<RouterState>
+        where
+            Self: ::core::marker::Sized,
+            RouterState: ::core::clone::Clone
+                + ::core::marker::Send
+                + ::core::marker::Sync
+                + 'static,
+        {
+            ::core::unreachable!()
+        }
+    }
+}
+
 fn docs(service: &Service) -> String {
     let names: Vec<String> =
         service.methods.iter().map(|method| format!("`{}`", method.name)).collect();

@@ -10,9 +10,11 @@ impl Service {
 }
 
 #[rpc]
-impl Service {
+impl Second {
     #[rpc(name = "rpc.ping")]
     fn ping(&self) {}
 }
 
 fn main() {}
+
+struct Second;

@@ -10,12 +10,12 @@ impl Service {
 }
 
 #[rpc(namespace = "")]
-impl Service {
+impl Second {
     fn two(&self) {}
 }
 
 #[rpc]
-impl Service {
+impl Third {
     #[rpc(skipped)]
     fn three(&self) {}
 
@@ -27,3 +27,7 @@ impl Service {
 }
 
 fn main() {}
+
+struct Second;
+
+struct Third;

@@ -1,0 +1,43 @@
+#![allow(unused_variables)]
+
+//! One error each, though `into_rpc` is called: it is there, with a body that nothing runs.
+
+use trunkline::{Router, rpc};
+
+struct Service;
+
+#[rpc]
+impl Service {
+    fn exclusive(&mut self) {}
+}
+
+struct Generic<T>(T);
+
+#[rpc]
+impl<T: Clone> Generic<T> {
+    #[rpc(skipped)]
+    fn one(&self) {}
+}
+
+struct Named;
+
+#[rpc(name = "service")]
+impl Named {
+    fn one(&self) {}
+}
+
+#[rpc(server)]
+trait Served {
+    fn any<T>(&self, value: T);
+}
+
+impl Served for u8 {
+    fn any<T>(&self, value: T) {}
+}
+
+fn main() {
+    let router: Router = Service.into_rpc();
+    let router = router.merge(Generic(1_u8).into_rpc()).merge(Named.into_rpc());
+    let router = router.merge(Served::into_rpc(1_u8));
+    router.build().unwrap();
+}
