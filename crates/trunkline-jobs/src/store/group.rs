@@ -53,10 +53,19 @@ impl Group {
                 self.tasks.push(task);
             }
         }
+        let fault = self.tasks.iter().find_map(|task| match task.error() {
+            Some(Error::Unavailable { reason, .. }) => Some(reason.clone()),
+            _ => None,
+        });
         for task in &mut self.tasks {
             // The one whose error ended the transaction knows better.
             if !task.error().is_some_and(Error::is_of_storage) {
-                task.fail(again(error).into());
+                task.fail(match &fault {
+                    Some(reason) => {
+                        Error::Unavailable { reason: reason.clone(), source: Some(again(error)) }
+                    }
+                    None => again(error).into(),
+                });
             }
         }
     }

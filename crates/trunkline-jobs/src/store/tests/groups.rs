@@ -166,7 +166,7 @@ async fn a_disk_that_was_full_works_again() {
     }
     // The last one had not begun when the transaction ended: the next one has it.
     let names: Vec<_> = outcomes.iter().map(outcome).collect();
-    assert_eq!(names, ["Storage", "Storage", "Ok"]);
+    assert_eq!(names, ["Unavailable", "Unavailable", "Ok"]);
     let causes: Vec<_> = outcomes
         .iter()
         .filter_map(|outcome| Some(outcome.as_ref().err()?.source()?.to_string()))

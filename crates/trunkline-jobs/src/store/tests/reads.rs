@@ -143,7 +143,7 @@ async fn a_read_cannot_write() {
     let deleted = fixture
         .store
         .read(&none, |reading| Ok(reading.connection().execute("DELETE FROM records", ())?));
-    assert_eq!(outcome(&deleted.await), "Storage");
+    assert_eq!(outcome(&deleted.await), "Unavailable");
     assert_eq!(fixture.ids().await, ["a"]);
 }
 
