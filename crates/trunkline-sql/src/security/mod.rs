@@ -11,6 +11,7 @@
 //! | SQLite's own limits | [`limits`] | texts and values made to be large |
 //! | heap limit, memory-only temporaries | [`memory`] | queries made to fill the memory or the disk |
 //! | progress handler, interrupt, deadline | `workers` | queries made to run for ever |
+//! | changed rows counted by hooks and totals | `role`, `affected` | changes larger than intended |
 //! | rows and bytes counted while stepping | `rowset` | results made to be large |
 //!
 //! The caller's SQL is never rewritten: whoever rewrites SQL has to parse it exactly as SQLite does.
