@@ -23,7 +23,7 @@ fn serve(database: &Path, arguments: &[&str]) -> Server {
     Server::start(command)
 }
 
-/// What a query gives, through a connection of the test's own.
+/// Checks the result of a query, through a separate connection.
 #[track_caller]
 fn look(database: &Path, sql: &str, expected: &str) {
     let connection = Connection::open(database).unwrap();

@@ -37,7 +37,7 @@ const SCHEMA: &str = "
     INSERT INTO people VALUES (1, 'Ada', 1), (2, 'ADA', 0), (3, 'Ben', 1);
 ";
 
-/// Full-text indexes and others with tables of their own, in which rows do not count.
+/// Full-text indexes, the rows of whose shadow tables do not count.
 const VIRTUAL: &str = "
     CREATE VIRTUAL TABLE notes USING fts5(text);
     INSERT INTO notes VALUES ('one'), ('two'), ('three');

@@ -3,8 +3,8 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 
 use super::faults::Fault;
 
-/// The fault that an error of the validator is. What was sent may be a secret, and what is told of it is kept
-/// in logs and histories, so only the schema is quoted.
+/// Converts an error of the validator. A value may be a secret, and faults are kept in logs and histories, so
+/// only the schema is quoted.
 pub(super) fn fault(error: &ValidationError<'_>) -> Fault {
     if let Some(meant) = meant(error) {
         return fault(meant);
@@ -65,7 +65,7 @@ fn lists_choices(kind: &ValidationErrorKind) -> bool {
 /// Collects what the schema allows in place of a value: types, and JSON values. False if it is more than that.
 fn collect(error: &ValidationError<'_>, allowed: &mut Vec<String>) -> bool {
     let mut add = |text: String| {
-        // An argument that may be left out may be null, which nobody has to send.
+        // An optional argument may be null, but clients leave it out.
         if text != "null" && !allowed.contains(&text) {
             allowed.push(text);
         }
@@ -81,7 +81,7 @@ fn collect(error: &ValidationError<'_>, allowed: &mut Vec<String>) -> bool {
         }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
             return context.iter().all(|errors| {
-                // The values of an alternative say more than its type, and that more than anything else.
+                // Prefer the values of an alternative to its type.
                 let choices = errors.iter().find(|error| lists_choices(error.kind()));
                 let of_kind = || errors.iter().find(|error| is_of_kind(error.kind()));
                 let telling = choices.or_else(of_kind);
@@ -121,7 +121,7 @@ mod tests {
             (&optional, json!("xml"), "/a: this value is not one of: \"tsv\", \"json\""),
             (&optional, json!(5), "/a: this value is not one of: \"tsv\", \"json\""),
             (&records, json!(5), "/a: this value is not one of: object, array"),
-            // The kind tells which one was meant.
+            // The kind selects the alternative.
             (&records, json!({ "id": "x" }), "/a/id: this value is not of type \"integer\""),
             (&records, json!([]), "/a: this value has less than 1 item"),
             (
