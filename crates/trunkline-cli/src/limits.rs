@@ -33,17 +33,17 @@ pub(crate) fn return_freed_memory() {
     /// Blocks from this size are returned when they are freed, and so is free memory at the end of the heap.
     const THRESHOLD: &str = "131072";
     const SETTINGS: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
+    if SETTINGS.iter().any(|setting| std::env::var_os(setting).is_some()) {
+        return;
+    }
+    // Not `/proc/self/exe`, which would be the name of the process.
     let mut arguments = std::env::args_os();
-    let (Some(name), false) =
-        (arguments.next(), SETTINGS.iter().any(|setting| std::env::var_os(setting).is_some()))
-    else {
+    let (Some(name), Ok(program)) = (arguments.next(), std::env::current_exe()) else {
         return;
     };
-    let error = std::process::Command::new("/proc/self/exe")
-        .arg0(name)
-        .args(arguments)
-        .envs(SETTINGS.map(|setting| (setting, THRESHOLD)))
-        .exec();
+    let mut command = std::process::Command::new(program);
+    let command = command.arg0(name).args(arguments);
+    let error = command.envs(SETTINGS.map(|setting| (setting, THRESHOLD))).exec();
     // The process goes on, and keeps more memory.
     tracing::debug!(%error, "the settings of the allocator stay as they are");
 }
