@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::Semaphore;
 use tower::Service;
 
 use crate::call::Call;
 use crate::envelope::{Entry, Request};
 use crate::format::Asides;
+use crate::layers::Turns;
 use crate::layers::timeout::Pulse;
 use crate::limits::Limits;
 use crate::memory::{OutOfMemory, Reservation};
@@ -43,9 +43,8 @@ pub(crate) struct Asked<'a> {
 /// What a batch may take.
 pub(crate) struct Bounds<'a> {
     pub(crate) limits: &'a Limits,
-    /// Batches start their calls in turns, so that however many there are, other tasks wait for a few of
-    /// them only.
-    pub(crate) turns: &'a Semaphore,
+    /// Batches start their calls in turns.
+    pub(crate) turns: &'a Turns,
     /// [Reserved](reserve) for the batch.
     pub(crate) memory: Reservation,
 }
@@ -74,7 +73,7 @@ where
     let mut responses = Responses::new(asked, limits.reply_bytes, memory);
     let mut running = FuturesUnordered::new();
     let started = Instant::now();
-    let mut permit = turns.acquire().await;
+    let mut own_turn = turns.next().await;
     let mut turn = Instant::now();
     let mut waited = Duration::ZERO;
     let mut calls: usize = 0;
@@ -110,26 +109,26 @@ where
             Poll::Pending => running.push(member),
         }
         while running.len() >= limits.batch_parallelism {
-            drop(permit);
+            drop(own_turn);
             if let Some((index, outcome)) = running.next().await {
                 responses.set(index, outcome);
             }
-            permit = turns.acquire().await;
+            own_turn = turns.next().await;
             (turn, waited) = (Instant::now(), started.elapsed());
         }
         calls += 1;
         if calls.is_multiple_of(CALLS_PER_LOOK) && turn.elapsed() > TURN {
-            drop(permit);
+            drop(own_turn);
             yield_now().await;
             // The deadlines of the waiting calls do not wait for the rest to be started.
             while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
                 responses.set(index, outcome);
             }
-            permit = turns.acquire().await;
+            own_turn = turns.next().await;
             (turn, waited) = (Instant::now(), started.elapsed());
         }
     }
-    drop(permit);
+    drop(own_turn);
     while let Some((index, outcome)) = running.next().await {
         responses.set(index, outcome);
     }

@@ -49,12 +49,15 @@ pub mod request_id;
 pub mod security_headers;
 pub mod timeout;
 pub mod trace;
+mod turns;
 #[cfg(feature = "validation")]
 pub mod validation;
 
 pub use authorize::AuthorizeLayer;
 pub use catch_panic::CatchPanicLayer;
 pub use concurrency_limit::ConcurrencyLimitLayer;
+pub(crate) use turns::Turns;
+
 pub use defaults::Defaults;
 pub use from_fn::{FromFn, FromFnLayer, Next, from_fn};
 pub use handle_error::HandleErrorLayer;

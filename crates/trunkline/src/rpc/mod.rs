@@ -11,14 +11,12 @@ mod recorded;
 mod reply;
 
 use std::convert::Infallible;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::Semaphore;
 use tower::Service;
 
 use crate::batch::{self, Response};
@@ -31,7 +29,7 @@ use crate::format::Formats;
 use crate::history::History;
 use crate::id::Id;
 use crate::layers::metrics::MethodMetrics;
-use crate::layers::{Defaults, MetricsLayer};
+use crate::layers::{Defaults, MetricsLayer, Turns};
 use crate::limits::Limits;
 use crate::memory::{OutOfMemory, Reservation};
 use crate::openrpc::OpenRpc;
@@ -52,16 +50,14 @@ pub struct Rpc {
     metrics: MetricsLayer,
     engine: Engine,
     history: Option<History>,
-    /// As many batches start calls at a time as there are processors.
-    turns: Arc<Semaphore>,
+    turns: Arc<Turns>,
 }
 
 impl Rpc {
     pub(crate) fn new(registry: Arc<Registry>, limits: Limits, defaults: Defaults) -> Self {
         let metrics = MetricsLayer::switched(defaults.metrics);
         let engine = Engine::new(&limits, defaults, &metrics);
-        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        let turns = Arc::new(Semaphore::new(processors));
+        let turns = Arc::new(Turns::new());
         Self { registry, limits: Arc::new(limits), metrics, engine, history: None, turns }
     }
 
