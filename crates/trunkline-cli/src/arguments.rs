@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, Parser, Subcommand, value_parser};
-use trunkline::MemoryBudget;
+use trunkline::limits::MemoryBudget;
 
 use crate::{
     agent, call, chat, command_tools, edn, execute, history, limits, monitor, openrpc, records,
@@ -202,7 +202,7 @@ pub(crate) struct Source {
     pub(crate) heap_limit: usize,
 }
 
-/// What is held for clients.
+/// The memory for requests and replies.
 #[derive(Args)]
 pub(crate) struct Memory {
     /// Maximum bytes of requests and replies held for all clients together, from 32 MiB. Requests beyond it

@@ -44,11 +44,11 @@ pub(crate) fn return_freed_memory() {
     let mut command = std::process::Command::new(program);
     let command = command.arg0(name).args(arguments);
     let error = command.envs(SETTINGS.map(|setting| (setting, THRESHOLD))).exec();
-    // The process goes on, and keeps more memory.
-    tracing::debug!(%error, "the settings of the allocator stay as they are");
+    // The process continues and keeps more memory.
+    tracing::debug!(%error, "failed to change the settings of the allocator");
 }
 
-/// Other allocators are left as they are.
+/// Other allocators need no settings.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn return_freed_memory() {}
 
@@ -78,7 +78,7 @@ fn cgroup_memory() -> Option<u64> {
 fn least_limit(root: &Path, group: &str) -> Option<u64> {
     let group = root.join(group);
     let groups = group.ancestors().take_while(|group| group.starts_with(root));
-    // The root has no such file, and a group without a limit says `max`.
+    // The root has no such file, and a group without a limit has `max` in it.
     let limit = |group: &Path| read_to_string(group.join("memory.max")).ok()?.trim().parse().ok();
     groups.filter_map(limit).min()
 }

@@ -7,7 +7,8 @@ use trunkline::history::History;
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::{BuildError, Changing, Limits, MemoryBudget, Router};
+use trunkline::limits::MemoryBudget;
+use trunkline::{BuildError, Changing, Limits, Router};
 use trunkline_mcp::{Mcp, Settings};
 use trunkline_sql::Database;
 
@@ -30,7 +31,7 @@ pub(crate) struct Service {
     pub(crate) tools: Option<Changing>,
     /// What is recorded of calls.
     pub(crate) history: Option<History>,
-    /// What is held for clients.
+    /// The memory for requests and replies.
     pub(crate) memory: MemoryBudget,
 }
 

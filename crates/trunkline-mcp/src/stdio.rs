@@ -9,7 +9,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use trunkline::{ErrorObject, Extensions, MemoryBudget, code};
+use trunkline::limits::MemoryBudget;
+use trunkline::{ErrorObject, Extensions, code};
 
 use crate::channel::{Channel, Outbox};
 use crate::server::Mcp;

@@ -59,7 +59,7 @@ mod whole_number;
 mod workers;
 
 // It concerns JSON alone, so the domain may use it.
-use trunkline::DistinctKeys;
+use trunkline::limits::DistinctKeys;
 
 pub use affected::Affected;
 pub use create_table::{ColumnOptions, ColumnSpec, Columns, CreateTable, Created, PrimaryKey};

@@ -15,7 +15,7 @@ use crate::extensions::Extensions;
 use crate::format::Aside;
 use crate::history::{Notes, Recording};
 use crate::id::Id;
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 use crate::params::Members;
 use crate::router::Registered;
 

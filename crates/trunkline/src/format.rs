@@ -3,7 +3,7 @@ use bytes::Bytes;
 #[cfg(feature = "edn")]
 use crate::edn;
 use crate::error::ErrorObject;
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 
 /// What messages are written in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

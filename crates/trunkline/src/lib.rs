@@ -41,7 +41,6 @@ mod batch;
 mod blocking;
 mod call;
 pub mod client;
-mod distinct_keys;
 #[cfg(feature = "edn")]
 pub mod edn;
 mod envelope;
@@ -55,9 +54,8 @@ pub mod history;
 pub mod http;
 mod id;
 pub mod layers;
-mod limits;
+pub mod limits;
 mod media_type;
-mod memory;
 mod oneshot;
 mod openrpc;
 mod outcome;
@@ -74,23 +72,20 @@ pub mod unix;
 
 pub use blocking::{Blocking, Pool, blocking};
 pub use call::{Call, Part};
-pub use distinct_keys::DistinctKeys;
 pub use error::{BoxError, ErrorObject, RpcError, code};
 pub use extensions::Extensions;
 pub use extract::{CallId, Extension, FromCall, State};
 pub use format::{Format, Formats};
 pub use id::Id;
-pub use limits::{LimitError, Limits};
-pub use memory::{MemoryBudget, OutOfMemory, Reservation};
+pub use limits::calls::Limits;
 pub use openrpc::OpenRpc;
 pub use outcome::Outcome;
 pub use params::{
     Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
 };
 pub use router::{
-    BuildError, CallFuture, Changing, Description, Effect, EffectOf, Endpoint, ErrorDescription,
-    Example, Handler, IntoOutcome, IntoReply, Json, Operation, Registered, Rendering, Router,
-    Wording,
+    BuildError, CallFuture, Changing, Description, Effect, Endpoint, ErrorDescription, Example,
+    Handler, IntoOutcome, IntoReply, Json, Operation, Registered, Rendering, Router, Wording,
 };
 pub use rpc::{Batch, Incoming, Projected, Projection, Reply, Rpc, RpcFuture};
 pub use schema::Schema;

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use trunkline::DistinctKeys;
+use trunkline::limits::DistinctKeys;
 use uuid::Uuid;
 
 use super::error::ModelError;

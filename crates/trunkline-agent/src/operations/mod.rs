@@ -5,7 +5,8 @@ mod error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use trunkline::{DistinctKeys, Json, Operation, Params, Router, State};
+use trunkline::limits::DistinctKeys;
+use trunkline::{Json, Operation, Params, Router, State};
 
 use crate::agent::{
     Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Refreshed, Step,

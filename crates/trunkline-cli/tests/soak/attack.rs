@@ -1,4 +1,4 @@
-//! What clients do that never read.
+//! Clients that send requests and never read the replies.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How long `/health` takes, asked by a thread of its own.
+//! The latency of `/health`, measured by a separate thread.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -15,9 +15,9 @@ use target::Target;
 
 /// The memory budget of the servers under attack.
 const BUDGET: usize = 256 << 20;
-/// What a server may take beside its budget: the program, its caches, and its connections.
+/// The memory that a server may take in addition to its budget: the program, its caches, its connections.
 const FIXED: usize = 128 << 20;
-/// What a server may keep when its clients have gone.
+/// The memory that a server may keep when its clients have gone.
 const SETTLED: usize = 160 << 20;
 /// How long `/health` may take meanwhile, in 99 of 100 cases.
 const HEALTH: Duration = Duration::from_millis(50);
@@ -53,7 +53,7 @@ fn check(name: &str, attack: Attack) -> Vec<String> {
     bounds.into_iter().filter(|(is_met, _)| !is_met).map(|(_, broken)| broken).collect()
 }
 
-/// One after the other: each takes the whole machine.
+/// Sequentially: each attack takes the whole machine.
 #[test]
 fn memory_is_bounded() {
     let begun = Instant::now();

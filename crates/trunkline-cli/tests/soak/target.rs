@@ -36,7 +36,7 @@ impl Target {
             .unwrap();
         let stdout = BufReader::new(process.stdout.take().unwrap());
         let listening = stdout.lines().map(Result::unwrap).find(|line| line.contains("listening"));
-        let listening = listening.expect("the server says where it listens");
+        let listening = listening.expect("the server prints its address");
         let (_, address) = listening.split_once("http://").unwrap();
         let address = address.split([' ', '/']).next().unwrap().parse().unwrap();
         Self { address, process, _directory: directory }

@@ -12,7 +12,8 @@ use bytes::Bytes;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, MemoryBudget, Outcome, Reply};
+use trunkline::limits::MemoryBudget;
+use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply};
 
 use crate::batch::{self, NO_BATCHES};
 use crate::fault::{BAD_ID, Fault};

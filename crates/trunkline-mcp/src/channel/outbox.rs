@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc};
-use trunkline::{Id, MemoryBudget, Reply, Reservation};
+use trunkline::limits::{MemoryBudget, Reservation};
+use trunkline::{Id, Reply};
 
 const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 
-/// What is to be written to the client of a channel.
+/// The messages to the client of a channel.
 pub(crate) struct Outbox {
     pub(super) messages: mpsc::Receiver<Message>,
     /// Whether there are other tools since it was asked last.
@@ -16,7 +17,7 @@ pub(crate) struct Outbox {
 pub(crate) struct Message {
     /// A JSON text without newlines; empty at the end of a channel.
     pub(crate) json: Vec<u8>,
-    /// What it counts in the memory budget until it is written. Small messages of the protocol count nothing.
+    /// Its reservation in the memory budget. Notifications are small and have none.
     pub(crate) memory: Option<Reservation>,
 }
 

@@ -1,7 +1,8 @@
 //! Arguments against a tool's schema.
 
+use trunkline::Schema;
 use trunkline::layers::validation::{Faults, Validator};
-use trunkline::{DistinctKeys, Schema};
+use trunkline::limits::DistinctKeys;
 
 /// A compiled input schema.
 #[derive(Debug)]

@@ -19,8 +19,8 @@ use crate::envelope::{Entry, Request};
 use crate::format::Asides;
 use crate::layers::Turns;
 use crate::layers::timeout::Pulse;
-use crate::limits::Limits;
-use crate::memory::{OutOfMemory, Reservation};
+use crate::limits::calls::Limits;
+use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::rpc::Reply;
 use responses::Responses;
@@ -40,7 +40,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) asides: &'a Asides,
 }
 
-/// What a batch may take.
+/// The bounds of a batch.
 pub(crate) struct Bounds<'a> {
     pub(crate) limits: &'a Limits,
     /// Batches start their calls in turns.
@@ -49,7 +49,7 @@ pub(crate) struct Bounds<'a> {
     pub(crate) memory: Reservation,
 }
 
-/// Reserves what the responses of a batch take at least.
+/// Reserves the memory that the responses of a batch need at least.
 ///
 /// # Errors
 /// When the memory budget is used up.
@@ -98,7 +98,7 @@ where
             responses.set(index, Outcome::not_started(limit));
             continue;
         }
-        if let Err(error) = responses.make_room() {
+        if let Err(error) = responses.reserve_next() {
             responses.set(index, Outcome::error(error.into()));
             continue;
         }

@@ -46,7 +46,7 @@ impl Response {
         self.json.len()
     }
 
-    /// How many bytes it takes in all of its formats.
+    /// The bytes that it occupies in all of its formats.
     pub(super) fn capacity(&self) -> usize {
         #[cfg(feature = "edn")]
         if let Some(edn) = &self.edn {
@@ -81,7 +81,7 @@ impl Joined {
         joined
     }
 
-    /// How many bytes the responses take.
+    /// The bytes that the responses occupy.
     pub(crate) fn capacity(&self) -> usize {
         #[cfg(feature = "edn")]
         return self.json.capacity() + self.edn.capacity();
@@ -89,7 +89,7 @@ impl Joined {
         self.json.capacity()
     }
 
-    /// How many bytes they take more if room is made for another one, and for others after it.
+    /// The bytes by which to grow before another response is appended, with spare space for later ones.
     pub(crate) fn growth(&self, response: &Response) -> usize {
         let json = growth(&self.json, &response.json);
         #[cfg(feature = "edn")]
@@ -98,7 +98,7 @@ impl Joined {
         json
     }
 
-    /// Makes that room.
+    /// Grows by that.
     pub(crate) fn grow(&mut self, response: &Response) {
         grow(&mut self.json, &response.json);
         #[cfg(feature = "edn")]
@@ -107,7 +107,7 @@ impl Joined {
         }
     }
 
-    /// Appends a response, and takes no more room than that needs.
+    /// Appends a response. Grows by no more than it needs.
     pub(crate) fn push(&mut self, response: &Response) {
         self.json.reserve_exact(response.json.len() + AROUND);
         self.json.push(if self.json.is_empty() { b'[' } else { b',' });
@@ -137,10 +137,10 @@ impl Joined {
 
 /// The bytes of a usual response.
 const USUAL: usize = 64;
-/// What is before a response, and after the last one.
+/// The bytes before a response and after the last one.
 const AROUND: usize = 2;
 
-/// What a buffer has to grow by to hold a text: nothing, or half of its size.
+/// The bytes by which a buffer has to grow for a text: 0, or the missing ones and half of the new length.
 fn growth(buffer: &Vec<u8>, text: &[u8]) -> usize {
     let needed = buffer.len() + text.len() + AROUND;
     match needed.checked_sub(buffer.capacity()) {

@@ -4,7 +4,7 @@ use super::Asked;
 use super::response::{Joined, Response};
 use crate::envelope::InvalidRequest;
 use crate::history::Recording;
-use crate::memory::{OutOfMemory, Reservation};
+use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::rpc::Reply;
 
@@ -22,20 +22,20 @@ pub(super) struct Responses<'a> {
     pub(super) spent: bool,
     /// Of the calls that have not ended.
     pub(super) recordings: BTreeMap<usize, Recording>,
-    /// Room for what is [held](Self::held) and for the next response.
+    /// Memory for the [responses so far](Self::held) and for the next one.
     memory: Reservation,
     /// The bytes of those that wait.
     waiting_bytes: usize,
     /// Entries without a response.
     unanswered: usize,
-    /// Set when a response had no room. Nothing further is run.
+    /// Set when there was no memory for a response. No further member runs.
     exhausted: Option<OutOfMemory>,
 }
 
-/// What an entry counts until it has its response: its refusal fits.
+/// The memory reserved for each entry without a response, in bytes. A refusal fits.
 pub(super) const ENTRY: usize = 256;
-/// The room that a member needs before it runs. Most responses fit.
-const ROOM: usize = 16 << 10;
+/// The memory reserved before a member runs, in bytes. Most responses fit.
+const NEXT: usize = 16 << 10;
 
 impl<'a> Responses<'a> {
     pub(super) fn new(asked: Asked<'a>, budget: usize, memory: Reservation) -> Self {
@@ -57,13 +57,13 @@ impl<'a> Responses<'a> {
         }
     }
 
-    /// Reserves room for the response of one more member.
-    pub(super) fn make_room(&mut self) -> Result<(), OutOfMemory> {
+    /// Reserves memory for the response of one more member.
+    pub(super) fn reserve_next(&mut self) -> Result<(), OutOfMemory> {
         self.exhausted.map_or(Ok(()), Err)?;
-        self.reserve(ROOM)
+        self.reserve(NEXT)
     }
 
-    /// Reserves so many bytes more than what is held.
+    /// Reserves `more` bytes in addition to what is held.
     fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
         let missing = (self.held() + more).saturating_sub(self.memory.bytes());
         self.memory.grow(missing)
@@ -130,7 +130,7 @@ impl<'a> Responses<'a> {
         self.next += 1;
         let Some(response) = response else { return };
         let growth = self.joined.growth(&response);
-        // Without room to grow for those after it, the response takes what it needs.
+        // Without memory for spare space, the buffer grows by this response only.
         if growth > 0 && self.reserve(response.capacity() + growth).is_ok() {
             self.joined.grow(&response);
         }

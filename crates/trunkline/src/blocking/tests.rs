@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::blocking::blocking;
 use crate::error::code;
 use crate::extensions::Extensions;
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 use crate::router::Router;
 use crate::rpc::{Reply, Rpc};
 

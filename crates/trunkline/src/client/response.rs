@@ -8,7 +8,7 @@ use super::error::ProtocolError;
 use crate::envelope::{Kind, Scanner, Span, Text};
 use crate::error::ErrorObject;
 use crate::id::Id;
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 use crate::outcome::Outcome;
 use crate::stream::Key;
 

@@ -8,7 +8,7 @@ use super::aside::Aside;
 use super::fault;
 use crate::error::{ErrorObject, code};
 use crate::format::Format;
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 
 /// A message as JSON, and what that does not tell of its request, or of each of its requests.
 ///

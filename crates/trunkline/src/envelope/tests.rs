@@ -4,7 +4,7 @@
 mod oracle;
 
 use super::{Entry, Message, Unreadable, parse};
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 
 const DEPTH: usize = 4;
 const BATCH: usize = 3;

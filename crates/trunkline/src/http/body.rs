@@ -13,7 +13,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::refusal::Refusal;
-use crate::memory::{MemoryBudget, Reservation};
+use crate::limits::{MemoryBudget, Reservation};
 
 /// Reads a whole body. One that came in one piece is not copied. It keeps its memory reserved as long as
 /// something of it is referenced.
@@ -79,7 +79,7 @@ where
             continue;
         }
         if length > joined.capacity() {
-            // At most what is left: few bodies say that they are larger than they are.
+            // At most the declared length.
             let left = usize::try_from(body.size_hint().upper().unwrap_or(u64::MAX));
             let most = length.saturating_add(left.unwrap_or(usize::MAX)).min(limit);
             let capacity = (length + length / 2).min(most);

@@ -10,7 +10,7 @@ use super::reply_body::ReplyBody;
 use crate::error::{ErrorObject, code};
 use crate::format::Format;
 use crate::id::Id;
-use crate::memory::OutOfMemory;
+use crate::limits::OutOfMemory;
 use crate::rpc::Reply;
 
 /// Why a request is refused. Its reply has the HTTP status *and* a JSON-RPC error object, so that
@@ -43,7 +43,7 @@ pub(super) enum Refusal {
     TransferCoding,
     /// The server holds too much for its clients.
     OutOfMemory(OutOfMemory),
-    /// There is no room for the reply to a request that has run.
+    /// The request has run, and its reply exceeds the memory budget.
     ReplyDropped(OutOfMemory),
 }
 

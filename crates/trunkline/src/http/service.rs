@@ -26,7 +26,7 @@ use super::settings::Settings;
 use super::{authority, bearer, body, cors, denial, negotiate, origin};
 use crate::extensions::Extensions;
 use crate::format::{Format, Formats};
-use crate::memory::Reservation;
+use crate::limits::Reservation;
 use crate::rpc::{Reply, Rpc};
 
 /// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts

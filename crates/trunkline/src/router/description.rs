@@ -129,7 +129,7 @@ pub enum Effect {
 pub type Wording = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
 
 /// The effect of a call with these params, by name.
-pub type EffectOf = fn(params: &Map<String, Value>) -> Effect;
+pub(super) type EffectOf = fn(params: &Map<String, Value>) -> Effect;
 
 impl Description {
     /// The effect of a call with these params, by name, if it is declared.

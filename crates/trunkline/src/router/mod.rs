@@ -26,7 +26,7 @@ use crate::call::Call;
 use crate::error::BoxError;
 use crate::layers::Defaults;
 use crate::layers::authorize::Rules;
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 use crate::openrpc::Info;
 use crate::outcome::Outcome;
 use crate::params::{Arguments, Function, Param};
@@ -34,9 +34,7 @@ use crate::rpc::Rpc;
 
 pub use build::BuildError;
 pub use changing::Changing;
-pub use description::{
-    Description, Effect, EffectOf, ErrorDescription, Example, Rendering, Wording,
-};
+pub use description::{Description, Effect, ErrorDescription, Example, Rendering, Wording};
 pub use handler::Handler;
 pub use operation::Operation;
 pub(crate) use pattern::{Pattern, matches};

@@ -13,7 +13,7 @@ use crate::error::{ErrorObject, code};
 use crate::extensions::Extensions;
 use crate::extract::{CallId, Extension, FromCall, State};
 use crate::layers::{FromFnLayer, Next, TimeoutLayer, from_fn};
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 use crate::outcome::Outcome;
 use crate::params::{Param, Params, RawParams, param};
 use crate::rpc::Rpc;

@@ -20,7 +20,7 @@ use crate::layers::trace::Trace;
 use crate::layers::{
     CatchPanicLayer, ConcurrencyLimitLayer, Defaults, MetricsLayer, TimeoutLayer, TraceLayer,
 };
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 use crate::outcome::Outcome;
 use crate::router::{CallFuture, Dispatch};
 

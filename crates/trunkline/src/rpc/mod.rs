@@ -30,8 +30,8 @@ use crate::history::History;
 use crate::id::Id;
 use crate::layers::metrics::MethodMetrics;
 use crate::layers::{Defaults, MetricsLayer, Turns};
-use crate::limits::Limits;
-use crate::memory::{OutOfMemory, Reservation};
+use crate::limits::calls::Limits;
+use crate::limits::{OutOfMemory, Reservation};
 use crate::openrpc::OpenRpc;
 use crate::outcome::Outcome;
 use crate::router::{Registered, Registry};
@@ -105,7 +105,7 @@ impl Rpc {
         let reply = match incoming {
             Incoming::Call(call) => self.answer(call).await,
             Incoming::Batch(batch) => {
-                // Boxed, so that a single call does not carry the room for a batch along.
+                // Boxed, so that the future of a single call does not have the size of a batch.
                 let (reply, memory) = Box::pin(self.answer_batch_reserved(batch)).await?;
                 return Ok((reply, Some(memory)));
             }
@@ -155,7 +155,7 @@ impl Rpc {
     /// The same, with the memory that is reserved for the reply.
     ///
     /// # Errors
-    /// When the memory budget has no room for the batch. Nothing was run.
+    /// When the batch exceeds the memory budget. Nothing was run.
     pub(crate) async fn answer_batch_reserved(
         &self,
         batch: Batch,

@@ -26,7 +26,7 @@ use crate::call::Call;
 use crate::error::{ErrorObject, code};
 use crate::extensions::Extensions;
 use crate::format::{Format, Formats};
-use crate::memory::{OutOfMemory, Reservation};
+use crate::limits::{OutOfMemory, Reservation};
 use crate::rpc::{Incoming, Reply, Rpc};
 use crate::server::Counts;
 

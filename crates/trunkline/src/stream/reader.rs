@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 use super::framing::Framing;
 use super::head::Head;
 use crate::format::Format;
-use crate::memory::{MemoryBudget, OutOfMemory, Reservation};
+use crate::limits::{MemoryBudget, OutOfMemory, Reservation};
 
 /// How much is read at once.
 const CHUNK: usize = 16 << 10;
@@ -27,7 +27,7 @@ pub(crate) struct FrameReader<R> {
     next: Next,
     /// When the message that has begun and is not complete was first waited for.
     begun: Option<Instant>,
-    /// What messages are counted in, if they are.
+    /// The memory budget, on the server's side.
     memory: Option<MemoryBudget>,
     /// For the message that has begun and is not complete.
     reserved: Option<Reservation>,
@@ -50,7 +50,7 @@ enum Next {
 pub(crate) enum Frame {
     Message(Bytes, Option<Format>),
     TooLarge(Option<Format>),
-    /// There is no memory for the message, which is skipped.
+    /// The message exceeds the memory budget and is skipped.
     OutOfMemory(OutOfMemory, Option<Format>),
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::request::Request;
 use super::writer::FrameWriter;
 use crate::format::Format;
-use crate::memory::{MemoryBudget, Reservation};
+use crate::limits::{MemoryBudget, Reservation};
 use crate::rpc::Reply;
 
 /// Replies that may wait to be written. Calls whose replies find no room wait, too.
@@ -42,8 +42,7 @@ impl Replies {
         (Self { out, memory }, Writing { waiting, format })
     }
 
-    /// Puts a reply where it is written from, as soon as there is room for it. For a batch, memory is
-    /// reserved already.
+    /// Queues a reply for writing. Waits while the queue is full. For a batch, memory is reserved already.
     pub(super) async fn send(
         &self,
         mut reply: Reply,

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
+use trunkline::limits::MemoryBudget;
 use trunkline::server::Settings;
-use trunkline::{Limits, MemoryBudget, Router, ServerHandle, blocking, code};
+use trunkline::{Limits, Router, ServerHandle, blocking, code};
 
 use crate::support::{
     CALL, Client, DONE, Gate, RESULT, WAIT, in_time, on_loopback, post, serve, serve_with, service,
@@ -325,13 +326,13 @@ async fn replies_that_nobody_takes_are_bounded_together() {
     let code = code::REPLY_TOO_LARGE;
     assert_eq!((refused.status, &refused.json()["error"]["code"]), (503, &json!(code)));
     drop(holding);
-    until("the room to be free again", || memory.used() == 0).await;
+    until("the memory to be released", || memory.used() == 0).await;
     let mut client = Client::connect(server.local_addr()).await;
     assert_eq!(client.ask(&large).await.status, 200);
-    until("the room to be free in the end", || memory.used() == 0).await;
+    until("the memory to be released in the end", || memory.used() == 0).await;
 }
 
-/// Bodies that do not end share the budget, and a request without room is refused before it runs.
+/// Bodies that do not end share the budget, and a request beyond it is refused before it runs.
 #[tokio::test]
 async fn bodies_that_do_not_end_are_bounded_together() {
     let memory = MemoryBudget::new(1 << 20);
@@ -350,15 +351,15 @@ async fn bodies_that_do_not_end_are_bounded_together() {
     let refused = client.ask(&whole).await;
     let found = (refused.status, refused.header("retry-after"), &refused.json()["error"]["code"]);
     assert_eq!(found, (503, Some("1"), &json!(code::BUSY)));
-    // What is small still has room.
+    // A small request still fits.
     let mut client = Client::connect(server.local_addr()).await;
     let ping = post(r#"{"jsonrpc":"2.0","method":"ping","id":1}"#);
     assert_eq!(client.ask(&ping).await.status, 200);
     drop(holding);
-    until("the room to be free again", || memory.used() == 0).await;
+    until("the memory to be released", || memory.used() == 0).await;
 }
 
-/// A batch reserves room before its members run: those without room are not run.
+/// A batch reserves memory before its members run: members beyond the budget do not run.
 #[tokio::test]
 async fn members_without_room_are_not_run() {
     let memory = MemoryBudget::new(1 << 20);
@@ -382,9 +383,9 @@ async fn members_without_room_are_not_run() {
         (count(None), count(Some(code::REPLY_TOO_LARGE)), count(Some(code::BUSY)));
     assert_eq!((results + dropped, results + dropped + refused), (ran.load(Ordering::SeqCst), 100));
     assert!(results >= 8 && dropped <= 1, "{results} results, {dropped} dropped");
-    until("the room to be free again", || memory.used() == 0).await;
+    until("the memory to be released", || memory.used() == 0).await;
 
-    // A batch whose refusals have no room is refused as a whole.
+    // A batch whose refusals do not fit is refused as a whole.
     let reply = client.ask(post(format!("[{}]", vec![member; 1_000].join(",")))).await;
     assert_eq!(reply.json().as_array().map(Vec::len), Some(1_000));
     let holding = memory.reserve(900_000).unwrap();

@@ -1,7 +1,7 @@
 //! What stands on stdout, as a result.
 
 use serde_json::value::RawValue;
-use trunkline::DistinctKeys;
+use trunkline::limits::DistinctKeys;
 
 use super::{RunError, Tool};
 use crate::tools::json_text::on_one_line;

@@ -36,7 +36,7 @@ pub(crate) fn trunkline(folder: &Path) -> Command {
 
 /// Whether a process runs. One that has ended and was not yet waited for does not.
 pub(crate) fn runs(pid: &str) -> bool {
-    // The state is behind the name, which is in parentheses (proc(5)).
+    // The state follows the name, which is in parentheses (proc(5)).
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with('Z'))
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use crate::client::error::ProtocolError;
 use crate::client::response::beginning;
 use crate::envelope::{self, Kind, Message, ScanError, Scanner, Span};
-use crate::limits::Limits;
+use crate::limits::calls::Limits;
 use crate::stream::Key;
 
 /// Whom a message is for.

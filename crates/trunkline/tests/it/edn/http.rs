@@ -1,8 +1,9 @@
 //! EDN over HTTP: what is read as it, what is answered in it, and what is refused.
 
 use trunkline::http::{Settings, StatusPolicy};
+use trunkline::limits::MemoryBudget;
 use trunkline::server::{self, Phase, ServerHandle};
-use trunkline::{ErrorObject, Limits, MemoryBudget, Router, code};
+use trunkline::{ErrorObject, Limits, Router, code};
 
 use crate::support::{Client, Gate, Reply, in_time, on_loopback, serve, serve_with, until};
 

@@ -7,8 +7,9 @@ use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::UnixStream;
 use trunkline::history::{self, Filter, History};
+use trunkline::limits::MemoryBudget;
 use trunkline::stream::{self, Framing, Settings};
-use trunkline::{Format, Limits, MemoryBudget, Rpc, unix};
+use trunkline::{Format, Limits, Rpc, unix};
 
 use crate::process::example;
 use crate::support::{Gate, in_time, until};

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 use tokio::task::JoinHandle;
 use trunkline::history::{self, Filter, History};
+use trunkline::limits::MemoryBudget;
 use trunkline::stream::{self, Framing, Settings, StreamError};
-use trunkline::{Limits, MemoryBudget, Rpc};
+use trunkline::{Limits, Rpc};
 
 use super::framed::{framed, messages};
 use super::service::Told;
@@ -369,9 +370,9 @@ async fn a_reply_without_room_is_dropped() {
     raw.call(&repeat(50_000)).await;
     assert_eq!(shape(&raw.reply().await), json!([0, 50_000]));
     raw.call(&json!([repeat(100_001), repeat(100_002)])).await;
-    // The second is not run: its reply would have no room, either.
+    // The second does not run: its reply would not fit, either.
     assert_eq!(shape(&raw.reply().await), json!([[-32006, 100_001], [-32005, 100_002]]));
-    // Messages share the budget: one without room is skipped and refused.
+    // Messages share the budget: one that does not fit is skipped and refused.
     raw.call(&json!({ "jsonrpc": "2.0", "method": "x".repeat(100_000), "id": 1 })).await;
     assert_eq!(shape(&raw.reply().await), json!([-32005, null]));
     raw.call(&repeat(10)).await;

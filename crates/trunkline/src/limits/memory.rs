@@ -15,12 +15,13 @@ use crate::error::{ErrorObject, code};
 /// [4 KiB](Self::PER_REQUEST) more than its body. Clones share one budget: give the same one to all
 /// services of a process.
 ///
-/// A request for which there is no room is refused before it runs: with -32005, over HTTP with 503
+/// A request that does not fit is refused before it runs: with -32005, over HTTP with 503
 /// and `Retry-After`. A batch whose replies use up the budget runs no further members and answers
-/// them with -32005. A reply that has no room when its call has run is dropped and replaced by -32006.
+/// them with -32005. A reply that does not fit when its call has run is dropped and replaced by -32006.
 ///
 /// ```
-/// use trunkline::{Limits, MemoryBudget, Router};
+/// use trunkline::limits::MemoryBudget;
+/// use trunkline::{Limits, Router};
 ///
 /// # fn main() -> Result<(), trunkline::BuildError> {
 /// let memory = MemoryBudget::new(64 << 20);
@@ -54,7 +55,7 @@ pub struct OutOfMemory {
 }
 
 impl MemoryBudget {
-    /// What each request counts besides its body, in bytes: its headers, tasks and futures.
+    /// The bytes that each request counts in addition to its body: its headers, tasks and futures.
     pub const PER_REQUEST: usize = 4 << 10;
 
     /// A budget of this many bytes.
@@ -103,7 +104,7 @@ impl Reservation {
     /// Reserves more bytes.
     ///
     /// # Errors
-    /// When fewer bytes are left; the reservation stays as it was.
+    /// When fewer bytes are left; the reservation is unchanged.
     pub fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         let Usage { limit, used } = &*self.budget.0;
         let grown = |used: usize| used.checked_add(bytes).filter(|sum| sum <= limit);
@@ -116,7 +117,7 @@ impl Reservation {
     /// Reserves this many bytes in total: more or fewer than before.
     ///
     /// # Errors
-    /// When fewer bytes are left; the reservation stays as it was.
+    /// When fewer bytes are left; the reservation is unchanged.
     pub fn resize(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         if let Some(more) = bytes.checked_sub(self.bytes) {
             return self.grow(more);
@@ -166,7 +167,7 @@ impl From<OutOfMemory> for ErrorObject {
 }
 
 impl OutOfMemory {
-    /// The error of a call that has run, and whose reply has no room: -32006.
+    /// The error of a call that has run, and whose reply does not fit: -32006.
     #[must_use]
     pub fn reply_dropped(self) -> ErrorObject {
         let reason = format!("{self}; the call was run, and its reply dropped");

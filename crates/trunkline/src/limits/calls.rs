@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::memory::MemoryBudget;
+use super::MemoryBudget;
 
 /// Limits of calls. Every limit is on by default; `None` switches one off where that is possible.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 /// Of two equal keys most readers take the last one, and a check may see another one than the handler does.
 ///
 /// ```
-/// # use trunkline::DistinctKeys;
+/// # use trunkline::limits::DistinctKeys;
 /// let error = serde_json::from_str::<DistinctKeys>(r#"{"age": {"gt": 100, "gt": 1}}"#).unwrap_err();
 /// assert!(error.to_string().starts_with("duplicate key `gt`"));
 /// ```
