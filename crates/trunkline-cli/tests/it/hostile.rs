@@ -60,7 +60,7 @@ fn every_text_is_harmless() {
         if !text.expect.split('|').any(|expected| kind == expected) {
             failures.push(format!("{}: {kind} instead of {}", text.name, text.expect));
         }
-        assert!(started.elapsed() < Duration::from_secs(3), "{}: too slow", text.name);
+        assert!(started.elapsed() < Duration::from_secs(20), "{}: too slow", text.name);
         assert!(files(folder.path()) == before, "{}: files changed", text.name);
         let next = server.sql(&json!({"query": "SELECT count(*) FROM emp"}));
         assert_eq!(next, Ok(json!([[5]])), "the query after {}", text.name);

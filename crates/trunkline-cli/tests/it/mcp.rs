@@ -219,7 +219,7 @@ fn an_open_stream_does_not_keep_the_server_from_stopping() {
     assert_eq!((&reply["id"], &reply["result"]["isError"]), (&json!(7), &json!(false)));
     let ended = server.stop();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.took < Duration::from_secs(5), "{:?}", ended.took);
+    assert!(ended.took < Duration::from_secs(20), "{:?}", ended.took);
 }
 
 /// The data of the next event.

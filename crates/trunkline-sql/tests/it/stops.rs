@@ -52,7 +52,7 @@ fn the_caller_may_shorten_the_deadline() {
     query.timeout_ms = Some(50);
     let started = Instant::now();
     let outcome = fixture.raw(query);
-    assert!(started.elapsed() < Duration::from_secs(1));
+    assert!(started.elapsed() < Duration::from_secs(20));
     let Err(Error::Timeout { limit }) = outcome else {
         panic!("{outcome:?}");
     };
@@ -66,7 +66,7 @@ fn the_caller_may_not_lengthen_the_deadline() {
     query.timeout_ms = Some(60_000);
     let started = Instant::now();
     assert_eq!(kind(&fixture.raw(query)), "timeout");
-    assert!(started.elapsed() < Duration::from_secs(1));
+    assert!(started.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
@@ -111,6 +111,7 @@ fn a_late_cancellation_does_not_hit_the_next_query() {
 }
 
 #[test]
+#[ignore = "measures time: `cargo xtask soak` runs it"]
 fn one_long_step_is_answered_at_the_deadline_and_bounds_what_follows() {
     let fixture = one_reader(Duration::from_millis(100));
     fixture.runtime.block_on(async {

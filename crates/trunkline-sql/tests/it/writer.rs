@@ -96,7 +96,7 @@ fn a_stopped_change_is_undone() {
         let started = Instant::now();
         let outcome = database.execute_raw_query(query, &never).await;
         assert_eq!(kind(&outcome), "timeout");
-        assert!(started.elapsed() < Duration::from_secs(2));
+        assert!(started.elapsed() < Duration::from_secs(20));
 
         let cancel = CancellationToken::new();
         let endless = database.execute_raw_query(writing(ENDLESS), &cancel);
@@ -168,7 +168,7 @@ fn a_long_reader_of_another_process_holds_the_writer_up_for_a_while() {
     let started = Instant::now();
     assert_eq!(kind(&insert()), "locked");
     assert!(started.elapsed() >= Duration::from_millis(200));
-    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
     assert!(std::fs::read(&fixture.path).unwrap() == before);
     reader.execute_batch("COMMIT").unwrap();
     assert_eq!(kind(&insert()), "ok");
@@ -182,6 +182,7 @@ fn a_long_reader_of_another_process_holds_the_writer_up_for_a_while() {
 }
 
 #[test]
+#[ignore = "measures time: `cargo xtask soak` runs it"]
 fn long_readers_of_our_own_do_not_starve_the_writer() {
     let fixture = Fixture::with(Settings {
         lock_wait: Duration::from_millis(150),

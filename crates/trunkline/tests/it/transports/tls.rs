@@ -220,7 +220,7 @@ async fn a_server_stops_in_spite_of_silent_clients() {
     let _silent = TcpStream::connect(server.local_addr()).await.unwrap();
     support::until("the connection", || server.status().connections == 1).await;
     let drained = in_time("the server's end", server.stop()).await;
-    assert!(drained.is_complete() && drained.took < Duration::from_secs(2), "{drained:?}");
+    assert!(drained.is_complete() && drained.took < Duration::from_secs(8), "{drained:?}");
 }
 
 #[tokio::test]
