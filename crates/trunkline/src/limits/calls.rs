@@ -17,7 +17,7 @@ pub struct Limits {
     /// How many bytes the replies to one body may have. Default 16 MiB. What does not fit is
     /// replaced by -32006; calls of a batch that have not started by then are not run.
     pub reply_bytes: usize,
-    /// How many bytes of requests and replies are held for all clients together. Default 256 MiB.
+    /// The budget of bytes that are held for all clients together. Default 256 MiB.
     pub memory: MemoryBudget,
     /// How long a call may take, waiting for its turn included, unless its operation says
     /// [otherwise](crate::Operation::timeout). Default 30 s. Then it is dropped,
