@@ -31,7 +31,7 @@ pub(super) fn take() -> bool {
     IS_ANNOUNCED.take()
 }
 
-/// Ends an announcement that nobody has taken.
+/// Ends an announcement that no serializer has taken.
 struct End;
 
 impl Drop for End {

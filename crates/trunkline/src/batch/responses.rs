@@ -28,7 +28,7 @@ pub(super) struct Responses<'a> {
     waiting_bytes: usize,
     /// Entries without a response.
     unanswered: usize,
-    /// Set when there was no memory for a response. No further member runs.
+    /// Set when a response exceeded the memory budget. No further member runs.
     exhausted: Option<OutOfMemory>,
 }
 

@@ -6,8 +6,8 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// As many turns as there are processors, given in the order in which they are asked for.
 ///
-/// However many batches there are, only so many are runnable at a time, so that other tasks of the runtime
-/// wait for a few of them and not for all.
+/// Any number of batches can wait, and at most one for each processor runs, so that other tasks of the
+/// runtime wait for a few batches and not for all.
 #[derive(Debug)]
 pub(crate) struct Turns(Semaphore);
 

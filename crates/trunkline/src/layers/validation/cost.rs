@@ -18,7 +18,7 @@ const MAX_DEPTH: usize = 128;
 /// The maximum work that finding the cost takes.
 const MAX_WORK: usize = 1_000_000;
 
-/// What a schema costs: the maximum number of subschemas that are applied to one value.
+/// The cost of a schema: the maximum number of subschemas that are applied to one value.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cost {
     /// For finding out whether a value fits, where the results of recursive references are cached.
@@ -95,7 +95,7 @@ fn address(part: &Value) -> usize {
 
 type Keywords = Map<String, Value>;
 
-/// What references lead to.
+/// The targets of references.
 struct Index<'s> {
     root: &'s Value,
     schemas: Vec<&'s Value>,
