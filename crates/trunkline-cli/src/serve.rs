@@ -26,7 +26,13 @@ use crate::{access, agent, command_tools, database, limits, output, records};
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
     limits::return_freed_memory();
     limits::raise_open_files();
-    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Tasks between two looks for new requests: with 61, which is the default, a request waits for as
+        // many calls, however long they take.
+        .event_interval(16)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
     let drained = runtime.block_on(serve(arguments));
     // What a second signal has cut off may still run; nobody waits for it.
     runtime.shutdown_background();

@@ -71,6 +71,13 @@ fn batch() -> String {
     format!("[{}]", members.join(","))
 }
 
+/// A call of a tool whose result has 1 MB.
+pub(crate) fn large_result(id: usize) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"execute_raw_query","arguments":{{"query":"SELECT hex(zeroblob(500000))"}}}}}}"#
+    )
+}
+
 fn post(path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     let head = format!(
@@ -121,9 +128,7 @@ async fn sse(address: SocketAddr, calls: usize) {
     // Nothing more is read of the stream.
     let mut socket = TcpStream::connect(address).await.unwrap();
     for id in 0..calls {
-        let call = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"execute_raw_query","arguments":{{"query":"SELECT hex(zeroblob(500000))"}}}}}}"#
-        );
+        let call = large_result(id);
         if socket.write_all(&post(&path, &call)).await.is_err() {
             break;
         }

@@ -3,43 +3,54 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// A server. Dropped, it is killed.
+/// A server of an empty database. Dropped, it is killed.
 pub(crate) struct Target {
-    pub(crate) address: SocketAddr,
     process: Child,
     _directory: TempDir,
 }
 
 impl Target {
-    /// A server of an empty database, with a memory budget of this many bytes.
-    pub(crate) fn start(budget: usize) -> Self {
+    /// A server over HTTP with a memory budget of this many bytes, and its address.
+    pub(crate) fn serve(budget: usize) -> (Self, SocketAddr) {
+        let mut target = Self::start(&["serve", "--listen", "127.0.0.1:0"], Stdio::null(), budget);
+        let stdout = BufReader::new(target.process.stdout.take().unwrap());
+        let listening = stdout.lines().map(Result::unwrap).find(|line| line.contains("listening"));
+        let listening = listening.expect("the server prints its address");
+        let (_, address) = listening.split_once("http://").unwrap();
+        let address = address.split([' ', '/']).next().unwrap().parse().unwrap();
+        (target, address)
+    }
+
+    /// An MCP server over stdio, and its input. Nothing reads its output.
+    pub(crate) fn mcp(budget: usize) -> (Self, ChildStdin) {
+        let mut target = Self::start(&["mcp"], Stdio::piped(), budget);
+        let stdin = target.process.stdin.take().unwrap();
+        (target, stdin)
+    }
+
+    fn start(arguments: &[&str], stdin: Stdio, budget: usize) -> Self {
         let directory = TempDir::new().unwrap();
         let binary = std::env::var("SOAK_BINARY");
         let binary = binary.unwrap_or_else(|_| env!("CARGO_BIN_EXE_trunkline").to_owned());
-        let mut process = Command::new(binary)
-            .args(["serve", "--listen", "127.0.0.1:0"])
+        let process = Command::new(binary)
+            .args(arguments)
             // A variable: a binary without the flag ignores it.
             .env("TRUNKLINE_MAX_MEMORY", budget.to_string())
             .env("TRUNKLINE_DATA_DIR", directory.path().join("data"))
             .env("RUST_LOG", "error")
             .current_dir(directory.path())
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .spawn()
             .unwrap();
-        let stdout = BufReader::new(process.stdout.take().unwrap());
-        let listening = stdout.lines().map(Result::unwrap).find(|line| line.contains("listening"));
-        let listening = listening.expect("the server prints its address");
-        let (_, address) = listening.split_once("http://").unwrap();
-        let address = address.split([' ', '/']).next().unwrap().parse().unwrap();
-        Self { address, process, _directory: directory }
+        Self { process, _directory: directory }
     }
 
     /// Its resident memory in bytes.

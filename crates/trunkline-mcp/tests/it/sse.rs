@@ -316,3 +316,36 @@ async fn progress_comes_on_the_stream() {
     }
     assert_eq!(stream.events.message().await, Some(completed(1, "\"done\"")));
 }
+
+#[tokio::test]
+async fn replies_that_nobody_reads_count_in_the_memory_budget() {
+    let server = serving().await;
+    let memory = server.rpc.limits().memory.clone();
+    let mut stream = Stream::open(&server).await;
+    let idle = memory.used();
+    let held = memory.reserve(memory.limit() - idle - (4 << 20)).unwrap();
+    let mut large = legacy("plain", json!({ "x": "x".repeat(1 << 20) }));
+    let mut accepted = 0;
+    // More than the sockets hold.
+    for id in 0..40 {
+        large["id"] = id.into();
+        let reply = send(&server, &stream.endpoint, &large.to_string()).await;
+        match reply.status {
+            202 => accepted += 1,
+            status => assert_eq!((status, reply.header("retry-after")), (503, Some("1"))),
+        }
+    }
+    assert!(accepted < 40, "40 MiB of replies fit in 4 MiB and the sockets");
+    let mut dropped = 0;
+    for _ in 0..accepted {
+        let message = stream.events.message().await.unwrap();
+        if message["result"].is_null() {
+            assert_fits("no room", &json!({ "error": { "code": -32006 } }), &message);
+            dropped += 1;
+        }
+    }
+    assert!(dropped < accepted, "no reply fitted");
+    drop(held);
+    until("all memory to be released", || memory.used() == idle).await;
+    assert_eq!(stream.ask(&server, &ping()).await, pong());
+}

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::lock;
 use super::seats::{Seat, Seats};
 use super::stop::{self, Stop};
-use super::task::Work;
+use super::task::{Answer, Work};
 use super::threads::Threads;
 use super::worker::{self, Duty, Job};
 use crate::error::{Error, ErrorClass, OpenError};
@@ -145,7 +145,7 @@ impl Pool {
 
         let over = tokio::select! {
             biased;
-            answer = &mut answer => return answer.unwrap_or(Err(Error::ReaderLost)),
+            answer = &mut answer => return taken(answer),
             () = cancel.cancelled() => Error::Cancelled,
             () = tokio::time::sleep_until(stop.deadline().into()) => stop.timeout_error(),
         };
@@ -153,7 +153,7 @@ impl Pool {
             return Err(over);
         }
         match tokio::time::timeout(COMMIT_WAIT, answer).await {
-            Ok(answer) => answer.unwrap_or(Err(Error::ReaderLost)),
+            Ok(answer) => taken(answer),
             Err(_) => Err(Error::Unconfirmed),
         }
     }
@@ -206,4 +206,9 @@ impl Pool {
             started.inspect_err(|error| tracing::error!(%error, "no reader for a stuck one")).ok()
         })
     }
+}
+
+/// The outcome of an answer, whose worker becomes free.
+fn taken<T>(answer: Result<Answer<T>, oneshot::error::RecvError>) -> Result<T, Error> {
+    answer.map_or(Err(Error::ReaderLost), |(outcome, _)| outcome)
 }

@@ -1,5 +1,6 @@
 use tokio::sync::oneshot;
 
+use super::seats::Seat;
 use crate::error::Error;
 use crate::session::Session;
 
@@ -11,18 +12,22 @@ pub(super) trait Task: Send {
     fn fail(&mut self, error: Error);
     /// Why the last run failed, if it did.
     fn error(&self) -> Option<&Error>;
-    /// Sends what the last run gave to whoever waits.
-    fn answer(self: Box<Self>);
+    /// Sends what the last run gave to the caller, with the worker.
+    fn answer(self: Box<Self>, seat: Seat);
 }
+
+/// The outcome of some work. The caller frees the worker when it takes it, so that results do not pile up
+/// when workers are faster than their callers.
+pub(super) type Answer<T> = (Result<T, Error>, Seat);
 
 pub(super) struct Work<T, F> {
     work: F,
     outcome: Option<Result<T, Error>>,
-    reply: oneshot::Sender<Result<T, Error>>,
+    reply: oneshot::Sender<Answer<T>>,
 }
 
 impl<T, F> Work<T, F> {
-    pub(super) fn new(work: F, reply: oneshot::Sender<Result<T, Error>>) -> Self {
+    pub(super) fn new(work: F, reply: oneshot::Sender<Answer<T>>) -> Self {
         Self { work, outcome: None, reply }
     }
 }
@@ -47,10 +52,10 @@ where
         }
     }
 
-    fn answer(self: Box<Self>) {
+    fn answer(self: Box<Self>, seat: Seat) {
         if let Some(outcome) = self.outcome {
             // A caller that is gone has had its answer: timeout or cancellation.
-            drop(self.reply.send(outcome));
+            drop(self.reply.send((outcome, seat)));
         }
     }
 }

@@ -215,9 +215,7 @@ impl Job {
         self.finish();
     }
 
-    /// Frees the worker before it answers, so that the caller's next call finds it.
     fn finish(self) {
-        drop(self.seat);
-        self.task.answer();
+        self.task.answer(self.seat);
     }
 }

@@ -29,8 +29,8 @@ pub(crate) use response::{Joined, Response};
 
 /// How long a batch may keep its thread while all of its calls end at once.
 const TURN: Duration = Duration::from_millis(1);
-/// How many calls run between two looks at the clock, each of which costs as much as a small call.
-const CALLS_PER_LOOK: usize = 8;
+/// How many entries there are between two looks at the clock, each of which costs as much as a small call.
+const ENTRIES_PER_LOOK: usize = 8;
 
 /// A batch that was read.
 #[derive(Clone, Copy)]
@@ -76,8 +76,17 @@ where
     let mut own_turn = turns.next().await;
     let mut turn = Instant::now();
     let mut waited = Duration::ZERO;
-    let mut calls: usize = 0;
     for (index, entry) in asked.entries.iter().enumerate() {
+        if index % ENTRIES_PER_LOOK == 0 && turn.elapsed() > TURN {
+            drop(own_turn);
+            yield_now().await;
+            // The deadlines of the waiting calls do not wait for the rest to be started.
+            while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
+                responses.set(index, outcome);
+            }
+            own_turn = turns.next().await;
+            (turn, waited) = (Instant::now(), started.elapsed());
+        }
         let request = match entry {
             Ok(request) => *request,
             Err(invalid) => {
@@ -111,17 +120,6 @@ where
         while running.len() >= limits.batch_parallelism {
             drop(own_turn);
             if let Some((index, outcome)) = running.next().await {
-                responses.set(index, outcome);
-            }
-            own_turn = turns.next().await;
-            (turn, waited) = (Instant::now(), started.elapsed());
-        }
-        calls += 1;
-        if calls.is_multiple_of(CALLS_PER_LOOK) && turn.elapsed() > TURN {
-            drop(own_turn);
-            yield_now().await;
-            // The deadlines of the waiting calls do not wait for the rest to be started.
-            while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
                 responses.set(index, outcome);
             }
             own_turn = turns.next().await;

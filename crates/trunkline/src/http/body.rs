@@ -15,6 +15,9 @@ use http_body_util::BodyExt;
 use super::refusal::Refusal;
 use crate::limits::{MemoryBudget, Reservation};
 
+/// What the connection holds in addition while a body is incomplete, in bytes.
+const READ_BUFFER: usize = 16 << 10;
+
 /// Reads a whole body. One that came in one piece is not copied. It keeps its memory reserved as long as
 /// something of it is referenced.
 pub(super) async fn read<B>(
@@ -74,7 +77,8 @@ where
             return Err(Refusal::TooLarge { limit });
         }
         if whole.is_empty() && joined.is_empty() {
-            memory.grow(length)?;
+            let buffer = if body.is_end_stream() { 0 } else { READ_BUFFER };
+            memory.grow(length + buffer)?;
             whole = data;
             continue;
         }
@@ -83,12 +87,13 @@ where
             let left = usize::try_from(body.size_hint().upper().unwrap_or(u64::MAX));
             let most = length.saturating_add(left.unwrap_or(usize::MAX)).min(limit);
             let capacity = (length + length / 2).min(most);
-            memory.resize(MemoryBudget::PER_REQUEST + capacity)?;
+            memory.resize(MemoryBudget::PER_REQUEST + READ_BUFFER + capacity)?;
             joined.reserve_exact(capacity - joined.len());
         }
         joined.extend_from_slice(&std::mem::take(&mut whole));
         joined.extend_from_slice(&data);
     }
+    memory.shrink(MemoryBudget::PER_REQUEST + whole.len() + joined.capacity());
     Ok(if joined.is_empty() { memory.attach(whole) } else { memory.attach(joined) })
 }
 

@@ -12,7 +12,7 @@ use crate::error::{ErrorObject, code};
 ///
 /// Counted are request bodies, from their first byte until their calls have ended, and replies, from
 /// the first member of a batch until the last byte is written. A request counts
-/// [4 KiB](Self::PER_REQUEST) more than its body. Clones share one budget: give the same one to all
+/// [4 KiB](Self::PER_REQUEST) more than its body, over HTTP 16 KiB more while the body is incomplete. Clones share one budget: give the same one to all
 /// services of a process.
 ///
 /// A request that does not fit is refused before it runs: with -32005, over HTTP with 503

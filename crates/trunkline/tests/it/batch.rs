@@ -366,7 +366,8 @@ fn a_long_batch_lets_other_tasks_have_their_turn() {
             other.abort();
             turns.load(Ordering::SeqCst)
         });
-        assert!(turns >= 10, "{turns} turns beside 80 calls");
+        // One after every 8 entries, but for the last.
+        assert!(turns >= 9, "{turns} turns beside 80 calls");
     }
 }
 
