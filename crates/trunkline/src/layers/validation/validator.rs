@@ -23,9 +23,9 @@ pub struct SchemaError {
     reason: String,
 }
 
-/// The maximum number of subschemas that are applied in one check, to all values together: it takes less
-/// than a second.
-const MAX_APPLIED: usize = 50_000_000;
+/// The maximum number of subschemas that are applied in one check, to all values together. They take 100 ms
+/// at most: measured were 6 ns each for integers and 20 ns for patterns.
+const MAX_APPLIED: usize = 5_000_000;
 
 /// The same where faults are looked for one by one.
 const MAX_LISTED: usize = 50_000;
@@ -68,7 +68,7 @@ impl Validator {
     /// are at fault, without the places and reasons inside of them.
     ///
     /// # Errors
-    /// When params do not fit, and when they have too many values: the check would apply over 50,000,000
+    /// When params do not fit, and when they have too many values: the check would apply over 5,000,000
     /// subschemas.
     pub fn check(&self, params: &Value, size: usize) -> Result<(), Faults> {
         let Cost { of_check, of_list } = self.cost;
