@@ -17,6 +17,11 @@ fn serve(script: &str, lines: &str) -> Served {
     tools.serve(ToolSettings { concurrency: 1, ..ToolSettings::default() })
 }
 
+/// Waits for the end of a process that was killed: it ends when it runs next.
+async fn gone(process: u32) {
+    until("the process to end", || !runs(process)).await;
+}
+
 #[tokio::test]
 async fn a_slow_tool_is_killed_with_what_it_has_started() {
     let served = serve(&format!("{WITH_A_CHILD}; echo half >&2; sleep 1000"), "timeout_ms = 300");
@@ -31,7 +36,7 @@ async fn a_slow_tool_is_killed_with_what_it_has_started() {
             "stderr": "half\n",
         })
     );
-    assert!(!runs(served.pid("child").await));
+    gone(served.pid("child").await).await;
 }
 
 #[tokio::test]
@@ -52,7 +57,7 @@ async fn sigterm_may_be_ignored_and_sigkill_may_not() {
     assert_eq!(served.failure("t", &json!({})).await.0, -32004);
     let least = Duration::from_millis(300) + ToolSettings::default().grace;
     assert!(started.elapsed() >= least, "{:?}", started.elapsed());
-    assert!(!runs(served.pid("child").await));
+    gone(served.pid("child").await).await;
 }
 
 #[tokio::test]
@@ -61,7 +66,7 @@ async fn what_a_tool_leaves_behind_ends_with_it() {
     let started = Instant::now();
     assert_eq!(served.call("t", &json!({})).await.unwrap(), "1");
     assert!(started.elapsed() < PATIENCE, "it waits for the child, which holds the pipes");
-    assert!(!runs(served.pid("child").await));
+    gone(served.pid("child").await).await;
 }
 
 #[tokio::test]
@@ -76,7 +81,7 @@ async fn a_call_that_is_dropped_takes_its_processes_with_it() {
         }
     };
     tokio::time::timeout(PATIENCE, served.folder.idle()).await.expect("its processes end");
-    assert!(!runs(child));
+    gone(child).await;
 }
 
 #[test]
@@ -93,7 +98,7 @@ fn a_runtime_that_ends_takes_processes_with_it() {
     });
     drop(runtime);
     let waiting = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    waiting.block_on(until("it is gone", || !runs(child)));
+    waiting.block_on(gone(child));
 }
 
 #[tokio::test]
