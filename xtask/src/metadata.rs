@@ -33,10 +33,14 @@ pub(crate) struct Package {
     pub(crate) keywords: Vec<String>,
     #[serde(default)]
     pub(crate) categories: Vec<String>,
+    /// `package.metadata` of its manifest.
+    #[serde(default)]
+    pub(crate) metadata: serde_json::Value,
 }
 
 #[derive(Deserialize)]
 pub(crate) struct Target {
+    pub(crate) src_path: String,
     pub(crate) kind: Vec<String>,
 }
 

@@ -9,6 +9,7 @@ mod crate_graph;
 mod file_size;
 mod forbidden_feature;
 mod links;
+mod modules;
 mod source;
 mod unfinished;
 
@@ -65,6 +66,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let metadata = Metadata::load(workspace)?;
     findings.extend(crate_graph::check(&metadata));
     findings.extend(forbidden_feature::check(&metadata));
+    for member in metadata.members() {
+        findings.extend(modules::check(workspace, member)?);
+    }
     let crates = crate_count::count(workspace)?;
     findings.extend(crate_count::check(crates));
 

@@ -1,0 +1,127 @@
+//! Modules import downwards: each crate declares the order of its modules, and no module uses a later one.
+//!
+//! The declaration is in the manifest of the crate, from the lowest module to the highest:
+//!
+//! ```toml
+//! [package.metadata.modules]
+//! order = ["id", "error", "call", "router"]
+//! recursive = { "value" = "a value contains values" }
+//! ```
+//!
+//! The root file may use all modules, and none may use what it defines. Inside a module the files must not use each
+//! other in a cycle. A recursive type may have one in its folder, with the reason.
+
+mod graph;
+mod tree;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+use super::Finding;
+use crate::metadata::Package;
+use crate::workspace::Workspace;
+use graph::Edge;
+use tree::Tree;
+
+/// What a manifest declares.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Declaration {
+    /// The modules of the crate's root, the lowest first.
+    order: Vec<String>,
+    /// Folders whose files may use each other, with the reason.
+    #[serde(default)]
+    recursive: BTreeMap<String, String>,
+}
+
+/// Checks a crate that has a declaration; the others are named in the output of the check.
+pub(super) fn check(workspace: &Workspace, package: &Package) -> Result<Vec<Finding>> {
+    let Some(declared) = package.metadata.get("modules") else {
+        println!("{}: the order of its modules is not declared", package.name);
+        return Ok(Vec::new());
+    };
+    let declared = Declaration::deserialize(declared)
+        .with_context(|| format!("package.metadata.modules of {}", package.name))?;
+    let mut findings = Vec::new();
+    let roots = package.targets.iter().filter(|target| {
+        target.kind.iter().any(|kind| matches!(kind.as_str(), "lib" | "bin" | "proc-macro"))
+    });
+    for root in roots {
+        let path = Path::new(&root.src_path);
+        let path = path.strip_prefix(workspace.path("")).unwrap_or(path);
+        let tree = tree::read(path, &|file| workspace.read(file))
+            .with_context(|| format!("the modules of {}", package.name))?;
+        let folder = path.parent().unwrap_or(path);
+        findings.extend(check_tree(&tree, &declared, folder));
+    }
+    Ok(findings)
+}
+
+fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding> {
+    let edges = graph::edges(tree);
+    let mut findings = stale(tree, declared, folder);
+    let rank = |module: &str| {
+        let top = module.split("::").next().unwrap_or(module);
+        let place = declared.order.iter().position(|name| name == top);
+        if top.is_empty() { Some(usize::MAX) } else { place }
+    };
+    for edge in &edges {
+        if rank(&edge.to) > rank(&edge.from) && rank(&edge.from).is_some() {
+            let to = if edge.to.is_empty() { "the root of the crate" } else { &edge.to };
+            let message = format!("`{}` is in {to}, which is above this module", edge.path);
+            findings.push(Finding::in_file(
+                &folder.join(&tree[&edge.from].file),
+                edge.line,
+                message,
+            ));
+        }
+    }
+    // Cycles across the modules of the root have an edge upwards.
+    let within: Vec<Edge> =
+        edges.into_iter().filter(|edge| rank(&edge.from) == rank(&edge.to)).collect();
+    let mut used = BTreeSet::new();
+    for cycle in graph::cycles(&within) {
+        let folders = declared.recursive.keys();
+        let exception = folders.into_iter().find(|folder| {
+            let path = folder.replace('/', "::");
+            cycle.iter().all(|module| *module == path || module.starts_with(&format!("{path}::")))
+        });
+        if let Some(exception) = exception {
+            used.insert(exception.clone());
+            continue;
+        }
+        let inside =
+            within.iter().filter(|edge| cycle.contains(&edge.from) && cycle.contains(&edge.to));
+        let uses: Vec<String> = inside
+            .map(|edge| {
+                let file = folder.join(&tree[&edge.from].file);
+                format!("{}:{}: `{}`, in {}", file.display(), edge.line, edge.path, edge.to)
+            })
+            .collect();
+        let count = cycle.len();
+        let message = format!("{count} modules use each other:\n    {}", uses.join("\n    "));
+        findings.push(Finding::in_crate(&folder.display().to_string(), message));
+    }
+    for exception in declared.recursive.keys().filter(|folder| !used.contains(*folder)) {
+        let message = format!("`{exception}` is declared recursive, and has no cycle");
+        findings.push(Finding::in_crate(&folder.display().to_string(), message));
+    }
+    findings
+}
+
+/// Modules without a declaration, and declarations without a module.
+fn stale(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding> {
+    let place = folder.display().to_string();
+    let modules = &tree[""].children;
+    let missing = modules.iter().filter(|module| !declared.order.contains(module));
+    let missing = missing.map(|module| format!("the order of modules lacks `{module}`"));
+    let extra = declared.order.iter().filter(|module| !modules.contains(*module));
+    let extra = extra.map(|module| format!("the order of modules has `{module}`, which is none"));
+    missing.chain(extra).map(|message| Finding::in_crate(&place, message)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+use std::collections::HashMap;
+
+use anyhow::Context;
+
+use super::*;
+
+/// `files` are those of a crate with `src/lib.rs`; `expected` are parts of the findings, in their order.
+#[track_caller]
+fn check(order: &[&str], recursive: &[&str], files: &[(&str, &str)], expected: &[&str]) {
+    let files: HashMap<&Path, &str> =
+        files.iter().map(|(path, text)| (Path::new(*path), *text)).collect();
+    let read = |path: &Path| {
+        let name = path.strip_prefix("src").context("outside of src")?;
+        files.get(name).map(|text| (*text).to_owned()).context("there is no such file")
+    };
+    let tree = tree::read(Path::new("src/lib.rs"), &read).unwrap();
+    let declared = Declaration {
+        order: order.iter().map(|name| (*name).to_owned()).collect(),
+        recursive: recursive.iter().map(|name| ((*name).to_owned(), String::new())).collect(),
+    };
+    let findings = check_tree(&tree, &declared, Path::new("src"));
+    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(findings.len(), expected.len(), "{files:?}: {findings:?}");
+    for (finding, part) in findings.iter().zip(expected) {
+        assert!(finding.contains(part), "{finding:?} has no {part:?}");
+    }
+}
+
+#[test]
+fn uses_upwards_are_found() {
+    let above = "`crate::b::B` is in b, which is above this module";
+    let rows: &[(&str, &[&str])] = &[
+        ("use crate::b::B;", &[above]),
+        ("use super::b::B;", &["src/a.rs:1: `super::b::B` is in b"]),
+        ("fn f(_: crate::b::B) {}", &[above]),
+        ("fn f() { g(vec![crate::b::B]) }", &[above]),
+        ("use crate::b;\nfn f(_: b::B) {}", &["src/a.rs:2: `b::B` is in b"]),
+        ("use crate::B;", &["`crate::B` is in b"]),
+        ("use crate::Root;", &["`crate::Root` is in the root of the crate"]),
+        ("use crate::b as other;\ntype T = other::B;", &["`other::B` is in b"]),
+        ("use crate::all::*;\ntype T = B;", &["`B` is in b"]),
+        ("pub use crate::b::B;\nfn f(_: B) {}", &["src/a.rs:2: `B` is in b"]),
+        // A re-export alone is no use, and neither are tests and other crates.
+        ("pub use crate::b::B;", &[]),
+        ("#[cfg(test)]\nmod tests { use crate::b::B; }", &[]),
+        ("#[cfg(test)]\nuse crate::b::B;", &[]),
+        ("use serde::B;\nfn f(_: B) {}", &[]),
+    ];
+    for (a, expected) in rows {
+        let files = [
+            ("lib.rs", "mod a; mod b; mod all; pub use b::B; struct Root;"),
+            ("a.rs", a),
+            ("all.rs", "pub use crate::b::*;"),
+            ("b/mod.rs", "pub struct B; use crate::a;"),
+        ];
+        check(&["a", "b", "all"], &[], &files, expected);
+    }
+}
+
+#[test]
+fn files_of_a_folder_have_no_cycle() {
+    let cycle = [
+        ("lib.rs", "mod a;"),
+        ("a/mod.rs", "mod b;\nuse b::B;\npub struct A;"),
+        ("a/b.rs", "use super::A;\npub struct B;"),
+    ];
+    check(&["a"], &[], &cycle, &["2 modules use each other:\n    src/a/mod.rs:2: `b::B`, in a::b"]);
+    check(&["a"], &["a"], &cycle, &[]);
+    let reexports = [("a/mod.rs", "mod b;\npub use b::B;\npub struct A;"), cycle[0], cycle[2]];
+    check(&["a"], &[], &reexports, &[]);
+}
+
+#[test]
+fn declarations_are_not_stale() {
+    let files = [("lib.rs", "mod a;"), ("a.rs", "")];
+    check(&["a"], &[], &files, &[]);
+    check(&[], &[], &files, &["the order of modules lacks `a`"]);
+    check(&["a", "b"], &[], &files, &["the order of modules has `b`, which is none"]);
+    check(&["a"], &["a"], &files, &["`a` is declared recursive, and has no cycle"]);
+}
