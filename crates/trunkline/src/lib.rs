@@ -43,6 +43,7 @@ mod call;
 pub mod client;
 #[cfg(feature = "edn")]
 pub mod edn;
+mod endpoints;
 mod envelope;
 mod error;
 mod expansion;
@@ -53,17 +54,23 @@ pub mod guide;
 pub mod history;
 pub mod http;
 mod id;
+#[cfg(feature = "jwt")]
+mod jwt;
 pub mod layers;
 pub mod limits;
 mod media_type;
-mod oneshot;
+mod metrics;
 mod openrpc;
+mod operation;
 mod outcome;
 mod params;
+mod reply;
+mod request;
 mod router;
 mod rpc;
 mod schema;
 pub mod server;
+mod status;
 pub mod stdio;
 pub mod stream;
 mod trace_context;
@@ -71,23 +78,24 @@ mod trace_context;
 pub mod unix;
 
 pub use blocking::{Blocking, Pool, blocking};
-pub use call::{Call, Part};
-pub use error::{BoxError, ErrorObject, RpcError, code};
+pub use call::{
+    Call, CallFuture, Description, Effect, Endpoint, Example, Part, Registered, Rendering, Wording,
+};
+pub use error::{BoxError, ErrorDescription, ErrorObject, RpcError, code};
 pub use extensions::Extensions;
 pub use extract::{CallId, Extension, FromCall, State};
 pub use format::{Format, Formats};
 pub use id::Id;
 pub use limits::calls::Limits;
 pub use openrpc::OpenRpc;
+pub use operation::{BuildError, Handler, IntoOutcome, IntoReply, Json, Operation};
 pub use outcome::Outcome;
 pub use params::{
     Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
 };
-pub use router::{
-    BuildError, CallFuture, Changing, Description, Effect, Endpoint, ErrorDescription, Example,
-    Handler, IntoOutcome, IntoReply, Json, Operation, Registered, Rendering, Router, Wording,
-};
-pub use rpc::{Batch, Incoming, Projected, Projection, Reply, Rpc, RpcFuture};
+pub use reply::Reply;
+pub use router::{Changing, Router};
+pub use rpc::{Batch, Incoming, Projected, Projection, Rpc, RpcFuture};
 pub use schema::Schema;
 pub use schemars::{self, JsonSchema};
 pub use server::{Server, ServerHandle};

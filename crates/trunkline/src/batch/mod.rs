@@ -1,6 +1,5 @@
 //! Batches (JSON-RPC 2.0, section 6): the same calls through the same service.
 
-mod response;
 mod responses;
 
 use std::convert::Infallible;
@@ -18,14 +17,11 @@ use crate::call::Call;
 use crate::envelope::{Entry, Request};
 use crate::format::Asides;
 use crate::layers::Turns;
-use crate::layers::timeout::Pulse;
 use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
-use crate::rpc::Reply;
+use crate::reply::Reply;
 use responses::Responses;
-
-pub(crate) use response::{Joined, Response};
 
 /// How long a batch may keep its thread while all of its calls end at once.
 const TURN: Duration = Duration::from_millis(1);
@@ -102,7 +98,7 @@ where
             responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
             continue;
         }
-        let own = call.operation().and_then(|operation| operation.timeout()).map(Pulse::after);
+        let own = call.operation().and_then(|operation| operation.timeout());
         if let Some(limit) = own.or(limits.call_timeout).filter(|limit| waited > *limit) {
             responses.set(index, Outcome::not_started(limit));
             continue;

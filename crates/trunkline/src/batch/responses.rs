@@ -1,12 +1,11 @@
 use std::collections::BTreeMap;
 
 use super::Asked;
-use super::response::{Joined, Response};
+use crate::call::Recording;
 use crate::envelope::InvalidRequest;
-use crate::history::Recording;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
-use crate::rpc::Reply;
+use crate::reply::{Joined, Reply, Response};
 
 /// The responses of a batch, joined in the order of the requests.
 pub(super) struct Responses<'a> {

@@ -9,9 +9,9 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
+use crate::call::CallFuture;
 use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
-use crate::router::CallFuture;
 use crate::trace_context::TraceContext;
 
 /// Threads that run one job at a time. They start when there is work and end with the pool.

@@ -13,8 +13,9 @@ use crate::blocking::blocking;
 use crate::error::code;
 use crate::extensions::Extensions;
 use crate::limits::calls::Limits;
+use crate::reply::Reply;
 use crate::router::Router;
-use crate::rpc::{Reply, Rpc};
+use crate::rpc::Rpc;
 
 /// Holds calls back until it is opened, and knows how many are inside.
 #[derive(Default)]

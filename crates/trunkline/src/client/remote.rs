@@ -9,9 +9,9 @@ use tower::{Layer, Service};
 
 use super::retry::{Idempotent, Retry};
 use super::wire::Wire;
-use crate::call::Call;
+use crate::call::{Call, Oneshot};
 use crate::error::BoxError;
-use crate::oneshot::Oneshot;
+use crate::layers::{FromFn, Next};
 use crate::outcome::Outcome;
 
 /// The server, in the layers added so far. This is what [`Client::layer`](super::Client::layer)
@@ -95,6 +95,34 @@ impl Future for RemoteFuture {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         self.0.as_mut().poll(cx)
+    }
+}
+
+impl Next<Remote> {
+    /// Goes on with the call.
+    ///
+    /// # Errors
+    /// A [`Failure`](crate::client::Failure), or what a layer inside has failed with.
+    pub async fn run(mut self, call: Call) -> Result<Outcome, BoxError> {
+        self.0.call(call).await
+    }
+}
+
+impl<F, R> Service<Call> for FromFn<F, Remote>
+where
+    F: Fn(Call, Next<Remote>) -> R,
+    R: Future<Output = Result<Outcome, BoxError>> + Send + 'static,
+{
+    type Response = Outcome;
+    type Error = BoxError;
+    type Future = R;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> R {
+        (self.function)(call, Next(self.inner.clone()))
     }
 }
 

@@ -5,10 +5,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline_edn::{Map, Step, Value, from_value, json};
 
-use super::fault;
 use super::params::Edn;
-use super::result::outcome;
 use crate::error::ErrorObject;
+use crate::format::edn::{outcome, unconvertible};
 use crate::outcome::Outcome;
 use crate::router::Router;
 
@@ -111,7 +110,7 @@ fn error(failure: Failure) -> ErrorObject {
             Ok(data) => error.with_data(&data),
             Err(fault) => ErrorObject::internal(&fault),
         },
-        Err(fault) => fault::unconvertible(fault.within(Step::key("data")), Some("error")),
+        Err(fault) => unconvertible(fault.within(Step::key("data")), Some("error")),
     }
 }
 

@@ -20,20 +20,10 @@
 //! two keys with one text) with -32603, "JSON conversion error", and `data.path`, `data.reason`:
 //! whether it stands in a message or comes from a handler, and whatever its client speaks.
 
-mod aside;
-mod fault;
 mod handlers;
 mod params;
-mod reply;
-mod request;
-mod result;
 
+pub use crate::reply::EdnReply;
 pub use handlers::Handlers;
 pub use params::Edn;
-pub use reply::EdnReply;
 pub use trunkline_edn::*;
-
-pub(crate) use aside::Aside;
-pub(crate) use reply::{from_json, response, translated};
-pub(crate) use request::{to_json, transcribe};
-pub(crate) use result::outcome_of;

@@ -4,13 +4,16 @@
 //! an effect. Choices where JSON-RPC 2.0 is silent are listed in the chapter on the protocol.
 
 mod fault;
+mod items;
 mod member;
 mod plain;
+mod refusal;
 mod scan;
 mod span;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use items::{Elements, Members};
 pub(crate) use member::{InvalidReason, InvalidRequest, Request};
 pub(crate) use scan::{Kind, Scanner};
 pub(crate) use span::{Span, Text};

@@ -5,4 +5,4 @@ mod object;
 mod rpc_error;
 
 pub use object::ErrorObject;
-pub use rpc_error::{BoxError, RpcError};
+pub use rpc_error::{BoxError, ErrorDescription, RpcError};

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::code;
-use crate::envelope::{InvalidRequest, Unreadable};
 
 /// What a client is told of a failed call: a code, a short sentence, and data for programs.
 ///
@@ -120,30 +119,6 @@ impl ErrorObject {
     }
 }
 
-impl From<&Unreadable> for ErrorObject {
-    fn from(unreadable: &Unreadable) -> Self {
-        let (code, message) = match unreadable {
-            Unreadable::Empty | Unreadable::Parse(_) | Unreadable::NotUtf8 { .. } => {
-                (code::PARSE_ERROR, "Parse error")
-            }
-            Unreadable::EmptyBatch | Unreadable::TooLong | Unreadable::BatchTooLong { .. } => {
-                (code::INVALID_REQUEST, "Invalid Request")
-            }
-        };
-        let offset = unreadable.offset();
-        let reason = unreadable.text();
-        Self::new(code, message).with_data(&Place { reason: &reason, offset })
-    }
-}
-
-impl From<&InvalidRequest> for ErrorObject {
-    fn from(invalid: &InvalidRequest) -> Self {
-        let member = invalid.reason.member();
-        let reason = invalid.reason.text();
-        Self::new(code::INVALID_REQUEST, "Invalid Request").with_data(&Member { reason, member })
-    }
-}
-
 #[derive(Serialize)]
 struct Reason<'a> {
     reason: &'a str,
@@ -157,20 +132,6 @@ struct Method<'a> {
 #[derive(Serialize)]
 struct Incident {
     incident: String,
-}
-
-#[derive(Serialize)]
-struct Place<'a> {
-    reason: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    offset: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct Member {
-    reason: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<&'static str>,
 }
 
 /// An error with its sources, outermost first.

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::error::Error;
 
 use super::ErrorObject;
-use crate::router::ErrorDescription;
+use crate::schema::Schema;
 
 /// Any error at all, as `?` makes it.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -29,6 +29,32 @@ pub trait RpcError: Sized {
     #[must_use]
     fn descriptions() -> Vec<ErrorDescription> {
         Vec::new()
+    }
+}
+
+/// One error of an operation: what stands in its error object.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ErrorDescription {
+    /// The code.
+    pub code: i64,
+    /// The message, as it is written: fields stand in it as `{name}`.
+    pub message: String,
+    /// What the data are, if there are any.
+    pub data: Option<Schema>,
+}
+
+impl ErrorDescription {
+    /// An error without data.
+    pub fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+
+    /// The same error with data.
+    #[must_use]
+    pub fn with_data(mut self, data: Option<Schema>) -> Self {
+        self.data = data;
+        self
     }
 }
 

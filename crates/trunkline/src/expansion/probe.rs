@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use super::decoded::Param;
 use crate::error::RpcError;
+use crate::operation::Operation;
 use crate::params::may_be_absent;
-use crate::router::Operation;
 use crate::schema::Schema;
 
 /// Writes the schema of a type.

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use super::entry::{Entry, Status, short_id};
 use crate::id::Id;
-use crate::router::matches;
+use crate::operation::matches;
 
 /// Which entries are wanted. The default wants all, a hundred at a time.
 #[derive(Debug, Clone)]

@@ -36,7 +36,11 @@
 //! [`History::door`] shows the record over HTTP, and a [`Log`] keeps it in files.
 
 mod beginning;
-pub mod door;
+/// The record over HTTP.
+pub mod door {
+    #[doc(inline)]
+    pub use crate::endpoints::history::{Readers, Settings};
+}
 mod draft;
 mod entry;
 mod filter;
@@ -56,18 +60,17 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
+pub use crate::call::Recording;
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;
 use crate::outcome::Outcome;
 use draft::Draft;
-use entry::short_id;
 pub use entry::{Entry, Kind, Status, Text};
 pub use filter::{Filter, Page};
 pub use log::Log;
 pub use query::QueryError;
-pub use recording::Recording;
-pub(crate) use recording::{Arrival, Notes};
+pub(crate) use query::decoded;
 pub use redaction::Redaction;
 use ring::Ring;
 pub use settings::Settings;
@@ -136,42 +139,26 @@ impl History {
         StreamRecording::begin(self, extensions, method, id)
     }
 
-    /// Records what was read and is no request, with what its sender is told.
-    pub(crate) fn invalid(
-        &self,
-        extensions: &Extensions,
-        arrival: Arrival<'_>,
-        error: &ErrorObject,
-        id: Option<&Id>,
-    ) {
-        let mut draft = Draft::new(self, extensions);
-        draft.entry.id = id.map(short_id);
-        draft.entry.batch_index = arrival.batch_index;
-        draft.request(arrival.text, None);
-        let id = id.cloned().unwrap_or(Id::NULL);
-        draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
-    }
-
     /// The number of the newest entry; 0 before there is one.
-    fn newest(&self) -> u64 {
+    pub(crate) fn newest(&self) -> u64 {
         self.ring().newest()
     }
 
     /// The number behind which the newest entries that fit stand, as many as a page has.
-    fn before_newest(&self, filter: &Filter) -> u64 {
+    pub(crate) fn before_newest(&self, filter: &Filter) -> u64 {
         let ring = self.ring();
         let page = ring.page(filter);
         page.entries.last().map_or_else(|| ring.newest(), |oldest| oldest.sequence - 1)
     }
 
     /// A number in words that name the history, too.
-    fn mark(&self, sequence: u64) -> String {
+    pub(crate) fn mark(&self, sequence: u64) -> String {
         format!("{:x}-{sequence}", self.0.epoch)
     }
 
     /// The number that a [mark](Self::mark) is of, or 0 if it is of another history, of which nothing
     /// has been read here. None of what is no mark.
-    fn read_up_to(&self, mark: &str) -> Option<u64> {
+    pub(crate) fn read_up_to(&self, mark: &str) -> Option<u64> {
         let (epoch, sequence) = mark.split_once('-')?;
         let epoch = u128::from_str_radix(epoch, 16).ok()?;
         let sequence = sequence.parse().ok()?;

@@ -140,7 +140,7 @@ fn moment(name: &'static str, text: &str) -> Result<SystemTime, QueryError> {
 }
 
 /// A part of a query, percent-decoded. A `+` stays one: times have them.
-pub(super) fn decoded(text: &str) -> Result<String, QueryError> {
+pub(crate) fn decoded(text: &str) -> Result<String, QueryError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -32,7 +32,7 @@ impl Subscription {
     }
 
     /// The number of the entry that was read last; of lost ones, that of the last of them.
-    pub(super) fn read(&self) -> u64 {
+    pub(crate) fn read(&self) -> u64 {
         self.read
     }
 

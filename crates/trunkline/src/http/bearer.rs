@@ -7,7 +7,7 @@ use super::refusal::Refusal;
 use super::settings::Settings;
 use crate::access::Principal;
 #[cfg(feature = "jwt")]
-use crate::access::jwt::{Checked, Checking, TokenError};
+use crate::jwt::{Checked, Checking, TokenError};
 
 /// The sender of a request that was let in.
 pub(super) enum Caller {

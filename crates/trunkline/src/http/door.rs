@@ -7,7 +7,7 @@ use super::{ReplyBody, StatusPolicy};
 use crate::error::ErrorObject;
 use crate::extensions::{Extensions, JSON_RPC};
 use crate::format::{Format, Formats};
-use crate::rpc::Reply;
+use crate::reply::Reply;
 
 /// Another protocol at paths of its own, behind the same guards as JSON-RPC: host, origin, bearer
 /// token, and the limits of bodies. See [`HttpService::door`](super::HttpService::door).

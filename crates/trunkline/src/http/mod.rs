@@ -45,7 +45,6 @@ mod origin;
 mod plan;
 mod refusal;
 mod reply_body;
-mod request;
 mod route;
 mod service;
 mod settings;
@@ -53,6 +52,7 @@ mod status;
 
 pub(crate) use negotiate::unserved;
 
+pub use crate::request::{Headers, Peer};
 pub use authority::Hosts;
 pub use door::{Door, DoorFuture, DoorRequest};
 pub use event::Event;
@@ -60,7 +60,6 @@ pub use event_stream::EventStream;
 pub use host::{Host, HostError};
 pub use origin::{Origin, OriginError};
 pub use reply_body::ReplyBody;
-pub use request::{Headers, Peer};
 pub use service::{HttpService, respond};
 pub use settings::Settings;
 pub use status::StatusPolicy;

@@ -15,11 +15,11 @@ use super::bearer::Caller;
 use super::door::Door;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
-use super::request::Head;
 use super::route::Route;
 use crate::access::Principal;
 use crate::extensions::Extensions;
 use crate::format::{Format, Formats};
+use crate::request::Head;
 
 /// What is wanted of a request that may come in.
 pub(super) enum Admitted {
@@ -60,12 +60,14 @@ impl<'a> Arrived<'a> {
         match route {
             Route::Door(door, _) => {
                 let (method, uri) = (parts.method.clone(), parts.uri.clone());
-                let extensions = Extensions::of(Head::new(parts, peer, route));
+                let extensions =
+                    Extensions::of(Head::new(parts, peer, route.door(), route.protocol()));
                 Plan::Door(door, DoorHead { method, uri, extensions, formats })
             }
-            Route::Calls | Route::Nowhere => {
-                Plan::Calls(Extensions::of(Head::new(parts, peer, route)), formats)
-            }
+            Route::Calls | Route::Nowhere => Plan::Calls(
+                Extensions::of(Head::new(parts, peer, route.door(), route.protocol())),
+                formats,
+            ),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::{ErrorObject, code};
 use crate::format::Format;
 use crate::id::Id;
 use crate::limits::OutOfMemory;
-use crate::rpc::Reply;
+use crate::reply::Reply;
 
 /// Why a request is refused. Its reply has the HTTP status *and* a JSON-RPC error object, so that
 /// both an HTTP client and a JSON-RPC client understand it.

@@ -27,7 +27,8 @@ use super::{authority, bearer, body, cors, denial, negotiate, origin};
 use crate::extensions::Extensions;
 use crate::format::{Format, Formats};
 use crate::limits::Reservation;
-use crate::rpc::{Reply, Rpc};
+use crate::reply::Reply;
+use crate::rpc::Rpc;
 
 /// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
 /// it with `route_service`. Cloning is cheap.

@@ -6,7 +6,7 @@ use super::authority::Hosts;
 use super::status::StatusPolicy;
 use crate::access::Tokens;
 #[cfg(feature = "jwt")]
-use crate::access::jwt::Jwt;
+use crate::jwt::Jwt;
 
 /// Settings of the HTTP door. `Default` is safe for a server on this machine.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use crate::error::code;
-use crate::rpc::Reply;
+use crate::reply::Reply;
 
 /// Which status a JSON-RPC error has. Deployments disagree, so it is a setting.
 ///

@@ -8,11 +8,8 @@ use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
 
-use crate::call::Call;
-use crate::client::Remote;
-use crate::error::BoxError;
+use crate::call::{Call, CallFuture, Endpoint};
 use crate::outcome::Outcome;
-use crate::router::{CallFuture, Endpoint};
 
 /// Makes a layer of a function that gets the call and what comes after.
 ///
@@ -59,23 +56,13 @@ where
 
 /// The rest of the way: to the handler, or of a client to the server.
 #[derive(Debug)]
-pub struct Next<S = Endpoint>(S);
+pub struct Next<S = Endpoint>(pub(crate) S);
 
 impl Next {
     /// Goes on with the call.
-    pub async fn run(mut self, call: Call) -> Outcome {
+    pub async fn run(self, call: Call) -> Outcome {
         let Ok(outcome) = self.0.call(call).await;
         outcome
-    }
-}
-
-impl Next<Remote> {
-    /// Goes on with the call.
-    ///
-    /// # Errors
-    /// A [`Failure`](crate::client::Failure), or what a layer inside has failed with.
-    pub async fn run(mut self, call: Call) -> Result<Outcome, BoxError> {
-        self.0.call(call).await
     }
 }
 
@@ -84,8 +71,8 @@ pub struct FromFnLayer<F>(Arc<F>);
 
 /// A service made by [`from_fn`].
 pub struct FromFn<F, S = Endpoint> {
-    function: Arc<F>,
-    inner: S,
+    pub(crate) function: Arc<F>,
+    pub(crate) inner: S,
 }
 
 impl<F, S> Layer<S> for FromFnLayer<F> {
@@ -111,24 +98,6 @@ where
 
     fn call(&mut self, call: Call) -> CallFuture {
         CallFuture::later((self.function)(call, Next(self.inner.clone())))
-    }
-}
-
-impl<F, R> Service<Call> for FromFn<F, Remote>
-where
-    F: Fn(Call, Next<Remote>) -> R,
-    R: Future<Output = Result<Outcome, BoxError>> + Send + 'static,
-{
-    type Response = Outcome;
-    type Error = BoxError;
-    type Future = R;
-
-    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> R {
-        (self.function)(call, Next(self.inner.clone()))
     }
 }
 

@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::components::Components;
-use crate::router::Description;
+use crate::call::Description;
 use crate::schema::Schema;
 
 /// "Content Descriptor Object".

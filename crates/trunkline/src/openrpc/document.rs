@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use super::components::Components;
 use super::method::Method;
-use crate::router::Description;
+use crate::call::Description;
 
 const VERSION: &str = "1.3.2";
 

@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::components::Components;
-use crate::router::Description;
+use crate::call::Description;
 
 /// "Error Object": the errors of one code, since codes are unique in a method.
 #[derive(Debug, Serialize)]

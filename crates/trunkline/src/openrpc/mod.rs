@@ -3,7 +3,6 @@
 mod components;
 mod content;
 mod document;
-mod door;
 mod fault;
 mod method;
 mod pairing;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::router::Description;
+use crate::call::Description;
 use document::Document;
 
 pub(crate) use document::Info;

@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::content::Content;
-use crate::router;
+use crate::call;
 
 /// "Example Pairing Object": params and the result that they lead to.
 #[derive(Debug, Serialize)]
@@ -21,7 +21,7 @@ struct Example {
 
 impl Pairing {
     /// `params` are those of the method, whose order the example's have.
-    pub(super) fn new(example: &router::Example, params: &[Content]) -> Self {
+    pub(super) fn new(example: &call::Example, params: &[Content]) -> Self {
         let mut values: Vec<_> = example.params.iter().collect();
         let place = |name: &str| params.iter().position(|param| param.name == name);
         values.sort_by_key(|(name, _)| place(name).unwrap_or(params.len()));

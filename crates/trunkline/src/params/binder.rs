@@ -4,7 +4,7 @@ use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::error::ParamsError;
-use super::split::{Elements, Members};
+use crate::envelope::{Elements, Members};
 
 /// Walks the params that were sent and names each after its declaration.
 pub(crate) struct Binder<'de, 'n> {

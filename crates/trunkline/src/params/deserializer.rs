@@ -6,7 +6,7 @@ use serde::forward_to_deserialize_any;
 
 use super::binder::{Argument, Binder};
 use super::error::ParamsError;
-use super::split::Elements;
+use crate::envelope::Elements;
 
 /// Deserialises a whole params text.
 #[derive(Clone, Copy)]

@@ -5,7 +5,6 @@ mod declared;
 mod deserializer;
 mod error;
 mod function;
-mod split;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +21,6 @@ use deserializer::ParamsDeserializer;
 pub use error::ParamsError;
 pub(crate) use function::may_be_absent;
 pub use function::{Arguments, Function, Param, param};
-pub(crate) use split::Members;
 
 /// Extracts the params as `T`, usually a struct with `#[derive(Deserialize)]`.
 ///

@@ -11,7 +11,8 @@ use tokio::runtime::Builder;
 use super::{Params, RawParams, VariadicParams, param};
 use crate::error::code;
 use crate::extensions::Extensions;
-use crate::router::{Handler, Json, Router};
+use crate::operation::{Handler, Json};
+use crate::router::Router;
 use crate::rpc::Rpc;
 
 #[derive(Debug, Deserialize)]

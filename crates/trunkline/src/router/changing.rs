@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::Router;
-use super::build::BuildError;
-use super::operation::Operation;
-use super::registry::Registry;
+use super::part::Placement;
+use crate::operation::{BuildError, Operation, Registry};
 
 /// Operations that come and go while their service runs. Clones are the same ones.
 ///
@@ -47,6 +46,7 @@ enum State {
     Serving {
         registry: Weak<Registry>,
         part: usize,
+        placement: Arc<Placement>,
     },
 }
 
@@ -74,14 +74,16 @@ impl Changing {
     /// [`build`](Router::build) that compares names.
     pub fn replace(&self, router: Router) -> Result<(), BuildError> {
         let operations = router.into_passing()?;
-        let (registry, part) = match &mut *self.lock() {
+        let (registry, part, placement) = match &mut *self.lock() {
             State::Waiting(waiting) => {
                 *waiting = operations;
                 return Ok(());
             }
-            State::Serving { registry, part } => (registry.upgrade(), *part),
+            State::Serving { registry, part, placement } => {
+                (registry.upgrade(), *part, Arc::clone(placement))
+            }
         };
-        registry.map_or(Ok(()), |registry| registry.replace(part, operations))
+        registry.map_or(Ok(()), |registry| registry.replace(part, placement.adopt(operations)))
     }
 
     /// Takes the place in a router, if no router has given one before.
@@ -90,13 +92,19 @@ impl Changing {
     }
 
     /// Gives the registry what it starts with, and from now on what comes.
-    pub(super) fn attach(&self, registry: &Arc<Registry>, part: usize) -> Result<(), BuildError> {
+    pub(super) fn attach(
+        &self,
+        registry: &Arc<Registry>,
+        part: usize,
+        placement: Placement,
+    ) -> Result<(), BuildError> {
         // Held all the time, so that nothing that comes meanwhile is left waiting.
         let mut state = self.lock();
         if let State::Waiting(operations) = &mut *state {
-            registry.replace(part, mem::take(operations))?;
+            registry.replace(part, placement.adopt(mem::take(operations)))?;
         }
-        *state = State::Serving { registry: Arc::downgrade(registry), part };
+        let (registry, placement) = (Arc::downgrade(registry), Arc::new(placement));
+        *state = State::Serving { registry, part, placement };
         Ok(())
     }
 

@@ -1,16 +1,7 @@
 //! The registry of operations and how it is put together.
 
-mod build;
 mod changing;
-mod description;
-mod handler;
-mod operation;
 mod part;
-mod pattern;
-mod registered;
-mod registry;
-mod reply;
-mod route;
 #[cfg(test)]
 mod tests;
 
@@ -22,31 +13,22 @@ use std::sync::Arc;
 use tower::{Layer, Service};
 
 use crate::blocking::Pool;
-use crate::call::Call;
+use crate::call::{Call, Endpoint};
 use crate::error::BoxError;
 use crate::layers::Defaults;
 use crate::layers::authorize::Rules;
 use crate::limits::calls::Limits;
 use crate::openrpc::Info;
+use crate::operation::{
+    BuildError, DISCOVER, Handler, IntoReply, LayerFn, Named, Operation, Pattern, Place, Registry,
+    matches,
+};
 use crate::outcome::Outcome;
 use crate::params::{Arguments, Function, Param};
 use crate::rpc::Rpc;
+use part::{Part, authorize};
 
-pub use build::BuildError;
 pub use changing::Changing;
-pub use description::{Description, Effect, ErrorDescription, Example, Rendering, Wording};
-pub use handler::Handler;
-pub use operation::Operation;
-pub(crate) use pattern::{Pattern, matches};
-pub use registered::Registered;
-pub(crate) use registry::{Dispatch, Registry};
-pub use reply::{CallFuture, IntoOutcome, IntoReply, Json};
-pub use route::Endpoint;
-
-use build::{DISCOVER, Place};
-use handler::Named;
-use operation::LayerFn;
-use part::Part;
 
 /// Operations on their way to an [`Rpc`]: each is registered once and can then be called through
 /// every door.
@@ -195,7 +177,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             let slip = patterns.find(is_slip).map(str::to_owned);
             for operation in &mut self.operations {
                 let name = operation.description.name.clone();
-                operation.authorize(&name, &rules);
+                authorize(operation, &name, &rules);
             }
             self.parts.iter_mut().for_each(|part| part.authorize(&rules));
             if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name)) {
@@ -325,9 +307,10 @@ impl Router {
         self.limits.check()?;
         let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
         let Self { operations, parts, built_in, info, .. } = self;
-        let registry = Arc::new(Registry::new(operations, parts, built_in, info, pool)?);
-        for (index, part) in registry.parts().iter().enumerate() {
-            part.changing.attach(&registry, index)?;
+        let registry = Registry::new(operations, parts.len(), built_in, info, pool)?;
+        let registry = Arc::new(registry);
+        for (index, part) in parts.into_iter().enumerate() {
+            part.changing.attach(&registry, index, part.placement)?;
         }
         Ok(Rpc::new(registry, self.limits, self.defaults))
     }
@@ -339,8 +322,8 @@ impl Router {
             return Err(problem);
         }
         match self.parts.pop() {
-            Some(Part { namespace, place, .. }) => {
-                Err(BuildError::ChangingInside { namespace, place })
+            Some(Part { placement, place, .. }) => {
+                Err(BuildError::ChangingInside { namespace: placement.namespace, place })
             }
             None => Ok(self.operations),
         }

@@ -3,17 +3,20 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::build::Place;
 use super::changing::Changing;
-use super::operation::{LayerFn, Operation};
-use super::pattern::{Pattern, may_match_below};
 use crate::layers::authorize::Rules;
+use crate::operation::{LayerFn, Operation, Pattern, Place, may_match_below};
 
-/// Where operations that come and go stand, under which name, and what is around them.
+/// Operations that come and go, and where they stand.
 pub(super) struct Part {
     pub(super) changing: Changing,
-    pub(super) namespace: String,
     pub(super) place: Place,
+    pub(super) placement: Placement,
+}
+
+/// The namespace of operations that come and go, and what is around them.
+pub(super) struct Placement {
+    pub(super) namespace: String,
     around: Vec<Around>,
 }
 
@@ -31,17 +34,18 @@ enum What {
 
 impl Part {
     pub(super) fn new(namespace: &str, changing: Changing, place: Place) -> Self {
-        Self { changing, namespace: namespace.to_owned(), place, around: Vec::new() }
+        let placement = Placement { namespace: namespace.to_owned(), around: Vec::new() };
+        Self { changing, place, placement }
     }
 
     /// Puts the part under another namespace.
     pub(super) fn nest(&mut self, namespace: &str) {
-        self.namespace = format!("{namespace}.{}", self.namespace);
+        self.placement.namespace = format!("{namespace}.{}", self.placement.namespace);
     }
 
     /// Whether an operation of a name that matches may come.
     pub(super) fn may_have(&self, pattern: &str) -> bool {
-        may_match_below(pattern, &self.namespace)
+        may_match_below(pattern, &self.placement.namespace)
     }
 
     pub(super) fn layer(&mut self, pattern: &Pattern, layer: &LayerFn) {
@@ -53,9 +57,12 @@ impl Part {
     }
 
     fn put_around(&mut self, what: What) {
-        self.around.push(Around { namespace: self.namespace.clone(), what });
+        let Placement { namespace, around } = &mut self.placement;
+        around.push(Around { namespace: namespace.clone(), what });
     }
+}
 
+impl Placement {
     /// The operations under their names here, inside of what is around the part.
     pub(super) fn adopt(&self, mut operations: Vec<Operation>) -> Vec<Operation> {
         for operation in &mut operations {
@@ -76,13 +83,20 @@ impl Around {
                 operation.layers.push(Arc::clone(layer));
             }
             What::Layer(..) => {}
-            What::Rules(rules) => operation.authorize(&name, rules),
+            What::Rules(rules) => authorize(operation, &name, rules),
         }
     }
 }
 
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part").field("namespace", &self.namespace).finish_non_exhaustive()
+        f.debug_struct("Part").field("namespace", &self.placement.namespace).finish_non_exhaustive()
+    }
+}
+
+/// Puts what the rules require of a method of this name right around the handler.
+pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &Rules) {
+    if let Some(layer) = rules.layer_for(name) {
+        operation.layers.insert(0, Arc::new(move |endpoint| endpoint.layered(&layer)));
     }
 }

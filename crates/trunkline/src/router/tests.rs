@@ -7,13 +7,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
-use super::{BuildError, Json, Operation, Place, Router};
+use super::{BuildError, Operation, Place, Router};
 use crate::call::Call;
 use crate::error::{ErrorObject, code};
 use crate::extensions::Extensions;
 use crate::extract::{CallId, Extension, FromCall, State};
 use crate::layers::{FromFnLayer, Next, TimeoutLayer, from_fn};
 use crate::limits::calls::Limits;
+use crate::operation::Json;
 use crate::outcome::Outcome;
 use crate::params::{Param, Params, RawParams, param};
 use crate::rpc::Rpc;

@@ -10,8 +10,7 @@ use tower::{Layer, Service};
 
 use super::noted::Noted;
 use super::projection::{Projected, Projection};
-use crate::call::Call;
-use crate::history::{Notes, Recording};
+use crate::call::{Call, CallFuture, Notes, Recording};
 use crate::layers::catch_panic::CatchPanic;
 use crate::layers::concurrency_limit::ConcurrencyLimit;
 use crate::layers::metrics::Metrics;
@@ -21,8 +20,8 @@ use crate::layers::{
     CatchPanicLayer, ConcurrencyLimitLayer, Defaults, MetricsLayer, TimeoutLayer, TraceLayer,
 };
 use crate::limits::calls::Limits;
+use crate::operation::Dispatch;
 use crate::outcome::Outcome;
-use crate::router::{CallFuture, Dispatch};
 
 /// The layers that every call passes, see [`layers`](crate::layers).
 type Stack = Trace<Noted<Metrics<CatchPanic<Timeout<ConcurrencyLimit<Dispatch>>>>>>;
@@ -129,7 +128,7 @@ impl Ending {
             Self::Recorded(recording) => recording.end(outcome),
             Self::Noted(notes) => {
                 if let Some(code) = outcome.code() {
-                    notes.failure(code);
+                    notes.failed(code);
                 }
             }
         }

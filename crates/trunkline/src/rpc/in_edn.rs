@@ -2,12 +2,12 @@
 
 use tower::Service as _;
 
-use super::{Reply, Rpc};
-use crate::batch::Response;
+use super::Rpc;
 use crate::call::Call;
 use crate::format::Aside;
 use crate::id::Id;
 use crate::outcome::Outcome;
+use crate::reply::{Reply, Response};
 
 impl Rpc {
     pub(super) async fn answer_in_edn(&self, mut call: Call, id: &Id, aside: &Aside) -> Reply {

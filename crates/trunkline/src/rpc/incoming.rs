@@ -1,11 +1,12 @@
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use crate::call::Call;
+use crate::call::{Call, Observer};
 use crate::envelope::{Entry, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::format::{Aside, Asides};
-use crate::history::History;
 use crate::id::Id;
 
 /// A body that has been read, and of which nothing has been run.
@@ -37,7 +38,7 @@ pub struct Batch {
     pub(super) body: Bytes,
     pub(super) entries: Vec<Entry>,
     pub(super) extensions: Extensions,
-    pub(super) history: Option<History>,
+    pub(super) observer: Option<Arc<dyn Observer>>,
     pub(super) asides: Asides,
 }
 

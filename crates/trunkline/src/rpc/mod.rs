@@ -5,10 +5,9 @@ mod engine;
 mod in_edn;
 mod incoming;
 mod noted;
+mod observed;
 mod projection;
 mod reading;
-mod recorded;
-mod reply;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,28 +18,27 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::Service;
 
-use crate::batch::{self, Response};
-use crate::call::Call;
+use crate::batch;
+use crate::call::{Call, Observer, Registered};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 #[cfg(feature = "edn")]
 use crate::format::Format;
 use crate::format::Formats;
-use crate::history::History;
 use crate::id::Id;
 use crate::layers::metrics::MethodMetrics;
 use crate::layers::{Defaults, MetricsLayer, Turns};
 use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::openrpc::OpenRpc;
+use crate::operation::Registry;
 use crate::outcome::Outcome;
-use crate::router::{Registered, Registry};
+use crate::reply::{Reply, Response};
 use engine::Engine;
 
 pub use engine::RpcFuture;
 pub use incoming::{Batch, Incoming};
 pub use projection::{Projected, Projection};
-pub use reply::Reply;
 
 /// A built router: a service of [`Call`]s, and of bodies that hold them. Cloning is cheap.
 #[derive(Debug, Clone)]
@@ -49,7 +47,7 @@ pub struct Rpc {
     limits: Arc<Limits>,
     metrics: MetricsLayer,
     engine: Engine,
-    history: Option<History>,
+    observer: Option<Arc<dyn Observer>>,
     turns: Arc<Turns>,
 }
 
@@ -58,7 +56,7 @@ impl Rpc {
         let metrics = MetricsLayer::switched(defaults.metrics);
         let engine = Engine::new(&limits, defaults, &metrics);
         let turns = Arc::new(Turns::new());
-        Self { registry, limits: Arc::new(limits), metrics, engine, history: None, turns }
+        Self { registry, limits: Arc::new(limits), metrics, engine, observer: None, turns }
     }
 
     /// This service with the methods of another protocol, which stand for calls of the same

@@ -1,7 +1,6 @@
 use std::fmt;
 
-use crate::call::Call;
-use crate::router::CallFuture;
+use crate::call::{Call, CallFuture};
 
 /// The methods of a protocol that is spoken in JSON-RPC, and that are no operations but stand for
 /// calls of them: MCP's `tools/call` is one.

@@ -4,11 +4,11 @@ use bytes::Bytes;
 
 use super::{Batch, Incoming, Rpc};
 use crate::call::Call;
-#[cfg(feature = "edn")]
-use crate::edn;
 use crate::envelope::{self, InvalidReason, Message, Request};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
+#[cfg(feature = "edn")]
+use crate::format::edn;
 use crate::format::{Aside, Asides, Format, Formats};
 use crate::id::Id;
 
@@ -88,8 +88,8 @@ impl Rpc {
                 }
             }
             Message::Batch(entries) => {
-                let history = self.history.clone();
-                Incoming::Batch(Batch { body, entries, extensions, history, asides })
+                let observer = self.observer.clone();
+                Incoming::Batch(Batch { body, entries, extensions, observer, asides })
             }
         }
     }

@@ -11,9 +11,9 @@ use tokio_util::task::TaskTracker;
 use super::answer::Answer;
 use super::connection;
 use super::shared::Shared;
-use super::status::Phase;
 #[cfg(feature = "tls")]
 use super::tls;
+use crate::status::Phase;
 
 /// How long to wait when the system has no file descriptor or memory for a connection.
 const EXHAUSTED: Duration = Duration::from_millis(100);

@@ -21,10 +21,10 @@ use super::health;
 use super::reply::Reply;
 use super::running::Running;
 use super::shared::Shared;
-use super::status::Phase;
 use super::stream::Stream;
 use super::watch::{Overdue, Watch};
 use crate::http::unserved;
+use crate::status::Phase;
 
 /// How long a connection that has been told to end may take to do so.
 const FAREWELL: Duration = Duration::from_secs(2);

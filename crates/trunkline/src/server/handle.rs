@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio_util::task::TaskTracker;
 
 use super::shared::Shared;
-use super::status::{Phase, Status};
+use crate::status::{Phase, Status};
 
 /// A running server: where it is, how it is, and how to stop it. Clones are of the same server.
 ///

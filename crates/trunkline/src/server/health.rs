@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::settings::{Health, Problem, Problems};
-use super::status::Phase;
 use crate::error::{ErrorObject, code};
 use crate::format::Format;
 use crate::id::Id;
-use crate::rpc::Reply;
+use crate::reply::Reply;
+use crate::status::Phase;
 
 pub(super) fn is_asked<B>(health: &Health, request: &Request<B>) -> bool {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);

@@ -14,7 +14,6 @@ mod settings;
 mod shared;
 #[cfg(feature = "signal")]
 mod signal;
-mod status;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
@@ -38,18 +37,19 @@ use tokio_util::task::TaskTracker;
 use tower::Service;
 
 use crate::http::HttpService;
-use crate::router::{BuildError, Router};
+use crate::operation::BuildError;
+use crate::router::Router;
+use crate::status::Counts;
 
+pub use crate::status::{Phase, Status};
 pub use handle::{Drained, ServerHandle};
 pub use settings::{Health, Problem, Problems, Settings};
 #[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
-pub use status::{Phase, Status};
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};
 
 pub(crate) use accept::recover;
-pub(crate) use status::Counts;
 
 use answer::{Answer, Tower};
 use executor::Tracked;

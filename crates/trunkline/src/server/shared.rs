@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::executor::Tracked;
 use super::settings::Settings;
-use super::status::Counts;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
+use crate::status::Counts;
 
 pub(super) struct Shared {
     pub(super) settings: Settings,

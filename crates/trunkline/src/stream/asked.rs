@@ -1,10 +1,10 @@
-use crate::batch::{Joined, Response};
 use crate::call::Call;
 use crate::error::ErrorObject;
 use crate::format::Aside;
 use crate::id::Id;
 use crate::outcome::Outcome;
-use crate::rpc::{Batch, Reply};
+use crate::reply::{Joined, Reply, Response};
+use crate::rpc::Batch;
 
 /// What a message wants to be answered with.
 #[derive(Debug)]

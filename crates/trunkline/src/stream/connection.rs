@@ -27,8 +27,9 @@ use crate::error::{ErrorObject, code};
 use crate::extensions::Extensions;
 use crate::format::{Format, Formats};
 use crate::limits::{OutOfMemory, Reservation};
-use crate::rpc::{Incoming, Reply, Rpc};
-use crate::server::Counts;
+use crate::reply::Reply;
+use crate::rpc::{Incoming, Rpc};
+use crate::status::Counts;
 
 /// A client that is to be served.
 pub(crate) struct Connection {

@@ -9,7 +9,7 @@ use super::request::Request;
 use super::writer::FrameWriter;
 use crate::format::Format;
 use crate::limits::{MemoryBudget, Reservation};
-use crate::rpc::Reply;
+use crate::reply::Reply;
 
 /// Replies that may wait to be written. Calls whose replies find no room wait, too.
 const WAITING: usize = 16;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::asked::Asked;
-use crate::history::Recording;
-use crate::server::Counts;
+use crate::call::Recording;
+use crate::status::Counts;
 
 /// What has come and is to be answered, until its answer is written.
 pub(super) struct Request {

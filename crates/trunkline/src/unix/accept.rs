@@ -14,7 +14,8 @@ use super::settings::Settings;
 use super::socket_file::SocketFile;
 use crate::extensions::Extensions;
 use crate::rpc::Rpc;
-use crate::server::{Counts, Phase, recover};
+use crate::server::{Phase, recover};
+use crate::status::Counts;
 use crate::stream::{Connection, StreamError, Unanswered};
 
 /// What all connections of a server share.

@@ -26,7 +26,8 @@ use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
 use crate::rpc::Rpc;
-use crate::server::{Counts, Phase, ServeError};
+use crate::server::{Phase, ServeError};
+use crate::status::Counts;
 
 pub use handle::ServerHandle;
 pub use peer::Peer;

@@ -115,8 +115,11 @@ fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding
 /// Modules without a declaration, and declarations without a module.
 fn stale(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding> {
     let place = folder.display().to_string();
-    let modules = &tree[""].children;
-    let missing = modules.iter().filter(|module| !declared.order.contains(module));
+    let root = &tree[""];
+    let modules = &root.children;
+    // Modules in the root file belong to it.
+    let missing = modules.iter().filter(|module| tree[*module].file != root.file);
+    let missing = missing.filter(|module| !declared.order.contains(module));
     let missing = missing.map(|module| format!("the order of modules lacks `{module}`"));
     let extra = declared.order.iter().filter(|module| !modules.contains(*module));
     let extra = extra.map(|module| format!("the order of modules has `{module}`, which is none"));

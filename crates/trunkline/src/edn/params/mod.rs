@@ -6,15 +6,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trunkline_edn::{Value, json, to_value};
 
-use super::aside::Aside;
-use super::fault;
-use super::result::outcome;
 use crate::call::Call;
-use crate::error::ErrorObject;
+use crate::error::{ErrorObject, RpcError};
 use crate::extract::FromCall;
+use crate::format::Aside;
+use crate::format::edn::{outcome, unconvertible};
+use crate::operation::IntoOutcome;
 use crate::outcome::Outcome;
 use crate::params::{check_names, declared_fields};
-use crate::router::IntoOutcome;
 use deserializer::ParamsDeserializer;
 
 /// As an argument: the params, as EDN. As a result: whatever `T` is in EDN.
@@ -53,7 +52,7 @@ fn of_json<T: DeserializeOwned>(text: &[u8]) -> Result<Value, ErrorObject> {
         if !fields.is_empty() {
             check_names(text, fields)?;
         }
-        Err(fault::unconvertible(error, Some("params")))
+        Err(unconvertible(error, Some("params")))
     })
 }
 
@@ -69,5 +68,15 @@ impl<T: Serialize> IntoOutcome for Edn<T> {
 impl IntoOutcome for Value {
     fn into_outcome(self) -> Outcome {
         outcome(self)
+    }
+}
+
+/// `Edn` of its value, if there is one.
+impl<T: Serialize, E: RpcError> IntoOutcome for Result<Edn<T>, E> {
+    fn into_outcome(self) -> Outcome {
+        match self {
+            Ok(value) => value.into_outcome(),
+            Err(error) => Outcome::error(error.into_error_object()),
+        }
     }
 }

@@ -7,7 +7,6 @@
 //! It is written by a thread of its own, behind the calls, which never wait for it: entries wait in a
 //! queue of bounded bytes. Where that is full, a line `{"lost":N}` says how many entries are missing.
 
-mod door;
 mod files;
 mod queue;
 mod settings;
@@ -131,7 +130,7 @@ impl Log {
     }
 
     /// The name of the file that is written to.
-    fn current(&self) -> String {
+    pub(crate) fn current(&self) -> String {
         lock(&self.0.current).clone()
     }
 }

@@ -1,7 +1,7 @@
 use super::layer::AuthorizeLayer;
 use super::requirement::Requirement;
 use crate::access::Principal;
-use crate::router::Pattern;
+use crate::operation::Pattern;
 
 /// Which methods require what of who calls them: for
 /// [`Router::authorize`](crate::Router::authorize). A method that no pattern matches may be called by

@@ -7,9 +7,8 @@ use std::task::{Context, Poll, ready};
 
 use tower::Service;
 
-use crate::call::Call;
+use crate::call::{Call, Oneshot};
 use crate::error::BoxError;
-use crate::oneshot::Oneshot;
 use crate::outcome::Outcome;
 
 pin_project_lite::pin_project! {

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use tower::Layer;
 
-use super::{HandleError, outcome_of};
+use super::HandleError;
+use crate::call::outcome_of;
 use crate::error::BoxError;
 use crate::outcome::Outcome;
 

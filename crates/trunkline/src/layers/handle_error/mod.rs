@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use tower::Service;
 
 use crate::call::Call;
-use crate::error::{BoxError, ErrorObject, code};
+use crate::error::BoxError;
 use crate::outcome::Outcome;
 
 pub use future::HandleErrorFuture;
@@ -41,24 +41,4 @@ where
     fn call(&mut self, call: Call) -> Self::Future {
         HandleErrorFuture::new(self.inner.clone(), call, Arc::clone(&self.policy))
     }
-}
-
-/// The policy for errors of tower's own layers and of any other:
-///
-/// | error | reply |
-/// |---|---|
-/// | [`ErrorObject`] | itself |
-/// | tower's `Elapsed` | -32004 timed out |
-/// | tower's `Overloaded` | -32005 busy |
-/// | any other | -32603, and the cause goes to the log |
-pub(crate) fn outcome_of(error: BoxError) -> Outcome {
-    use crate::error::RpcError;
-
-    if error.is::<tower::timeout::error::Elapsed>() {
-        return Outcome::error(ErrorObject::new(code::TIMEOUT, "Call timed out"));
-    }
-    if error.is::<tower::load_shed::error::Overloaded>() {
-        return Outcome::error(ErrorObject::new(code::BUSY, "Server is busy"));
-    }
-    Outcome::error(error.into_error_object())
 }

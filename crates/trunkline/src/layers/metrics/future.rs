@@ -6,9 +6,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio::time::Instant;
 
-use super::counters::{Counters, End};
+use crate::call::Registered;
+use crate::metrics::{Counters, End};
 use crate::outcome::Outcome;
-use crate::router::Registered;
 
 /// The future of a call that is counted.
 pub struct MetricsFuture<F> {

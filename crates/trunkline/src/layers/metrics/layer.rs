@@ -3,7 +3,8 @@ use std::sync::Arc;
 
 use tower::Layer;
 
-use super::{Counters, MethodMetrics, Metrics};
+use super::Metrics;
+use crate::metrics::{Counters, MethodMetrics};
 
 /// Counts calls, failures and cancellations of each method, and how long they take.
 ///

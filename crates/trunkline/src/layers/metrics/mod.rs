@@ -1,9 +1,6 @@
 //! Counters and durations for each method, and `GET /metrics`.
 
-mod counters;
-mod door;
 mod future;
-mod histogram;
 mod layer;
 mod text;
 
@@ -15,11 +12,9 @@ use tower::Service;
 use crate::call::Call;
 use crate::outcome::Outcome;
 
-pub(crate) use counters::Counters;
-pub use counters::MethodMetrics;
-pub use door::door;
+pub use crate::endpoints::metrics::door;
+pub use crate::metrics::{Histogram, MethodMetrics};
 pub use future::MetricsFuture;
-pub use histogram::Histogram;
 pub use layer::MetricsLayer;
 pub use text::{MEDIA_TYPE, text};
 

@@ -14,9 +14,9 @@ use tower::Service;
 use crate::access::Principal;
 use crate::call::Call;
 use crate::error::{ErrorObject, code};
-use crate::http::Peer;
 use crate::layers::RefusableFuture;
 use crate::outcome::Outcome;
+use crate::request::Peer;
 
 pub use layer::{Rate, RateLimitLayer};
 

@@ -14,12 +14,12 @@ use crate::outcome::Outcome;
 /// The future of a call with a deadline.
 pub struct TimeoutFuture<F> {
     inner: Option<F>,
-    limit: Option<Pulse>,
+    limit: Option<(Duration, Pulse)>,
     sleep: Option<Pin<Box<Sleep>>>,
 }
 
 impl<F> TimeoutFuture<F> {
-    pub(super) fn new(inner: F, limit: Option<Pulse>) -> Self {
+    pub(super) fn new(inner: F, limit: Option<(Duration, Pulse)>) -> Self {
         Self { inner: Some(inner), limit, sleep: None }
     }
 }
@@ -37,12 +37,12 @@ where
         {
             return Poll::Ready(outcome);
         }
-        let Some(limit) = &this.limit else {
+        let Some((after, pulse)) = &this.limit else {
             return Poll::Pending;
         };
-        let after = limit.after();
+        let after = *after;
         let sleep = this.sleep.get_or_insert_with(|| {
-            limit.want();
+            pulse.want();
             Box::pin(sleep(after))
         });
         if sleep.as_mut().poll(cx).is_pending() {

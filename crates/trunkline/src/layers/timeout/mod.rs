@@ -5,6 +5,7 @@ mod layer;
 mod pulse;
 
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tower::Service;
 
@@ -13,7 +14,8 @@ use crate::outcome::Outcome;
 
 pub use future::TimeoutFuture;
 pub use layer::TimeoutLayer;
-pub(crate) use pulse::Pulse;
+
+use pulse::Pulse;
 
 /// Drops a call whose time is up and answers -32004 in its place.
 ///
@@ -22,9 +24,10 @@ pub(crate) use pulse::Pulse;
 #[derive(Debug, Clone)]
 pub struct Timeout<S> {
     inner: S,
-    limit: Option<Pulse>,
+    limit: Option<Duration>,
     /// Whether an operation's own time is put in the place of this one.
     yields: bool,
+    pulse: Pulse,
 }
 
 impl<S, E> Service<Call> for Timeout<S>
@@ -41,8 +44,9 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let own = call.operation().filter(|_| self.yields).and_then(|one| one.timeout());
-        let limit = own.or(self.limit.as_ref()).cloned();
+        let own =
+            call.operation().filter(|_| self.yields).and_then(|operation| operation.timeout());
+        let limit = own.or(self.limit).map(|after| (after, self.pulse.clone()));
         TimeoutFuture::new(self.inner.call(call), limit)
     }
 }

@@ -4,18 +4,17 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// A time that calls may take, and what keeps their timers from waking the runtime's driver.
+/// Keeps the timers of calls from waking the runtime's driver.
 ///
 /// tokio wakes its driver for a timer that is due before all others: a write to an eventfd and a turn
 /// of epoll, which cost as much as a small call. Deadlines are far away, so on a server that is asked
 /// one call after the other that is each of them. While calls come, a task that sleeps for a short time
 /// only is due before them. It ends when no more calls come.
-#[derive(Debug, Clone)]
-pub(crate) struct Pulse(Arc<State>);
+#[derive(Debug, Clone, Default)]
+pub(super) struct Pulse(Arc<State>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    after: Duration,
     beats: AtomicBool,
     wanted: AtomicBool,
 }
@@ -25,16 +24,6 @@ const BEAT: Duration = Duration::from_millis(50);
 const IDLE: u32 = 20;
 
 impl Pulse {
-    /// For timers that are set for `after`.
-    pub(crate) fn new(after: Duration) -> Self {
-        let (beats, wanted) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self(Arc::new(State { after, beats, wanted }))
-    }
-
-    pub(crate) fn after(&self) -> Duration {
-        self.0.after
-    }
-
     /// To be called within a runtime, when a timer is about to be set.
     pub(super) fn want(&self) {
         self.0.wanted.store(true, Ordering::Relaxed);

@@ -12,8 +12,8 @@ use tracing::field::{Empty, display};
 
 use crate::call::Call;
 use crate::extensions::JSON_RPC;
-use crate::http::Headers;
 use crate::outcome::Outcome;
+use crate::request::Headers;
 use crate::trace_context::TraceContext;
 
 pub use future::TraceFuture;

@@ -13,11 +13,10 @@ use std::task::{Context, Poll};
 
 use tower::Service;
 
-use crate::call::Call;
+use crate::call::{Call, Description};
 use crate::error::ErrorObject;
 use crate::layers::RefusableFuture;
 use crate::outcome::Outcome;
-use crate::router::Description;
 
 pub use faults::{Fault, Faults};
 pub use layer::ValidateLayer;

@@ -19,7 +19,7 @@ pub use error::TlsError;
 pub(super) use handshake::serve;
 
 use super::shared::Shared;
-use super::status::Phase;
+use crate::status::Phase;
 use certificate::Current;
 use files::{Files, Stamp};
 

@@ -1,0 +1,129 @@
+//! Observers: they watch calls, and cannot change them.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use super::Call;
+use super::future::CallFuture;
+use super::registered::Registered;
+use crate::error::ErrorObject;
+use crate::extensions::Extensions;
+use crate::id::Id;
+use crate::outcome::Outcome;
+use crate::trace_context::TraceContext;
+
+/// Watches the calls of a service. What can change or refuse a call is a layer.
+pub(crate) trait Observer: Any + fmt::Debug + Send + Sync {
+    /// A call was read, and will be run.
+    fn begin(&self, call: &Call, arrival: Arrival<'_>, notes: &Arc<Notes>) -> Recording;
+
+    /// A message was refused before it became a call.
+    fn refuse(
+        &self,
+        extensions: &Extensions,
+        arrival: Arrival<'_>,
+        error: &ErrorObject,
+        id: Option<&Id>,
+    );
+}
+
+/// Watches one call. Dropped before the end, it was cancelled.
+pub(crate) trait Observation: Send + Sync {
+    /// The call ended with this outcome.
+    fn end(self: Box<Self>, outcome: &Outcome);
+
+    /// The call was answered with this response, or with none if it is a notification.
+    fn end_as(self: Box<Self>, response: Option<&[u8]>, code: Option<i64>);
+}
+
+/// How a message came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival<'a> {
+    /// All of its text.
+    pub(crate) text: &'a [u8],
+    /// Its place, if it is a member of a batch.
+    pub(crate) batch_index: Option<usize>,
+    /// Over so many bytes, a reply is -32006 instead.
+    pub(crate) reply_bytes: usize,
+}
+
+/// What layers tell observers of a call while it runs.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    trace: OnceLock<TraceContext>,
+    operation: OnceLock<Arc<Registered>>,
+    failure: OnceLock<i64>,
+}
+
+impl Notes {
+    /// Notes which operation a call has come to, and in which trace.
+    pub(crate) fn call(&self, call: &Call) {
+        if let Some(trace) = TraceContext::of(call.extensions()) {
+            self.trace.get_or_init(|| trace);
+        }
+        if let Some(operation) = call.operation() {
+            self.operation.get_or_init(|| Arc::clone(operation));
+        }
+    }
+
+    /// Notes that the operation has failed, whatever its client is told.
+    pub(crate) fn failed(&self, code: i64) {
+        self.failure.get_or_init(|| code);
+    }
+
+    pub(crate) fn trace(&self) -> Option<&TraceContext> {
+        self.trace.get()
+    }
+
+    pub(crate) fn operation(&self) -> Option<&Registered> {
+        self.operation.get().map(|operation| &**operation)
+    }
+
+    pub(crate) fn failure(&self) -> Option<i64> {
+        self.failure.get().copied()
+    }
+}
+
+/// The record of a call that has not ended. Dropped before, it tells of a call that was cancelled.
+///
+/// For doors that answer what they [read](crate::Rpc::read) in their own way: they
+/// [take](Call::take_recording) it from the call and say what they answer. All others need not know
+/// of it.
+#[must_use = "a recording that is dropped tells of a call that was cancelled"]
+pub struct Recording(Box<dyn Observation>);
+
+impl Recording {
+    pub(crate) fn new(observation: impl Observation + 'static) -> Self {
+        Self(Box::new(observation))
+    }
+
+    /// Ends the record with what the call is answered.
+    pub fn end(self, outcome: &Outcome) {
+        self.0.end(outcome);
+    }
+
+    /// Ends the record with a response as it is sent, or with none to a notification.
+    pub(crate) fn end_as(self, response: Option<&[u8]>, code: Option<i64>) {
+        self.0.end_as(response, code);
+    }
+
+    /// Ends the record with the outcome of `future`, or as cancelled if that is dropped.
+    pub fn follow(self, future: CallFuture) -> CallFuture {
+        if let Some(outcome) = future.outcome() {
+            self.end(outcome);
+            return future;
+        }
+        CallFuture::later(async move {
+            let Ok(outcome) = future.await;
+            self.end(&outcome);
+            outcome
+        })
+    }
+}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Recording")
+    }
+}

@@ -1,0 +1,8 @@
+//! What a server shows over HTTP besides calls.
+
+pub(crate) mod history;
+mod logs;
+pub(crate) mod metrics;
+mod openrpc;
+mod readers;
+mod refused;

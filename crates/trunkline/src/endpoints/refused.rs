@@ -1,0 +1,37 @@
+//! Replies of endpoints that are not calls.
+
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+
+use crate::error::ErrorObject;
+use crate::http::{ReplyBody, respond};
+use crate::reply::Reply;
+
+/// Why a request is refused.
+pub(super) struct Refused {
+    pub(super) status: StatusCode,
+    pub(super) error: ErrorObject,
+}
+
+/// A value as the body of a reply.
+pub(super) fn json(value: &impl serde::Serialize) -> Result<Response<ReplyBody>, Refused> {
+    let json = serde_json::to_vec(value).map_err(|error| Refused {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        error: ErrorObject::internal_error(&error),
+    })?;
+    let mut response = Response::new(ReplyBody::from(json));
+    let media_type = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, media_type);
+    Ok(response)
+}
+
+impl Refused {
+    /// What is asked for cannot be.
+    pub(super) fn query(reason: &str) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, error: ErrorObject::invalid_params(reason) }
+    }
+
+    pub(super) fn into_response(self) -> Response<ReplyBody> {
+        respond(self.status, Reply::error(self.error, None))
+    }
+}

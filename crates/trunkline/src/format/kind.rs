@@ -1,0 +1,49 @@
+//! The formats of messages.
+
+/// What messages are written in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Format {
+    /// JSON, `application/json`.
+    #[default]
+    Json,
+    /// EDN, `application/edn`: see [`edn`](crate::edn).
+    #[cfg(feature = "edn")]
+    Edn,
+}
+
+impl Format {
+    /// All formats that this build knows.
+    pub const ALL: &'static [Self] = &[
+        Self::Json,
+        #[cfg(feature = "edn")]
+        Self::Edn,
+    ];
+
+    /// The media type. [`content_type`](Self::content_type) is the header.
+    #[must_use]
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            #[cfg(feature = "edn")]
+            Self::Edn => "application/edn",
+        }
+    }
+}
+
+/// What a message is written in, and what its reply shall be. Default: both in JSON.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Formats {
+    /// Of the message.
+    pub request: Format,
+    /// Of the reply.
+    pub reply: Format,
+}
+
+impl Formats {
+    /// The same for both.
+    #[must_use]
+    pub const fn both(format: Format) -> Self {
+        Self { request: format, reply: format }
+    }
+}

@@ -1,0 +1,158 @@
+//! Keys that have been read, and are read again when it is time.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Opened;
+use super::reading::Reading;
+use super::refresh::Refresh;
+use super::source::{KeysError, Source};
+use crate::jwt::error::TokenError;
+use crate::jwt::key_set::{KeySet, Unopened};
+use crate::jwt::token::Token;
+
+#[derive(Debug)]
+pub(super) struct Cache {
+    source: Source,
+    refresh: Refresh,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    read: Option<(Arc<KeySet>, Instant)>,
+    /// When a reading for a token began last, or one that has succeeded.
+    tried: Option<Instant>,
+    /// The last one, which may go on.
+    reading: Option<Reading>,
+}
+
+impl Cache {
+    pub(super) fn new(source: Source, refresh: Refresh) -> Arc<Self> {
+        Arc::new(Self { source, refresh, state: Mutex::default() })
+    }
+
+    /// Reads what is there now, so a reading that has begun before does not count.
+    pub(super) async fn load(self: &Arc<Self>) -> Result<(), KeysError> {
+        let earlier = self.state().running().cloned();
+        if let Some(earlier) = earlier {
+            // What comes of it is told to those who have begun it.
+            drop(earlier.ended().await);
+        }
+        let reading = {
+            let mut state = self.state();
+            let running = state.running().cloned();
+            running.unwrap_or_else(|| {
+                let cache = Arc::clone(self);
+                state.reading.insert(Reading::start(async move { cache.read().await })).clone()
+            })
+        };
+        reading.ended().await
+    }
+
+    /// What is in a token. Keys that are due are read again meanwhile. A token waits for that if they
+    /// are long due, or if there is none for it.
+    pub(super) fn open(self: &Arc<Self>, token: &Token<'_>) -> Opened {
+        let keys = match self.keys_for_now() {
+            Ok(keys) => keys,
+            Err(reading) => return Opened::After(reading),
+        };
+        let error = match open(keys.as_deref(), token) {
+            Ok(claims) => return Opened::Now(Ok(claims)),
+            Err(Unopened { error, may_be_newer: false }) => return Opened::Now(Err(error)),
+            Err(Unopened { error, .. }) => error,
+        };
+        let mut state = self.state();
+        let now = Instant::now();
+        self.read_again(&mut state, now);
+        let others = match (state.keys(now, self.refresh.max_age), &keys) {
+            (Some(present), Some(tried)) => !Arc::ptr_eq(&present, tried),
+            (present, _) => present.is_some(),
+        };
+        // If others have come since, their reading has ended.
+        let reading = if others { state.reading.as_ref() } else { state.running() };
+        match reading {
+            Some(reading) => Opened::After(reading.clone()),
+            None => Opened::Now(Err(error)),
+        }
+    }
+
+    /// What is in a token, by the keys at hand.
+    pub(super) fn open_now(&self, token: &Token<'_>) -> Result<Vec<u8>, TokenError> {
+        let keys = self.state().keys(Instant::now(), self.refresh.max_age);
+        open(keys.as_deref(), token).map_err(|unopened| unopened.error)
+    }
+
+    /// The keys that a token may be checked with, unless it has to wait for others.
+    fn keys_for_now(self: &Arc<Self>) -> Result<Option<Arc<KeySet>>, Reading> {
+        let Refresh { after, wait_after, max_age, .. } = self.refresh;
+        let mut state = self.state();
+        let now = Instant::now();
+        if !state.is_younger_than(after, now) {
+            self.read_again(&mut state, now);
+        }
+        match state.running() {
+            Some(reading) if !state.is_younger_than(wait_after.max(after), now) => {
+                Err(reading.clone())
+            }
+            _ => Ok(state.keys(now, max_age)),
+        }
+    }
+
+    /// Begins to read, unless it is too early.
+    fn read_again(self: &Arc<Self>, state: &mut State, now: Instant) {
+        if !state.may_try(self.refresh.interval, now) {
+            return;
+        }
+        let cache = Arc::clone(self);
+        state.tried = Some(now);
+        state.reading = Some(Reading::start(async move {
+            cache.read().await.inspect_err(|error| {
+                let cause = std::error::Error::source(error).map(ToString::to_string);
+                tracing::warn!(%error, cause, "the keys at hand are kept");
+            })
+        }));
+    }
+
+    async fn read(&self) -> Result<(), KeysError> {
+        let began = Instant::now();
+        let keys = Arc::new(self.source.read(&self.refresh).await?);
+        let mut state = self.state();
+        state.read = Some((keys, Instant::now()));
+        state.tried = Some(began);
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn open(keys: Option<&KeySet>, token: &Token<'_>) -> Result<Vec<u8>, Unopened> {
+    match keys {
+        Some(keys) => keys.open(token),
+        None => Err(Unopened { error: TokenError::NoKeys, may_be_newer: true }),
+    }
+}
+
+impl State {
+    fn keys(&self, now: Instant, max_age: Duration) -> Option<Arc<KeySet>> {
+        let (keys, read) = self.read.as_ref()?;
+        (now.duration_since(*read) <= max_age).then(|| Arc::clone(keys))
+    }
+
+    fn is_younger_than(&self, age: Duration, now: Instant) -> bool {
+        self.read.as_ref().is_some_and(|(_, read)| now.duration_since(*read) < age)
+    }
+
+    fn may_try(&self, interval: Duration, now: Instant) -> bool {
+        let is_early = self.tried.is_some_and(|tried| now.duration_since(tried) < interval);
+        !is_early && self.running().is_none()
+    }
+
+    fn running(&self) -> Option<&Reading> {
+        self.reading.as_ref().filter(|reading| reading.goes_on())
+    }
+}

@@ -1,0 +1,101 @@
+//! Signed bearer tokens. The public documentation is at [`access::jwt`](crate::access::jwt).
+
+mod algorithm;
+mod claims;
+mod distinct;
+mod error;
+mod jwk;
+mod key;
+mod key_set;
+mod keys;
+mod pem;
+mod settings;
+mod token;
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::access::Principal;
+
+pub use algorithm::Algorithm;
+pub use error::TokenError;
+pub use key::{Key, KeyError};
+pub use key_set::KeySetError;
+pub use keys::{Keys, KeysError, Refresh};
+pub use settings::Settings;
+
+use keys::Opened;
+use token::Token;
+
+/// Checks tokens. Cloning is cheap.
+#[derive(Clone)]
+pub struct Jwt(Arc<Inner>);
+
+struct Inner {
+    keys: Keys,
+    settings: Settings,
+}
+
+/// What comes of a token: at once, unless keys have to be read first.
+pub(crate) enum Checked {
+    Now(Result<Principal, TokenError>),
+    Later(Checking),
+}
+
+pub(crate) type Checking = Pin<Box<dyn Future<Output = Result<Principal, TokenError>> + Send>>;
+
+impl Jwt {
+    /// Tokens that are signed with one of these keys.
+    #[must_use]
+    pub fn new(keys: Keys, settings: Settings) -> Self {
+        Self(Arc::new(Inner { keys, settings }))
+    }
+
+    /// The principal of a token: its subject, with all of its claims. A token without a subject is
+    /// [identified by its `jti`, or else by its digest](Principal::anonymous).
+    ///
+    /// The HTTP door does this by itself. It is for doors of your own.
+    ///
+    /// # Errors
+    /// When the token is not accepted.
+    ///
+    /// # Cancel safety
+    /// Nothing is lost: keys that are being read are read to the end.
+    pub async fn verify(&self, token: &str) -> Result<Principal, TokenError> {
+        match self.check(token.as_bytes()) {
+            Checked::Now(checked) => checked,
+            Checked::Later(checking) => checking.await,
+        }
+    }
+
+    pub(crate) fn check(&self, text: &[u8]) -> Checked {
+        let Inner { keys, settings } = &*self.0;
+        let token = match Token::parse(text, settings.max_bytes) {
+            Ok(token) => token,
+            Err(error) => return Checked::Now(Err(error)),
+        };
+        match keys.open(&token) {
+            Opened::Now(opened) => Checked::Now(
+                opened.and_then(|claims| claims::check(text, &claims, settings, SystemTime::now())),
+            ),
+            Opened::After(reading) => {
+                let (inner, text) = (Arc::clone(&self.0), text.to_vec());
+                Checked::Later(Box::pin(async move {
+                    // If it has failed, there may be keys of an earlier one.
+                    drop(reading.ended().await);
+                    let token = Token::parse(&text, inner.settings.max_bytes)?;
+                    let claims = inner.keys.open_now(&token)?;
+                    claims::check(&text, &claims, &inner.settings, SystemTime::now())
+                }))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Jwt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Jwt").field("settings", &self.0.settings).finish_non_exhaustive()
+    }
+}

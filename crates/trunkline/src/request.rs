@@ -1,0 +1,103 @@
+//! What handlers may know of the HTTP request that a call came with.
+
+use std::net::SocketAddr;
+use std::ops::Deref;
+
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
+use http::request::Parts;
+
+use crate::call::Call;
+use crate::error::ErrorObject;
+use crate::extensions::{Extensions, Origin};
+use crate::extract::FromCall;
+
+/// The head of a request, shared by the calls of its body.
+pub(crate) struct Head {
+    headers: HeaderMap,
+    peer: Option<SocketAddr>,
+    door: &'static str,
+    protocol: &'static str,
+    extensions: http::Extensions,
+}
+
+/// The headers that credentials come in.
+const SECRET: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
+
+impl Head {
+    pub(crate) fn new(
+        parts: Parts,
+        peer: Option<SocketAddr>,
+        door: &'static str,
+        protocol: &'static str,
+    ) -> Self {
+        let Parts { mut headers, extensions, .. } = parts;
+        // What is sensitive is not shown by `Debug`, wherever handlers pass it.
+        for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(name)) {
+            value.set_sensitive(true);
+        }
+        Self { headers, peer, door, protocol, extensions }
+    }
+}
+
+impl Origin for Head {
+    fn door(&self) -> &'static str {
+        self.door
+    }
+
+    fn protocol(&self) -> &'static str {
+        self.protocol
+    }
+
+    fn extensions(&self) -> &http::Extensions {
+        &self.extensions
+    }
+}
+
+/// Extracts the headers of the HTTP request. Through a door without headers there are none. `Debug`
+/// does not show those that carry credentials: `Authorization`, `Proxy-Authorization`, `Cookie`.
+#[derive(Debug, Clone, Default)]
+pub struct Headers(pub HeaderMap);
+
+impl Headers {
+    /// The headers that a call came with, for layers.
+    #[must_use]
+    pub fn of(extensions: &Extensions) -> Option<&HeaderMap> {
+        extensions.origin::<Head>().map(|head| &head.headers)
+    }
+}
+
+impl Deref for Headers {
+    type Target = HeaderMap;
+
+    fn deref(&self) -> &HeaderMap {
+        &self.0
+    }
+}
+
+impl<S> FromCall<S> for Headers {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        Ok(Self(Self::of(call.extensions()).cloned().unwrap_or_default()))
+    }
+}
+
+/// Extracts the address of the connection that a call came through, as [`Server`](crate::Server)
+/// tells it: a client's, or that of a proxy before this server. In another server (an axum one)
+/// insert it into the request's extensions, or there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Peer(pub Option<SocketAddr>);
+
+impl Peer {
+    /// The address that a call came from, for layers.
+    #[must_use]
+    pub fn of(extensions: &Extensions) -> Self {
+        let direct = extensions.origin::<Head>().and_then(|head| head.peer);
+        Self(direct.or_else(|| extensions.get::<Self>()?.0))
+    }
+}
+
+impl<S> FromCall<S> for Peer {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        Ok(Self::of(call.extensions()))
+    }
+}
