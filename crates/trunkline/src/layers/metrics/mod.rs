@@ -1,25 +1,107 @@
 //! Counters and durations for each method, and `GET /metrics`.
 
-mod future;
-mod layer;
-mod text;
-
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use tower::Service;
+use tokio::time::Instant;
+use tower::{Layer, Service};
 
-use crate::call::Call;
+use crate::call::{Call, Registered};
+use crate::metrics::{Counters, End};
 use crate::outcome::Outcome;
 
 pub use crate::endpoints::metrics::door;
 pub use crate::metrics::{Histogram, MethodMetrics};
-pub use future::MetricsFuture;
-pub use layer::MetricsLayer;
 pub use text::{MEDIA_TYPE, text};
 
-use future::Method;
-use layer::Others;
+/// Counts calls, failures and cancellations of each method, and how long they take.
+///
+/// Every router has one around all of its methods, which [`Rpc::metrics`](crate::Rpc::metrics) reads:
+/// another one counts the same calls again. A [client](crate::client::Client) has none; give it one
+/// that knows the methods that it calls:
+///
+/// ```
+/// # use trunkline::{Router, client::Client, layers::MetricsLayer};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let rpc = Router::new().method("ping", || "pong").build()?;
+/// let layer = MetricsLayer::of(["ping"]);
+/// let client = Client::new(rpc).layer(layer.clone());
+/// let pong: String = client.call("ping", ()).await?;
+/// assert_eq!(layer.metrics()[0].succeeded, 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct MetricsLayer {
+    others: Arc<Others>,
+    on: bool,
+}
+
+/// The counts of calls whose operation is not known here.
+#[derive(Debug, Default)]
+struct Others {
+    named: BTreeMap<String, Arc<Counters>>,
+    unknown: Arc<Counters>,
+}
+
+impl MetricsLayer {
+    /// Counts calls by the operations that they are made to, and all others as `unknown`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::switched(true)
+    }
+
+    /// Counts calls of these methods, for clients; all others as `unknown`.
+    #[must_use]
+    pub fn of(methods: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let named = methods.into_iter().map(|method| (method.into(), Arc::default())).collect();
+        Self { others: Arc::new(Others { named, unknown: Arc::default() }), on: true }
+    }
+
+    pub(crate) fn switched(on: bool) -> Self {
+        Self { others: Arc::default(), on }
+    }
+
+    /// What has been counted of the methods that this layer [was told of](Self::of), in the order of
+    /// their names, and last of all others, as `unknown`. What operations are called for is counted
+    /// [with them](crate::Rpc::metrics).
+    #[must_use]
+    pub fn metrics(&self) -> Vec<MethodMetrics> {
+        let named = self.others.named.iter().map(|(method, counters)| counters.read(method));
+        named.chain([self.unknown().read("unknown")]).collect()
+    }
+
+    pub(crate) fn unknown(&self) -> &Counters {
+        &self.others.unknown
+    }
+}
+
+impl Others {
+    fn of(&self, method: &str) -> &Arc<Counters> {
+        self.named.get(method).unwrap_or(&self.unknown)
+    }
+}
+
+impl Default for MetricsLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S> Layer<S> for MetricsLayer {
+    type Service = Metrics<S>;
+
+    fn layer(&self, inner: S) -> Metrics<S> {
+        Metrics { inner, others: Arc::clone(&self.others), on: self.on }
+    }
+}
+
+mod text;
 
 /// Counts calls, failures and cancellations, and how long they take.
 ///
@@ -51,5 +133,77 @@ where
             None => Method::Other(Arc::clone(self.others.of(&call.method()))),
         });
         MetricsFuture::new(method, || self.inner.call(call))
+    }
+}
+
+/// The future of a call that is counted.
+pub struct MetricsFuture<F> {
+    inner: F,
+    count: Option<Count>,
+}
+
+enum Method {
+    Registered(Arc<Registered>),
+    Other(Arc<Counters>),
+}
+
+/// Counts a call as cancelled when it is dropped before its end.
+struct Count {
+    method: Method,
+    started: Instant,
+    end: End,
+}
+
+impl<F> MetricsFuture<F> {
+    /// The count starts before the call does, since a handler that is not async runs in `start`.
+    fn new(method: Option<Method>, start: impl FnOnce() -> F) -> Self {
+        let count = method.map(Count::new);
+        Self { inner: start(), count }
+    }
+}
+
+impl<F, E> Future for MetricsFuture<F>
+where
+    F: Future<Output = Result<Outcome, E>> + Unpin,
+{
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let ended = ready!(Pin::new(&mut self.inner).poll(cx));
+        if let Some(mut count) = self.count.take() {
+            count.end = match &ended {
+                Ok(outcome) => End::of(outcome.code()),
+                Err(_) => End::Failed,
+            };
+        }
+        Poll::Ready(ended)
+    }
+}
+
+impl Count {
+    fn new(method: Method) -> Self {
+        method.counters().start();
+        Self { method, started: Instant::now(), end: End::Cancelled }
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        self.method.counters().end(self.end, self.started.elapsed());
+    }
+}
+
+impl Method {
+    fn counters(&self) -> &Counters {
+        match self {
+            Self::Registered(operation) => operation.counters(),
+            Self::Other(counters) => counters,
+        }
+    }
+}
+
+impl<F> fmt::Debug for MetricsFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MetricsFuture")
     }
 }

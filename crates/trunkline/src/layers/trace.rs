@@ -1,12 +1,13 @@
 //! One tracing span for each call, which is part of a distributed trace (W3C Trace Context).
 
-mod future;
-mod layer;
-
-use std::task::{Context, Poll};
+use std::borrow::Cow;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use http::{HeaderMap, HeaderValue};
-use tower::Service;
+use tower::{Layer, Service};
 use tracing::Span;
 use tracing::field::{Empty, display};
 
@@ -16,11 +17,75 @@ use crate::outcome::Outcome;
 use crate::request::Headers;
 use crate::trace_context::TraceContext;
 
-pub use future::TraceFuture;
-pub use layer::TraceLayer;
+/// Opens a tracing span for each call.
+#[derive(Debug, Clone, Copy)]
+pub struct TraceLayer {
+    naming: Naming,
+    on: bool,
+}
 
-use future::Place;
-use layer::Naming;
+/// What a span is named after.
+#[derive(Debug, Clone, Copy)]
+enum Naming {
+    /// The operation: who calls cannot make new names.
+    Registered,
+    /// The method that is called, whatever it is.
+    Called,
+}
+
+impl TraceLayer {
+    /// One span for each call.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::switched(true)
+    }
+
+    /// One span for each call of a [client](crate::client::Client), which knows no operations: its
+    /// `rpc.method` is the method that this program calls.
+    ///
+    /// ```
+    /// # use trunkline::{Router, client::Client, layers::TraceLayer};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let rpc = Router::new().method("ping", || "pong").build()?;
+    /// let client = Client::new(rpc).layer(TraceLayer::client());
+    /// # let pong: String = client.call("ping", ()).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn client() -> Self {
+        Self { naming: Naming::Called, on: true }
+    }
+
+    pub(crate) fn switched(on: bool) -> Self {
+        Self { naming: Naming::Registered, on }
+    }
+}
+
+impl Naming {
+    fn name(self, call: &Call) -> Cow<'_, str> {
+        match (self, call.operation()) {
+            (Self::Called, _) => call.method(),
+            (Self::Registered, Some(operation)) => Cow::Borrowed(operation.name()),
+            (Self::Registered, None) => Cow::Borrowed("unknown"),
+        }
+    }
+}
+
+impl Default for TraceLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S> Layer<S> for TraceLayer {
+    type Service = Trace<S>;
+
+    fn layer(&self, inner: S) -> Trace<S> {
+        Trace { inner, naming: self.naming, on: self.on }
+    }
+}
 
 /// Opens a span `call` at INFO with OpenTelemetry's names for RPC.
 ///
@@ -121,4 +186,56 @@ fn record(span: &Span, call: &Call, context: TraceContext) {
     }
     let params = call.params().unwrap_or_default();
     tracing::trace!(parent: span, params = %String::from_utf8_lossy(params), "params");
+}
+
+/// The future of a call in its span.
+pub struct TraceFuture<F> {
+    inner: F,
+    /// Boxed, so that calls that are not traced do not carry the room for it along.
+    place: Option<Box<Place>>,
+}
+
+/// Where in a trace a call runs.
+struct Place {
+    span: Span,
+    context: TraceContext,
+}
+
+impl<F> TraceFuture<F> {
+    /// The call starts in its place, too: a handler that is not async runs in `start`.
+    fn new(place: Option<Place>, start: impl FnOnce() -> F) -> Self {
+        let place = place.map(Box::new);
+        Self { inner: run(place.as_deref(), start), place }
+    }
+}
+
+impl<F, E> Future for TraceFuture<F>
+where
+    F: Future<Output = Result<Outcome, E>> + Unpin,
+{
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { inner, place } = &mut *self;
+        let ended = ready!(run(place.as_deref(), || Pin::new(inner).poll(cx)));
+        let code = ended.as_ref().ok().and_then(Outcome::code);
+        if let (Some(place), Some(code)) = (place, code) {
+            place.span.record("rpc.response.status_code", code);
+        }
+        Poll::Ready(ended)
+    }
+}
+
+fn run<T>(place: Option<&Place>, work: impl FnOnce() -> T) -> T {
+    match place {
+        Some(place) => place.span.in_scope(|| place.context.scope(work)),
+        None => work(),
+    }
+}
+
+impl<F> fmt::Debug for TraceFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = self.place.as_ref().map(|place| &place.span);
+        f.debug_struct("TraceFuture").field("span", &span).finish_non_exhaustive()
+    }
 }

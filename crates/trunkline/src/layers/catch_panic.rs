@@ -1,3 +1,5 @@
+//! A handler that panics fails its own call only.
+
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
@@ -5,8 +7,77 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use tower::{Layer, Service};
+
+use crate::call::Call;
 use crate::error::ErrorObject;
 use crate::outcome::Outcome;
+
+/// Turns panics of handlers and inner layers into -32603.
+#[derive(Debug, Clone, Copy)]
+pub struct CatchPanicLayer {
+    on: bool,
+}
+
+impl CatchPanicLayer {
+    /// Catches panics.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::switched(true)
+    }
+
+    pub(crate) fn switched(on: bool) -> Self {
+        Self { on }
+    }
+}
+
+impl Default for CatchPanicLayer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<S> Layer<S> for CatchPanicLayer {
+    type Service = CatchPanic<S>;
+
+    fn layer(&self, inner: S) -> CatchPanic<S> {
+        CatchPanic { inner, on: self.on }
+    }
+}
+
+/// Turns a panic into -32603 and logs its message.
+///
+/// Needs `panic = "unwind"`, Rust's default.
+#[derive(Debug, Clone)]
+pub struct CatchPanic<S> {
+    inner: S,
+    on: bool,
+}
+
+impl<S, E> Service<Call> for CatchPanic<S>
+where
+    S: Service<Call, Response = Outcome, Error = E>,
+    S::Future: Unpin,
+{
+    type Response = Outcome;
+    type Error = E;
+    type Future = CatchPanicFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        if !self.on {
+            return CatchPanicFuture::unguarded(self.inner.call(call));
+        }
+        // Handlers that are not async run right here.
+        match catch_unwind(AssertUnwindSafe(|| self.inner.call(call))) {
+            Ok(inner) => CatchPanicFuture::new(inner),
+            Err(panic) => CatchPanicFuture::panicked(&*panic),
+        }
+    }
+}
 
 /// The future of a call that may panic.
 pub struct CatchPanicFuture<F>(State<F>);
@@ -18,15 +89,15 @@ enum State<F> {
 }
 
 impl<F> CatchPanicFuture<F> {
-    pub(super) fn new(inner: F) -> Self {
+    fn new(inner: F) -> Self {
         Self(State::Running(inner))
     }
 
-    pub(super) fn unguarded(inner: F) -> Self {
+    fn unguarded(inner: F) -> Self {
         Self(State::Unguarded(inner))
     }
 
-    pub(super) fn panicked(panic: &(dyn Any + Send)) -> Self {
+    fn panicked(panic: &(dyn Any + Send)) -> Self {
         Self(State::Panicked(Some(failed(panic))))
     }
 }

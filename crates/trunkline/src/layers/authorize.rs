@@ -1,0 +1,262 @@
+//! Who may call which methods.
+//!
+//! ```
+//! # fn main() -> Result<(), trunkline::BuildError> {
+//! use trunkline::Router;
+//! use trunkline::layers::authorize::{Rules, claim, scope};
+//!
+//! let rules = Rules::new()
+//!     .require("admin.*", claim("role", "admin"))
+//!     .require("billing.*", scope("billing").or(claim("role", "admin")));
+//! let rpc = Router::new()
+//!     .method("admin.stop", || "stopped")
+//!     .method("billing.total", || 42)
+//!     .method("ping", || "pong")
+//!     .authorize(rules)
+//!     .build()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Rules`] hold for all methods of a router; [`AuthorizeLayer`] is the layer that they put around those
+//! that match.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use serde_json::{Map, Value};
+use tower::{Layer, Service};
+
+use super::refusable::RefusableFuture;
+
+use crate::access::Principal;
+use crate::call::Call;
+use crate::error::{ErrorObject, code};
+use crate::operation::Pattern;
+use crate::outcome::Outcome;
+
+/// Which methods require what of who calls them: for
+/// [`Router::authorize`](crate::Router::authorize). A method that no pattern matches may be called by
+/// all.
+#[derive(Debug, Clone, Default)]
+#[must_use = "rules hold for the router that they are given to"]
+pub struct Rules(Vec<Rule>);
+
+#[derive(Debug, Clone)]
+struct Rule {
+    pattern: Pattern,
+    requirement: Requirement,
+}
+
+impl Rules {
+    /// No rules: everybody may call everything.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Methods whose names match `pattern` have this requirement, besides those of other patterns that
+    /// match. A pattern is a name, or a prefix and `*`: `admin.*`, or `*` for all methods.
+    pub fn require(mut self, pattern: &str, requirement: Requirement) -> Self {
+        self.0.push(Rule { pattern: Pattern::new(pattern), requirement });
+        self
+    }
+
+    /// The patterns, as they were written.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|rule| rule.pattern.as_str())
+    }
+
+    /// Whether this principal meets all that is required for a name that is no method; nobody does where
+    /// nothing is required.
+    pub(crate) fn admit(&self, name: &str, principal: Option<&Principal>) -> bool {
+        let mut matching = self.0.iter().filter(|rule| rule.pattern.matches(name)).peekable();
+        let is_met = |rule: &Rule| principal.is_some_and(|one| rule.requirement.is_met_by(one));
+        matching.peek().is_some() && matching.all(is_met)
+    }
+
+    /// What a method of this name requires; none if nothing.
+    pub(crate) fn layer_for(&self, method: &str) -> Option<AuthorizeLayer> {
+        let matching = self.0.iter().filter(|rule| rule.pattern.matches(method));
+        let requirements: Vec<_> = matching.map(|rule| rule.requirement.clone()).collect();
+        (!requirements.is_empty()).then(|| AuthorizeLayer::all(requirements))
+    }
+}
+
+/// What the principal of a call must be, or have.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Requirement(Kind);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Kind {
+    Authenticated,
+    Name(String),
+    Subject { issuer: String, name: String },
+    Claim { path: String, value: Value },
+    Scope(String),
+    Any(Vec<Requirement>),
+    All(Vec<Requirement>),
+}
+
+/// The claim at `path` is `value`, or an array that holds it.
+///
+/// A path leads through objects with dots: `realm_access.roles`. A claim whose own name has dots in
+/// it is found, too.
+pub fn claim(path: impl Into<String>, value: impl Into<Value>) -> Requirement {
+    Requirement(Kind::Claim { path: path.into(), value: value.into() })
+}
+
+/// The token has this scope: a word of its claim `scope` or `scp`, which may be arrays as well.
+pub fn scope(scope: impl Into<String>) -> Requirement {
+    Requirement(Kind::Scope(scope.into()))
+}
+
+/// The principal is listed under this name. The subject of a signed token is not, whatever it is
+/// called: for that, see [`subject`].
+pub fn principal(name: impl Into<String>) -> Requirement {
+    Requirement(Kind::Name(name.into()))
+}
+
+/// The principal is the subject of this name in a token of this issuer: its claims `sub` and `iss`.
+/// Of a token without an issuer, that is the empty one.
+pub fn subject(issuer: impl Into<String>, name: impl Into<String>) -> Requirement {
+    Requirement(Kind::Subject { issuer: issuer.into(), name: name.into() })
+}
+
+/// The call came with credentials, whosever they are.
+#[must_use]
+pub fn authenticated() -> Requirement {
+    Requirement(Kind::Authenticated)
+}
+
+impl Requirement {
+    /// This one or another.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self(Kind::Any(vec![self, other]))
+    }
+
+    /// Both this one and another.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self(Kind::All(vec![self, other]))
+    }
+
+    fn is_met_by(&self, principal: &Principal) -> bool {
+        match &self.0 {
+            Kind::Authenticated => true,
+            Kind::Name(name) => is_called(principal, None, name),
+            Kind::Subject { issuer, name } => is_called(principal, Some(issuer), name),
+            Kind::Claim { path, value } => {
+                find(principal.claims(), path).is_some_and(|found| is_or_holds(found, value))
+            }
+            Kind::Scope(scope) => {
+                let claims = ["scope", "scp"].map(|name| principal.claims().get(name));
+                claims.into_iter().flatten().any(|found| has_word(found, scope))
+            }
+            Kind::Any(requirements) => {
+                requirements.iter().any(|requirement| requirement.is_met_by(principal))
+            }
+            Kind::All(requirements) => {
+                requirements.iter().all(|requirement| requirement.is_met_by(principal))
+            }
+        }
+    }
+}
+
+/// A token without a subject has no such name, and an empty one may be listed by mistake.
+fn is_called(principal: &Principal, issuer: Option<&str>, name: &str) -> bool {
+    principal.has_name() && principal.issuer() == issuer && principal.name() == name
+}
+
+/// The value at a path. The longest name that is there goes first.
+fn find<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    if let Some(value) = claims.get(path) {
+        return Some(value);
+    }
+    path.rmatch_indices('.').find_map(|(dot, _)| {
+        let inner = claims.get(&path[..dot])?.as_object()?;
+        find(inner, &path[dot + 1..])
+    })
+}
+
+fn is_or_holds(found: &Value, value: &Value) -> bool {
+    found == value || found.as_array().is_some_and(|values| values.contains(value))
+}
+
+fn has_word(found: &Value, word: &str) -> bool {
+    match found {
+        Value::String(words) => words.split(' ').any(|found| found == word && !word.is_empty()),
+        Value::Array(words) => words.iter().any(|found| found == word),
+        _ => false,
+    }
+}
+
+/// Says what the methods that it wraps require of who calls them.
+///
+/// It wraps methods that are registered before it. [`Rules`](super::Rules) hold for those that are
+/// registered later, too.
+#[derive(Debug, Clone)]
+pub struct AuthorizeLayer {
+    requirements: Arc<[Requirement]>,
+}
+
+impl AuthorizeLayer {
+    /// Calls have to meet this requirement.
+    #[must_use]
+    pub fn new(requirement: Requirement) -> Self {
+        Self { requirements: Arc::new([requirement]) }
+    }
+
+    fn all(requirements: Vec<Requirement>) -> Self {
+        Self { requirements: requirements.into() }
+    }
+}
+
+impl<S> Layer<S> for AuthorizeLayer {
+    type Service = Authorize<S>;
+
+    fn layer(&self, inner: S) -> Authorize<S> {
+        Authorize { inner, requirements: Arc::clone(&self.requirements) }
+    }
+}
+
+/// Refuses calls whose [`Principal`] does not meet all requirements: with -32007 where there is none,
+/// else with -32008. The reply does not tell what is required.
+#[derive(Debug, Clone)]
+pub struct Authorize<S> {
+    inner: S,
+    requirements: Arc<[Requirement]>,
+}
+
+impl<S> Service<Call> for Authorize<S>
+where
+    S: Service<Call, Response = Outcome>,
+    S::Future: Unpin,
+{
+    type Response = Outcome;
+    type Error = S::Error;
+    type Future = RefusableFuture<S::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        match check(&self.requirements, &call) {
+            Ok(()) => RefusableFuture::running(self.inner.call(call)),
+            Err(error) => RefusableFuture::refused(error),
+        }
+    }
+}
+
+fn check(requirements: &[Requirement], call: &Call) -> Result<(), ErrorObject> {
+    let Some(principal) = Principal::of(call.extensions()) else {
+        return Err(ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated"));
+    };
+    if requirements.iter().all(|requirement| requirement.is_met_by(principal)) {
+        return Ok(());
+    }
+    let reason = "the caller may not call this method";
+    let error = ErrorObject::new(code::FORBIDDEN, "Forbidden");
+    Err(error.with_data(&serde_json::json!({ "reason": reason })))
+}
