@@ -8,33 +8,24 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tower::Service;
 
 use crate::call::Call;
 use crate::envelope::{Entry, Request};
-use crate::format::Asides;
 use crate::layers::Turns;
 use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::reply::Reply;
+pub(crate) use responses::Asked;
 use responses::Responses;
 
 /// How long a batch may keep its thread while all of its calls end at once.
 const TURN: Duration = Duration::from_millis(1);
 /// How many entries there are between two looks at the clock, each of which costs as much as a small call.
 const ENTRIES_PER_LOOK: usize = 8;
-
-/// A batch that was read.
-#[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
-    pub(crate) body: &'a Bytes,
-    pub(crate) entries: &'a [Entry],
-    pub(crate) asides: &'a Asides,
-}
 
 /// The bounds of a batch.
 pub(crate) struct Bounds<'a> {

@@ -1,11 +1,21 @@
 use std::collections::BTreeMap;
 
-use super::Asked;
+use bytes::Bytes;
+
 use crate::call::Recording;
-use crate::envelope::InvalidRequest;
+use crate::envelope::{Entry, InvalidRequest};
+use crate::format::Asides;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::reply::{Joined, Reply, Response};
+
+/// A batch that was read.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) body: &'a Bytes,
+    pub(crate) entries: &'a [Entry],
+    pub(crate) asides: &'a Asides,
+}
 
 /// The responses of a batch, joined in the order of the requests.
 pub(super) struct Responses<'a> {

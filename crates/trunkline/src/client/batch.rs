@@ -16,13 +16,19 @@ use tower::Service;
 use super::error::{Error, Failure};
 use super::gathering::Gathering;
 use super::made::Made;
-use super::notification::Notification;
-use super::pending::{Pending, read};
+use super::pending::{Notification, Pending, read};
 use super::wire::Wire;
 use super::{Client, deadline};
 use crate::call::Call;
 use crate::error::{BoxError, ErrorObject, RpcError};
 use crate::outcome::Outcome;
+
+impl Client {
+    /// An empty batch.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self)
+    }
+}
 
 /// Calls that leave in one message. Their replies may come in any order.
 #[must_use = "a batch is sent with `send`"]

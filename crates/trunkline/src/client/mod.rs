@@ -32,7 +32,6 @@ mod gathering;
 pub mod http;
 mod made;
 mod memory;
-mod notification;
 mod pending;
 mod remote;
 mod response;
@@ -48,7 +47,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::time::{Instant, timeout_at};
 use tower::{Layer, Service};
 
@@ -63,8 +61,7 @@ pub use channel::over::Channel;
 pub use child::process::Child;
 pub use error::{Cause, Error, Failure, ProtocolError, TransportError};
 pub use http::connection::Http;
-pub use notification::Notification;
-pub use pending::Pending;
+pub use pending::{Notification, Pending};
 pub use remote::{Remote, RemoteFuture};
 pub use response::Response;
 pub use retry::Retry;
@@ -120,23 +117,6 @@ impl Client {
     {
         self.remote = self.remote.layered(&layer);
         self
-    }
-
-    /// Calls a method. The call is made when what is returned is awaited, or added to a batch.
-    ///
-    /// `params` serialises to an object (by name) or an array (by position); `()` is none.
-    pub fn call<R>(&self, method: &str, params: impl Serialize) -> Pending<R> {
-        Pending::new(self, Call::request(&self.next_id(), method, &params))
-    }
-
-    /// Notifies of something: the server runs the method, and answers nothing.
-    pub fn notify(&self, method: &str, params: impl Serialize) -> Notification {
-        Notification::new(self, Call::notification(method, &params))
-    }
-
-    /// An empty batch.
-    pub fn batch(&self) -> Batch {
-        Batch::new(self)
     }
 
     /// What the client is set to.

@@ -1,10 +1,11 @@
-//! A call that is about to be made.
+//! Calls and notifications that are about to be made.
 
 use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Client;
@@ -13,6 +14,20 @@ use super::made::Made;
 use crate::call::Call;
 use crate::error::{ErrorObject, RpcError};
 use crate::outcome::Outcome;
+
+impl Client {
+    /// Calls a method. The call is made when what is returned is awaited, or added to a batch.
+    ///
+    /// `params` serialises to an object (by name) or an array (by position); `()` is none.
+    pub fn call<R>(&self, method: &str, params: impl Serialize) -> Pending<R> {
+        Pending::new(self, Call::request(&self.next_id(), method, &params))
+    }
+
+    /// Notifies of something: the server runs the method, and answers nothing.
+    pub fn notify(&self, method: &str, params: impl Serialize) -> Notification {
+        Notification::new(self, Call::notification(method, &params))
+    }
+}
 
 /// A call that is made when it is awaited, or added to a [`Batch`](super::Batch): of a method with
 /// the result `R` and errors `E` of its own.
@@ -92,5 +107,49 @@ pub(super) fn read<R: DeserializeOwned, E: RpcError>(outcome: &Outcome) -> Resul
 impl<R, E> std::fmt::Debug for Pending<R, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pending").field("call", &self.made).finish_non_exhaustive()
+    }
+}
+
+/// A notification that is sent when it is awaited, or added to a [`Batch`](super::Batch).
+///
+/// Over HTTP its future ends when the server has run it, over other transports when it is sent.
+#[must_use = "a notification is sent when it is awaited, or added to a batch"]
+#[derive(Debug)]
+pub struct Notification {
+    client: Client,
+    made: Made,
+    timeout: Duration,
+}
+
+impl Notification {
+    pub(super) fn new(client: &Client, call: Result<Call, ErrorObject>) -> Self {
+        let timeout = client.settings().timeout;
+        Self { client: client.clone(), made: Made::new(call), timeout }
+    }
+
+    /// How long sending it may take, in place of the client's setting.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The notification, and the client that sends it.
+    pub(super) fn into_parts(self) -> (Client, Made) {
+        (self.client, self.made)
+    }
+
+    async fn run(self) -> Result<(), Error> {
+        let outcome = self.client.run(self.made, self.timeout).await?;
+        // What refuses a notification answers it, for all that it wants no answer.
+        outcome.as_result().map(drop).map_err(|error| Error::of(error.clone()))
+    }
+}
+
+impl IntoFuture for Notification {
+    type Output = Result<(), Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.run())
     }
 }

@@ -61,11 +61,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::sync::Notify;
 
 pub use crate::call::Recording;
-use crate::error::ErrorObject;
-use crate::extensions::Extensions;
-use crate::id::Id;
-use crate::outcome::Outcome;
-use draft::Draft;
 pub use entry::{Entry, Kind, Status, Text};
 pub use filter::{Filter, Page};
 pub use log::Log;
@@ -105,38 +100,6 @@ impl History {
     #[must_use]
     pub fn entries(&self, filter: &Filter) -> Page {
         self.ring().page(filter)
-    }
-
-    /// The entries that come from now on.
-    #[must_use]
-    pub fn subscribe(&self) -> Subscription {
-        let newest = self.ring().newest();
-        self.subscribe_after(newest)
-    }
-
-    /// The entries behind the one of this number: those that are still kept, then those that come. For
-    /// subscribers that come again.
-    #[must_use]
-    pub fn subscribe_after(&self, sequence: u64) -> Subscription {
-        Subscription::new(self.clone(), sequence)
-    }
-
-    /// Records what a door has refused before it was read as a message, with what its sender is told.
-    /// What is read is recorded without the door's help, and so is what HTTP refuses.
-    pub fn refused(&self, extensions: &Extensions, error: &ErrorObject) {
-        let draft = Draft::new(self, extensions);
-        draft.end(&Outcome::error(error.clone()), Some(&Id::NULL), usize::MAX);
-    }
-
-    /// Begins the record of a reply that is a stream: one entry now, and one when what is returned is
-    /// dropped. `method` says what is streamed: the method of a call, or `GET /sse`.
-    pub fn stream(
-        &self,
-        extensions: &Extensions,
-        method: &str,
-        id: Option<&Id>,
-    ) -> StreamRecording {
-        StreamRecording::begin(self, extensions, method, id)
     }
 
     /// The number of the newest entry; 0 before there is one.

@@ -29,6 +29,15 @@ impl Rpc {
     }
 }
 
+impl History {
+    /// Records what a door has refused before it was read as a message, with what its sender is told.
+    /// What is read is recorded without the door's help, and so is what HTTP refuses.
+    pub fn refused(&self, extensions: &Extensions, error: &ErrorObject) {
+        let draft = Draft::new(self, extensions);
+        draft.end(&Outcome::error(error.clone()), Some(&Id::NULL), usize::MAX);
+    }
+}
+
 impl Observer for History {
     fn begin(&self, call: &Call, arrival: Arrival<'_>, notes: &Arc<Notes>) -> Recording {
         let id = call.id();

@@ -12,6 +12,19 @@ use super::entry::{Kind, Status, short, short_id};
 use crate::extensions::Extensions;
 use crate::id::Id;
 
+impl History {
+    /// Begins the record of a reply that is a stream: one entry now, and one when what is returned is
+    /// dropped. `method` says what is streamed: the method of a call, or `GET /sse`.
+    pub fn stream(
+        &self,
+        extensions: &Extensions,
+        method: &str,
+        id: Option<&Id>,
+    ) -> StreamRecording {
+        StreamRecording::begin(self, extensions, method, id)
+    }
+}
+
 /// The entry of a stream that has not ended. Dropped, it tells that the stream has: at its end, or
 /// before, when nobody read it any more.
 #[must_use = "a recording that is dropped tells of a stream that has ended"]

@@ -5,6 +5,22 @@ use super::History;
 use super::entry::Entry;
 use super::ring::Next;
 
+impl History {
+    /// The entries that come from now on.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        let newest = self.ring().newest();
+        self.subscribe_after(newest)
+    }
+
+    /// The entries behind the one of this number: those that are still kept, then those that come. For
+    /// subscribers that come again.
+    #[must_use]
+    pub fn subscribe_after(&self, sequence: u64) -> Subscription {
+        Subscription::new(self.clone(), sequence)
+    }
+}
+
 /// A reader of the entries as they come.
 ///
 /// It has no buffer of its own: it reads what the history keeps, and a reader that is too slow is

@@ -5,7 +5,8 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
 use super::algorithm::Algorithm;
-use super::key::{Key, KeyError, Material};
+use super::key::Key;
+use super::material::{KeyError, Material};
 
 #[derive(Deserialize)]
 struct Jwk {
@@ -23,12 +24,19 @@ struct Jwk {
     k: Option<String>,
 }
 
-pub(super) fn parse(json: &str) -> Result<Key, KeyError> {
-    let jwk: Jwk = serde_json::from_str(json).map_err(|error| {
-        // The message may quote a value, which may be a secret.
-        KeyError::Jwk(format!("line {}, column {}", error.line(), error.column()))
-    })?;
-    jwk.key()
+impl Key {
+    /// A JSON Web Key (RFC 7517). Its `alg` says what it is for; an RSA key without one is for all
+    /// of RS and PS, a secret without one for each of HS that it is long enough for.
+    ///
+    /// # Errors
+    /// When it is not one, or not for checking signatures.
+    pub fn from_jwk(json: &str) -> Result<Self, KeyError> {
+        let jwk: Jwk = serde_json::from_str(json).map_err(|error| {
+            // The message may quote a value, which may be a secret.
+            KeyError::Jwk(format!("line {}, column {}", error.line(), error.column()))
+        })?;
+        jwk.key()
+    }
 }
 
 impl Jwk {

@@ -8,6 +8,7 @@ mod jwk;
 mod key;
 mod key_set;
 mod keys;
+mod material;
 mod pem;
 mod settings;
 mod token;
@@ -21,9 +22,10 @@ use crate::access::Principal;
 
 pub use algorithm::Algorithm;
 pub use error::TokenError;
-pub use key::{Key, KeyError};
+pub use key::Key;
 pub use key_set::KeySetError;
 pub use keys::{Keys, KeysError, Refresh};
+pub use material::KeyError;
 pub use settings::Settings;
 
 use keys::Opened;

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::key::{KeyError, Material};
+use super::material::{KeyError, Material};
 
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;

@@ -5,13 +5,12 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::Router;
-use super::part::Placement;
+use super::placement::Placement;
 use crate::operation::{BuildError, Operation, Registry};
 
 /// Operations that come and go while their service runs. Clones are the same ones.
 ///
-/// [`Router::changing`] gives them a place in a router, once; [`replace`](Self::replace) puts others in
+/// [`Router::changing`](crate::Router::changing) gives them a place in a router, once; [`replace`](Self::replace) puts others in
 /// their place. All that lists operations follows: [`Rpc::operations`](crate::Rpc::operations),
 /// `rpc.discover`, the metrics.
 ///
@@ -57,23 +56,8 @@ impl Changing {
         Self::default()
     }
 
-    /// Puts the operations of `router` in place of those that were there, all at once. Before the
-    /// service is built, they are what it starts with; when it is gone, nothing happens.
-    ///
-    /// Calls that are running, or were read before, go on with the operation that they were for. Counters
-    /// of names that stay go on, too. The layers and rules of `router` come along, inside of those
-    /// that the service has around this place; each operation gets a service of its own from every layer, so
-    /// what a layer keeps for one operation begins anew. The limits, the default layers and the
-    /// information of `router` do not count.
-    ///
-    /// Those who [listen](crate::Rpc::on_change) are told on this thread, before this returns.
-    ///
-    /// # Errors
-    /// The first thing that is wrong with the registrations, or that the service has a method or a
-    /// tool of such a name already. Nothing has changed then. Before the service is built, it is
-    /// [`build`](Router::build) that compares names.
-    pub fn replace(&self, router: Router) -> Result<(), BuildError> {
-        let operations = router.into_passing()?;
+    /// Puts these operations in place of those that were there, all at once.
+    pub(super) fn put(&self, operations: Vec<Operation>) -> Result<(), BuildError> {
         let (registry, part, placement) = match &mut *self.lock() {
             State::Waiting(waiting) => {
                 *waiting = operations;

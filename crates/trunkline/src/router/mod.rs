@@ -1,7 +1,7 @@
 //! The registry of operations and how it is put together.
 
 mod changing;
-mod part;
+mod placement;
 #[cfg(test)]
 mod tests;
 
@@ -26,7 +26,7 @@ use crate::operation::{
 use crate::outcome::Outcome;
 use crate::params::{Arguments, Function, Param};
 use crate::rpc::Rpc;
-use part::{Part, authorize};
+use placement::{Placement, authorize};
 
 pub use changing::Changing;
 
@@ -130,7 +130,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn nest(self, namespace: &str, mut other: Self) -> Self {
         other.apply_rules(&[]);
         other.operations.iter_mut().for_each(|operation| operation.nest(namespace));
-        other.parts.iter_mut().for_each(|part| part.nest(namespace));
+        other.parts.iter_mut().for_each(|part| part.placement.nest(namespace));
         self.merge(other)
     }
 
@@ -143,7 +143,8 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     pub fn changing(mut self, namespace: &str, operations: &Changing) -> Self {
         let place = Location::caller();
         if operations.take_place() {
-            self.parts.push(Part::new(namespace, operations.clone(), place));
+            let placement = Placement::new(namespace);
+            self.parts.push(Part { changing: operations.clone(), placement, place });
         } else {
             self.problem(BuildError::PlaceTaken { namespace: namespace.to_owned(), place });
         }
@@ -172,14 +173,14 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             let mut patterns = rules.patterns();
             let is_slip = |pattern: &&str| {
                 !names.iter().any(|name| matches(pattern, name))
-                    && !self.parts.iter().any(|part| part.may_have(pattern))
+                    && !self.parts.iter().any(|part| part.placement.may_have(pattern))
             };
             let slip = patterns.find(is_slip).map(str::to_owned);
             for operation in &mut self.operations {
                 let name = operation.description.name.clone();
                 authorize(operation, &name, &rules);
             }
-            self.parts.iter_mut().for_each(|part| part.authorize(&rules));
+            self.parts.iter_mut().for_each(|part| part.placement.authorize(&rules));
             if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name)) {
                 self.built_in.insert(0, Arc::new(move |endpoint| endpoint.layered(&layer)));
             }
@@ -246,8 +247,8 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             }
         }
         for part in &mut self.parts {
-            if part.may_have(pattern.as_str()) {
-                part.layer(pattern, &wrap);
+            if part.placement.may_have(pattern.as_str()) {
+                part.placement.layer(pattern, &wrap);
                 count += 1;
             }
         }
@@ -328,6 +329,34 @@ impl Router {
             None => Ok(self.operations),
         }
     }
+}
+
+impl Changing {
+    /// Puts the operations of `router` in place of those that were there, all at once. Before the
+    /// service is built, they are what it starts with; when it is gone, nothing happens.
+    ///
+    /// Calls that are running, or were read before, go on with the operation that they were for. Counters
+    /// of names that stay go on, too. The layers and rules of `router` come along, inside of those
+    /// that the service has around this place; each operation gets a service of its own from every layer, so
+    /// what a layer keeps for one operation begins anew. The limits, the default layers and the
+    /// information of `router` do not count.
+    ///
+    /// Those who [listen](crate::Rpc::on_change) are told on this thread, before this returns.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with the registrations, or that the service has a method or a
+    /// tool of such a name already. Nothing has changed then. Before the service is built, it is
+    /// [`build`](Router::build) that compares names.
+    pub fn replace(&self, router: Router) -> Result<(), BuildError> {
+        self.put(router.into_passing()?)
+    }
+}
+
+/// Operations that come and go, and where they stand.
+struct Part {
+    changing: Changing,
+    placement: Placement,
+    place: Place,
 }
 
 impl<S> fmt::Debug for Router<S> {

@@ -10,9 +10,9 @@ use tokio_util::task::TaskTracker;
 
 use super::answer::Answer;
 use super::connection;
-use super::shared::Shared;
 #[cfg(feature = "tls")]
-use super::tls;
+use super::handshake;
+use super::shared::Shared;
 use crate::status::Phase;
 
 /// How long to wait when the system has no file descriptor or memory for a connection.
@@ -53,7 +53,7 @@ pub(super) async fn run<A: Answer>(
         let (service, shared) = (Arc::clone(&service), Arc::clone(&shared));
         #[cfg(feature = "tls")]
         if let Some(tls) = shared.tls.clone() {
-            spawn(&tasks, tls::serve(socket, peer, tls, service, shared), open);
+            spawn(&tasks, handshake::serve(socket, peer, tls, service, shared), open);
             continue;
         }
         spawn(&tasks, connection::serve(socket, peer, service, shared), open);

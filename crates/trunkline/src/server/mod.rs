@@ -7,6 +7,8 @@ mod answer;
 mod connection;
 mod executor;
 mod handle;
+#[cfg(feature = "tls")]
+mod handshake;
 mod health;
 mod reply;
 mod running;
@@ -22,7 +24,6 @@ mod watch;
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt::Display;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -37,13 +38,12 @@ use tokio_util::task::TaskTracker;
 use tower::Service;
 
 use crate::http::HttpService;
-use crate::operation::BuildError;
 use crate::router::Router;
 use crate::status::Counts;
 
 pub use crate::status::{Phase, Status};
 pub use handle::{Drained, ServerHandle};
-pub use settings::{Health, Problem, Problems, Settings};
+pub use settings::{Health, Problem, Problems, ServeError, Settings};
 #[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
 #[cfg(feature = "tls")]
@@ -75,31 +75,6 @@ pub struct Server {
     settings: Settings,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
-}
-
-/// Why a server does not start.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The address is not one, or another process has it, or this one may not.
-    #[error("cannot listen on {address}")]
-    Bind {
-        /// The address.
-        address: String,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// A setting has a value that cannot work.
-    #[error("setting `{setting}`: {reason}")]
-    Setting {
-        /// The field of [`Settings`].
-        setting: &'static str,
-        /// What would be right.
-        reason: &'static str,
-    },
-    /// The handlers cannot be put together.
-    #[error("the handlers cannot be served")]
-    Build(#[from] BuildError),
 }
 
 impl Server {
@@ -188,7 +163,8 @@ impl Server {
         tasks.spawn(accepting);
         #[cfg(feature = "tls")]
         if let Some(tls) = shared.tls.clone() {
-            tasks.spawn(tls.watch(Arc::clone(&shared)));
+            let shared = Arc::clone(&shared);
+            tasks.spawn(tls.watch(async move { shared.counts.reached(Phase::Stopped).await }));
         }
         shared.counts.advance(Phase::Running);
         tracing::info!(%address, "server is running");

@@ -1,12 +1,13 @@
 //! The settings of a server.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::ServeError;
+use crate::operation::BuildError;
 
 /// Settings of a [`Server`](super::Server): its connections and its end.
 #[derive(Debug, Clone)]
@@ -104,4 +105,29 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// Why a server does not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address is not one, or another process has it, or this one may not.
+    #[error("cannot listen on {address}")]
+    Bind {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A setting has a value that cannot work.
+    #[error("setting `{setting}`: {reason}")]
+    Setting {
+        /// The field of [`Settings`].
+        setting: &'static str,
+        /// What would be right.
+        reason: &'static str,
+    },
+    /// The handlers cannot be put together.
+    #[error("the handlers cannot be served")]
+    Build(#[from] BuildError),
 }

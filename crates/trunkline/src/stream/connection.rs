@@ -12,9 +12,9 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::StreamError;
 use super::asked::Asked;
 use super::calls::{Calls, Registration};
+use super::error::StreamError;
 use super::key::Key;
 use super::queue::{Queue, Queued, Work};
 use super::reader::{Frame, FrameReader, ReadError};

@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::{Settings, lock};
+use super::queue::lock;
+use super::settings::Settings;
 use crate::history::time;
 
 /// A file of a log, as `/logs` lists it.

@@ -19,7 +19,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use super::History;
 use files::Files;
 pub use files::LogFile;
 pub(super) use queue::Queue;
+use queue::lock;
 pub use settings::Settings;
 use stats::Counters;
 pub use stats::{MethodStats, Stats};
@@ -139,10 +140,6 @@ impl Drop for Shared {
     fn drop(&mut self) {
         self.queue.close();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Log {

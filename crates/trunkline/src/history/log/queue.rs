@@ -1,8 +1,7 @@
 use std::mem;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::lock;
 use super::stats::Counters;
 use crate::history::entry::Entry;
 
@@ -87,4 +86,8 @@ impl Queue {
     fn is_high(&self, waiting: &Waiting) -> bool {
         waiting.bytes > self.max_bytes / 2
     }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,8 +2,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::files::Files;
-use super::lock;
 use super::queue::Queue;
+use super::queue::lock;
 use super::stats::Counters;
 use crate::history::entry::Entry;
 

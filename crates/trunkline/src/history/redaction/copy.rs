@@ -1,22 +1,19 @@
 //! A copy of a JSON text without its secrets.
 
-mod arrays;
+use std::mem;
 
 use super::super::beginning::beginning;
 use super::known::{Known, Learned};
 use super::names::is_plural;
-use super::{Passage, REDACTED, Side, prose};
+use super::passage::{IsSecret, Passage, REDACTED, Side};
+use super::prose;
 use crate::envelope::{Kind, ScanError, Scanner, Span, Text};
-use arrays::Columns;
 
 /// A copy, and whether it is one of the whole text.
 pub(super) struct Copied {
     pub(super) text: String,
     pub(super) is_whole: bool,
 }
-
-/// Whether a name stands before a secret.
-pub(super) type IsSecret<'a> = dyn Fn(&str) -> bool + 'a;
 
 /// Deeper than requests may nest by default. Each level takes some of the stack.
 const MAX_DEPTH: usize = 128;
@@ -305,7 +302,7 @@ impl<'a> Copy<'a> {
     }
 
     fn separate(&mut self, is_first: &mut bool) -> Result<(), Stop> {
-        if std::mem::take(is_first) { Ok(()) } else { self.put(",") }
+        if mem::take(is_first) { Ok(()) } else { self.put(",") }
     }
 
     fn put_span(&mut self, span: Span) -> Result<(), Stop> {
@@ -336,5 +333,149 @@ fn value_of_beginning(text: &str, bytes: usize) -> String {
             }
             Err(_) => return String::new(),
         }
+    }
+}
+
+/// The columns of rows, up to the last one that holds secrets.
+#[derive(Debug, Default)]
+struct Columns {
+    names: Vec<Option<SecretName>>,
+    count: usize,
+}
+
+impl Columns {
+    fn push(&mut self, name: Option<SecretName>) {
+        if name.is_some() {
+            // Those before it hold none.
+            self.names.resize(self.count, None);
+            self.names.push(name);
+        }
+        self.count += 1;
+    }
+
+    fn have_secrets(&self) -> bool {
+        !self.names.is_empty()
+    }
+}
+
+impl Copy<'_> {
+    /// Copies params that came by position.
+    fn params(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
+        let Some(names) = self.params else {
+            return self.unknown_params(scanner);
+        };
+        let mut names = names.iter();
+        self.put("[")?;
+        let mut is_first = true;
+        scanner.array(|scanner| {
+            self.separate(&mut is_first)?;
+            match names.next().filter(|name| (self.is_secret)(name)) {
+                Some(name) => self.secret(scanner, is_plural(name)),
+                None => self.value(scanner),
+            }
+        })?;
+        self.put("]")
+    }
+
+    /// Copies params that came by position, and of which nobody knows what they are.
+    fn unknown_params(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
+        self.put("[")?;
+        let mut is_first = true;
+        scanner.array(|scanner| {
+            self.separate(&mut is_first)?;
+            match scanner.peek() {
+                Some(b'"') => self.secret(scanner, false),
+                Some(b'[') => self.unknown_params(scanner),
+                _ => self.value(scanner),
+            }
+        })?;
+        self.put("]")
+    }
+
+    fn array(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
+        self.put("[")?;
+        let mut is_first = true;
+        // Whether the argument of an option is next: `["--password","…"]`.
+        let mut is_argument = false;
+        // Whether the second of two is next: `["X-Api-Key","…"]`.
+        let mut is_of_pair = false;
+        scanner.array(|scanner| {
+            let is_before_pair = is_first;
+            self.separate(&mut is_first)?;
+            let (was_argument, was_of_pair) =
+                (mem::take(&mut is_argument), mem::take(&mut is_of_pair));
+            match scanner.peek() {
+                Some(b'"') if was_argument => return self.secret(scanner, false),
+                Some(b'"') if was_of_pair => return self.second(scanner),
+                _ => {}
+            }
+            let start = self.out.len();
+            self.value(scanner)?;
+            is_argument = self.has_put_name(start, "\"-").is_some();
+            is_of_pair = is_before_pair && self.has_put_name(start, "\"").is_some();
+            Ok(())
+        })?;
+        self.put("]")
+    }
+
+    /// Copies the string behind a secret's name, which is the secret if nothing else is in the array.
+    fn second(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
+        match scanner.string() {
+            Ok(text) if scanner.peek() != Some(b']') => self.string(text),
+            Ok(text) => {
+                self.learned.learn_json(&self.text[text.span.range()]);
+                self.put_redacted()
+            }
+            Err(error) => {
+                self.put_redacted()?;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Copies the columns of rows, which are names, or objects that have one.
+    fn columns(&mut self, scanner: &mut Scanner<'_>) -> Result<Columns, Stop> {
+        let mut columns = Columns::default();
+        self.put("[")?;
+        let mut is_first = true;
+        scanner.array(|scanner| {
+            self.separate(&mut is_first)?;
+            let (start, is_name) = (self.out.len(), scanner.peek() == Some(b'"'));
+            self.named = None;
+            self.value(scanner)?;
+            let named = if is_name { self.has_put_name(start, "\"") } else { self.named };
+            columns.push(named);
+            Ok::<_, Stop>(())
+        })?;
+        self.put("]")?;
+        Ok(columns)
+    }
+
+    /// Copies rows, without what stands in the columns of secrets.
+    fn rows(&mut self, scanner: &mut Scanner<'_>, columns: &Columns) -> Result<(), Stop> {
+        self.put("[")?;
+        let mut is_first = true;
+        scanner.array(|scanner| {
+            self.separate(&mut is_first)?;
+            match scanner.peek() {
+                Some(b'[') => self.row(scanner, columns),
+                _ => self.value(scanner),
+            }
+        })?;
+        self.put("]")
+    }
+
+    fn row(&mut self, scanner: &mut Scanner<'_>, columns: &Columns) -> Result<(), Stop> {
+        let mut names = columns.names.iter();
+        self.put("[")?;
+        let mut is_first = true;
+        scanner.array(|scanner| {
+            self.separate(&mut is_first)?;
+            match names.next() {
+                Some(Some(name)) => self.secret(scanner, name.is_plural),
+                _ => self.value(scanner),
+            }
+        })?;
+        self.put("]")
     }
 }

@@ -1,6 +1,6 @@
 //! Secrets that were found by their names, and may stand elsewhere without them.
 
-use super::{REDACTED, Side};
+use super::passage::{REDACTED, Side};
 use crate::history::beginning::beginning;
 
 /// The texts of secrets that were found, while they are looked for.

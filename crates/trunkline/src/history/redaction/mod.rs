@@ -3,6 +3,7 @@
 mod copy;
 mod known;
 mod names;
+mod passage;
 mod prose;
 #[cfg(test)]
 mod tests;
@@ -16,6 +17,7 @@ use super::entry::Text;
 use copy::{Copied, copy};
 pub(super) use known::Known;
 use names::looks_secret;
+pub(super) use passage::{About, Passage, Side};
 
 /// What is taken out of requests and responses before they are kept or shown to subscribers.
 ///
@@ -67,9 +69,6 @@ pub struct Redaction {
     hooks: Vec<Arc<Hook>>,
 }
 
-/// In place of a secret.
-const REDACTED: &str = "[redacted]";
-
 /// Which names stand before secrets.
 #[derive(Clone)]
 enum Names {
@@ -80,31 +79,6 @@ enum Names {
 }
 
 type Hook = dyn Fn(&str, &mut String) + Send + Sync;
-
-/// What is known of the call that a text belongs to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct About<'a> {
-    pub(super) method: &'a str,
-    pub(super) side: Side<'a>,
-}
-
-/// Who has said a text.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Side<'a> {
-    Request {
-        /// The names of the params, in their order; none where nobody knows.
-        params: Option<&'a [&'static str]>,
-    },
-    Response,
-}
-
-/// A text that is kept: JSON, in what is known to hold no secret.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Passage<'a> {
-    pub(super) start: &'static [u8],
-    pub(super) body: &'a [u8],
-    pub(super) end: &'a [u8],
-}
 
 impl Redaction {
     /// Takes nothing out: texts are kept as they were sent, white space and all.
@@ -184,16 +158,6 @@ impl Redaction {
 impl Default for Redaction {
     fn default() -> Self {
         Self { names: Names::Secret(Vec::new()), hooks: Vec::new() }
-    }
-}
-
-impl<'a> Passage<'a> {
-    pub(super) fn whole(body: &'a [u8]) -> Self {
-        Self { start: b"", body, end: b"" }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.start.len() + self.body.len() + self.end.len()
     }
 }
 

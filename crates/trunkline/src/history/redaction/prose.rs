@@ -1,8 +1,7 @@
 //! Strings that are no JSON, and may still hold a secret: with its name, in a URL, behind a scheme.
 
-use super::REDACTED;
-use super::copy::IsSecret;
 use super::known::Learned;
+use super::passage::{IsSecret, REDACTED};
 
 /// A text without its secrets; none if it has none. Of one that is not whole, what may be the beginning
 /// of a secret is one.

@@ -5,13 +5,20 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Opened;
 use super::reading::Reading;
 use super::refresh::Refresh;
 use super::source::{KeysError, Source};
 use crate::jwt::error::TokenError;
 use crate::jwt::key_set::{KeySet, Unopened};
 use crate::jwt::token::Token;
+
+/// What is in a token, as far as it can be told.
+pub(in crate::jwt) enum Opened {
+    /// The claims' JSON text.
+    Now(Result<Vec<u8>, TokenError>),
+    /// To be opened with what is there when this has ended.
+    After(Reading),
+}
 
 #[derive(Debug)]
 pub(super) struct Cache {

@@ -17,7 +17,7 @@ use super::key_set::{KeySet, KeySetError};
 use super::token::Token;
 use crate::client::http::Url;
 use cache::Cache;
-use reading::Reading;
+pub(super) use cache::Opened;
 use source::Source;
 
 /// The keys that tokens may be signed with: given, in a file, or at a URL. Cloning is cheap; clones
@@ -29,14 +29,6 @@ pub struct Keys(Inner);
 enum Inner {
     Fixed(Arc<KeySet>),
     Read(Arc<Cache>),
-}
-
-/// What is in a token, as far as it can be told.
-pub(super) enum Opened {
-    /// The claims' JSON text.
-    Now(Result<Vec<u8>, TokenError>),
-    /// To be opened with what is there when this has ended.
-    After(Reading),
 }
 
 impl Keys {

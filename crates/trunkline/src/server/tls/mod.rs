@@ -3,10 +3,10 @@
 mod certificate;
 mod error;
 mod files;
-mod handshake;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,10 +16,6 @@ use tokio_rustls::TlsAcceptor;
 
 pub use error::TlsError;
 
-pub(super) use handshake::serve;
-
-use super::shared::Shared;
-use crate::status::Phase;
 use certificate::Current;
 use files::{Files, Stamp};
 
@@ -95,15 +91,20 @@ impl Tls {
         self.shared.reload(&mut seen, self.shared.files.stamp())
     }
 
+    pub(super) fn acceptor(&self) -> &TlsAcceptor {
+        &self.shared.acceptor
+    }
+
     /// Reads the files whenever they have changed, until the server has stopped.
-    pub(super) async fn watch(self, server: Arc<Shared>) {
+    pub(super) async fn watch(self, stopped: impl Future<Output = ()>) {
         let Some(interval) = self.check_interval else {
             return;
         };
+        let mut stopped = pin!(stopped);
         loop {
             tokio::select! {
                 () = tokio::time::sleep(interval) => {}
-                () = server.counts.reached(Phase::Stopped) => return,
+                () = &mut stopped => return,
             }
             let shared = Arc::clone(&self.shared);
             // What panics there concerns the next look.

@@ -11,14 +11,14 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
 
-use super::Tls;
+use super::answer::Answer;
+use super::connection;
+use super::shared::Shared;
+use super::stream::Stream;
+use super::tls::Tls;
+use super::watch::Watch;
 use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
-use crate::server::answer::Answer;
-use crate::server::connection;
-use crate::server::shared::Shared;
-use crate::server::stream::Stream;
-use crate::server::watch::Watch;
 
 /// The first byte of a client that speaks TLS: a record of the handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;
@@ -60,7 +60,7 @@ async fn shake(socket: TcpStream, tls: &Tls) -> io::Result<Option<TlsStream<TcpS
         let told = timeout(FAREWELL, refuse(socket)).await;
         return told.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())).map(|()| None);
     }
-    tls.shared.acceptor.accept(socket).await.map(Some)
+    tls.acceptor().accept(socket).await.map(Some)
 }
 
 async fn refuse(socket: TcpStream) -> io::Result<()> {

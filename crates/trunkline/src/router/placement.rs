@@ -1,18 +1,9 @@
 //! A place in a router for operations that come and go, and what holds for all that come.
 
-use std::fmt;
 use std::sync::Arc;
 
-use super::changing::Changing;
 use crate::layers::authorize::Rules;
-use crate::operation::{LayerFn, Operation, Pattern, Place, may_match_below};
-
-/// Operations that come and go, and where they stand.
-pub(super) struct Part {
-    pub(super) changing: Changing,
-    pub(super) place: Place,
-    pub(super) placement: Placement,
-}
+use crate::operation::{LayerFn, Operation, Pattern, may_match_below};
 
 /// The namespace of operations that come and go, and what is around them.
 pub(super) struct Placement {
@@ -32,20 +23,19 @@ enum What {
     Rules(Rules),
 }
 
-impl Part {
-    pub(super) fn new(namespace: &str, changing: Changing, place: Place) -> Self {
-        let placement = Placement { namespace: namespace.to_owned(), around: Vec::new() };
-        Self { changing, place, placement }
+impl Placement {
+    pub(super) fn new(namespace: &str) -> Self {
+        Self { namespace: namespace.to_owned(), around: Vec::new() }
     }
 
-    /// Puts the part under another namespace.
+    /// Puts the operations under another namespace.
     pub(super) fn nest(&mut self, namespace: &str) {
-        self.placement.namespace = format!("{namespace}.{}", self.placement.namespace);
+        self.namespace = format!("{namespace}.{}", self.namespace);
     }
 
     /// Whether an operation of a name that matches may come.
     pub(super) fn may_have(&self, pattern: &str) -> bool {
-        may_match_below(pattern, &self.placement.namespace)
+        may_match_below(pattern, &self.namespace)
     }
 
     pub(super) fn layer(&mut self, pattern: &Pattern, layer: &LayerFn) {
@@ -57,12 +47,9 @@ impl Part {
     }
 
     fn put_around(&mut self, what: What) {
-        let Placement { namespace, around } = &mut self.placement;
-        around.push(Around { namespace: namespace.clone(), what });
+        self.around.push(Around { namespace: self.namespace.clone(), what });
     }
-}
 
-impl Placement {
     /// The operations under their names here, inside of what is around the part.
     pub(super) fn adopt(&self, mut operations: Vec<Operation>) -> Vec<Operation> {
         for operation in &mut operations {
@@ -85,12 +72,6 @@ impl Around {
             What::Layer(..) => {}
             What::Rules(rules) => authorize(operation, &name, rules),
         }
-    }
-}
-
-impl fmt::Debug for Part {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Part").field("namespace", &self.placement.namespace).finish_non_exhaustive()
     }
 }
 
