@@ -44,6 +44,22 @@ pub(super) fn edges(tree: &Tree) -> Vec<Edge> {
     edges.into_values().collect()
 }
 
+/// The other crates that modules use: the module, the line, and the crate.
+pub(super) fn crates(tree: &Tree) -> Vec<(&str, usize, &str)> {
+    let mut crates = Vec::new();
+    for (from, module) in tree {
+        let imports = module.imports.iter().map(|import| (&import.path, import.line));
+        let mentions = module.mentions.iter().filter(|mention| mention.path.len() > 1);
+        let mentions = mentions.map(|mention| (&mention.path, mention.line));
+        for (path, line) in imports.chain(mentions) {
+            if resolve(tree, from, path, 0).is_none() {
+                crates.extend(path.first().map(|first| (from.as_str(), line, first.as_str())));
+            }
+        }
+    }
+    crates
+}
+
 /// Where a path leads.
 struct Target {
     module: String,

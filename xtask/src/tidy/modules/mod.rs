@@ -8,6 +8,13 @@
 //! recursive = { "value" = "a value contains values" }
 //! ```
 //!
+//! ```toml
+//! [package.metadata.modules.only]
+//! tokio = ["client", "server"]
+//! ```
+//!
+//! `only` names the modules that may use a crate; the root file may.
+//!
 //! The root file may use all modules, and none may use what it defines. Inside a module the files must not use each
 //! other in a cycle. A recursive type may have one in its folder, with the reason.
 
@@ -16,6 +23,7 @@ mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::slice;
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -35,6 +43,9 @@ struct Declaration {
     /// Folders whose files may use each other, with the reason.
     #[serde(default)]
     recursive: BTreeMap<String, String>,
+    /// Crates, each with the modules that may use it.
+    #[serde(default)]
+    only: BTreeMap<String, Vec<String>>,
 }
 
 /// Checks a crate that has a declaration; the others are named in the output of the check.
@@ -79,16 +90,23 @@ fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding
             ));
         }
     }
+    for (module, line, name) in graph::crates(tree) {
+        let allowed = declared.only.get(name);
+        if allowed.is_some_and(|allowed| !is_in(module, allowed)) {
+            let allowed = allowed.map(|allowed| allowed.join(", ")).unwrap_or_default();
+            let message = format!("`{name}` here, but only {allowed} may use it");
+            findings.push(Finding::in_file(&folder.join(&tree[module].file), line, message));
+        }
+    }
     // Cycles across the modules of the root have an edge upwards.
     let within: Vec<Edge> =
         edges.into_iter().filter(|edge| rank(&edge.from) == rank(&edge.to)).collect();
     let mut used = BTreeSet::new();
     for cycle in graph::cycles(&within) {
         let folders = declared.recursive.keys();
-        let exception = folders.into_iter().find(|folder| {
-            let path = folder.replace('/', "::");
-            cycle.iter().all(|module| *module == path || module.starts_with(&format!("{path}::")))
-        });
+        let exception = folders
+            .into_iter()
+            .find(|folder| cycle.iter().all(|module| is_in(module, slice::from_ref(*folder))));
         if let Some(exception) = exception {
             used.insert(exception.clone());
             continue;
@@ -110,6 +128,15 @@ fn check_tree(tree: &Tree, declared: &Declaration, folder: &Path) -> Vec<Finding
         findings.push(Finding::in_crate(&folder.display().to_string(), message));
     }
     findings
+}
+
+/// Whether a module is the root file, one of `folders`, or in one.
+fn is_in(module: &str, folders: &[String]) -> bool {
+    module.is_empty()
+        || folders.iter().any(|folder| {
+            let folder = folder.replace('/', "::");
+            module == folder || module.starts_with(&format!("{folder}::"))
+        })
 }
 
 /// Modules without a declaration, and declarations without a module.

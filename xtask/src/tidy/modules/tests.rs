@@ -16,6 +16,7 @@ fn check(order: &[&str], recursive: &[&str], files: &[(&str, &str)], expected: &
     let tree = tree::read(Path::new("src/lib.rs"), &read).unwrap();
     let declared = Declaration {
         order: order.iter().map(|name| (*name).to_owned()).collect(),
+        only: [("tokio".to_owned(), vec!["io".to_owned()])].into(),
         recursive: recursive.iter().map(|name| ((*name).to_owned(), String::new())).collect(),
     };
     let findings = check_tree(&tree, &declared, Path::new("src"));
@@ -77,4 +78,22 @@ fn declarations_are_not_stale() {
     check(&[], &[], &files, &["the order of modules lacks `a`"]);
     check(&["a", "b"], &[], &files, &["the order of modules has `b`, which is none"]);
     check(&["a"], &["a"], &files, &["`a` is declared recursive, and has no cycle"]);
+}
+
+#[test]
+fn crates_are_used_where_they_may() {
+    let rows: &[(&str, &[&str])] = &[
+        ("use tokio::spawn;", &["src/a.rs:1: `tokio` here, but only io may use it"]),
+        ("fn f() { tokio::spawn(g) }", &["`tokio` here"]),
+        ("fn f() { tokio::select! {} }", &["`tokio` here"]),
+        ("use serde::Serialize;\nfn f(tokio: u8) -> u8 { tokio }", &[]),
+    ];
+    for (a, expected) in rows {
+        let files = [
+            ("lib.rs", "use tokio as t; mod a; mod io;"),
+            ("a.rs", a),
+            ("io.rs", "use tokio::io;"),
+        ];
+        check(&["a", "io"], &[], &files, expected);
+    }
 }
