@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use trunkline::{Batch, Call, CallFuture, Outcome, Projected, Projection, Reply};
 
+use crate::era::Way;
 use crate::fault::Fault;
 use crate::request::is_mcp_id;
-use crate::server::{Server, Way};
-
-pub(crate) const NO_BATCHES: &str =
-    "only revision 2025-03-26 has batches; send each message by itself";
+use crate::server::Server;
 
 /// Runs a batch of a revision that has them. Nothing of it runs if one of its ids is none of MCP's.
 pub(crate) async fn answer(server: Arc<Server>, batch: Batch) -> Result<Reply, Fault> {

@@ -16,14 +16,15 @@ use http::{HeaderMap, Method, Response, StatusCode};
 use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody, respond};
 use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Reply, code};
 
-use crate::batch::{self, NO_BATCHES};
+use crate::batch;
 use crate::channel::Message;
+use crate::era::{NO_BATCHES, Way, version_header};
 use crate::events::{self, Source};
 use crate::fault::{BAD_ID, Fault, MISSING_CAPABILITY};
 use crate::notify::Outlet;
 use crate::request::is_mcp_id;
 use crate::running::{Running, undisturbed};
-use crate::server::{Answer, Begun, Mcp, Server, Way, record_refusal, version_header};
+use crate::server::{Answer, Begun, Mcp, Server, record_refusal};
 use crate::version::Legacy;
 
 impl Mcp {

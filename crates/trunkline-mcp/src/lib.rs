@@ -44,13 +44,16 @@
 
 #![forbid(unsafe_code)]
 
+mod audience;
 mod batch;
 mod block;
 mod capabilities;
 mod channel;
 mod door;
+mod era;
 mod events;
 mod fault;
+mod log_level;
 mod notify;
 mod request;
 mod running;
@@ -63,7 +66,8 @@ mod version;
 
 pub use block::{Block, Resource};
 pub use capabilities::{ClientCapabilities, MissingCapability};
-pub use notify::{Log, LogLevel, Progress};
+pub use log_level::LogLevel;
+pub use notify::{Log, Progress};
 pub use server::Mcp;
 pub use settings::Settings;
 pub use stdio::StdioError;

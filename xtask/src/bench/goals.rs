@@ -4,10 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Sample;
 use super::contender::{Case, Contender};
 use super::dispatch::Round;
 use super::edn;
+use super::sample::Sample;
 use super::spread::Spread;
 
 /// The CPU time per request of one contender over that of another.

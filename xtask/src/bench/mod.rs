@@ -16,6 +16,7 @@ mod options;
 mod probe;
 mod process;
 mod report;
+mod sample;
 mod server;
 mod spread;
 mod sql;
@@ -29,17 +30,10 @@ use self::contender::{Case, Contender, Field};
 use self::load::Post;
 use self::options::{Options, Part, USAGE};
 use self::report::Report;
+use self::sample::Sample;
 use self::server::Server;
 use self::sql::Setup;
 use crate::workspace::{self, Workspace};
-
-/// One server under one load, once.
-struct Sample {
-    contender: Contender,
-    case: Case,
-    cpu_micros_per_request: f64,
-    requests_per_second: f64,
-}
 
 const CONNECTIONS: u32 = 16;
 

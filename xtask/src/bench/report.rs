@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Sample;
 use super::client;
 use super::contender::{Case, Contender, Field, JSON_RPC, MCP};
 use super::dispatch::{Cost, Round};
@@ -12,6 +11,7 @@ use super::edn;
 use super::execute;
 use super::goals::{self, Verdict};
 use super::layers;
+use super::sample::Sample;
 use super::spread::Spread;
 use super::sql::{self, Measured, Sizes};
 

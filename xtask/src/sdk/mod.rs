@@ -11,12 +11,10 @@ use anyhow::{Context, Result};
 
 use self::client::{CLIENTS, Transport};
 use self::script::Scripts;
+pub(crate) use self::script::TYPESCRIPT;
 use crate::sample_db;
 use crate::served::Served;
 use crate::workspace::{self, Workspace};
-
-pub(crate) const TYPESCRIPT: &str = "crates/trunkline-cli/tests/sdk/typescript";
-const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
 
 /// Of one conversation, which takes about a second.
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -6,9 +6,11 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::client::{CLIENTS, Client, Language};
-use super::{PYTHON, TYPESCRIPT};
 use crate::peers::{Node, Python};
 use crate::workspace::Workspace;
+
+pub(crate) const TYPESCRIPT: &str = "crates/trunkline-cli/tests/sdk/typescript";
+const PYTHON: &str = "crates/trunkline-cli/tests/sdk/python";
 
 pub(super) struct Scripts {
     node: Node,

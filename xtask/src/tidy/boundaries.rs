@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Finding, in_crate_source, is_test_file};
+use crate::tidy::finding::{Finding, in_crate_source, is_test_file};
 use crate::tidy::source::{Source, is_identifier};
 
 /// The rooms of `crates/trunkline/src` that move bytes or measure time, and parts of others.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 
-use super::Finding;
+use crate::tidy::finding::Finding;
 use crate::workspace::{self, Workspace};
 
 /// With the default features. Each crate is compiled, reviewed and updated by everybody who depends

@@ -1,7 +1,7 @@
 //! Which crate may depend on which. ARCHITECTURE.md says why.
 
-use super::Finding;
 use crate::metadata::{Metadata, Package};
+use crate::tidy::finding::Finding;
 
 struct Rule {
     name: &'static str,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Finding, in_crate_source, is_test_file};
+use crate::tidy::finding::{Finding, in_crate_source, is_test_file};
 use crate::tidy::source::Source;
 
 /// Lines of code: blank lines, comments and the test module are not counted.

@@ -1,8 +1,8 @@
 //! Features that no crate of the graph may turn on. Cargo unifies features, so one crate that does
 //! changes every other.
 
-use super::Finding;
 use crate::metadata::Metadata;
+use crate::tidy::finding::Finding;
 
 struct Forbidden {
     package: &'static str,

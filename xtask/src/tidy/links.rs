@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::{Finding, in_crate_source};
+use crate::tidy::finding::{Finding, in_crate_source};
 
 pub(super) fn check(path: &Path, text: &str, exists: impl Fn(&Path) -> bool) -> Vec<Finding> {
     // Markdown inside `src` is API documentation: its links name items, and rustdoc checks them.

@@ -7,13 +7,13 @@ mod boundaries;
 mod crate_count;
 mod crate_graph;
 mod file_size;
+mod finding;
 mod forbidden_feature;
 mod links;
 mod modules;
 mod source;
 mod unfinished;
 
-use std::fmt;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -21,29 +21,6 @@ use anyhow::{Result, bail};
 use crate::metadata::Metadata;
 use crate::tidy::source::Source;
 use crate::workspace::Workspace;
-
-/// Something that breaks a rule.
-pub(crate) struct Finding {
-    /// A file with its line, or a crate.
-    place: String,
-    message: String,
-}
-
-impl Finding {
-    fn in_crate(name: &str, message: impl Into<String>) -> Self {
-        Self { place: name.to_owned(), message: message.into() }
-    }
-
-    fn in_file(path: &Path, line: usize, message: impl Into<String>) -> Self {
-        Self { place: format!("{}:{line}", path.display()), message: message.into() }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
-    }
-}
 
 /// Checks every rule over the whole checkout and prints what breaks one.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -81,22 +58,4 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     println!("{} .rs and {} .md files", rust.len(), markdown.len());
     println!("{crates} crates are compiled for trunkline with its default features");
     Ok(())
-}
-
-/// The path inside `crates/<name>/src`, with the crate's name.
-fn in_crate_source(path: &Path) -> Option<(&str, &Path)> {
-    let mut parts = path.strip_prefix("crates").ok()?.components();
-    let name = parts.next()?.as_os_str().to_str()?;
-    let inside = parts.as_path().strip_prefix("src").ok()?;
-    Some((name, inside))
-}
-
-/// Whether a whole file is test code by its place.
-fn is_test_file(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name == "tests.rs")
-        || path
-            .parent()
-            .into_iter()
-            .flat_map(Path::components)
-            .any(|part| part.as_os_str() == "tests")
 }

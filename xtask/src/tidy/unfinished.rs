@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Finding;
+use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;
 
 const IN_CODE: &[&str] = &["todo!", "unimplemented!"];

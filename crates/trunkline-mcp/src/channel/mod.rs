@@ -1,7 +1,6 @@
 //! A client that has a channel of its own: its messages come one after the other, its calls run side
 //! by side, and what it is sent shares one way out.
 
-mod audience;
 mod in_flight;
 mod outbox;
 
@@ -15,13 +14,13 @@ use tokio_util::task::TaskTracker;
 use trunkline::limits::MemoryBudget;
 use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply};
 
-use crate::batch::{self, NO_BATCHES};
+use crate::batch;
+use crate::era::{NO_BATCHES, Way};
 use crate::fault::{BAD_ID, Fault};
-use crate::notify::LogLevel;
+use crate::log_level::LogLevel;
 use crate::request::{Request, is_mcp_id};
-use crate::server::{Answer, Begun, Server, Way, negotiated, record_refusal, wanted_level};
+use crate::server::{Answer, Begun, Server, negotiated, record_refusal, wanted_level};
 use crate::version::Legacy;
-pub(crate) use audience::Audience;
 use in_flight::{InFlight, Ticket};
 pub(crate) use outbox::{Message, Outbox};
 

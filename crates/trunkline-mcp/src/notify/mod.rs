@@ -10,10 +10,11 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 use trunkline::Call;
 
+use crate::era::Era;
+use crate::log_level::LogLevel;
 use crate::request::{Request, is_integer, string};
-use crate::server::Era;
 
-pub use log::{Log, LogLevel};
+pub use log::Log;
 pub use progress::Progress;
 
 /// The way of one call's notifications to its client.

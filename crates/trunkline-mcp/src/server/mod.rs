@@ -1,6 +1,5 @@
 //! The protocol's methods: which era a request is of, and what it is answered.
 
-mod era;
 mod offer;
 mod texts;
 
@@ -14,15 +13,16 @@ use http::header::ACCEPT;
 use serde_json::{Map, Value};
 use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, Rpc, code};
 
+use crate::audience::Audience;
 use crate::capabilities::ClientCapabilities;
-use crate::channel::Audience;
+use crate::era::{self, Era, Way};
 use crate::fault::{Fault, MISSING_CAPABILITY};
-use crate::notify::{self, LogLevel, Outlet};
+use crate::log_level::LogLevel;
+use crate::notify::{self, Outlet};
 use crate::request::{Request, is_object, string};
 use crate::settings::Settings;
 use crate::tool::{self, Tool, ToolError};
 use crate::version::Legacy;
-pub(crate) use era::{Era, version_header};
 use offer::Offer;
 use texts::Texts;
 
@@ -37,20 +37,6 @@ pub(crate) struct Server {
     pub(crate) audience: Audience,
     offer: Offer,
     texts: Texts,
-}
-
-/// How a message came.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Way<'a> {
-    /// Through a door of JSON-RPC, where MCP's methods are guests.
-    Plain,
-    /// To the MCP endpoint, with these headers.
-    Http(&'a HeaderMap),
-    /// From a client that has a channel of its own, stdio or HTTP+SSE, and wants log messages from
-    /// this level on.
-    Channel(LogLevel),
-    /// In a batch, of which notifications could not be told apart.
-    Batch,
 }
 
 /// What a message is answered.

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use bytes::Bytes;
 use trunkline::{Registered, Rpc};
 
-use super::Era;
 use super::texts::Texts;
+use crate::era::Era;
 use crate::tool::{Tool, ToolError, Tools};
 
 /// The tools that stay, and those that come and go with their operations.

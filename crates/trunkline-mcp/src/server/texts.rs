@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::Era;
+use crate::era::Era;
 use crate::settings::Settings;
 use crate::tool::{Tool, write_list};
 use crate::version::{Legacy, MODERN};

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::place::Place;
-use super::{READ, STATUS, execute, number};
+use crate::bench::probe;
 use crate::bench::server::Server;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -100,6 +101,24 @@ impl fmt::Display for Case {
         };
         write!(f, "{} {}, {form}, {connections} at a time", command.name(), place.about())
     }
+}
+
+const STATUS: &str = r#"{"jsonrpc":"2.0","method":"todo.status","id":1}"#;
+const READ: &str = r#"{"jsonrpc":"2.0","method":"todo.read","params":["bench"],"id":1}"#;
+
+/// The result of one request.
+pub(super) fn execute(server: &Server, body: &str) -> Result<Value> {
+    let reply = probe::exchange(&server.address, "/execute", &[], body)?;
+    let (_, content) = reply.split_once("\r\n\r\n").context("the reply is no HTTP")?;
+    let reply: Value =
+        serde_json::from_str(content).with_context(|| format!("the reply is no JSON: {reply}"))?;
+    let result = reply.get("result").with_context(|| format!("the reply is {reply}"))?;
+    Ok(result.clone())
+}
+
+fn number(value: &Value, pointer: &str) -> Result<u64> {
+    let number = value.pointer(pointer).and_then(Value::as_u64);
+    number.with_context(|| format!("there is no number at {pointer} in {value}"))
 }
 
 #[cfg(test)]

@@ -11,12 +11,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
-use serde_json::Value;
 
-use self::case::{CASES, Case};
+use self::case::{CASES, Case, execute};
 use self::place::{Place, Places};
 use super::load::{self, Post};
-use super::probe;
 use super::process::{SERVER_CORE, pinned};
 use super::server::Server;
 use crate::workspace::{self, Workspace};
@@ -49,8 +47,6 @@ pub(super) struct Setup<'w> {
 /// The record that is read and updated, in `bench/load`, too.
 const RECORD: &str =
     r#"{"command":"create","resource":"todo","id":"bench","payload":{"title":"Make tea"}}"#;
-const STATUS: &str = r#"{"jsonrpc":"2.0","method":"todo.status","id":1}"#;
-const READ: &str = r#"{"jsonrpc":"2.0","method":"todo.read","params":["bench"],"id":1}"#;
 
 /// Seconds before the clock runs: what is loaded and grown at first belongs to no case.
 const WARM_UP: u32 = 1;
@@ -145,19 +141,4 @@ impl<'w> Setup<'w> {
             .with_context(|| format!("the import printed {printed:?}"))?;
         Ok(records * 1e6 / micros)
     }
-}
-
-/// The result of one request.
-fn execute(server: &Server, body: &str) -> Result<Value> {
-    let reply = probe::exchange(&server.address, "/execute", &[], body)?;
-    let (_, content) = reply.split_once("\r\n\r\n").context("the reply is no HTTP")?;
-    let reply: Value =
-        serde_json::from_str(content).with_context(|| format!("the reply is no JSON: {reply}"))?;
-    let result = reply.get("result").with_context(|| format!("the reply is {reply}"))?;
-    Ok(result.clone())
-}
-
-fn number(value: &Value, pointer: &str) -> Result<u64> {
-    let number = value.pointer(pointer).and_then(Value::as_u64);
-    number.with_context(|| format!("there is no number at {pointer} in {value}"))
 }

@@ -28,8 +28,8 @@ use std::slice;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use super::Finding;
 use crate::metadata::Package;
+use crate::tidy::finding::Finding;
 use crate::workspace::Workspace;
 use graph::Edge;
 use tree::Tree;

@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use http::{HeaderMap, HeaderName};
 use trunkline::Call;
 
-use super::Way;
-use crate::batch::NO_BATCHES;
 use crate::fault::{Fault, shortened};
+use crate::log_level::LogLevel;
 use crate::request::{CLIENT_CAPABILITIES, PROTOCOL_VERSION, Request, is_object, string};
 use crate::tool::{decoded, single};
 use crate::version::{Legacy, MODERN, is_modern};
@@ -21,6 +20,23 @@ pub(crate) enum Era {
     Modern,
 }
 
+/// How a message came.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Way<'a> {
+    /// Through a door of JSON-RPC, where MCP's methods are guests.
+    Plain,
+    /// To the MCP endpoint, with these headers.
+    Http(&'a HeaderMap),
+    /// From a client that has a channel of its own, stdio or HTTP+SSE, and wants log messages from
+    /// this level on.
+    Channel(LogLevel),
+    /// In a batch, of which notifications could not be told apart.
+    Batch,
+}
+
+pub(crate) const NO_BATCHES: &str =
+    "only revision 2025-03-26 has batches; send each message by itself";
+
 pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
 const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
@@ -28,7 +44,7 @@ const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
 /// The era of a request. What is wrong with it is told in the order in which the specification's
 /// sections build on each other: header and body disagree, both name a revision that is not spoken,
 /// the body lacks what the revision wants, the other headers.
-pub(super) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fault> {
+pub(crate) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fault> {
     let header = match way {
         Way::Http(headers) => version_header(headers)?,
         Way::Plain | Way::Channel(_) | Way::Batch => None,
@@ -70,7 +86,7 @@ fn is_known(version: &str) -> bool {
 }
 
 /// Whether a message says in its header that it is of the stateless era.
-pub(super) fn is_announced(way: Way<'_>) -> bool {
+pub(crate) fn is_announced(way: Way<'_>) -> bool {
     matches!(way, Way::Http(headers) if matches!(version_header(headers), Ok(Some(v)) if is_modern(v)))
 }
 
