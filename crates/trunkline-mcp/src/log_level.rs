@@ -1,24 +1,24 @@
 use serde::Serialize;
 
-/// How grave a log message is (RFC 5424).
+/// The severity of a log message (RFC 5424).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// For those who look for faults.
+    /// Detail for debugging.
     Debug,
-    /// What happens.
+    /// Normal events.
     Info,
-    /// What happens and is worth a look.
+    /// Normal, but significant events.
     Notice,
-    /// What may go wrong.
+    /// Possible problems.
     Warning,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// What went wrong and takes more with it.
+    /// Failures of a component.
     Critical,
-    /// What has to be mended at once.
+    /// Action must be taken immediately.
     Alert,
-    /// The system cannot be used.
+    /// The system is unusable.
     Emergency,
 }
 

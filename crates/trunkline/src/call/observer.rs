@@ -44,11 +44,11 @@ pub(crate) struct Arrival<'a> {
     pub(crate) text: &'a [u8],
     /// Its place, if it is a member of a batch.
     pub(crate) batch_index: Option<usize>,
-    /// Over so many bytes, a reply is -32006 instead.
+    /// The limit of the reply in bytes: a longer one is -32006 instead.
     pub(crate) reply_bytes: usize,
 }
 
-/// What layers tell observers of a call while it runs.
+/// Facts about a running call that layers pass on to observers.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     trace: OnceLock<TraceContext>,
@@ -67,7 +67,7 @@ impl Notes {
         }
     }
 
-    /// Notes that the operation has failed, whatever its client is told.
+    /// Notes that the operation has failed, also if its client gets a result.
     pub(crate) fn failed(&self, code: i64) {
         self.failure.get_or_init(|| code);
     }
@@ -85,12 +85,11 @@ impl Notes {
     }
 }
 
-/// The record of a call that has not ended. Dropped before, it tells of a call that was cancelled.
+/// The record of a call that has not ended. Dropped before its end, it records a cancelled call.
 ///
-/// For doors that answer what they [read](crate::Rpc::read) in their own way: they
-/// [take](Call::take_recording) it from the call and say what they answer. All others need not know
-/// of it.
-#[must_use = "a recording that is dropped tells of a call that was cancelled"]
+/// Protocols that answer what they [read](crate::Rpc::read) in their own way
+/// [take](Call::take_recording) it from the call, and end it with their response.
+#[must_use = "a recording that is dropped records a cancelled call"]
 pub struct Recording(Box<dyn Observation>);
 
 impl Recording {
@@ -98,12 +97,12 @@ impl Recording {
         Self(Box::new(observation))
     }
 
-    /// Ends the record with what the call is answered.
+    /// Ends the record with the outcome of the call.
     pub fn end(self, outcome: &Outcome) {
         self.0.end(outcome);
     }
 
-    /// Ends the record with a response as it is sent, or with none to a notification.
+    /// Ends the record with the response that is sent, or with none for a notification.
     pub(crate) fn end_as(self, response: Option<&[u8]>, code: Option<i64>) {
         self.0.end_as(response, code);
     }
