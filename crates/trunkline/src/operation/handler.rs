@@ -94,7 +94,7 @@ macro_rules! handlers {
     };
 }
 
-/// Marks handlers that run on the thread pool.
+/// Marks handlers that run on threads for blocking work.
 #[derive(Debug)]
 pub enum Threaded {}
 

@@ -154,13 +154,13 @@ fn what_every_router_has_is_around_what_comes() {
 }
 
 #[tokio::test]
-async fn what_blocks_has_the_threads_of_the_service() {
+async fn what_blocks_runs_on_another_thread() {
     let (rpc, tools) = super::service();
     tools.replace(Router::new().method("name", blocking(name_of_thread))).unwrap();
     let name: String = in_time("a reply", rpc.call("tool.name", &[0; 0])).await.unwrap();
-    assert_eq!(name, "trunkline-blocking");
+    assert_ne!(name, name_of_thread());
 }
 
 fn name_of_thread() -> String {
-    std::thread::current().name().unwrap_or_default().to_owned()
+    format!("{:?}", std::thread::current().id())
 }
