@@ -74,6 +74,7 @@ mod status;
 pub mod stdio;
 pub mod stream;
 mod trace_context;
+mod turns;
 #[cfg(unix)]
 pub mod unix;
 

@@ -14,11 +14,11 @@ use tower::Service;
 
 use crate::call::Call;
 use crate::envelope::{Entry, Request};
-use crate::layers::Turns;
 use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::reply::Reply;
+use crate::turns::Turns;
 pub(crate) use responses::Asked;
 use responses::Responses;
 

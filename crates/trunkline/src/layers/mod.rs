@@ -39,6 +39,7 @@
 pub mod authorize;
 pub mod catch_panic;
 pub mod concurrency_limit;
+mod default_stack;
 mod defaults;
 mod from_fn;
 pub mod handle_error;
@@ -49,15 +50,14 @@ pub mod request_id;
 pub mod security_headers;
 pub mod timeout;
 pub mod trace;
-mod turns;
 #[cfg(feature = "validation")]
 pub mod validation;
 
 pub use authorize::AuthorizeLayer;
 pub use catch_panic::CatchPanicLayer;
 pub use concurrency_limit::ConcurrencyLimitLayer;
-pub(crate) use turns::Turns;
 
+pub(crate) use default_stack::DefaultStack;
 pub use defaults::Defaults;
 pub use from_fn::{FromFn, FromFnLayer, Next, from_fn};
 pub use handle_error::HandleErrorLayer;

@@ -15,8 +15,8 @@ use tower::{Layer, Service};
 use crate::blocking::Pool;
 use crate::call::{Call, Endpoint};
 use crate::error::BoxError;
-use crate::layers::Defaults;
 use crate::layers::authorize::Rules;
+use crate::layers::{DefaultStack, Defaults};
 use crate::limits::calls::Limits;
 use crate::openrpc::Info;
 use crate::operation::{
@@ -313,7 +313,9 @@ impl Router {
         for (index, part) in parts.into_iter().enumerate() {
             part.changing.attach(&registry, index, part.placement)?;
         }
-        Ok(Rpc::new(registry, self.limits, self.defaults))
+        let unknown = Arc::default();
+        let stack = DefaultStack::new(&self.limits, self.defaults, &unknown);
+        Ok(Rpc::new(registry, self.limits, Arc::new(stack), unknown))
     }
 
     /// The operations, for a place where they may be replaced.

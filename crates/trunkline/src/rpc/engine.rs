@@ -1,53 +1,39 @@
 //! What runs calls: the layers that every call passes, and the projection before them.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tower::{Layer, Service};
+use tower::Service;
 
-use super::noted::Noted;
 use super::projection::{Projected, Projection};
 use crate::call::{Call, CallFuture, Notes, Recording};
-use crate::layers::catch_panic::CatchPanic;
-use crate::layers::concurrency_limit::ConcurrencyLimit;
-use crate::layers::metrics::Metrics;
-use crate::layers::timeout::Timeout;
-use crate::layers::trace::Trace;
-use crate::layers::{
-    CatchPanicLayer, ConcurrencyLimitLayer, Defaults, MetricsLayer, TimeoutLayer, TraceLayer,
-};
-use crate::limits::calls::Limits;
-use crate::operation::Dispatch;
 use crate::outcome::Outcome;
 
-/// The layers that every call passes, see [`layers`](crate::layers).
-type Stack = Trace<Noted<Metrics<CatchPanic<Timeout<ConcurrencyLimit<Dispatch>>>>>>;
+/// The layers that every call passes, and the operations behind them.
+pub(crate) trait Engine: fmt::Debug + Send + Sync {
+    /// Runs a call that was resolved; a method that is no operation is unknown.
+    fn call(&self, call: Call) -> CallFuture;
+}
 
 /// Runs calls that were resolved. Cloning is cheap.
 #[derive(Debug, Clone)]
-pub(super) struct Engine {
-    stack: Stack,
+pub(super) struct Runner {
+    engine: Arc<dyn Engine>,
     projection: Option<Arc<dyn Projection>>,
 }
 
 /// The future of a call through all layers.
 #[derive(Debug)]
 pub struct RpcFuture {
-    inner: Inner,
+    inner: CallFuture,
     ending: Ending,
 }
 
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all calls are the large one: no box for it")]
-enum Inner {
-    Operation(<Stack as Service<Call>>::Future),
-    Projected(CallFuture),
-}
-
-/// Whom the outcome is told to.
+/// Who is told the outcome.
 #[derive(Debug)]
 enum Ending {
     Unrecorded,
@@ -56,13 +42,9 @@ enum Ending {
     Noted(Arc<Notes>),
 }
 
-impl Engine {
-    pub(super) fn new(limits: &Limits, defaults: Defaults, metrics: &MetricsLayer) -> Self {
-        let limited = ConcurrencyLimitLayer::optional(limits.concurrent_calls).layer(Dispatch);
-        let timed = TimeoutLayer::of_calls(limits.call_timeout).layer(limited);
-        let caught = CatchPanicLayer::switched(defaults.catch_panic).layer(timed);
-        let stack = TraceLayer::switched(defaults.trace).layer(Noted(metrics.layer(caught)));
-        Self { stack, projection: None }
+impl Runner {
+    pub(super) fn new(engine: Arc<dyn Engine>) -> Self {
+        Self { engine, projection: None }
     }
 
     pub(super) fn project(&mut self, projection: Arc<dyn Projection>) {
@@ -70,19 +52,19 @@ impl Engine {
     }
 
     /// Runs a call through the layers; a method that is no operation is unknown.
-    pub(super) fn call_operation(&mut self, mut call: Call) -> RpcFuture {
+    pub(super) fn call_operation(&self, mut call: Call) -> RpcFuture {
         let ending = Ending::of(&mut call);
-        RpcFuture { inner: Inner::Operation(self.stack.call(call)), ending }
+        RpcFuture { inner: self.engine.call(call), ending }
     }
 }
 
-impl Service<Call> for Engine {
+impl Service<Call> for Runner {
     type Response = Outcome;
     type Error = Infallible;
     type Future = RpcFuture;
 
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.stack.poll_ready(cx)
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut call: Call) -> RpcFuture {
@@ -93,8 +75,8 @@ impl Service<Call> for Engine {
         };
         let ending = Ending::of(&mut call);
         let inner = match projection.project(call) {
-            Projected::Answered(future) => Inner::Projected(future),
-            Projected::Unknown(call) => Inner::Operation(self.stack.call(*call)),
+            Projected::Answered(future) => future,
+            Projected::Unknown(call) => self.engine.call(*call),
         };
         RpcFuture { inner, ending }
     }
@@ -104,10 +86,7 @@ impl Future for RpcFuture {
     type Output = Result<Outcome, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Ok(outcome) = ready!(match &mut self.inner {
-            Inner::Operation(future) => Pin::new(future).poll(cx),
-            Inner::Projected(future) => Pin::new(future).poll(cx),
-        });
+        let Ok(outcome) = ready!(Pin::new(&mut self.inner).poll(cx));
         mem::replace(&mut self.ending, Ending::Unrecorded).end(&outcome);
         Poll::Ready(Ok(outcome))
     }

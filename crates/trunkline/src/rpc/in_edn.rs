@@ -13,7 +13,7 @@ impl Rpc {
     pub(super) async fn answer_in_edn(&self, mut call: Call, id: &Id, aside: &Aside) -> Reply {
         // Its outcome may have no EDN, or too much: what is sent then is what is recorded.
         let recording = call.take_recording();
-        let Ok(outcome) = self.engine.clone().call(call).await;
+        let Ok(outcome) = self.runner.clone().call(call).await;
         let reply = self.reply_in_edn(outcome, id, aside);
         if let Some(recording) = recording {
             recording.end_as(reply.json(), reply.code());

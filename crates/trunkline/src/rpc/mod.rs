@@ -4,7 +4,6 @@ mod engine;
 #[cfg(feature = "edn")]
 mod in_edn;
 mod incoming;
-mod noted;
 mod observed;
 mod projection;
 mod reading;
@@ -26,16 +25,17 @@ use crate::extensions::Extensions;
 use crate::format::Format;
 use crate::format::Formats;
 use crate::id::Id;
-use crate::layers::{Defaults, MetricsLayer, Turns};
 use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
-use crate::metrics::MethodMetrics;
+use crate::metrics::{Counters, MethodMetrics};
 use crate::openrpc::OpenRpc;
 use crate::operation::Registry;
 use crate::outcome::Outcome;
 use crate::reply::{Reply, Response};
-use engine::Engine;
+use crate::turns::Turns;
+use engine::Runner;
 
+pub(crate) use engine::Engine;
 pub use engine::RpcFuture;
 pub use incoming::{Batch, Incoming};
 pub use projection::{Projected, Projection};
@@ -45,18 +45,22 @@ pub use projection::{Projected, Projection};
 pub struct Rpc {
     registry: Arc<Registry>,
     limits: Arc<Limits>,
-    metrics: MetricsLayer,
-    engine: Engine,
+    /// Of calls of unknown methods.
+    unknown: Arc<Counters>,
+    runner: Runner,
     observer: Option<Arc<dyn Observer>>,
     turns: Arc<Turns>,
 }
 
 impl Rpc {
-    pub(crate) fn new(registry: Arc<Registry>, limits: Limits, defaults: Defaults) -> Self {
-        let metrics = MetricsLayer::switched(defaults.metrics);
-        let engine = Engine::new(&limits, defaults, &metrics);
-        let turns = Arc::new(Turns::new());
-        Self { registry, limits: Arc::new(limits), metrics, engine, observer: None, turns }
+    pub(crate) fn new(
+        registry: Arc<Registry>,
+        limits: Limits,
+        engine: Arc<dyn Engine>,
+        unknown: Arc<Counters>,
+    ) -> Self {
+        let (limits, turns) = (Arc::new(limits), Arc::new(Turns::new()));
+        Self { registry, limits, unknown, runner: Runner::new(engine), observer: None, turns }
     }
 
     /// This service with the methods of another protocol, which stand for calls of the same
@@ -64,7 +68,7 @@ impl Rpc {
     /// [`answer`](Self::answer), not of [`call`](Self::call). A service has one projection.
     #[must_use]
     pub fn projected(mut self, projection: Arc<dyn Projection>) -> Self {
-        self.engine.project(projection);
+        self.runner.project(projection);
         self
     }
 
@@ -129,14 +133,14 @@ impl Rpc {
             // Boxed, so that a call in JSON does not carry the room for it along.
             return Box::pin(self.answer_in_edn(call, id, &aside)).await;
         }
-        let Ok(outcome) = self.engine.clone().call(call).await;
+        let Ok(outcome) = self.runner.clone().call(call).await;
         self.reply(outcome, id.as_ref())
     }
 
     /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirected),
     /// through all layers, for doors that word its outcome in their own way.
     pub fn run(&self, call: Call) -> RpcFuture {
-        self.engine.clone().call_operation(call)
+        self.runner.call_operation(call)
     }
 
     /// Answers a batch that was [read](Self::read).
@@ -177,7 +181,7 @@ impl Rpc {
         };
         let asked = batch::Asked { body, entries, asides };
         let bounds = batch::Bounds { limits: &self.limits, turns: &self.turns, memory };
-        Ok(batch::run(&mut self.engine.clone(), asked, bounds, call).await)
+        Ok(batch::run(&mut self.runner.clone(), asked, bounds, call).await)
     }
 
     /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a
@@ -246,7 +250,7 @@ impl Rpc {
     pub fn metrics(&self) -> Vec<MethodMetrics> {
         let operations = self.operations();
         let known = operations.iter().map(|operation| operation.counters().read(operation.name()));
-        known.chain([self.metrics.unknown().read("unknown")]).collect()
+        known.chain([self.unknown.read("unknown")]).collect()
     }
 
     /// The limits of calls.
@@ -262,7 +266,7 @@ impl Service<Call> for Rpc {
     type Future = RpcFuture;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        self.engine.poll_ready(cx)
+        self.runner.poll_ready(cx)
     }
 
     fn call(&mut self, mut call: Call) -> RpcFuture {
@@ -274,6 +278,6 @@ impl Service<Call> for Rpc {
         if call.notes().is_none() {
             self.record_own(&mut call);
         }
-        self.engine.call_operation(call)
+        self.runner.call_operation(call)
     }
 }

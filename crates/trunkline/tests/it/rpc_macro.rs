@@ -71,7 +71,7 @@ impl Calculator {
 
     #[rpc(blocking)]
     fn thread(&self) -> bool {
-        std::thread::current().name().is_some_and(|name| name.contains("trunkline"))
+        std::thread::current().name().is_some_and(|name| name.contains("tokio"))
     }
 
     #[rpc(blocking)]

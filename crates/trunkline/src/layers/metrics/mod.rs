@@ -53,7 +53,7 @@ impl MetricsLayer {
     /// Counts calls by the operations that they are made to, and all others as `unknown`.
     #[must_use]
     pub fn new() -> Self {
-        Self::switched(true)
+        Self { others: Arc::default(), on: true }
     }
 
     /// Counts calls of these methods, for clients; all others as `unknown`.
@@ -63,8 +63,10 @@ impl MetricsLayer {
         Self { others: Arc::new(Others { named, unknown: Arc::default() }), on: true }
     }
 
-    pub(crate) fn switched(on: bool) -> Self {
-        Self { others: Arc::default(), on }
+    /// Counts calls of unknown methods in `unknown`.
+    pub(crate) fn switched(on: bool, unknown: &Arc<Counters>) -> Self {
+        let (named, unknown) = (BTreeMap::new(), Arc::clone(unknown));
+        Self { others: Arc::new(Others { named, unknown }), on }
     }
 
     /// What has been counted of the methods that this layer [was told of](Self::of), in the order of
@@ -76,7 +78,7 @@ impl MetricsLayer {
         named.chain([self.unknown().read("unknown")]).collect()
     }
 
-    pub(crate) fn unknown(&self) -> &Counters {
+    fn unknown(&self) -> &Counters {
         &self.others.unknown
     }
 }
