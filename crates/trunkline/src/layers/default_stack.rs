@@ -20,9 +20,9 @@ use crate::rpc::Engine;
 
 /// The layers, outermost first.
 #[derive(Debug, Clone)]
-pub(crate) struct DefaultStack(
-    Trace<Noted<Metrics<CatchPanic<Timeout<ConcurrencyLimit<Dispatch>>>>>>,
-);
+pub(crate) struct DefaultStack(Trace<Noted<Metrics<Inner>>>);
+
+type Inner = CatchPanic<Timeout<ConcurrencyLimit<Dispatch>>>;
 
 impl DefaultStack {
     /// The layers that are on, around [`Dispatch`]. Calls of unknown methods are counted in `unknown`.
