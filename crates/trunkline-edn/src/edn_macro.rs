@@ -3,16 +3,7 @@
 use std::str::FromStr;
 
 use crate::error::Error;
-use crate::inst::Inst;
-use crate::keyword::Keyword;
-use crate::list::List;
-use crate::map::Map;
-use crate::set::Set;
-use crate::symbol::Symbol;
-use crate::tagged::Tagged;
-use crate::uuid::Uuid;
-use crate::value::Value;
-use crate::vector::Vector;
+use crate::value::{Inst, Keyword, List, Map, Set, Symbol, Tagged, Uuid, Value, Vector};
 
 /// A [`Value`](crate::Value), written as EDN.
 ///
@@ -53,15 +44,15 @@ use crate::vector::Vector;
 /// // "2024-13" is not an instant
 /// trunkline_edn::edn!(#inst "2024-13");
 /// ```
-#[macro_export]
+#[macro_export(local_inner_macros)]
 macro_rules! edn {
-    ($($form:tt)*) => { $crate::__edn!(@forms value [] [] $($form)*) };
+    ($($form:tt)*) => { __edn!(@forms value [] [] $($form)*) };
 }
 
 /// Takes forms from the left: `@forms what they are parts of [parts so far] [tags before the next] forms`;
 /// and names of several words: `@name what it names [words so far]`, then the same.
 #[doc(hidden)]
-#[macro_export]
+#[macro_export(local_inner_macros)]
 macro_rules! __edn {
     // All have been taken.
     (@forms $of:ident [$($parts:tt)*] [$($tag:tt)+]) => {
@@ -84,17 +75,17 @@ macro_rules! __edn {
 
     // White space, and at once the keyword behind it: each step counts for the recursion limit.
     (@forms $of:ident [$($parts:tt)*] [] , : $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name keyword [::core::stringify!($word)]
+        __edn!(@name keyword [::core::stringify!($word)]
             $of [$($parts)*] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt , $($rest:tt)*) => {
-        $crate::__edn!(@forms $of $parts $tags $($rest)*)
+        __edn!(@forms $of $parts $tags $($rest)*)
     };
 
     // Atoms.
     (@forms $of:ident [$($parts:tt)*] $tags:tt nil $($rest:tt)*) => {
-        $crate::__edn!(@forms $of
-            [$($parts)* $crate::__edn!(@tagged $tags $crate::Value::Nil),] [] $($rest)*)
+        __edn!(@forms $of
+            [$($parts)* __edn!(@tagged $tags $crate::Value::Nil),] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt - $word:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
@@ -102,59 +93,59 @@ macro_rules! __edn {
         ))
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt $literal:literal $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags {
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags {
             const _: () = $crate::edn_macro::check_literal(::core::stringify!($literal));
             $crate::edn_macro::literal($literal)
         }),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt ~ $name:ident $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             ::core::convert::Into::<$crate::Value>::into($name)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt ~ ($value:expr) $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             ::core::convert::Into::<$crate::Value>::into($value)),] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt : $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name keyword [::core::stringify!($word)] $of $parts $tags $($rest)*)
+        __edn!(@name keyword [::core::stringify!($word)] $of $parts $tags $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt : $text:literal $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::keyword($text)),] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt $word:lifetime $($rest:tt)*) => {
-        $crate::__edn!(@name symbol [::core::stringify!($word)] $of $parts $tags $($rest)*)
+        __edn!(@name symbol [::core::stringify!($word)] $of $parts $tags $($rest)*)
     };
 
     // Collections.
     (@forms $of:ident [$($parts:tt)*] $tags:tt ($($form:tt)*) $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
-            $crate::__edn!(@forms list [] [] $($form)*)),] [] $($rest)*)
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
+            __edn!(@forms list [] [] $($form)*)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt [$($form:tt)*] $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
-            $crate::__edn!(@forms vector [] [] $($form)*)),] [] $($rest)*)
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
+            __edn!(@forms vector [] [] $($form)*)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt {$($form:tt)*} $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
-            $crate::__edn!(@forms map [] [] $($form)*)),] [] $($rest)*)
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
+            __edn!(@forms map [] [] $($form)*)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt # {$($form:tt)*} $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
-            $crate::__edn!(@forms set [] [] $($form)*)),] [] $($rest)*)
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
+            __edn!(@forms set [] [] $($form)*)),] [] $($rest)*)
     };
 
     // What else begins with `#`.
     (@forms $of:ident [$($parts:tt)*] $tags:tt # inst $text:literal $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::inst($text)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt # uuid $text:literal $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::uuid($text)),] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt # $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name tag [::core::stringify!($word)] $of $parts $tags $($rest)*)
+        __edn!(@name tag [::core::stringify!($word)] $of $parts $tags $($rest)*)
     };
 
     // What is not EDN.
@@ -172,19 +163,19 @@ macro_rules! __edn {
 
     // The next word of a name.
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt - $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name $what [$($name)*, "-", ::core::stringify!($word)]
+        __edn!(@name $what [$($name)*, "-", ::core::stringify!($word)]
             $of $parts $tags $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt -> $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name $what [$($name)*, "->", ::core::stringify!($word)]
+        __edn!(@name $what [$($name)*, "->", ::core::stringify!($word)]
             $of $parts $tags $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt . $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name $what [$($name)*, ".", ::core::stringify!($word)]
+        __edn!(@name $what [$($name)*, ".", ::core::stringify!($word)]
             $of $parts $tags $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt / $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name $what [$($name)*, "/", ::core::stringify!($word)]
+        __edn!(@name $what [$($name)*, "/", ::core::stringify!($word)]
             $of $parts $tags $($rest)*)
     };
     (@name $what:ident $name:tt $of:ident $parts:tt $tags:tt - $number:literal $($rest:tt)*) => {
@@ -196,32 +187,32 @@ macro_rules! __edn {
     // The end of it, and at once a literal with the next keyword, as in a map.
     (@name keyword [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt
         $literal:literal , : $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name keyword [::core::stringify!($word)] $of [
+        __edn!(@name keyword [::core::stringify!($word)] $of [
             $($parts)*
-            $crate::__edn!(@tagged $tags
+            __edn!(@tagged $tags
                 $crate::edn_macro::keyword(::core::concat!($($name)*))),
-            $crate::__edn!(@forms value [] [] $literal),
+            __edn!(@forms value [] [] $literal),
         ] [] $($rest)*)
     };
     // The end of it.
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt ? $($rest:tt)*) => {
-        $crate::__edn!(@named $what [$($name)*, "?"] $of $parts $tags $($rest)*)
+        __edn!(@named $what [$($name)*, "?"] $of $parts $tags $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt ! $($rest:tt)*) => {
-        $crate::__edn!(@named $what [$($name)*, "!"] $of $parts $tags $($rest)*)
+        __edn!(@named $what [$($name)*, "!"] $of $parts $tags $($rest)*)
     };
     (@name tag [$($name:tt)*] $of:ident $parts:tt [$($tag:tt)*] $($rest:tt)*) => {
-        $crate::__edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
+        __edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::$what(::core::concat!($($name)*))),] [] $($rest)*)
     };
     (@named tag [$($name:tt)*] $of:ident $parts:tt [$($tag:tt)*] $($rest:tt)*) => {
-        $crate::__edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
+        __edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
     };
     (@named $what:ident [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::$what(::core::concat!($($name)*))),] [] $($rest)*)
     };
 

@@ -2,10 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::path::{Leg, Path, Step};
-use crate::position::Position;
-use crate::tagged::Tagged;
-use crate::value::Value;
+use crate::location::{Leg, Path, Position, Step};
 
 /// Why a text is no EDN, a value is no JSON, or neither is what a type wants; with the place, as far as
 /// it is known.
@@ -212,14 +209,6 @@ const SHOWN: usize = 64;
 impl Reason {
     pub(crate) fn number(text: &str) -> Self {
         Self::Number { text: shown(text) }
-    }
-
-    pub(crate) fn unknown_tag(tagged: &Tagged) -> Self {
-        Self::UnknownTag { tag: shown(tagged.tag().as_str()) }
-    }
-
-    pub(crate) fn duplicate_key(key: &Value) -> Self {
-        Self::DuplicateKey { key: shown(&key.to_string()) }
     }
 }
 

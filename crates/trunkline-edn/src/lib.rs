@@ -47,56 +47,23 @@
 //! [`json`] has the table between EDN and JSON; [`edn!`] writes values in Rust.
 #![forbid(unsafe_code)]
 
-mod character;
-mod decimal;
 #[doc(hidden)]
 pub mod edn_macro;
 mod error;
-mod index;
-mod inst;
-mod integer;
 pub mod json;
-mod keyword;
-mod limits;
-mod list;
-mod map;
-mod name;
-mod parts;
-mod path;
-mod position;
-mod ratio;
-mod reader;
-mod sameness;
-mod sequence;
+mod location;
 mod serde;
-mod set;
-mod symbol;
-mod tagged;
-mod unnesting;
-mod uuid;
+mod syntax;
+mod text;
 mod value;
-mod vector;
-mod writer;
 
 pub use self::serde::{from_ref, from_str, from_value, to_string, to_string_pretty, to_value};
-pub use decimal::Decimal;
 pub use error::{Error, Reason};
-pub use inst::Inst;
-pub use integer::Integer;
-pub use keyword::Keyword;
-pub use limits::Limits;
-pub use list::List;
-pub use map::Map;
-pub use path::{Path, Step};
-pub use position::Position;
-pub use ratio::Ratio;
-pub use reader::{Reader, read, read_with};
-pub use set::Set;
-pub use symbol::Symbol;
-pub use tagged::Tagged;
-pub use uuid::Uuid;
-pub use value::Value;
-pub use vector::Vector;
+pub use location::{Path, Position, Step};
+pub use text::{Limits, Reader, read, read_with};
+pub use value::{
+    Decimal, Inst, Integer, Keyword, List, Map, Ratio, Set, Symbol, Tagged, Uuid, Value, Vector,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

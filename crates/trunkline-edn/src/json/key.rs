@@ -6,8 +6,7 @@ use std::mem::discriminant;
 
 use super::options::ToJson;
 use crate::error::{Error, Reason, shown};
-use crate::map::Map;
-use crate::value::Value;
+use crate::value::{Map, Tagged, Value};
 
 /// The text that a key of a map has in JSON.
 ///
@@ -22,27 +21,20 @@ pub(super) fn text_of<'a>(key: &'a Value, options: &ToJson) -> Result<Cow<'a, st
     let mut key = key;
     while let Value::Tagged(tagged) = key {
         if !options.unwrap_tags {
-            return Err(Reason::unknown_tag(tagged));
+            return Err(unknown_tag(tagged));
         }
         key = tagged.value();
     }
-    Ok(match key {
-        Value::String(text) => text.into(),
-        Value::Keyword(keyword) => match options.names {
-            true => keyword.name().into(),
-            false => keyword.as_str().into(),
-        },
-        Value::Symbol(symbol) => match options.names {
-            true => symbol.name().into(),
-            false => symbol.as_str().into(),
-        },
-        Value::Integer(integer) => integer.to_string().into(),
-        Value::Bool(bool) => bool.to_string().into(),
-        Value::Char(c) => c.to_string().into(),
-        Value::Inst(inst) => inst.to_string().into(),
-        Value::Uuid(uuid) => uuid.to_string().into(),
-        key => return Err(Reason::NoJsonKey { key: key.type_name() }),
-    })
+    match key {
+        Value::Keyword(keyword) if options.names => Ok(keyword.name().into()),
+        Value::Symbol(symbol) if options.names => Ok(symbol.name().into()),
+        key => key.key_text().ok_or_else(|| Reason::NoJsonKey { key: key.type_name() }),
+    }
+}
+
+/// The error for a tag without an equivalent in JSON.
+pub(super) fn unknown_tag(tagged: &Tagged) -> Reason {
+    Reason::UnknownTag { tag: shown(tagged.tag().as_str()) }
 }
 
 /// Whether all keys have texts, of which no two are the same; else why not, and in which entry.

@@ -1,8 +1,7 @@
 //! Numbers of JSON.
 
 use crate::error::{Error, Reason};
-use crate::integer::Integer;
-use crate::value::Value;
+use crate::value::{Integer, Value};
 
 pub(super) fn write_float(float: f64, out: &mut String) -> Result<(), Reason> {
     if float.is_finite() {

@@ -4,12 +4,9 @@ use std::ops::Range;
 
 use super::options::{FromJson, Keys};
 use crate::error::{Error, Reason};
-use crate::keyword::Keyword;
-use crate::map::Map;
-use crate::parts::entries;
-use crate::path::{Path, Step};
-use crate::position::Position;
-use crate::value::Value;
+use crate::location::{Path, Position, Step};
+use crate::value::parts::entries;
+use crate::value::{Keyword, Map, Value};
 
 /// The value of a JSON text (RFC 8259).
 ///
@@ -262,7 +259,7 @@ impl<'a> Reader<'a> {
             let parts = &self.values[frame.start..end];
             match frame.is_object {
                 true if parts.len().is_multiple_of(2) => None,
-                true => parts.last().map(Step::of_key),
+                true => parts.last().map(Value::key_step),
                 false => Some(Step::Index(parts.len())),
             }
         });

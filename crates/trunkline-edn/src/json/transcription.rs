@@ -8,7 +8,7 @@ use super::number;
 use super::options::{FromJson, Keys};
 use super::read::{from_str, from_str_with};
 use crate::error::Error;
-use crate::name;
+use crate::syntax;
 use crate::value::Value;
 
 /// A JSON text as EDN, on one line: as [`from_str_with`] reads it.
@@ -162,7 +162,7 @@ impl<'a> Transcription<'a, '_> {
             return None;
         }
         let key = self.string()?;
-        if self.options.keys == Keys::Keyword && name::is_plain_keyword(&key) {
+        if self.options.keys == Keys::Keyword && syntax::is_plain_keyword(&key) {
             self.out.push(':');
             self.out.push_str(&key);
         } else {

@@ -3,7 +3,7 @@
 use super::options::ToJson;
 use super::{key, number, text};
 use crate::error::{Error, Reason, shown};
-use crate::path::{Leg, Path, Step};
+use crate::location::{Leg, Path, Step};
 use crate::value::Value;
 
 /// A value as JSON, on one line.
@@ -90,7 +90,7 @@ impl<'a> Writer<'a> {
         let mut value = value;
         while let Value::Tagged(tagged) = value {
             if !self.options.unwrap_tags {
-                return Err(Reason::unknown_tag(tagged).into());
+                return Err(key::unknown_tag(tagged).into());
             }
             value = tagged.value();
         }
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
             }
             Parts::Object { entries, begun } => {
                 let at = begun.checked_sub(1)?;
-                Some((Step::of_key(&entries[at].0), Leg::value(at)))
+                Some((entries[at].0.key_step(), Leg::value(at)))
             }
         };
         let (path, legs): (Vec<Step>, Vec<Leg>) = self.open.iter().filter_map(step).unzip();

@@ -2,14 +2,12 @@
 
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 
-use super::access::{Handover, MapEntries, OneEntry, Values};
-use super::error::unexpected;
+use super::error::{MAX_DEPTH, deeper, unexpected};
+use super::handoff;
 use super::number::{visit_decimal, visit_integer, visit_ratio};
-use super::{DEPTH, token};
-use crate::error::{Error, Reason};
-use crate::json;
-use crate::map::Map;
-use crate::value::Value;
+use crate::error::Error;
+use crate::location::{Leg, Step};
+use crate::value::{Map, Value};
 
 /// Shows a value to what wants to be made of it.
 #[derive(Clone, Copy)]
@@ -39,7 +37,7 @@ impl<'de> Deserializer<'de> {
 
     /// The depth that is left for the parts of this collection.
     fn within(self) -> Result<usize, Error> {
-        self.depth.checked_sub(1).ok_or_else(|| Error::from(Reason::TooDeep { limit: DEPTH }))
+        Ok(deeper(self.depth)?)
     }
 
     fn unexpected<T>(self, expected: &dyn de::Expected) -> Result<T, Error> {
@@ -54,7 +52,7 @@ impl<'de> Deserializer<'de> {
             Value::Char(c) => Text::Owned(c.to_string()),
             Value::Inst(inst) => Text::Owned(inst.to_string()),
             Value::Uuid(uuid) => Text::Owned(uuid.to_string()),
-            key if self.is_key => Text::Owned(json::key_text(key).ok()?),
+            key if self.is_key => Text::Owned(key.key_text()?.into_owned()),
             _ => return None,
         })
     }
@@ -232,24 +230,26 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match (name, self.value) {
-            (token::VALUE, value) => visitor.visit_enum(Handover::of(value)),
+            (handoff::VALUE, value) => handoff::offer(value.clone(), || visitor.visit_unit()),
             // The text of a number is none of them.
-            (token::KEYWORD | token::SYMBOL | token::INST | token::UUID, value) => {
+            (handoff::KEYWORD | handoff::SYMBOL | handoff::INST | handoff::UUID, value) => {
                 Self::new(value, self.depth).deserialize_str(visitor)
             }
-            (token::DECIMAL, Value::Decimal(decimal)) => visitor.visit_string(decimal.to_string()),
-            (token::RATIO, Value::Ratio(ratio)) => visitor.visit_string(ratio.to_string()),
-            (token::INTEGER | token::DECIMAL, Value::Integer(integer)) => {
+            (handoff::DECIMAL, Value::Decimal(decimal)) => {
+                visitor.visit_string(decimal.to_string())
+            }
+            (handoff::RATIO, Value::Ratio(ratio)) => visitor.visit_string(ratio.to_string()),
+            (handoff::INTEGER | handoff::DECIMAL, Value::Integer(integer)) => {
                 visit_integer(integer, visitor)
             }
-            (token::DECIMAL, Value::Float(float)) => visitor.visit_f64(*float),
-            (token::INTEGER | token::DECIMAL | token::RATIO, Value::String(text)) => {
+            (handoff::DECIMAL, Value::Float(float)) => visitor.visit_f64(*float),
+            (handoff::INTEGER | handoff::DECIMAL | handoff::RATIO, Value::String(text)) => {
                 visitor.visit_borrowed_str(text)
             }
-            (token::INTEGER | token::DECIMAL | token::RATIO, _) if self.is_key => {
+            (handoff::INTEGER | handoff::DECIMAL | handoff::RATIO, _) if self.is_key => {
                 self.deserialize_str(visitor)
             }
-            (token::INTEGER | token::DECIMAL | token::RATIO, _) => self.unexpected(&visitor),
+            (handoff::INTEGER | handoff::DECIMAL | handoff::RATIO, _) => self.unexpected(&visitor),
             _ => visitor.visit_newtype_struct(self),
         }
     }
@@ -336,7 +336,7 @@ impl<'de> IntoDeserializer<'de, Error> for &'de Value {
     type Deserializer = Deserializer<'de>;
 
     fn into_deserializer(self) -> Deserializer<'de> {
-        Deserializer::new(self, DEPTH)
+        Deserializer::new(self, MAX_DEPTH)
     }
 }
 
@@ -347,4 +347,175 @@ pub(super) fn make<'de, S: DeserializeSeed<'de>>(
     depth: usize,
 ) -> Result<S::Value, Error> {
     seed.deserialize(Deserializer::new(value, depth))
+}
+
+/// The elements of a list, a vector or a set.
+pub(super) struct Values<'de> {
+    left: std::slice::Iter<'de, Value>,
+    count: usize,
+    depth: usize,
+}
+
+impl<'de> Values<'de> {
+    pub(super) fn of(values: &'de [Value], depth: usize) -> Self {
+        Self { left: values.iter(), count: values.len(), depth }
+    }
+
+    /// Nothing may be left that nobody wanted.
+    pub(super) fn end(self) -> Result<(), Error> {
+        let taken = self.count - self.left.len();
+        if taken == self.count {
+            return Ok(());
+        }
+        let expected = format!("{taken} elements");
+        Err(de::Error::invalid_length(self.count, &expected.as_str()))
+    }
+}
+
+impl<'de> de::SeqAccess<'de> for Values<'de> {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        let Some(value) = self.left.next() else { return Ok(None) };
+        let at = self.count - self.left.len() - 1;
+        make(seed, value, self.depth).map(Some).map_err(|error| error.within(Step::Index(at)))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.len())
+    }
+}
+
+/// The entries of a map.
+pub(super) struct MapEntries<'de> {
+    left: std::slice::Iter<'de, (Value, Value)>,
+    count: usize,
+    /// The entry of which the key was taken.
+    entry: Option<&'de (Value, Value)>,
+    depth: usize,
+}
+
+impl<'de> MapEntries<'de> {
+    pub(super) fn of(entries: &'de [(Value, Value)], depth: usize) -> Self {
+        Self { left: entries.iter(), count: entries.len(), entry: None, depth }
+    }
+
+    /// How many entries stand before the one that was taken last.
+    fn entry_number(&self) -> usize {
+        self.count - self.left.len() - 1
+    }
+
+    /// Nothing may be left that nobody wanted.
+    pub(super) fn end(self) -> Result<(), Error> {
+        let taken = self.count - self.left.len();
+        if taken == self.count {
+            return Ok(());
+        }
+        let expected = format!("{taken} entries");
+        Err(de::Error::invalid_length(self.count, &expected.as_str()))
+    }
+}
+
+impl<'de> de::MapAccess<'de> for MapEntries<'de> {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        self.entry = self.left.next();
+        let Some((key, _)) = self.entry else { return Ok(None) };
+        let made = seed.deserialize(Deserializer::of_key(key, self.depth));
+        let leg = Leg::key(self.entry_number());
+        made.map(Some).map_err(|error| error.within_part(key.key_step(), leg))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        let without_key = || <Error as de::Error>::custom("a value is asked for before its key");
+        let (key, value) = self.entry.take().ok_or_else(without_key)?;
+        let leg = Leg::value(self.entry_number());
+        make(seed, value, self.depth).map_err(|error| error.within_part(key.key_step(), leg))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.len())
+    }
+}
+
+/// A variant of an enum: its name, and its data if it has any.
+pub(super) struct OneEntry<'de> {
+    name: &'de Value,
+    data: Option<&'de Value>,
+    depth: usize,
+}
+
+impl<'de> OneEntry<'de> {
+    pub(super) fn of_name(name: &'de Value) -> Self {
+        Self { name, data: None, depth: 0 }
+    }
+
+    pub(super) fn of(name: &'de Value, data: &'de Value, depth: usize) -> Self {
+        Self { name, data: Some(data), depth }
+    }
+
+    /// Makes something of the data.
+    fn of_data<T>(
+        self,
+        expected: &str,
+        make: impl FnOnce(Deserializer<'de>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some(data) = self.data else {
+            return Err(de::Error::invalid_type(de::Unexpected::UnitVariant, &expected));
+        };
+        make(Deserializer::new(data, self.depth))
+            .map_err(|error| error.within_part(self.name.key_step(), Leg::value(0)))
+    }
+}
+
+impl<'de> de::EnumAccess<'de> for OneEntry<'de> {
+    type Error = Error;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Error> {
+        match make(seed, self.name, self.depth) {
+            Ok(name) => Ok((name, self)),
+            // The name is a key.
+            Err(error) if self.data.is_some() => Err(error.at_part(Leg::key(0))),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<'de> de::VariantAccess<'de> for OneEntry<'de> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        match self.data {
+            None => Ok(()),
+            Some(_) => self.of_data("nil", serde::Deserialize::deserialize),
+        }
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
+        self.of_data("a variant with a value", |data| seed.deserialize(data))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, Error> {
+        self.of_data("a variant with values", |data| {
+            de::Deserializer::deserialize_seq(data, visitor)
+        })
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.of_data("a variant with fields", |data| {
+            de::Deserializer::deserialize_struct(data, "", fields, visitor)
+        })
+    }
 }

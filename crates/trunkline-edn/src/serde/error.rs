@@ -1,4 +1,4 @@
-//! How serde says what is wrong.
+//! Errors of serde, and the limit on depth.
 
 use std::fmt;
 
@@ -7,7 +7,16 @@ use serde::{de, ser};
 use crate::error::{Error, Reason, cut, shown};
 use crate::value::Value;
 
-/// As much of a message is told: it may quote a whole document.
+/// Maximum depth of collections in other types than [`Value`], and of a `Value` in another format. Both need
+/// stack: with types of a few fields, in a debug build, a third of a thread's 2 MiB.
+pub(super) const MAX_DEPTH: usize = 128;
+
+/// The number of levels that remain in a collection.
+pub(super) fn deeper(depth: usize) -> Result<usize, Reason> {
+    depth.checked_sub(1).ok_or(Reason::TooDeep { limit: MAX_DEPTH })
+}
+
+/// Maximum length of a message, which may quote a whole document.
 const MESSAGE: usize = 1_024;
 
 impl ser::Error for Error {
@@ -64,7 +73,7 @@ fn mismatch(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Error {
     Error::from(Reason::Mismatch { expected: expected.to_string(), found })
 }
 
-/// What was found in place of what is expected.
+/// The error for a value of an unexpected type.
 pub(super) fn unexpected(value: &Value, expected: &dyn de::Expected) -> Error {
     let name = value.type_name();
     let found = match value {

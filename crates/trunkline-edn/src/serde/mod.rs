@@ -1,30 +1,20 @@
 //! Rust types to EDN and back.
 
-mod access;
-mod announcement;
-mod atoms;
-mod compound;
 mod deserialize;
 mod deserializer;
 mod error;
+mod handoff;
 mod number;
-mod parts;
 mod serialize;
 mod serializer;
-mod token;
 
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::reader;
+use crate::text;
 use crate::value::Value;
 use serializer::Serializer;
-
-/// How deep collections may nest in what becomes another type than [`Value`], and in a `Value` that is
-/// serialized in another format. Both take a stack: with types of a few fields, in a debug build, a
-/// third of a thread's 2 MiB.
-const DEPTH: usize = 128;
 
 /// A value as EDN, on one line. [`to_value`] tells what becomes what.
 ///
@@ -115,7 +105,7 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, Error> {
 /// When the text is not one form within the default [`Limits`](crate::Limits), or not what the type
 /// wants, or nests deeper than 128 collections where the type is no [`Value`].
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    let value = reader::read(text)?;
+    let value = text::read(text)?;
     from_ref(&value).map_err(|error| error.located_in(text))
 }
 

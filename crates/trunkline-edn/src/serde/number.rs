@@ -5,10 +5,8 @@
 
 use serde::de::Visitor;
 
-use crate::decimal::Decimal;
 use crate::error::Error;
-use crate::integer::Integer;
-use crate::ratio::Ratio;
+use crate::value::{Decimal, Integer, Ratio};
 
 pub(super) fn visit_integer<'de, V: Visitor<'de>>(
     integer: &Integer,
