@@ -14,16 +14,15 @@
 //! # Ok::<(), trunkline_edn::Error>(())
 //! ```
 //!
-//! [`Value`] is any form: maps and sets keep their order, integers, decimals and ratios their digits,
-//! and what is behind an unknown tag is [`Tagged`]. It is read from text ([`read`], or [`Reader`] for
-//! many forms in one text) and written by its `Display`, on one line with `{}` and indented with
-//! `{:#}`.
+//! [`Value`] is any form: maps and sets keep their order, integers, decimals and ratios their digits, and a value
+//! with an unknown tag is [`Tagged`]. [`read`] reads one form of text, and [`Reader`] several. `Display` writes a
+//! value: on one line with `{}`, and indented with `{:#}`.
 //!
-//! The reader takes what `clojure.edn` takes and refuses what that refuses (the few exceptions are at
-//! [`read_with`]), within [`Limits`]. Neither it nor the writers recurse, nor do clones and drops: no
-//! text overflows a stack. An [`Error`] tells the line, the column, the path and the [`Reason`].
+//! The reader accepts the same text as `clojure.edn` (the few exceptions are listed at [`read_with`]), within
+//! [`Limits`]. Depth is limited to 1,024 by default, which fits the stack of a thread: values recurse when they are
+//! cloned, compared, written and dropped. An [`Error`] has the line, the column, the path and the [`Reason`].
 //!
-//! Types of your own are read and written with serde:
+//! Other types are read and written with serde:
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};

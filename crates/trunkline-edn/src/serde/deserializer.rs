@@ -68,7 +68,7 @@ impl<'de> Deserializer<'de> {
     /// The elements of a list, a vector or a set.
     fn elements(self) -> Option<&'de [Value]> {
         match self.value {
-            Value::Set(set) => Some(set.iter().as_slice()),
+            Value::Set(set) => Some(set.as_slice()),
             value => value.as_sequence(),
         }
     }

@@ -1,39 +1,37 @@
 use std::hash::{Hash, Hasher};
 use std::slice::Iter;
+use std::vec::Drain;
 
+use super::Value;
+use super::keyed_vec::KeyedVec;
 use crate::error::Error;
-use crate::value::Value;
-use crate::value::equality::{self, Digest, Pairs};
-use crate::value::index::Indexed;
-use crate::value::unnesting;
 
-/// Keys with values, in the order in which they were written or added. Two maps are equal if they have
-/// the same entries, in whatever order.
-#[derive(Default)]
-pub struct Map(Indexed<(Value, Value)>);
+/// Keys with values, in insertion order. Two maps are equal if they have the same entries, in any order.
+#[derive(Clone, Default)]
+pub struct Map(KeyedVec<(Value, Value)>);
 
 impl Map {
-    /// An empty one.
+    /// An empty map.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Indexed::new())
+        Self(KeyedVec::new())
     }
 
-    /// The map of entries that have distinct keys.
+    /// The map of entries with distinct keys.
     ///
     /// # Errors
     /// [`Reason::DuplicateKey`](crate::Reason::DuplicateKey).
     pub fn of_entries(entries: Vec<(Value, Value)>) -> Result<Self, Error> {
-        Indexed::of(entries).map(Self)
+        KeyedVec::from_items(entries).map(Self)
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries().len()
     }
 
-    /// Whether there is no entry.
+    /// Whether the map has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
@@ -45,18 +43,18 @@ impl Map {
         self.0.find(key).map(|at| &self.entries()[at].1)
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, to change it.
     pub fn get_mut(&mut self, key: &Value) -> Option<&mut Value> {
-        self.0.find(key).map(|at| &mut self.0.parts_mut()[at].1)
+        self.0.find(key).map(|at| &mut self.0.items_mut()[at].1)
     }
 
-    /// Whether there is such a key.
+    /// Whether the map has this key.
     #[must_use]
     pub fn contains_key(&self, key: &Value) -> bool {
         self.0.find(key).is_some()
     }
 
-    /// Gives a key a value: in place of an earlier one, which is returned, or at the end.
+    /// Sets the value of a key. A new entry is the last; the value of an existing entry is replaced and returned.
     pub fn insert(&mut self, key: impl Into<Value>, value: impl Into<Value>) -> Option<Value> {
         let (key, value) = (key.into(), value.into());
         if let Some(earlier) = self.get_mut(&key) {
@@ -66,25 +64,25 @@ impl Map {
         None
     }
 
-    /// Takes an entry out. The others keep their order, and those behind it move up.
+    /// Removes an entry, and returns its value. The others keep their order.
     pub fn remove(&mut self, key: &Value) -> Option<Value> {
         let (_, value) = self.0.remove(self.0.find(key)?);
         Some(value)
     }
 
-    /// Keeps the entries of which this is true, in their order.
+    /// Keeps the entries for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Value, &mut Value) -> bool) {
         self.0.retain(|(key, value)| keep(key, value));
     }
 
-    /// The entries, in their order.
+    /// The entries in order.
     pub fn iter(
         &self,
     ) -> impl ExactSizeIterator<Item = (&Value, &Value)> + DoubleEndedIterator + Clone {
         self.entries().iter().map(|(key, value)| (key, value))
     }
 
-    /// The keys, in their order.
+    /// The keys in order.
     pub fn keys(&self) -> impl ExactSizeIterator<Item = &Value> {
         self.entries().iter().map(|(key, _)| key)
     }
@@ -94,59 +92,41 @@ impl Map {
         self.entries().iter().map(|(_, value)| value)
     }
 
-    /// The entries, in their order, with values to be changed.
+    /// The entries in order, with mutable values.
     pub fn iter_mut(
         &mut self,
     ) -> impl ExactSizeIterator<Item = (&Value, &mut Value)> + DoubleEndedIterator {
-        self.0.parts_mut().iter_mut().map(|(key, value)| (&*key, value))
+        self.0.items_mut().iter_mut().map(|(key, value)| (&*key, value))
     }
 
-    /// The values, in the order of their keys, to be changed.
+    /// The mutable values, in the order of their keys.
     pub fn values_mut(&mut self) -> impl ExactSizeIterator<Item = &mut Value> {
-        self.0.parts_mut().iter_mut().map(|(_, value)| value)
+        self.0.items_mut().iter_mut().map(|(_, value)| value)
     }
 
     /// The entries.
     #[must_use]
-    pub fn into_entries(mut self) -> Vec<(Value, Value)> {
-        self.0.take()
+    pub fn into_entries(self) -> Vec<(Value, Value)> {
+        self.0.into_items()
+    }
+
+    /// The entries of alternating keys and values.
+    pub(crate) fn pairs(mut items: Drain<'_, Value>) -> Vec<(Value, Value)> {
+        let mut entries = Vec::with_capacity(items.len() / 2);
+        while let (Some(key), Some(value)) = (items.next(), items.next()) {
+            entries.push((key, value));
+        }
+        entries
     }
 
     pub(crate) fn entries(&self) -> &[(Value, Value)] {
-        self.0.parts()
-    }
-
-    pub(crate) fn digest(&self) -> Option<&Digest> {
-        self.0.digest()
-    }
-
-    /// The map of clones of the entries.
-    pub(crate) fn with_entries(&self, entries: Vec<(Value, Value)>) -> Self {
-        Self(self.0.with_parts(entries))
-    }
-
-    /// For dropping.
-    pub(crate) fn take(&mut self) -> Vec<(Value, Value)> {
-        self.0.take()
-    }
-}
-
-impl Clone for Map {
-    fn clone(&self) -> Self {
-        Self(self.0.with_parts(unnesting::clone_all(self.0.parts())))
-    }
-}
-
-impl Drop for Map {
-    fn drop(&mut self) {
-        unnesting::drop_all(self.0.take());
+        self.0.items()
     }
 }
 
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
-        let mut waiting = Pairs::new();
-        equality::begin_maps(self, other, &mut waiting) && equality::are_equal(waiting)
+        self.0.equals(&other.0, |a, b| a.1 == b.1)
     }
 }
 
@@ -154,11 +134,11 @@ impl Eq for Map {}
 
 impl Hash for Map {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        equality::hash_unordered(self.entries(), state);
+        state.write_u64(self.0.unordered_hash());
     }
 }
 
-/// Of entries with the same key, the last counts.
+/// The last of several entries with the same key is kept.
 impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Map {
     fn from_iter<T: IntoIterator<Item = (K, V)>>(entries: T) -> Self {
         let mut map = Self::new();

@@ -2,17 +2,15 @@
 
 mod decimal;
 mod equality;
-mod index;
 mod inst;
 mod integer;
+mod keyed_vec;
 mod map;
 mod names;
-pub(crate) mod parts;
 mod ratio;
 mod sequence;
 mod set;
 mod tagged;
-mod unnesting;
 mod uuid;
 
 use std::borrow::Cow;
@@ -37,8 +35,12 @@ pub use uuid::Uuid;
 
 /// A form of EDN.
 ///
-/// Two are equal if Clojure says so: `(1)` and `[1]` are, maps and sets are in whatever order, `1` and
-/// `1.0` are not. `##NaN` equals itself.
+/// Equality is that of Clojure: `(1)` equals `[1]`, the order of maps and sets does not matter, and `1` does not
+/// equal `1.0`. `##NaN` equals itself.
+///
+/// Cloning, comparing, hashing, formatting and dropping a value recurse, as they do for `serde_json::Value`. The
+/// readers limit the depth ([`Limits::depth`](crate::Limits::depth), [`FromJson::depth`](crate::json::FromJson::depth));
+/// values that Rust code nests deeper, or reads with a larger limit, may overflow the stack.
 #[derive(Clone, Default)]
 pub enum Value {
     /// `nil`

@@ -1,45 +1,28 @@
-use super::{Value, unnesting};
+use super::Value;
 
-/// A newtype of values in their order.
+/// A newtype of a vector of values.
 macro_rules! sequence {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
-        #[derive(Default, PartialEq, Eq, Hash)]
+        #[derive(Clone, Default, PartialEq, Eq, Hash)]
         pub struct $name(Vec<Value>);
 
         impl $name {
-            /// An empty one.
+            /// An empty collection.
             #[must_use]
             pub const fn new() -> Self {
                 Self(Vec::new())
             }
 
-            /// Adds a value at the end.
+            /// Appends a value.
             pub fn push(&mut self, value: impl Into<Value>) {
                 self.0.push(value.into());
             }
 
             /// The values.
             #[must_use]
-            pub fn into_vec(mut self) -> Vec<Value> {
-                std::mem::take(&mut self.0)
-            }
-
-            /// For dropping.
-            pub(crate) fn take(&mut self) -> Vec<Value> {
-                std::mem::take(&mut self.0)
-            }
-        }
-
-        impl Clone for $name {
-            fn clone(&self) -> Self {
-                Self(unnesting::clone_all(&self.0))
-            }
-        }
-
-        impl Drop for $name {
-            fn drop(&mut self) {
-                unnesting::drop_all(self.take());
+            pub fn into_vec(self) -> Vec<Value> {
+                self.0
             }
         }
 

@@ -1,21 +1,18 @@
 use std::hash::{Hash, Hasher};
 
+use super::Value;
+use super::keyed_vec::KeyedVec;
 use crate::error::Error;
-use crate::value::Value;
-use crate::value::equality::{self, Digest, Pairs};
-use crate::value::index::Indexed;
-use crate::value::unnesting;
 
-/// Distinct values, in the order in which they were written or added. Two sets are equal if they have
-/// the same values, in whatever order.
-#[derive(Default)]
-pub struct Set(Indexed<Value>);
+/// Distinct values, in insertion order. Two sets are equal if they have the same values, in any order.
+#[derive(Clone, Default)]
+pub struct Set(KeyedVec<Value>);
 
 impl Set {
-    /// An empty one.
+    /// An empty set.
     #[must_use]
     pub const fn new() -> Self {
-        Self(Indexed::new())
+        Self(KeyedVec::new())
     }
 
     /// The set of distinct values.
@@ -23,28 +20,28 @@ impl Set {
     /// # Errors
     /// [`Reason::DuplicateKey`](crate::Reason::DuplicateKey).
     pub fn of_values(values: Vec<Value>) -> Result<Self, Error> {
-        Indexed::of(values).map(Self)
+        KeyedVec::from_items(values).map(Self)
     }
 
-    /// How many values there are.
+    /// The number of values.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.parts().len()
+        self.0.items().len()
     }
 
-    /// Whether there is none.
+    /// Whether the set has no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.parts().is_empty()
+        self.0.items().is_empty()
     }
 
-    /// Whether the value is there.
+    /// Whether the set contains the value.
     #[must_use]
     pub fn contains(&self, value: &Value) -> bool {
         self.0.find(value).is_some()
     }
 
-    /// Adds a value at the end, if it is not there yet. Tells whether it was not.
+    /// Appends a value unless the set contains it: returns whether it is new.
     pub fn insert(&mut self, value: impl Into<Value>) -> bool {
         let value = value.into();
         if self.contains(&value) {
@@ -54,65 +51,37 @@ impl Set {
         true
     }
 
-    /// Takes a value out, and tells whether it was there. The others keep their order, and those
-    /// behind it move up.
+    /// Removes a value: returns whether the set contained it. The others keep their order.
     pub fn remove(&mut self, value: &Value) -> bool {
         let Some(at) = self.0.find(value) else { return false };
         self.0.remove(at);
         true
     }
 
-    /// Keeps the values of which this is true, in their order.
+    /// Keeps the values for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Value) -> bool) {
         self.0.retain(|value| keep(value));
     }
 
-    /// The values, in their order.
+    /// The values in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Value> {
-        self.0.parts().iter()
+        self.0.items().iter()
     }
 
     /// The values.
     #[must_use]
-    pub fn into_vec(mut self) -> Vec<Value> {
-        self.0.take()
+    pub fn into_vec(self) -> Vec<Value> {
+        self.0.into_items()
     }
 
-    pub(crate) fn values(&self) -> &[Value] {
-        self.0.parts()
-    }
-
-    pub(crate) fn digest(&self) -> Option<&Digest> {
-        self.0.digest()
-    }
-
-    /// The set of clones of the values.
-    pub(crate) fn with_values(&self, values: Vec<Value>) -> Self {
-        Self(self.0.with_parts(values))
-    }
-
-    /// For dropping.
-    pub(crate) fn take(&mut self) -> Vec<Value> {
-        self.0.take()
-    }
-}
-
-impl Clone for Set {
-    fn clone(&self) -> Self {
-        Self(self.0.with_parts(unnesting::clone_all(self.0.parts())))
-    }
-}
-
-impl Drop for Set {
-    fn drop(&mut self) {
-        unnesting::drop_all(self.0.take());
+    pub(crate) fn as_slice(&self) -> &[Value] {
+        self.0.items()
     }
 }
 
 impl PartialEq for Set {
     fn eq(&self, other: &Self) -> bool {
-        let mut waiting = Pairs::new();
-        equality::begin_sets(self, other, &mut waiting) && equality::are_equal(waiting)
+        self.0.equals(&other.0, |_, _| true)
     }
 }
 
@@ -120,7 +89,7 @@ impl Eq for Set {}
 
 impl Hash for Set {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        equality::hash_unordered(self.0.parts(), state);
+        state.write_u64(self.0.unordered_hash());
     }
 }
 

@@ -1,4 +1,4 @@
-//! Indented: what fits on a line stays on one, of the rest each part has its own.
+//! Indented text. A collection that does not fit on the rest of the line has a line for each element or entry.
 //!
 //! ```text
 //! {:service "trunkline",
@@ -6,161 +6,144 @@
 //!           {:path "/health", :methods #{:get}}]}
 //! ```
 
-use super::{compact, scalar};
+use super::compact::{self, Collection};
 use crate::value::Value;
-use crate::value::parts::{Kind, Parts};
 
-/// So many characters fit on a line.
+/// The length of a line, in characters.
 const WIDTH: usize = 80;
-/// No line is indented by more, so that deep values do not become mostly spaces.
+/// Maximum indentation, so that deep values do not become mostly spaces.
 const INDENT: usize = WIDTH;
 
-/// Appends a collection. Every part is measured once and written once, whatever the depth.
-pub(super) fn write_collection(whole: Parts<'_>, out: &mut String) {
-    let measures = measure(whole.clone());
-    let mut page = Page { out, column: 0, measures, at: 0 };
-    // The collections that have begun, from the outermost.
-    let mut open = Vec::from_iter(page.begin(whole, 0));
-    while let Some(block) = open.last_mut() {
-        match page.next(block) {
-            Some((part, tail)) => match Parts::of(part) {
-                Some(parts) => open.extend(page.begin(parts, tail)),
-                None => page.scalar(part),
-            },
-            None => {
-                page.end(block.parts.kind);
-                open.pop();
+/// Appends a collection. Each value is measured once and written once, at any depth.
+pub(super) fn write(collection: Collection<'_>, out: &mut String) {
+    let mut measures = Vec::new();
+    measure(collection, &mut measures, &mut String::new());
+    Page { out, column: 0, measures, next: 0 }.collection(collection, 0);
+}
+
+/// The size of a collection on one line.
+#[derive(Clone, Copy)]
+struct Measure {
+    /// In characters.
+    width: usize,
+    /// The index of the first measure after those of the collections in it.
+    end: usize,
+}
+
+/// Measures a collection and the collections in it, in the order in which they begin.
+fn measure(collection: Collection<'_>, measures: &mut Vec<Measure>, scratch: &mut String) -> usize {
+    let at = measures.len();
+    measures.push(Measure { width: 0, end: 0 });
+    let width = match collection {
+        Collection::Values(open, values, close) => {
+            let mut width = open.len() + values.len().saturating_sub(1) + close.len();
+            for value in values {
+                width += measure_value(value, measures, scratch);
             }
+            width
         }
+        Collection::Map(map) => {
+            // The brackets, a space after each key, and a comma and a space between entries.
+            let mut width = 2 + (map.len() * 3).saturating_sub(2);
+            for (key, value) in map {
+                width += measure_value(key, measures, scratch);
+                width += measure_value(value, measures, scratch);
+            }
+            width
+        }
+        Collection::Tagged(tagged) => {
+            let tag = tagged.tag().as_str().chars().count() + 2;
+            tag + measure_value(tagged.value(), measures, scratch)
+        }
+    };
+    measures[at] = Measure { width, end: measures.len() };
+    width
+}
+
+fn measure_value(value: &Value, measures: &mut Vec<Measure>, scratch: &mut String) -> usize {
+    if let Some(collection) = Collection::of(value) {
+        return measure(collection, measures, scratch);
     }
+    scratch.clear();
+    compact::write_scalar(value, scratch);
+    scratch.chars().count()
 }
 
-/// A collection that does not fit on the rest of its line.
-struct Block<'a> {
-    parts: Parts<'a>,
-    first: bool,
-    /// The column of its parts.
-    indent: usize,
-    /// How many characters stand behind its last part, on the same line.
-    tail: usize,
-}
-
-/// What is written, and where that has come to.
 struct Page<'a> {
     out: &'a mut String,
+    /// The number of characters in the last line.
     column: usize,
-    /// Of all collections, in the order in which they begin.
+    /// The measures of all collections, in the order in which they begin.
     measures: Vec<Measure>,
-    /// Which of them is next.
-    at: usize,
+    /// The index of the measure of the next collection.
+    next: usize,
 }
 
 impl Page<'_> {
-    /// Writes a collection before so many characters, or begins to if it does not fit on the line.
-    fn begin<'v>(&mut self, parts: Parts<'v>, tail: usize) -> Option<Block<'v>> {
-        let Measure { width, after } = self.measures[self.at];
+    /// Writes a collection that has `tail` characters after it on its last line.
+    fn collection(&mut self, collection: Collection<'_>, tail: usize) {
+        let Measure { width, end } = self.measures[self.next];
         if self.column + width + tail <= WIDTH {
-            compact::write_collection(parts, self.out);
+            compact::write(collection, self.out);
             self.column += width;
-            self.at = after;
-            return None;
+            self.next = end;
+            return;
         }
-        self.at += 1;
-        let kind = parts.kind;
-        compact::begin(kind, self.out);
-        self.column += width_before(kind);
-        let indent = self.column.min(INDENT);
-        Some(Block { parts, first: true, indent, tail: tail + width_behind(kind) })
-    }
-
-    /// The next part, behind what separates it, and how many characters follow it on its line.
-    fn next<'v>(&mut self, block: &mut Block<'v>) -> Option<(&'v Value, usize)> {
-        let is_entry = matches!(block.parts.kind, Kind::Map);
-        let is_value = block.parts.is_at_value();
-        let part = block.parts.next()?;
-        if is_value {
-            self.out.push(' ');
-            self.column += 1;
-        } else if !std::mem::take(&mut block.first) {
-            self.out.push_str(if is_entry { ",\n" } else { "\n" });
-            self.out.extend(std::iter::repeat_n(' ', block.indent));
-            self.column = block.indent;
+        self.next += 1;
+        match collection {
+            Collection::Values(open, values, close) => {
+                self.token(open);
+                let indent = self.column.min(INDENT);
+                for (at, value) in values.iter().enumerate() {
+                    if at > 0 {
+                        self.new_line(indent);
+                    }
+                    let is_last = at + 1 == values.len();
+                    self.value(value, if is_last { tail + close.len() } else { 0 });
+                }
+                self.token(close);
+            }
+            Collection::Map(map) => {
+                self.token("{");
+                let indent = self.column.min(INDENT);
+                for (at, (key, value)) in map.iter().enumerate() {
+                    if at > 0 {
+                        self.token(",");
+                        self.new_line(indent);
+                    }
+                    self.value(key, 1);
+                    self.token(" ");
+                    let is_last = at + 1 == map.len();
+                    self.value(value, if is_last { tail + 1 } else { 1 });
+                }
+                self.token("}");
+            }
+            Collection::Tagged(tagged) => {
+                self.token("#");
+                self.token(tagged.tag().as_str());
+                self.token(" ");
+                self.value(tagged.value(), tail);
+            }
         }
-        let tail = if block.parts.left() == 0 { block.tail } else { usize::from(is_entry) };
-        Some((part, tail))
     }
 
-    fn end(&mut self, kind: Kind<'_>) {
-        compact::end(kind, self.out);
-        self.column += width_behind(kind);
-    }
-
-    fn scalar(&mut self, value: &Value) {
+    fn value(&mut self, value: &Value, tail: usize) {
+        if let Some(collection) = Collection::of(value) {
+            return self.collection(collection, tail);
+        }
         let start = self.out.len();
-        scalar::write(value, self.out);
+        compact::write_scalar(value, self.out);
         self.column += self.out[start..].chars().count();
     }
-}
 
-/// What a collection is on one line.
-struct Measure {
-    /// How many characters.
-    width: usize,
-    /// Which collection is the first that begins behind it.
-    after: usize,
-}
-
-/// Measures a collection and all in it, in the order in which they begin.
-fn measure(whole: Parts<'_>) -> Vec<Measure> {
-    let mut measures = Vec::new();
-    // The place of each that has begun, from the outermost.
-    let mut open: Vec<(usize, Parts<'_>)> = Vec::new();
-    // How many characters there would be on one line so far, with the brackets and separators that
-    // the open ones are still to get.
-    let mut total = 0;
-    let mut text = String::new();
-    let mut begins = Some(whole);
-    loop {
-        if let Some(parts) = begins.take() {
-            let width = width_around(&parts);
-            open.push((measures.len(), parts));
-            measures.push(Measure { width: total, after: 0 });
-            total += width;
-        }
-        let Some((at, parts)) = open.last_mut() else { return measures };
-        let Some(part) = parts.next() else {
-            // Until here, it had the width of what stands before it.
-            measures[*at] = Measure { width: total - measures[*at].width, after: measures.len() };
-            open.pop();
-            continue;
-        };
-        begins = Parts::of(part);
-        if begins.is_none() {
-            text.clear();
-            scalar::write(part, &mut text);
-            total += text.chars().count();
-        }
+    fn token(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.column += text.chars().count();
     }
-}
 
-/// How many characters of a collection on one line are not its parts'.
-fn width_around(parts: &Parts<'_>) -> usize {
-    let separators = match parts.kind {
-        // One behind each key, and two behind each value but the last.
-        Kind::Map => (parts.left() / 2 * 3).saturating_sub(2),
-        _ => parts.left().saturating_sub(1),
-    };
-    width_before(parts.kind) + separators + width_behind(parts.kind)
-}
-
-fn width_before(kind: Kind<'_>) -> usize {
-    match kind {
-        Kind::List | Kind::Vector | Kind::Map => 1,
-        Kind::Set => 2,
-        Kind::Tagged(tag) => tag.as_str().chars().count() + 2,
+    fn new_line(&mut self, indent: usize) {
+        self.out.push('\n');
+        self.out.extend(std::iter::repeat_n(' ', indent));
+        self.column = indent;
     }
-}
-
-fn width_behind(kind: Kind<'_>) -> usize {
-    usize::from(!matches!(kind, Kind::Tagged(_)))
 }

@@ -1,55 +1,12 @@
-//! Strings of JSON.
+//! Reads strings.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
-use super::read::{Fault, Reader};
+use super::reader::{Fault, Reader};
 use crate::error::{Reason, shown};
 
-/// How bytes are escaped: with this character behind a backslash, or, if 0, not at all.
-const ESCAPES: [u8; 256] = escapes();
-
-const fn escapes() -> [u8; 256] {
-    let mut escapes = [0; 256];
-    let mut control = 0;
-    while control < 0x20 {
-        escapes[control] = b'u';
-        control += 1;
-    }
-    escapes[0x8] = b'b';
-    escapes[b'\t' as usize] = b't';
-    escapes[b'\n' as usize] = b'n';
-    escapes[0xc] = b'f';
-    escapes[b'\r' as usize] = b'r';
-    escapes[b'"' as usize] = b'"';
-    escapes[b'\\' as usize] = b'\\';
-    escapes
-}
-
-/// Appends a text as a string, in which as little is escaped as can be.
-pub(super) fn write(text: &str, out: &mut String) {
-    out.push('"');
-    let mut written = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = ESCAPES[byte as usize];
-        if escape == 0 {
-            continue;
-        }
-        out.push_str(&text[written..at]);
-        out.push('\\');
-        out.push(char::from(escape));
-        if escape == b'u' {
-            // Writing into text cannot fail.
-            let _ = write!(out, "{byte:04x}");
-        }
-        written = at + 1;
-    }
-    out.push_str(&text[written..]);
-    out.push('"');
-}
-
 impl<'a> Reader<'a> {
-    /// A string, at whose first quote the reader is.
+    /// Reads a string, at its first quote.
     pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Fault> {
         self.at += 1;
         let plain = self.plain()?;
@@ -66,7 +23,7 @@ impl<'a> Reader<'a> {
         Ok(string.into())
     }
 
-    /// What stands before the next quote or escape sequence, one of which there is.
+    /// Reads up to the next quote or escape sequence.
     fn plain(&mut self) -> Result<&'a str, Fault> {
         let rest = &self.text[self.at..];
         let Some(length) = memchr::memchr2(b'"', b'\\', rest.as_bytes()) else {
@@ -132,7 +89,6 @@ impl<'a> Reader<'a> {
     }
 
     fn no_escape(&self, offset: usize) -> Fault {
-        // Up to what cannot be part of it.
         let rest = &self.text[offset + 1..];
         let shown_length = rest.chars().take(6).take_while(|c| *c != '"').map(char::len_utf8).sum();
         let text = shown(&rest[..shown_length]);

@@ -1,23 +1,49 @@
-//! From JSON to values.
+//! JSON to values.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
-use super::options::{FromJson, Keys};
-use crate::error::{Error, Reason};
+use super::writer::write_string;
+use crate::error::{Error, Reason, shown};
 use crate::location::{Path, Position, Step};
-use crate::value::parts::entries;
 use crate::value::{Keyword, Map, Value};
 
-/// The value of a JSON text (RFC 8259).
+/// Options for reading JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FromJson {
+    /// The type of keys of objects. Default [`Keys::Keyword`].
+    pub keys: Keys,
+    /// Maximum depth of arrays and objects. Default 1,024. A larger limit requires a larger stack: see
+    /// [`Value`].
+    pub depth: usize,
+}
+
+impl Default for FromJson {
+    fn default() -> Self {
+        Self { keys: Keys::default(), depth: 1_024 }
+    }
+}
+
+/// The type of keys of objects.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Keys {
+    /// Keywords if every reader of EDN accepts them ([`Keyword::plain`]), else strings.
+    #[default]
+    Keyword,
+    /// Strings.
+    String,
+}
+
+/// Reads the value of a JSON text (RFC 8259).
 ///
 /// # Errors
-/// When the text is not one JSON value, is nested deeper than 1,024, has an object with the same key
-/// twice, or a number too large for a float and with an exponent of more than 32 bits.
+/// The text is not one JSON value, is nested deeper than 1,024, or has a duplicate key or an exponent of more than
+/// 32 bits.
 pub fn from_str(text: &str) -> Result<Value, Error> {
     from_str_with(text, &FromJson::default())
 }
 
-/// The same with options.
+/// [`from_str`] with options.
 ///
 /// # Errors
 /// Those of [`from_str`].
@@ -37,7 +63,7 @@ pub fn from_str_with(text: &str, options: &FromJson) -> Result<Value, Error> {
     Err(reader.error(fault))
 }
 
-/// Reads the JSON values of a text, one after the other. It ends behind the first error.
+/// Reads the JSON values of a text, one after the other. The first error is the last item.
 ///
 /// ```
 /// use trunkline_edn::json::Reader;
@@ -53,27 +79,27 @@ pub fn from_str_with(text: &str, options: &FromJson) -> Result<Value, Error> {
 pub struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) options: FromJson,
-    /// Where the next byte is read.
+    /// The offset of the next byte.
     pub(super) at: usize,
-    /// Where the last value begins and ends.
+    /// The range of the last value.
     span: Range<usize>,
-    /// The arrays and objects that have begun and not ended, from the outermost.
+    /// The open arrays and objects, from the outermost.
     frames: Vec<Frame>,
-    /// The parts of those, one after the other.
+    /// The keys and values of all frames.
     values: Vec<Value>,
 }
 
-/// An array or an object that has begun and not ended.
+/// An open array or object.
 #[derive(Debug)]
 struct Frame {
     is_object: bool,
-    /// Where its parts begin, among the parts of all frames.
+    /// The index of its first value among the values of all frames.
     start: usize,
-    /// Where it begins in the text.
+    /// Its offset in the text.
     offset: usize,
 }
 
-/// What is wrong, and at which byte.
+/// An error and its offset.
 pub(super) struct Fault {
     pub(super) reason: Reason,
     pub(super) offset: usize,
@@ -86,26 +112,26 @@ impl Fault {
 }
 
 impl<'a> Reader<'a> {
-    /// Of the values of `text`.
+    /// A reader of the values of `text`.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Self::with_options(text, FromJson::default())
     }
 
-    /// The same with options.
+    /// [`new`](Self::new) with options.
     #[must_use]
     pub fn with_options(text: &'a str, options: FromJson) -> Self {
         let (frames, values) = (Vec::new(), Vec::new());
         Self { text, options, at: 0, span: 0..0, frames, values }
     }
 
-    /// The bytes that the last value takes, without white space around it.
+    /// The range of the last value in bytes, without white space around it.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
-    /// The next value; none at the end.
+    /// Reads the next value, if there is one.
     pub(super) fn document(&mut self) -> Result<Option<Value>, Fault> {
         self.skip_space();
         let begin = self.at;
@@ -122,7 +148,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a value without parts; none if one with parts begins here.
+    /// Reads a scalar, or opens an array or an object. Returns a complete value.
     fn begin(&mut self) -> Result<Option<Value>, Fault> {
         let Some(first) = self.peek() else { return Err(self.end_within_frame()) };
         match first {
@@ -134,7 +160,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Begins an array or an object, up to its first value. An empty one is complete.
+    /// Opens an array or an object, up to its first value. Returns an empty one.
     fn open(&mut self, close: u8) -> Result<Option<Value>, Fault> {
         let (offset, start, is_object) = (self.at, self.values.len(), close == b'}');
         if self.frames.len() >= self.options.depth {
@@ -152,7 +178,8 @@ impl<'a> Reader<'a> {
         Ok(None)
     }
 
-    /// Puts a value that is complete where it belongs, and goes on to the next: none if there is one.
+    /// Adds a complete value to the innermost frame, and continues up to the next value. Returns the document once it
+    /// is complete.
     fn place(&mut self, mut value: Value) -> Result<Option<Value>, Fault> {
         loop {
             let Some(frame) = self.frames.last() else { return Ok(Some(value)) };
@@ -182,7 +209,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a key and the colon behind it.
+    /// Reads a key and the colon after it.
     fn key(&mut self) -> Result<(), Fault> {
         match self.peek() {
             Some(b'"') => {}
@@ -211,16 +238,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Ends the innermost array or object, at whose bracket the reader is.
+    /// Closes the innermost array or object, at its bracket.
     fn close(&mut self) -> Result<Value, Fault> {
         self.at += 1;
-        // What is ended has begun.
         let Some(frame) = self.frames.pop() else { return Ok(Value::Nil) };
         let parts = self.values.drain(frame.start..);
         if !frame.is_object {
             return Ok(Value::Vector(parts.collect()));
         }
-        match Map::of_entries(entries(parts)) {
+        match Map::of_entries(Map::pairs(parts)) {
             Ok(map) => Ok(Value::Map(map)),
             Err(error) => Err(self
                 .second_key(frame.offset)
@@ -228,7 +254,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes white space.
+    /// Skips white space.
     pub(super) fn skip_space(&mut self) {
         while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
             self.at += 1;
@@ -250,6 +276,32 @@ impl<'a> Reader<'a> {
 
     pub(super) fn unexpected_end(&self, within: &'static str) -> Fault {
         Fault { reason: Reason::UnexpectedEnd { within }, offset: self.text.len() }
+    }
+
+    /// The location of the first duplicate key in a complete object.
+    #[cold]
+    fn second_key(&self, object: usize) -> Option<Fault> {
+        let mut reader = Reader::new(self.text);
+        reader.options.depth = usize::MAX;
+        reader.at = object;
+        let mut keys = HashSet::new();
+        loop {
+            // A bracket, or a comma.
+            reader.at += 1;
+            reader.skip_space();
+            let offset = reader.at;
+            let key = reader.string().ok()?;
+            if keys.contains(&key) {
+                let mut text = String::new();
+                write_string(&key, &mut text);
+                let reason = Reason::DuplicateKey { key: shown(&text) };
+                return Some(Fault { reason, offset });
+            }
+            keys.insert(key);
+            reader.colon().ok()?;
+            reader.document().ok()?;
+            reader.skip_space();
+        }
     }
 
     fn error(&self, fault: Fault) -> Error {
