@@ -85,8 +85,13 @@ impl<'de> Visitor<'de> for AnyValue {
         self.deserialize(deserializer)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Value, A::Error> {
-        values(elements, self.nested()?).map(|values| Value::Vector(values.into()))
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let nested = self.nested()?;
+        let mut values = Vec::new();
+        while let Some(value) = elements.next_element_seed(nested)? {
+            values.push(value);
+        }
+        Ok(Value::Vector(values.into()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Value, A::Error> {
@@ -94,60 +99,23 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 }
 
-fn values<'de, A: SeqAccess<'de>>(
-    mut elements: A,
-    element: AnyValue,
-) -> Result<Vec<Value>, A::Error> {
-    let mut values = Vec::new();
-    while let Some(value) = elements.next_element_seed(element)? {
-        values.push(value);
-    }
-    Ok(values)
-}
-
-/// A list, a vector or a set: of whatever sequence.
-struct Sequence<T>(PhantomData<T>);
-
-impl<'de, T: OfValues> Visitor<'de> for Sequence<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(T::NAME)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<T, A::Error> {
-        T::of(values(elements, AnyValue { depth: MAX_DEPTH }.nested()?)?).map_err(A::Error::custom)
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Value>::deserialize(deserializer).map(Self::from)
     }
 }
 
-trait OfValues: Sized {
-    const NAME: &str;
-
-    fn of(values: Vec<Value>) -> Result<Self, Error>;
+impl<'de> Deserialize<'de> for Vector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Value>::deserialize(deserializer).map(Self::from)
+    }
 }
 
-macro_rules! sequences {
-    ($($type:ty, $name:literal, $of:expr;)*) => {$(
-        impl OfValues for $type {
-            const NAME: &str = $name;
-
-            fn of(values: Vec<Value>) -> Result<Self, Error> {
-                $of(values)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_seq(Sequence(PhantomData))
-            }
-        }
-    )*};
-}
-
-sequences! {
-    List, "a list", |values: Vec<Value>| Ok(List::from(values));
-    Vector, "a vector", |values: Vec<Value>| Ok(Vector::from(values));
-    Set, "a set", Set::of_values;
+impl<'de> Deserialize<'de> for Set {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let values = Vec::deserialize(deserializer)?;
+        Self::of_values(values).map_err(D::Error::custom)
+    }
 }
 
 impl<'de> Deserialize<'de> for Map {

@@ -4,10 +4,9 @@ use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 
 use super::error::{MAX_DEPTH, deeper, unexpected};
 use super::handoff;
-use super::number::{visit_decimal, visit_integer, visit_ratio};
 use crate::error::Error;
 use crate::location::{Leg, Step};
-use crate::value::{Map, Value};
+use crate::value::{Decimal, Integer, Map, Ratio, Value};
 
 /// Shows a value to what wants to be made of it.
 #[derive(Clone, Copy)]
@@ -327,6 +326,37 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_unit()
+    }
+}
+
+/// Visits an integer of 64 bits, which is what serde can buffer, else text.
+fn visit_integer<'de, V: Visitor<'de>>(integer: &Integer, visitor: V) -> Result<V::Value, Error> {
+    if let Some(number) = integer.as_i64() {
+        visitor.visit_i64(number)
+    } else if let Ok(number) = u64::try_from(integer) {
+        visitor.visit_u64(number)
+    } else {
+        visitor.visit_string(integer.to_string())
+    }
+}
+
+/// Visits a float if the decimal can be restored from it, else text.
+fn visit_decimal<'de, V: Visitor<'de>>(decimal: &Decimal, visitor: V) -> Result<V::Value, Error> {
+    let float = decimal.to_f64();
+    if Decimal::of_f64(float).as_ref() == Some(decimal) {
+        visitor.visit_f64(float)
+    } else {
+        visitor.visit_string(decimal.to_string())
+    }
+}
+
+/// Visits a float if the ratio can be restored from it, else text.
+fn visit_ratio<'de, V: Visitor<'de>>(ratio: &Ratio, visitor: V) -> Result<V::Value, Error> {
+    let float = ratio.to_f64();
+    if Ratio::of_f64(float).as_ref() == Some(ratio) {
+        visitor.visit_f64(float)
+    } else {
+        visitor.visit_string(ratio.to_string())
     }
 }
 

@@ -4,7 +4,6 @@ mod deserialize;
 mod deserializer;
 mod error;
 mod handoff;
-mod number;
 mod serialize;
 mod serializer;
 

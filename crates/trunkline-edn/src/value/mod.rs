@@ -10,7 +10,6 @@ mod names;
 mod ratio;
 mod sequence;
 mod set;
-mod tagged;
 mod uuid;
 
 use std::borrow::Cow;
@@ -30,7 +29,6 @@ pub(crate) use ratio::MAX_DIGITS;
 pub use ratio::Ratio;
 pub use sequence::{List, Vector};
 pub use set::Set;
-pub use tagged::Tagged;
 pub use uuid::Uuid;
 
 /// A form of EDN.
@@ -244,6 +242,36 @@ impl Value {
             self,
             Self::List(_) | Self::Vector(_) | Self::Map(_) | Self::Set(_) | Self::Tagged(_)
         )
+    }
+}
+
+/// A value with a tag that is unknown to the reader: `#my/point [1 2]`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Tagged(Box<(Symbol, Value)>);
+
+impl Tagged {
+    /// `#tag value`.
+    #[must_use]
+    pub fn new(tag: Symbol, value: impl Into<Value>) -> Self {
+        Self(Box::new((tag, value.into())))
+    }
+
+    /// The tag.
+    #[must_use]
+    pub fn tag(&self) -> &Symbol {
+        &self.0.0
+    }
+
+    /// The tagged value.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.0.1
+    }
+
+    /// The tagged value.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        self.0.1
     }
 }
 

@@ -1,21 +1,19 @@
 //! Text to values, with a stack of frames on the heap.
 
-mod dispatch;
 mod frame;
-mod keyword_cache;
 mod locate;
 mod number;
-mod text;
+mod string;
 mod token;
 
 use std::str::FromStr;
 
 use crate::error::{Error, Reason};
 use crate::location::{Path, Position};
+use crate::syntax;
 use crate::value::MAX_DIGITS;
-use crate::value::{Map, Set, Value};
+use crate::value::{Keyword, Map, Set, Value};
 use frame::{Frame, Kind};
-use keyword_cache::KeywordCache;
 
 /// Limits on text that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -295,6 +293,60 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
+    /// Reads a form that begins with `#`.
+    fn dispatch(&mut self) -> Result<Read, Fault> {
+        let offset = self.at;
+        match self.text.as_bytes().get(offset + 1) {
+            Some(b'{') => Ok(self.open(Kind::Set, 2)),
+            Some(b'_') => {
+                self.discarding += 1;
+                Ok(self.open(Kind::Discard, 2))
+            }
+            Some(b'^') => Ok(self.open(Kind::Metadata, 2)),
+            Some(b'#') => Ok(self.open(Kind::Symbolic, 2)),
+            Some(b':') => self.namespaced_map(),
+            _ => match self.text[offset + 1..].chars().next() {
+                // The table of dispatch characters in Clojure has 256 entries.
+                Some(first) if first.is_alphabetic() && u32::from(first) < 256 => self.tag(),
+                Some(found) => Err(Fault { reason: Reason::Dispatch { found }, offset }),
+                None => Err(Fault { reason: Reason::UnexpectedEnd { within: "a tag" }, offset }),
+            },
+        }
+    }
+
+    fn tag(&mut self) -> Result<Read, Fault> {
+        let offset = self.at;
+        self.at += 1;
+        let Value::Symbol(tag) = self.symbol_or_number()? else {
+            return Err(Fault { reason: Reason::Tag, offset });
+        };
+        self.frames.push(Frame { kind: Kind::Tag(tag), start: self.values.len(), offset });
+        Ok(Read::Open)
+    }
+
+    fn namespaced_map(&mut self) -> Result<Read, Fault> {
+        let offset = self.at;
+        let fault = || Fault { reason: Reason::NamespacedMap, offset };
+        self.at += 2;
+        self.skip_white();
+        let symbol = match self.peek() {
+            // A colon begins a keyword, which is not a namespace.
+            Some(b':') | None => return Err(fault()),
+            Some(_) => self.symbol_or_number().map_err(|_| fault())?,
+        };
+        let Value::Symbol(namespace) = symbol else { return Err(fault()) };
+        self.skip_white();
+        // Keys in the namespace `/` could not be read back.
+        let is_namespace = namespace.namespace().is_none() && namespace.as_str() != "/";
+        if !is_namespace || self.peek() != Some(b'{') {
+            return Err(fault());
+        }
+        let kind = Kind::NamespacedMap(namespace.as_str().into());
+        self.frames.push(Frame { kind, start: self.values.len(), offset });
+        self.at += 1;
+        Ok(Read::Open)
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -323,5 +375,31 @@ impl Iterator for Reader<'_> {
                 Some(Err(error))
             }
         }
+    }
+}
+
+/// The keywords that were read most recently. Most texts repeat a few keywords: a copy costs less than the
+/// validation, and shares the text of long ones.
+#[derive(Debug, Default)]
+struct KeywordCache(Vec<Option<Keyword>>);
+
+/// The size of the cache. Each text has one slot.
+const CACHE_SLOTS: usize = 64;
+
+impl KeywordCache {
+    fn get(&self, text: &str) -> Option<Keyword> {
+        let keyword = self.0.get(Self::slot(text))?.as_ref()?;
+        (keyword.as_str() == text).then(|| keyword.clone())
+    }
+
+    fn insert(&mut self, keyword: &Keyword) {
+        if self.0.is_empty() {
+            self.0.resize(CACHE_SLOTS, None);
+        }
+        self.0[Self::slot(keyword.as_str())] = Some(keyword.clone());
+    }
+
+    fn slot(text: &str) -> usize {
+        syntax::fingerprint(text) % CACHE_SLOTS
     }
 }

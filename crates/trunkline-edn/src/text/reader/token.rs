@@ -37,14 +37,14 @@ impl<'a> Reader<'a> {
         let offset = self.at;
         self.at += 1;
         let (text, plain) = self.token()?;
-        if let Some(known) = self.keywords.find(text) {
-            return Ok(Value::Keyword(known));
+        if let Some(keyword) = self.keywords.get(text) {
+            return Ok(Value::Keyword(keyword));
         }
         let is_keyword = !text.is_empty()
             && (plain || (!text.starts_with(':') && syntax::is_keyword_token(text)));
         if is_keyword {
             let keyword = Keyword::from_checked(text);
-            self.keywords.keep(&keyword);
+            self.keywords.insert(&keyword);
             return Ok(Value::Keyword(keyword));
         }
         Err(Fault { reason: Reason::Keyword { text: shown(text) }, offset })
