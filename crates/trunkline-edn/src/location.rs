@@ -2,25 +2,25 @@
 
 use std::fmt;
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// In bytes, from 0.
+    /// Offset in bytes, from 0.
     pub offset: usize,
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// Column in characters, from 1.
     pub column: usize,
 }
 
 impl Position {
-    /// Where `offset` is in `text`.
+    /// The position of a byte offset.
     #[must_use]
     pub fn of(text: &str, offset: usize) -> Self {
         let before = &text.as_bytes()[..offset.min(text.len())];
         let line = memchr::memchr_iter(b'\n', before).count() + 1;
         let start = memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
-        // What is no continuation of a character begins one.
+        // Continuation bytes are part of the character before them.
         let column = before[start..].iter().filter(|byte| **byte & 0xc0 != 0x80).count() + 1;
         Self { offset, line, column }
     }
@@ -32,55 +32,55 @@ impl fmt::Display for Position {
     }
 }
 
-/// The way from a value to a part of it, written as a JSON Pointer (RFC 6901): `/features/0`. Empty
-/// for the value itself.
+/// The path from a value to a value in it, written as a JSON Pointer (RFC 6901): `/features/0`. Empty for the value
+/// itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Path(Vec<Step>);
 
 /// One step of a [`Path`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// To the value of the key with this text: that of JSON if it has one, else its EDN. Long texts
-    /// are cut.
+    /// The value of the key with this text: its key in JSON, else its EDN. Long text is truncated.
     Key(String),
-    /// To an element of a list, a vector or a set.
+    /// An element of a list, a vector or a set.
     Index(usize),
 }
 
-/// A step as a text has it. Unlike the text of a key, it leads to one part alone, which may be a key.
+/// A step to a form in a text. In contrast to a [`Step`], it can lead to a key, and it is unambiguous if the index is
+/// known.
 #[derive(Debug, Clone)]
-pub(crate) enum Leg {
-    /// To the part behind so many others. Keys of maps are parts as values are.
-    Part(usize),
-    /// To the value of a key that is known by its text only.
-    Value(String),
+pub(crate) enum FormStep {
+    /// The form with this index. Keys and values of maps alternate.
+    Nth(usize),
+    /// The value of the key with this text.
+    ValueOf(String),
 }
 
-impl Leg {
-    /// To the key of an entry.
+impl FormStep {
+    /// The key of an entry.
     pub(crate) fn key(entry: usize) -> Self {
-        Self::Part(2 * entry)
+        Self::Nth(2 * entry)
     }
 
-    /// To the value of an entry.
+    /// The value of an entry.
     pub(crate) fn value(entry: usize) -> Self {
-        Self::Part(2 * entry + 1)
+        Self::Nth(2 * entry + 1)
     }
 }
 
-impl From<&Step> for Leg {
+impl From<&Step> for FormStep {
     fn from(step: &Step) -> Self {
         match step {
-            Step::Key(text) => Self::Value(text.clone()),
-            Step::Index(index) => Self::Part(*index),
+            Step::Key(text) => Self::ValueOf(text.clone()),
+            Step::Index(index) => Self::Nth(*index),
         }
     }
 }
 
-/// As much of a key is told.
-const KEY: usize = 64;
-/// As much of a path is told, and a little more.
-const SHOWN: usize = 256;
+/// Maximum length of a key, in characters.
+const MAX_KEY: usize = 64;
+/// Maximum length of a path in messages, in characters.
+const MAX_PATH: usize = 256;
 
 impl Path {
     /// The steps, from the outermost.
@@ -96,10 +96,11 @@ impl Path {
         self
     }
 
-    /// Its text, cut in the middle if it is long.
-    pub(crate) fn shown(&self) -> String {
+    /// The text, truncated in the middle.
+    pub(crate) fn truncated(&self) -> String {
         let text = self.to_string();
-        let ends = text.char_indices().nth(SHOWN / 2).zip(text.char_indices().nth_back(SHOWN / 2));
+        let ends =
+            text.char_indices().nth(MAX_PATH / 2).zip(text.char_indices().nth_back(MAX_PATH / 2));
         match ends {
             Some(((head, _), (tail, _))) if head < tail => {
                 format!("{}…{}", &text[..head], &text[tail..])
@@ -110,10 +111,10 @@ impl Path {
 }
 
 impl Step {
-    /// To the value of a key.
+    /// The step to the value of a key.
     #[must_use]
     pub fn key(text: &str) -> Self {
-        match text.char_indices().nth(KEY) {
+        match text.char_indices().nth(MAX_KEY) {
             Some((end, _)) => Self::Key(format!("{}…", &text[..end])),
             None => Self::Key(text.to_owned()),
         }

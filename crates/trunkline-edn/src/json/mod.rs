@@ -2,7 +2,7 @@
 //!
 //! | EDN | JSON |
 //! |---|---|
-//! | `nil`, booleans, strings | as they are |
+//! | `nil`, booleans, strings | `null`, booleans, strings |
 //! | characters | a string of one character |
 //! | keywords, symbols | their text without the colon: `namespace/name` |
 //! | integers, decimals | the same number, digit by digit |

@@ -41,8 +41,8 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
 }
 
-/// The number at the beginning of a text, and its length; `None` if there is no number. The error is an exponent
-/// that is too large.
+/// The number at the beginning of a text, and its length; `None` without one. The error is an exponent that is too
+/// large.
 fn read(text: &str) -> Option<(Result<Value, Reason>, usize)> {
     let bytes = text.as_bytes();
     let negative = bytes.first() == Some(&b'-');
@@ -63,7 +63,7 @@ fn read(text: &str) -> Option<(Result<Value, Reason>, usize)> {
         _ => fraction,
     };
     let value = match end == whole {
-        true => Ok(Value::Integer(Integer::of_digits(negative, &text[start..whole]))),
+        true => Ok(Value::Integer(Integer::from_digits(negative, &text[start..whole]))),
         false => float(&text[..end]),
     };
     Some((value, end))

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::writer::write_string;
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason, quoted};
 use crate::location::{Path, Position, Step};
 use crate::value::{Keyword, Map, Value};
 
@@ -63,7 +63,7 @@ pub fn from_str_with(text: &str, options: &FromJson) -> Result<Value, Error> {
     Err(reader.error(fault))
 }
 
-/// Reads the JSON values of a text, one after the other. The first error is the last item.
+/// Reads the JSON values of a text. The first error is the last item.
 ///
 /// ```
 /// use trunkline_edn::json::Reader;
@@ -249,7 +249,7 @@ impl<'a> Reader<'a> {
         match Map::of_entries(Map::pairs(parts)) {
             Ok(map) => Ok(Value::Map(map)),
             Err(error) => Err(self
-                .second_key(frame.offset)
+                .duplicate_key(frame.offset)
                 .unwrap_or_else(|| Fault { reason: error.reason().clone(), offset: frame.offset })),
         }
     }
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
 
     /// The location of the first duplicate key in a complete object.
     #[cold]
-    fn second_key(&self, object: usize) -> Option<Fault> {
+    fn duplicate_key(&self, object: usize) -> Option<Fault> {
         let mut reader = Reader::new(self.text);
         reader.options.depth = usize::MAX;
         reader.at = object;
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
             if keys.contains(&key) {
                 let mut text = String::new();
                 write_string(&key, &mut text);
-                let reason = Reason::DuplicateKey { key: shown(&text) };
+                let reason = Reason::DuplicateKey { key: quoted(&text) };
                 return Some(Fault { reason, offset });
             }
             keys.insert(key);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::reader::{Fault, Reader};
-use crate::error::{Reason, shown};
+use crate::error::{Reason, quoted};
 
 impl<'a> Reader<'a> {
     /// Reads a string, at its first quote.
@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
     fn no_escape(&self, offset: usize) -> Fault {
         let rest = &self.text[offset + 1..];
         let shown_length = rest.chars().take(6).take_while(|c| *c != '"').map(char::len_utf8).sum();
-        let text = shown(&rest[..shown_length]);
+        let text = quoted(&rest[..shown_length]);
         Fault { reason: Reason::Escape { text }, offset }
     }
 }

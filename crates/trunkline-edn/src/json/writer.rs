@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::mem::discriminant;
 
-use crate::error::{Error, Reason, shown};
-use crate::location::{Leg, Step};
+use crate::error::{Error, Reason, quoted};
+use crate::location::{FormStep, Step};
 use crate::value::{Map, Tagged, Value};
 
 /// Options for writing JSON.
@@ -97,7 +97,7 @@ impl Writer<'_> {
         let depth = deeper(depth)?;
         // Before the values, whose errors have longer paths.
         check_keys(map, self.options)
-            .map_err(|(reason, at)| Error::from(reason).at_part(Leg::key(at)))?;
+            .map_err(|(reason, at)| Error::from(reason).at_form(FormStep::key(at)))?;
         self.out.push('{');
         for (at, (key, value)) in map.entries().iter().enumerate() {
             if at > 0 {
@@ -106,7 +106,7 @@ impl Writer<'_> {
             write_string(&text_of(key, self.options)?, self.out);
             self.out.push(':');
             self.value(value, depth)
-                .map_err(|error| error.within_part(key.key_step(), Leg::value(at)))?;
+                .map_err(|error| error.within_form(key.key_step(), FormStep::value(at)))?;
         }
         self.out.push('}');
         Ok(())
@@ -120,7 +120,7 @@ impl Writer<'_> {
             Value::Float(float) => write_float(*float, self.out)?,
             Value::Decimal(decimal) => decimal.write_to(self.out),
             Value::Ratio(ratio) => write_float(ratio.to_f64(), self.out)
-                .map_err(|_| Reason::NoJson { what: shown(&ratio.to_string()) })?,
+                .map_err(|_| Reason::NoJson { what: quoted(&ratio.to_string()) })?,
             Value::String(text) => write_string(text, self.out),
             // The others are strings of their text as a key.
             value => write_string(&text_of(value, self.options)?, self.out),
@@ -145,7 +145,7 @@ fn untagged<'a>(mut value: &'a Value, options: &ToJson) -> Result<&'a Value, Rea
 }
 
 fn unknown_tag(tagged: &Tagged) -> Reason {
-    Reason::UnknownTag { tag: shown(tagged.tag().as_str()) }
+    Reason::UnknownTag { tag: quoted(tagged.tag().as_str()) }
 }
 
 /// [`key_text`] with options.
@@ -166,7 +166,7 @@ fn check_keys(map: &Map, options: &ToJson) -> Result<(), (Reason, usize)> {
     for (at, key) in map.keys().enumerate() {
         let text = text_of(key, options).map_err(|reason| (reason, at))?;
         if texts.contains(&text) {
-            return Err((Reason::SameJsonKey { key: shown(&text) }, at));
+            return Err((Reason::SameJsonKey { key: quoted(&text) }, at));
         }
         texts.insert(text);
     }

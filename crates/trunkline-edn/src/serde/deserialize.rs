@@ -1,5 +1,5 @@
-//! How values and collections are deserialized: from this crate's deserializer as what they are, from
-//! others as what they look like.
+//! Deserializes values and their parts: from this crate's deserializer with their types, from other formats as
+//! strings, numbers, sequences and maps.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -63,7 +63,7 @@ impl<'de> Visitor<'de> for AnyValue {
         f.write_str("a value")
     }
 
-    /// Not of this crate's deserializer.
+    /// From another format.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<Value, D::Error> {
         other.deserialize_any(self)
     }
@@ -214,7 +214,7 @@ impl<'de, T: FromStr<Err = Error>> Visitor<'de> for FromText<T> {
         f.write_str(self.0)
     }
 
-    /// Not of this crate's deserializer.
+    /// From another format.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<T, D::Error> {
         other.deserialize_str(self)
     }
@@ -243,7 +243,7 @@ impl<'de, T: NumberType> Visitor<'de> for FromNumber<T> {
         f.write_str(self.0)
     }
 
-    /// Not of this crate's deserializer.
+    /// From another format.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<T, D::Error> {
         other.deserialize_any(self)
     }
@@ -265,7 +265,7 @@ impl<'de, T: NumberType> Visitor<'de> for FromNumber<T> {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
-        T::of_f64(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self.0))
+        T::from_f64(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self.0))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
@@ -275,23 +275,23 @@ impl<'de, T: NumberType> Visitor<'de> for FromNumber<T> {
 
 /// A type of number.
 trait NumberType: FromStr<Err = Error> {
-    fn of_f64(number: f64) -> Option<Self>;
+    fn from_f64(number: f64) -> Option<Self>;
 }
 
 impl NumberType for Integer {
-    fn of_f64(_number: f64) -> Option<Self> {
+    fn from_f64(_number: f64) -> Option<Self> {
         None
     }
 }
 
 impl NumberType for Decimal {
-    fn of_f64(number: f64) -> Option<Self> {
-        Self::of_f64(number)
+    fn from_f64(number: f64) -> Option<Self> {
+        Self::from_f64(number)
     }
 }
 
 impl NumberType for Ratio {
-    fn of_f64(number: f64) -> Option<Self> {
-        Self::of_f64(number)
+    fn from_f64(number: f64) -> Option<Self> {
+        Self::from_f64(number)
     }
 }

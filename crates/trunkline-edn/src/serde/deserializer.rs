@@ -1,40 +1,39 @@
-//! From values to Rust types.
+//! Deserializes Rust types from values.
 
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 
 use super::error::{MAX_DEPTH, deeper, unexpected};
 use super::handoff;
 use crate::error::Error;
-use crate::location::{Leg, Step};
+use crate::location::{FormStep, Step};
 use crate::value::{Decimal, Integer, Map, Ratio, Value};
 
-/// Shows a value to what wants to be made of it.
+/// Deserializes from a [`Value`].
 #[derive(Clone, Copy)]
 pub struct Deserializer<'de> {
     value: &'de Value,
-    /// How many collections may still begin.
+    /// The number of levels that collections may still nest.
     depth: usize,
-    /// Whether it is the key of a map: a number that is written as text, or a text that is wanted of a
-    /// number.
+    /// Whether the value is the key of a map: text is parsed as a number if the type is a number, and the reverse.
     is_key: bool,
 }
 
-/// What a value says when it is asked for text.
+/// The text of a value.
 enum Text<'de> {
     Borrowed(&'de str),
     Owned(String),
 }
 
 impl<'de> Deserializer<'de> {
-    pub(super) fn new(value: &'de Value, depth: usize) -> Self {
+    fn new(value: &'de Value, depth: usize) -> Self {
         Self { value, depth, is_key: false }
     }
 
-    pub(super) fn of_key(key: &'de Value, depth: usize) -> Self {
+    fn for_key(key: &'de Value, depth: usize) -> Self {
         Self { value: key, depth, is_key: true }
     }
 
-    /// The depth that is left for the parts of this collection.
+    /// The depth of the values in this collection.
     fn within(self) -> Result<usize, Error> {
         Ok(deeper(self.depth)?)
     }
@@ -56,7 +55,7 @@ impl<'de> Deserializer<'de> {
         })
     }
 
-    /// What a key that is text says of a number or a boolean.
+    /// The number or the boolean of a key that is text.
     fn parsed_key<T: std::str::FromStr>(self) -> Option<T> {
         match self.text()? {
             Text::Borrowed(text) if self.is_key => text.parse().ok(),
@@ -77,17 +76,17 @@ impl<'de> Deserializer<'de> {
         elements: &'de [Value],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let mut values = Values::of(elements, self.within()?);
-        let made = visitor.visit_seq(&mut values)?;
+        let mut values = Elements::of(elements, self.within()?);
+        let result = visitor.visit_seq(&mut values)?;
         values.end()?;
-        Ok(made)
+        Ok(result)
     }
 
     fn visit_entries<V: Visitor<'de>>(self, map: &'de Map, visitor: V) -> Result<V::Value, Error> {
-        let mut entries = MapEntries::of(map.entries(), self.within()?);
-        let made = visitor.visit_map(&mut entries)?;
+        let mut entries = Entries::of(map.entries(), self.within()?);
+        let result = visitor.visit_map(&mut entries)?;
         entries.end()?;
-        Ok(made)
+        Ok(result)
     }
 }
 
@@ -230,7 +229,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
     ) -> Result<V::Value, Error> {
         match (name, self.value) {
             (handoff::VALUE, value) => handoff::offer(value.clone(), || visitor.visit_unit()),
-            // The text of a number is none of them.
+            // A key is not converted from a number here.
             (handoff::KEYWORD | handoff::SYMBOL | handoff::INST | handoff::UUID, value) => {
                 Self::new(value, self.depth).deserialize_str(visitor)
             }
@@ -305,10 +304,10 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
     ) -> Result<V::Value, Error> {
         match self.value {
             Value::Keyword(_) | Value::Symbol(_) | Value::String(_) => {
-                visitor.visit_enum(OneEntry::of_name(self.value))
+                visitor.visit_enum(Variant::of_name(self.value))
             }
             Value::Map(map) => match map.entries() {
-                [(name, value)] => visitor.visit_enum(OneEntry::of(name, value, self.within()?)),
+                [(name, value)] => visitor.visit_enum(Variant::of(name, value, self.within()?)),
                 _ => {
                     let found = de::Unexpected::Other("map that has not one entry");
                     Err(de::Error::invalid_value(found, &visitor))
@@ -318,7 +317,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
         }
     }
 
-    /// What has no text is known by its EDN: no field has such a name, and it is passed over.
+    /// A key without text is represented by its EDN, which is not the name of any field.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let text = self.text().unwrap_or_else(|| Text::Owned(self.value.to_string()));
         text.visit(visitor)
@@ -329,7 +328,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
     }
 }
 
-/// Visits an integer of 64 bits, which is what serde can buffer, else text.
+/// Visits an integer of 64 bits, the maximum that serde buffers, else text.
 fn visit_integer<'de, V: Visitor<'de>>(integer: &Integer, visitor: V) -> Result<V::Value, Error> {
     if let Some(number) = integer.as_i64() {
         visitor.visit_i64(number)
@@ -343,7 +342,7 @@ fn visit_integer<'de, V: Visitor<'de>>(integer: &Integer, visitor: V) -> Result<
 /// Visits a float if the decimal can be restored from it, else text.
 fn visit_decimal<'de, V: Visitor<'de>>(decimal: &Decimal, visitor: V) -> Result<V::Value, Error> {
     let float = decimal.to_f64();
-    if Decimal::of_f64(float).as_ref() == Some(decimal) {
+    if Decimal::from_f64(float).as_ref() == Some(decimal) {
         visitor.visit_f64(float)
     } else {
         visitor.visit_string(decimal.to_string())
@@ -353,15 +352,14 @@ fn visit_decimal<'de, V: Visitor<'de>>(decimal: &Decimal, visitor: V) -> Result<
 /// Visits a float if the ratio can be restored from it, else text.
 fn visit_ratio<'de, V: Visitor<'de>>(ratio: &Ratio, visitor: V) -> Result<V::Value, Error> {
     let float = ratio.to_f64();
-    if Ratio::of_f64(float).as_ref() == Some(ratio) {
+    if Ratio::from_f64(float).as_ref() == Some(ratio) {
         visitor.visit_f64(float)
     } else {
         visitor.visit_string(ratio.to_string())
     }
 }
 
-/// For code of serde that is given a part of something else, as `next_value_seed` of a `MapAccess` is:
-/// what it makes of a value is what [`from_ref`](crate::from_ref) makes of it.
+/// For `MapAccess` and other code of serde that deserializes from a part: as [`from_ref`](crate::from_ref) does.
 impl<'de> IntoDeserializer<'de, Error> for &'de Value {
     type Deserializer = Deserializer<'de>;
 
@@ -370,8 +368,8 @@ impl<'de> IntoDeserializer<'de, Error> for &'de Value {
     }
 }
 
-/// A seed with what it is to be made of.
-pub(super) fn make<'de, S: DeserializeSeed<'de>>(
+/// Deserializes a seed from a value.
+fn deserialize_seed<'de, S: DeserializeSeed<'de>>(
     seed: S,
     value: &'de Value,
     depth: usize,
@@ -380,19 +378,19 @@ pub(super) fn make<'de, S: DeserializeSeed<'de>>(
 }
 
 /// The elements of a list, a vector or a set.
-pub(super) struct Values<'de> {
+struct Elements<'de> {
     left: std::slice::Iter<'de, Value>,
     count: usize,
     depth: usize,
 }
 
-impl<'de> Values<'de> {
-    pub(super) fn of(values: &'de [Value], depth: usize) -> Self {
+impl<'de> Elements<'de> {
+    fn of(values: &'de [Value], depth: usize) -> Self {
         Self { left: values.iter(), count: values.len(), depth }
     }
 
-    /// Nothing may be left that nobody wanted.
-    pub(super) fn end(self) -> Result<(), Error> {
+    /// Checks that the type has taken all of them.
+    fn end(self) -> Result<(), Error> {
         let taken = self.count - self.left.len();
         if taken == self.count {
             return Ok(());
@@ -402,7 +400,7 @@ impl<'de> Values<'de> {
     }
 }
 
-impl<'de> de::SeqAccess<'de> for Values<'de> {
+impl<'de> de::SeqAccess<'de> for Elements<'de> {
     type Error = Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
@@ -411,7 +409,9 @@ impl<'de> de::SeqAccess<'de> for Values<'de> {
     ) -> Result<Option<S::Value>, Error> {
         let Some(value) = self.left.next() else { return Ok(None) };
         let at = self.count - self.left.len() - 1;
-        make(seed, value, self.depth).map(Some).map_err(|error| error.within(Step::Index(at)))
+        deserialize_seed(seed, value, self.depth)
+            .map(Some)
+            .map_err(|error| error.within(Step::Index(at)))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -420,26 +420,26 @@ impl<'de> de::SeqAccess<'de> for Values<'de> {
 }
 
 /// The entries of a map.
-pub(super) struct MapEntries<'de> {
+struct Entries<'de> {
     left: std::slice::Iter<'de, (Value, Value)>,
     count: usize,
-    /// The entry of which the key was taken.
+    /// The entry of the last key, until its value is taken.
     entry: Option<&'de (Value, Value)>,
     depth: usize,
 }
 
-impl<'de> MapEntries<'de> {
-    pub(super) fn of(entries: &'de [(Value, Value)], depth: usize) -> Self {
+impl<'de> Entries<'de> {
+    fn of(entries: &'de [(Value, Value)], depth: usize) -> Self {
         Self { left: entries.iter(), count: entries.len(), entry: None, depth }
     }
 
-    /// How many entries stand before the one that was taken last.
-    fn entry_number(&self) -> usize {
+    /// The index of the last entry.
+    fn index(&self) -> usize {
         self.count - self.left.len() - 1
     }
 
-    /// Nothing may be left that nobody wanted.
-    pub(super) fn end(self) -> Result<(), Error> {
+    /// Checks that the type has taken all of them.
+    fn end(self) -> Result<(), Error> {
         let taken = self.count - self.left.len();
         if taken == self.count {
             return Ok(());
@@ -449,7 +449,7 @@ impl<'de> MapEntries<'de> {
     }
 }
 
-impl<'de> de::MapAccess<'de> for MapEntries<'de> {
+impl<'de> de::MapAccess<'de> for Entries<'de> {
     type Error = Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
@@ -458,16 +458,17 @@ impl<'de> de::MapAccess<'de> for MapEntries<'de> {
     ) -> Result<Option<S::Value>, Error> {
         self.entry = self.left.next();
         let Some((key, _)) = self.entry else { return Ok(None) };
-        let made = seed.deserialize(Deserializer::of_key(key, self.depth));
-        let leg = Leg::key(self.entry_number());
-        made.map(Some).map_err(|error| error.within_part(key.key_step(), leg))
+        let result = seed.deserialize(Deserializer::for_key(key, self.depth));
+        let form = FormStep::key(self.index());
+        result.map(Some).map_err(|error| error.within_form(key.key_step(), form))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
         let without_key = || <Error as de::Error>::custom("a value is asked for before its key");
         let (key, value) = self.entry.take().ok_or_else(without_key)?;
-        let leg = Leg::value(self.entry_number());
-        make(seed, value, self.depth).map_err(|error| error.within_part(key.key_step(), leg))
+        let form = FormStep::value(self.index());
+        deserialize_seed(seed, value, self.depth)
+            .map_err(|error| error.within_form(key.key_step(), form))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -476,50 +477,50 @@ impl<'de> de::MapAccess<'de> for MapEntries<'de> {
 }
 
 /// A variant of an enum: its name, and its data if it has any.
-pub(super) struct OneEntry<'de> {
+struct Variant<'de> {
     name: &'de Value,
     data: Option<&'de Value>,
     depth: usize,
 }
 
-impl<'de> OneEntry<'de> {
-    pub(super) fn of_name(name: &'de Value) -> Self {
+impl<'de> Variant<'de> {
+    fn of_name(name: &'de Value) -> Self {
         Self { name, data: None, depth: 0 }
     }
 
-    pub(super) fn of(name: &'de Value, data: &'de Value, depth: usize) -> Self {
+    fn of(name: &'de Value, data: &'de Value, depth: usize) -> Self {
         Self { name, data: Some(data), depth }
     }
 
-    /// Makes something of the data.
+    /// Deserializes the data.
     fn of_data<T>(
         self,
         expected: &str,
-        make: impl FnOnce(Deserializer<'de>) -> Result<T, Error>,
+        deserialize: impl FnOnce(Deserializer<'de>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let Some(data) = self.data else {
             return Err(de::Error::invalid_type(de::Unexpected::UnitVariant, &expected));
         };
-        make(Deserializer::new(data, self.depth))
-            .map_err(|error| error.within_part(self.name.key_step(), Leg::value(0)))
+        deserialize(Deserializer::new(data, self.depth))
+            .map_err(|error| error.within_form(self.name.key_step(), FormStep::value(0)))
     }
 }
 
-impl<'de> de::EnumAccess<'de> for OneEntry<'de> {
+impl<'de> de::EnumAccess<'de> for Variant<'de> {
     type Error = Error;
     type Variant = Self;
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Error> {
-        match make(seed, self.name, self.depth) {
+        match deserialize_seed(seed, self.name, self.depth) {
             Ok(name) => Ok((name, self)),
             // The name is a key.
-            Err(error) if self.data.is_some() => Err(error.at_part(Leg::key(0))),
+            Err(error) if self.data.is_some() => Err(error.at_form(FormStep::key(0))),
             Err(error) => Err(error),
         }
     }
 }
 
-impl<'de> de::VariantAccess<'de> for OneEntry<'de> {
+impl<'de> de::VariantAccess<'de> for Variant<'de> {
     type Error = Error;
 
     fn unit_variant(self) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{de, ser};
 
-use crate::error::{Error, Reason, cut, shown};
+use crate::error::{Error, Reason, quoted, truncate};
 use crate::value::Value;
 
 /// Maximum depth of collections in other types than [`Value`], and of a `Value` in another format. Both need
@@ -48,7 +48,7 @@ impl de::Error for Error {
 }
 
 fn other(message: &str) -> Error {
-    Error::from(Reason::Other(cut(message, MESSAGE).into()))
+    Error::from(Reason::Other(truncate(message, MESSAGE).into()))
 }
 
 fn unknown(what: &str, name: &str, expected: &[&str]) -> Error {
@@ -60,14 +60,14 @@ fn unknown(what: &str, name: &str, expected: &[&str]) -> Error {
         many => format!("expected one of {}", many.join(", ")),
     };
     // The type may have more names than a message that is cut.
-    Error::from(Reason::Other(format!("unknown {what} `{}`, {expected}", shown(name))))
+    Error::from(Reason::Other(format!("unknown {what} `{}`, {expected}", quoted(name))))
 }
 
 fn mismatch(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Error {
     let found = match found {
         de::Unexpected::Unit | de::Unexpected::Option => "nil".to_owned(),
         de::Unexpected::Seq => "sequence".to_owned(),
-        de::Unexpected::Str(text) => format!("string {:?}", &*shown(text)),
+        de::Unexpected::Str(text) => format!("string {:?}", &*quoted(text)),
         found => found.to_string(),
     };
     Error::from(Reason::Mismatch { expected: expected.to_string(), found })
@@ -78,10 +78,10 @@ pub(super) fn unexpected(value: &Value, expected: &dyn de::Expected) -> Error {
     let name = value.type_name();
     let found = match value {
         Value::Nil => name.to_owned(),
-        Value::String(text) => format!("string {:?}", &*shown(text)),
-        Value::Tagged(tagged) => format!("a value tagged #{}", shown(tagged.tag().as_str())),
+        Value::String(text) => format!("string {:?}", &*quoted(text)),
+        Value::Tagged(tagged) => format!("a value tagged #{}", quoted(tagged.tag().as_str())),
         value if value.is_collection() => name.to_owned(),
-        atom => format!("{name} `{}`", shown(&atom.to_string())),
+        atom => format!("{name} `{}`", quoted(&atom.to_string())),
     };
     Error::from(Reason::Mismatch { expected: expected.to_string(), found })
 }

@@ -1,5 +1,5 @@
-//! How values, and what they are made of, are serialized: to this crate's serializer as what they are,
-//! to others as what they look like.
+//! Serializes values and their parts: to this crate's serializer with their types, to other formats as strings,
+//! numbers, sequences and maps.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use serde::ser::{Error as _, Serialize, Serializer};
 
 use super::error::{MAX_DEPTH, deeper};
 use super::handoff;
-use crate::error::shown;
+use crate::error::quoted;
 use crate::value::{
     Decimal, Inst, Integer, Keyword, List, Map, Ratio, Set, Symbol, Tagged, Uuid, Value, Vector,
 };
@@ -20,10 +20,10 @@ impl Serialize for Value {
     }
 }
 
-/// A value in others.
+/// A value in collections.
 struct Nested<'a> {
     value: &'a Value,
-    /// How many collections may still begin, where they are not taken in parts.
+    /// The number of levels that collections may still nest in another format.
     depth: usize,
 }
 
@@ -94,8 +94,8 @@ impl Serialize for Collection<'_> {
             Of::Vector(vector) => serializer.collect_seq(vector.iter().map(nested)),
             Of::Set(set) => serializer.collect_seq(set.iter().map(nested)),
             Of::Map(map) => {
-                let refused = check_keys(map).err();
-                let key = |key| Key { key: nested(key), refused: refused.as_deref() };
+                let rejected = check_keys(map).err();
+                let key = |key| Key { key: nested(key), rejected: rejected.as_deref() };
                 serializer.collect_map(map.iter().map(|(of, value)| (key(of), nested(value))))
             }
             Of::Tagged(tagged) => {
@@ -109,30 +109,30 @@ impl Serialize for Collection<'_> {
 /// A key of a map.
 struct Key<'a> {
     key: Nested<'a>,
-    /// Why other formats cannot have the map.
-    refused: Option<&'a str>,
+    /// The reason for which other formats reject the map.
+    rejected: Option<&'a str>,
 }
 
 impl Serialize for Key<'_> {
-    /// Only here it shows whose map it is: where serde flattens it, the map's serializer is serde's.
+    /// The serializer of the key is known here only: where serde flattens a map, the map's serializer is serde's.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.refused {
+        match self.rejected {
             None => self.key.serialize(serializer),
             Some(why) => {
-                let refusable = Refusable { key: &self.key, why };
-                serializer.serialize_newtype_struct(handoff::KEY, &refusable)
+                let edn_key = EdnKey { key: &self.key, why };
+                serializer.serialize_newtype_struct(handoff::KEY, &edn_key)
             }
         }
     }
 }
 
-/// A key that only EDN can have.
-struct Refusable<'a> {
+/// A key that is valid in EDN only.
+struct EdnKey<'a> {
     key: &'a Nested<'a>,
     why: &'a str,
 }
 
-impl Serialize for Refusable<'_> {
+impl Serialize for EdnKey<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if handoff::take_request() {
             self.key.serialize(serializer)
@@ -142,21 +142,21 @@ impl Serialize for Refusable<'_> {
     }
 }
 
-/// Whether a map is still one where keys are known by their texts, and no float is a key.
+/// Checks that keys have distinct texts, and are not floats.
 fn check_keys(map: &Map) -> Result<(), String> {
     let Some(first) = map.keys().next() else { return Ok(()) };
     if map.keys().any(|key| matches!(key, Value::Float(_))) {
         return Err("a float is a key in EDN only".to_owned());
     }
-    // Of one sort, distinct values have distinct texts.
+    // Distinct values of one type have distinct texts.
     if map.keys().all(|key| discriminant(key) == discriminant(first)) {
         return Ok(());
     }
     let mut texts = HashSet::with_capacity(map.len());
-    // What has no text is for the format to take or to refuse.
+    // The format decides on keys without text.
     for text in map.keys().filter_map(key_text) {
         if texts.contains(&text) {
-            return Err(format!("two keys have the text {:?}", &*shown(&text)));
+            return Err(format!("two keys have the text {:?}", &*quoted(&text)));
         }
         texts.insert(text);
     }

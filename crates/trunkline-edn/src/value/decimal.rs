@@ -4,30 +4,29 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 
 use super::integer::Integer;
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason, quoted};
 
-/// A decimal number, exact, with the digits that it was written with: `1.50M`.
+/// An exact decimal number that keeps its scale: `1.50M`.
 ///
-/// Two are equal if their numbers are: `1.5M` and `1.50M`.
+/// Equality is that of the numbers: `1.5M` equals `1.50M`.
 #[derive(Clone)]
 pub struct Decimal {
     negative: bool,
-    /// Without leading zeros; of zero, one zero.
+    /// Without leading zeros; `0` for zero.
     digits: Box<str>,
-    /// How many of the digits stand behind the point; negative: how many zeros follow them.
+    /// The number of digits after the point; if negative, the number of zeros after the digits.
     scale: i32,
 }
 
 impl Decimal {
-    /// The digits as an integer, of which [`scale`](Self::scale) tells where the point stands: 150 of
-    /// `1.50M`.
+    /// The digits as an integer: 150 for `1.50M`.
     #[must_use]
     pub fn unscaled(&self) -> Integer {
-        Integer::of_digits(self.negative, &self.digits)
+        Integer::from_digits(self.negative, &self.digits)
     }
 
-    /// How many of the digits stand behind the point: 2 in `1.50M`. Negative: how many zeros follow
-    /// them, -3 in `1E+3M`.
+    /// The number of digits after the point: 2 for `1.50M`. If negative, the number of zeros after the digits: -3 for
+    /// `1E+3M`.
     #[must_use]
     pub fn scale(&self) -> i32 {
         self.scale
@@ -41,13 +40,13 @@ impl Decimal {
         format!("{sign}{}e{}", self.digits, -i64::from(self.scale)).parse().unwrap_or(f64::NAN)
     }
 
-    /// The shortest of which this is the nearest floating-point number.
-    pub(crate) fn of_f64(number: f64) -> Option<Self> {
+    /// The shortest decimal whose nearest floating-point number this is.
+    pub(crate) fn from_f64(number: f64) -> Option<Self> {
         zmij::Buffer::new().format(number).parse().ok()
     }
 
-    /// The number as JSON and EDN write it, without the `M`: with an exponent only where one would
-    /// else write more than five zeros before the digits, or any behind them, as Java does.
+    /// Appends the number without `M`. As in Java, there is an exponent if the number would otherwise have more than
+    /// five zeros before the digits, or zeros after them.
     pub(crate) fn write_to(&self, out: &mut String) {
         if self.negative {
             out.push('-');
@@ -77,13 +76,13 @@ impl Decimal {
                 out.push_str(&digits[1..]);
             }
             let sign = if exponent < 0 { '-' } else { '+' };
-            // Writing into text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(out, "E{sign}{}", exponent.unsigned_abs());
         }
     }
 
-    /// Sign, digits without trailing zeros, and their scale: equal for equal numbers.
-    fn normal(&self) -> (bool, &str, i64) {
+    /// Sign, digits without trailing zeros, and scale: equal for equal numbers.
+    fn normalized(&self) -> (bool, &str, i64) {
         let digits = self.digits.trim_end_matches('0');
         if digits.is_empty() {
             return (false, "", 0);
@@ -93,13 +92,13 @@ impl Decimal {
     }
 }
 
-/// As EDN writes it, with or without the `M`.
+/// Parses the text of EDN, with or without `M`.
 impl FromStr for Decimal {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let invalid = || Error::from(Reason::number(text));
-        let large = || Error::from(Reason::Exponent { text: shown(text) });
+        let large = || Error::from(Reason::Exponent { text: quoted(text) });
         let number = text.strip_suffix('M').unwrap_or(text);
         let (mantissa, exponent) = match number.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => {
@@ -122,7 +121,7 @@ impl FromStr for Decimal {
         let digits = [whole, fraction].concat();
         let significant = digits.trim_start_matches('0');
         let digits = if significant.is_empty() { "0" } else { significant };
-        // Neither the exponent that is read may have more than 32 bits, nor the one that is written.
+        // The exponent has at most 32 bits, in the text and in normal notation.
         let written = digits.len() as i64 - 1 - i64::from(scale);
         if i32::try_from(exponent).is_err() || i32::try_from(written).is_err() {
             return Err(large());
@@ -138,18 +137,18 @@ fn is_digits(text: &str) -> bool {
 
 impl PartialEq for Decimal {
     fn eq(&self, other: &Self) -> bool {
-        self.normal() == other.normal()
+        self.normalized() == other.normalized()
     }
 }
 
 impl Eq for Decimal {}
 
-/// By the number: `1.5M` and `1.50M` are the same.
+/// The order of the numbers: `1.5M` and `1.50M` are equal.
 impl Ord for Decimal {
     fn cmp(&self, other: &Self) -> Ordering {
-        /// Sign, how many digits stand before the point, and digits, which compare as text does.
+        /// Sign, number of digits before the point, and digits, which compare as text.
         fn rank(decimal: &Decimal) -> (i8, i64, &str) {
-            let (negative, digits, scale) = decimal.normal();
+            let (negative, digits, scale) = decimal.normalized();
             let sign = if digits.is_empty() { 0 } else { 1 - 2 * i8::from(negative) };
             (sign, digits.len() as i64 - scale, digits)
         }
@@ -167,11 +166,11 @@ impl PartialOrd for Decimal {
 
 impl Hash for Decimal {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.normal().hash(state);
+        self.normalized().hash(state);
     }
 }
 
-/// Without the `M` that EDN has behind it.
+/// Without `M`.
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();

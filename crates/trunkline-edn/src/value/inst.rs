@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason, quoted};
 
 /// An instant, to the nanosecond, of the years 0000 to 9999 in UTC: `#inst "2024-02-29T23:59:00Z"`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,11 +13,11 @@ pub struct Inst {
 }
 
 const DAY: i64 = 86_400;
-/// The seconds of the first day that can be written, and of the first that cannot.
+/// The seconds of the years 0000 to 9999.
 const RANGE: std::ops::Range<i64> = days(0, 1, 1) * DAY..days(10_000, 1, 1) * DAY;
 
 impl Inst {
-    /// So many seconds after 1970 (before, if negative), and nanoseconds after that.
+    /// An instant of seconds after 1970 (before, if negative), and nanoseconds after that.
     ///
     /// # Errors
     /// [`Reason::Inst`] outside of the years 0000 to 9999, or when a second has fewer nanoseconds.
@@ -45,7 +45,7 @@ impl Inst {
         let year = rest.digits(4)?;
         let (mut month, mut day) = (1, 1);
         let (mut hour, mut minute, mut second, mut nanos) = (0, 0, 0, 0);
-        // Each part can be left out together with those behind it.
+        // Each part can be missing together with the parts after it.
         if rest.take_dash() {
             month = rest.digits(2)?;
             if rest.take_dash() {
@@ -76,7 +76,7 @@ impl Inst {
     }
 }
 
-/// What is left of a timestamp.
+/// The rest of a timestamp.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -103,7 +103,7 @@ impl Fields<'_> {
         !is_zone && self.take(b'-')
     }
 
-    /// The digits behind the point, as nanoseconds. More than nine are cut.
+    /// The digits after the point, as nanoseconds. More than nine are truncated.
     fn fraction(&mut self) -> Option<u32> {
         let count = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at(count);
@@ -125,7 +125,7 @@ impl Fields<'_> {
     }
 }
 
-/// The days from 1970 to a day of the Gregorian calendar, which is taken to have been always.
+/// The days from 1970 to a day of the proleptic Gregorian calendar.
 const fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years from March: the leap day is their last.
     let year = if month > 2 { year } else { year - 1 };
@@ -144,7 +144,7 @@ fn days_of(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Year, month and day of so many days from 1970.
+/// The year, month and day of a number of days after 1970.
 fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
@@ -157,17 +157,17 @@ fn date(days: i64) -> (i64, i64, i64) {
     if month > 12 { (year + 1, month - 12, day) } else { (year, month, day) }
 }
 
-/// A timestamp of RFC 3339, of which the end may be missing from the month on. Without a zone it is
-/// UTC. Of a fraction of a second, nine digits count.
+/// Parses a timestamp of RFC 3339, which may end after the year, the month, the day, and so on. Without a zone it is
+/// in UTC. Digits after nanoseconds are ignored.
 impl FromStr for Inst {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text).ok_or_else(|| Error::from(Reason::Inst { text: shown(text) }))
+        Self::parse(text).ok_or_else(|| Error::from(Reason::Inst { text: quoted(text) }))
     }
 }
 
-/// In UTC; the fraction has three, six or nine digits, or is left out if it is zero.
+/// In UTC; the fraction has three, six or nine digits, or is omitted if it is zero.
 impl fmt::Display for Inst {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (year, month, day) = date(self.seconds.div_euclid(DAY));

@@ -6,11 +6,11 @@ use num_bigint::BigInt;
 
 use crate::error::{Error, Reason};
 
-/// An integer of any size, exact.
+/// An exact integer of any size.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Integer(Repr);
 
-/// Large ones are kept as they are written: reading a million digits costs no more than copying them.
+/// Large integers are stored as digits, so that reading them takes linear time.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Repr {
     Small(i64),
@@ -38,10 +38,10 @@ impl Integer {
         }
     }
 
-    /// Of decimal digits, of which there is at least one.
-    pub(crate) fn of_digits(negative: bool, digits: &str) -> Self {
+    /// The integer of decimal digits, of which there is at least one.
+    pub(crate) fn from_digits(negative: bool, digits: &str) -> Self {
         let significant = digits.trim_start_matches('0');
-        // The longest that an `i64` holds for sure.
+        // An `i64` holds any 18 digits.
         if significant.len() <= 18 {
             let small =
                 significant.bytes().fold(0, |sum, digit| sum * 10 + i64::from(digit - b'0'));
@@ -54,7 +54,7 @@ impl Integer {
         }
     }
 
-    /// How many decimal digits it has.
+    /// The number of decimal digits.
     pub(crate) fn digits(&self) -> usize {
         match &self.0 {
             Repr::Small(small) => small.unsigned_abs().checked_ilog10().unwrap_or(0) as usize + 1,
@@ -154,7 +154,7 @@ impl FromStr for Integer {
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(Error::from(Reason::number(text)));
         }
-        Ok(Self::of_digits(text.starts_with('-'), digits))
+        Ok(Self::from_digits(text.starts_with('-'), digits))
     }
 }
 

@@ -8,7 +8,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::OccupiedEntry;
 
 use super::Value;
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason, quoted};
 use crate::syntax;
 
 /// Up to this length, keys are compared one by one.
@@ -84,7 +84,7 @@ impl<T: Keyed> KeyedVec<T> {
     /// [`Reason::DuplicateKey`].
     pub(super) fn from_items(items: Vec<T>) -> Result<Self, Error> {
         let duplicate = |at: usize| {
-            let key = shown(&items[at].key().to_string());
+            let key = quoted(&items[at].key().to_string());
             Error::from(Reason::DuplicateKey { key })
         };
         if needs_index(&items) {
@@ -264,7 +264,7 @@ fn unordered_hash(items: &[impl Hash]) -> u64 {
     sum
 }
 
-/// The hash of a collection, once it is computed. Zero stands for no hash.
+/// The hash of a collection, once it is computed. Zero means that it is not.
 #[derive(Default)]
 struct CachedHash(AtomicU64);
 

@@ -54,7 +54,7 @@ pub enum Value {
     Decimal(Decimal),
     /// `1/3`
     Ratio(Ratio),
-    /// `\a`, `\newline`. Those over 16 bits, of which EDN has none, are written as strings.
+    /// `\a`, `\newline`. Characters over 16 bits, which EDN does not have, are written as strings.
     Char(char),
     /// `"text"`
     String(String),
@@ -79,7 +79,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value that a map has for a name: for the keyword, else for the string.
+    /// The value in a map for a name: for the keyword, else for the string.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         let Self::Map(map) = self else { return None };
@@ -88,7 +88,7 @@ impl Value {
         found.or_else(|| map.get(&Self::from(name)))
     }
 
-    /// The same, to be changed.
+    /// [`get`](Self::get), mutable.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
         let Self::Map(map) = self else { return None };
         let keyword = Keyword::new(name).ok().map(Self::Keyword);
@@ -96,7 +96,7 @@ impl Value {
         map.get_mut(&keyword.unwrap_or_else(|| name.into()))
     }
 
-    /// `true` or `false`.
+    /// The boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -123,7 +123,7 @@ impl Value {
         }
     }
 
-    /// The nearest floating-point number, which may be infinite, of any number.
+    /// The nearest floating-point number of any number. It may be infinite.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -181,13 +181,13 @@ impl Value {
         }
     }
 
-    /// Whether it is `nil`.
+    /// Whether the value is `nil`.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         matches!(self, Self::Nil)
     }
 
-    /// What sort of value it is, for errors: `keyword`.
+    /// The name of the type, for errors: `keyword`.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match self {

@@ -3,7 +3,7 @@ use std::str::FromStr;
 
 use smol_str::SmolStr;
 
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason, quoted};
 use crate::syntax;
 
 /// A symbol, `name` or `namespace/name`.
@@ -23,7 +23,7 @@ impl Symbol {
         if syntax::is_symbol(text) {
             return Ok(Self(text.into()));
         }
-        Err(Error::from(Reason::Symbol { text: shown(text) }))
+        Err(Error::from(Reason::Symbol { text: quoted(text) }))
     }
 }
 
@@ -36,7 +36,7 @@ impl Keyword {
         if syntax::is_keyword(text) {
             return Ok(Self(text.into()));
         }
-        Err(Error::from(Reason::Keyword { text: shown(text) }))
+        Err(Error::from(Reason::Keyword { text: quoted(text) }))
     }
 
     /// The keyword of this text if every reader of EDN accepts it. Keys of JSON become such keywords.

@@ -12,7 +12,7 @@ use crate::error::{Error, Reason};
 /// The default limit on the digits of each term.
 pub(crate) const MAX_DIGITS: usize = 1_024;
 
-/// A ratio of two integers, in lowest terms, that is no integer: `1/3`.
+/// A ratio of two integers in lowest terms which is not an integer: `1/3`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Ratio(Box<Terms>);
 
@@ -24,13 +24,13 @@ struct Terms {
 }
 
 impl Ratio {
-    /// The upper term, which has the sign.
+    /// The numerator, which has the sign.
     #[must_use]
     pub fn numerator(&self) -> &Integer {
         &self.0.numerator
     }
 
-    /// The lower term, two or more.
+    /// The denominator, two or more.
     #[must_use]
     pub fn denominator(&self) -> &Integer {
         &self.0.denominator
@@ -49,13 +49,12 @@ impl Ratio {
         }
     }
 
-    /// A simple one of which this is the nearest floating-point number: for each ratio of which the
-    /// product of the terms has no more than 52 bits, this one. None for what is an integer, or takes
-    /// larger terms than floating-point numbers hold.
-    pub(crate) fn of_f64(number: f64) -> Option<Self> {
+    /// A simple ratio whose nearest floating-point number this is. It restores each ratio whose product of terms has at
+    /// most 52 bits. `None` for integers, and if the terms exceed 53 bits.
+    pub(crate) fn from_f64(number: f64) -> Option<Self> {
         let target = number.abs();
         let mut rest = target;
-        // A continued fraction, of which these are the value so far and the one before.
+        // A continued fraction: the current convergent and the previous one.
         let (mut upper, mut lower) = (1.0, 0.0);
         let (mut upper_before, mut lower_before) = (0.0, 1.0);
         while rest.is_finite() {
@@ -115,9 +114,10 @@ pub(super) fn divide(numerator: &Integer, denominator: &Integer) -> Result<Quoti
     Ok(Quotient::Ratio(Ratio(Box::new(Terms { numerator, denominator }))))
 }
 
-/// Up to here a floating-point number holds every integer.
+/// Floating-point numbers represent every integer up to this one.
 const EXACT: u64 = 1 << 53;
-/// More bits than a floating-point number has, so that one of them can tell of all that follow.
+/// The bits of the quotient: more than those of a floating-point number. The last one stores whether there is a
+/// remainder.
 const BITS: i64 = 66;
 /// Floating-point numbers below two to this power are multiples of the least.
 const SUBNORMAL: i64 = -1_021;
@@ -126,7 +126,7 @@ const LEAST: i64 = -1_074;
 
 fn nearest(upper: &BigInt, lower: &BigInt) -> f64 {
     let sign = if upper.sign() == Sign::Minus { -1.0 } else { 1.0 };
-    // Two to this power is more than half of the number, and at most twice as much.
+    // Two to this power is between half of the number and twice the number.
     let power = upper.bits() as i64 - lower.bits() as i64;
     let is_small = power < SUBNORMAL;
     let shift = if is_small { -LEAST } else { BITS - power };
@@ -144,7 +144,7 @@ fn nearest(upper: &BigInt, lower: &BigInt) -> f64 {
             Ordering::Equal => count % 2 == 1,
             Ordering::Greater => true,
         };
-        // Of so many of the least number, the bits are their count.
+        // The bits of a subnormal number are its multiple of the least one.
         return sign * f64::from_bits(count + u64::from(is_up));
     }
     let quotient = quotient.to_u128().unwrap_or(u128::MAX) | u128::from(!rest.is_zero());
@@ -154,7 +154,7 @@ fn nearest(upper: &BigInt, lower: &BigInt) -> f64 {
 /// `number` times two to this power.
 fn scaled(mut number: f64, mut power: i64) -> f64 {
     while power != 0 {
-        // A step at a time: the power alone may be out of range where the product is not.
+        // In steps: the power alone may be out of range while the product is not.
         let step = power.clamp(-1_000, 1_000);
         number *= 2_f64.powi(step as i32);
         power -= step;

@@ -1,13 +1,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, Reason, shown};
+use crate::error::{Error, Reason, quoted};
 
 /// A UUID (RFC 9562): `#uuid "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Uuid([u8; 16]);
 
-/// Where the dashes stand.
+/// The offsets of the dashes.
 const DASHES: [usize; 4] = [8, 13, 18, 23];
 
 impl Uuid {
@@ -17,7 +17,7 @@ impl Uuid {
         Self(bytes)
     }
 
-    /// Its bytes.
+    /// The bytes.
     #[must_use]
     pub const fn into_bytes(self) -> [u8; 16] {
         self.0
@@ -29,7 +29,7 @@ impl FromStr for Uuid {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let invalid = || Error::from(Reason::Uuid { text: shown(text) });
+        let invalid = || Error::from(Reason::Uuid { text: quoted(text) });
         if text.len() != 36 || DASHES.iter().any(|at| text.as_bytes()[*at] != b'-') {
             return Err(invalid());
         }

@@ -1,19 +1,19 @@
-//! Forms that have begun.
+//! Open forms.
 
 use std::borrow::Cow;
 
-use crate::error::{Reason, shown};
+use crate::error::{Reason, quoted};
 use crate::location::Step;
 use crate::syntax;
 use crate::value::{Keyword, Symbol, Tagged, Value};
 
-/// A form that has begun and not ended.
+/// A form that is not complete.
 #[derive(Debug)]
 pub(super) struct Frame {
     pub(super) kind: Kind,
-    /// Where its parts begin, among the parts of all frames.
+    /// The index of its first value among the values of all frames.
     pub(super) start: usize,
-    /// Where it begins in the text.
+    /// Its offset in the text.
     pub(super) offset: usize,
 }
 
@@ -31,14 +31,14 @@ pub(super) enum Kind {
     Discard,
     /// `^…`, before the metadata.
     Metadata,
-    /// The same before what has the metadata.
+    /// After the metadata, before the value.
     WithMetadata,
     /// `## …`
     Symbolic,
 }
 
 impl Kind {
-    /// The bracket that ends it.
+    /// The closing bracket.
     pub(super) fn close(&self) -> Option<u8> {
         match self {
             Self::List => Some(b')'),
@@ -48,8 +48,8 @@ impl Kind {
         }
     }
 
-    /// What the text ends within.
-    pub(super) fn what(&self) -> &'static str {
+    /// The name in messages.
+    pub(super) fn description(&self) -> &'static str {
         match self {
             Self::List => "a list",
             Self::Vector => "a vector",
@@ -64,7 +64,7 @@ impl Kind {
 }
 
 impl Frame {
-    /// The step to the part that is being read, behind those that were.
+    /// The step to the next value, after these.
     pub(super) fn step(&self, parts: &[Value]) -> Option<Step> {
         match self.kind {
             Kind::List | Kind::Vector | Kind::Set => Some(Step::Index(parts.len())),
@@ -75,21 +75,21 @@ impl Frame {
         }
     }
 
-    /// The key that a form is in this map.
+    /// The key of a form in this map, with the namespace of the map.
     pub(super) fn key<'a>(&self, form: &'a Value) -> Cow<'a, Value> {
         let mut key = Cow::Borrowed(form);
         if let Kind::NamespacedMap(namespace) = &self.kind
             && !form.is_collection()
         {
-            // What cannot be qualified is told when the map ends.
+            // Invalid keys are reported when the map ends.
             let _ = qualify(key.to_mut(), namespace);
         }
         key
     }
 }
 
-/// What is a key without a namespace gets that of its map, one with `_` none. Not every name that reads
-/// alone reads behind a namespace, and the other way round: `:1a`, `_/nil`.
+/// Adds the namespace of a map to a key without one, and removes the namespace `_`. The result can be invalid: a name
+/// can be valid with or without a namespace only, such as `:1a` and `_/nil`.
 pub(super) fn qualify(key: &mut Value, namespace: &str) -> Result<(), Reason> {
     let qualified = |text: &str| match syntax::split_name(text) {
         (None, name) => Some(format!("{namespace}/{name}")),
@@ -100,12 +100,12 @@ pub(super) fn qualify(key: &mut Value, namespace: &str) -> Result<(), Reason> {
         Value::Keyword(keyword) => {
             if let Some(text) = qualified(keyword.as_str()) {
                 *keyword =
-                    Keyword::new(&text).map_err(|_| Reason::Keyword { text: shown(&text) })?;
+                    Keyword::new(&text).map_err(|_| Reason::Keyword { text: quoted(&text) })?;
             }
         }
         Value::Symbol(symbol) => {
             if let Some(text) = qualified(symbol.as_str()) {
-                *symbol = Symbol::new(&text).map_err(|_| Reason::Symbol { text: shown(&text) })?;
+                *symbol = Symbol::new(&text).map_err(|_| Reason::Symbol { text: quoted(&text) })?;
             }
         }
         _ => {}
@@ -113,40 +113,40 @@ pub(super) fn qualify(key: &mut Value, namespace: &str) -> Result<(), Reason> {
     Ok(())
 }
 
-/// Whether a value can be metadata.
+/// Whether a value is valid as metadata.
 pub(super) fn is_metadata(value: &Value) -> bool {
     matches!(value, Value::Map(_) | Value::Keyword(_) | Value::Symbol(_) | Value::String(_))
 }
 
-/// Whether there can be metadata before a value. What a tag stands for is not known.
+/// Whether a value can have metadata. A tagged value can, because the meaning of the tag is unknown.
 pub(super) fn has_metadata(value: &Value) -> bool {
     value.is_collection() || matches!(value, Value::Symbol(_))
 }
 
-/// What stands for a number that no digits write.
+/// The number of a symbolic value.
 pub(super) fn symbolic(value: &Value) -> Result<Value, Reason> {
     let Value::Symbol(symbol) = value else {
-        return Err(Reason::Symbolic { text: shown(&value.to_string()) });
+        return Err(Reason::Symbolic { text: quoted(&value.to_string()) });
     };
     match symbol.as_str() {
         "Inf" => Ok(Value::Float(f64::INFINITY)),
         "-Inf" => Ok(Value::Float(f64::NEG_INFINITY)),
         "NaN" => Ok(Value::Float(f64::NAN)),
-        other => Err(Reason::Symbolic { text: shown(other) }),
+        other => Err(Reason::Symbolic { text: quoted(other) }),
     }
 }
 
-/// A value with its tag; what that means, if it is to be understood.
-pub(super) fn tagged(tag: &Symbol, value: Value, understood: bool) -> Result<Value, Reason> {
+/// A tagged value; `#inst` and `#uuid` are converted if `is_converted`.
+pub(super) fn tagged(tag: &Symbol, value: Value, is_converted: bool) -> Result<Value, Reason> {
     let known = match tag.as_str() {
-        "inst" if understood => "inst",
-        "uuid" if understood => "uuid",
+        "inst" if is_converted => "inst",
+        "uuid" if is_converted => "uuid",
         _ => return Ok(Value::Tagged(Tagged::new(tag.clone(), value))),
     };
     let Value::String(text) = &value else { return Err(Reason::NoString { tag: known }) };
-    let made = match known {
+    let value = match known {
         "inst" => text.parse().map(Value::Inst),
         _ => text.parse().map(Value::Uuid),
     };
-    made.map_err(|error| error.reason().clone())
+    value.map_err(|error| error.reason().clone())
 }

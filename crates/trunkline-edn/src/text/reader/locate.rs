@@ -1,15 +1,14 @@
-//! Where in a text a part of its value stands.
+//! Locates values in the text that they were read from.
 
 use super::frame::{self, Kind};
 use super::{Limits, Read, Reader};
 use crate::error::Error;
-use crate::location::{Leg, Position, Step};
+use crate::location::{FormStep, Position, Step};
 use crate::value::Set;
 
 impl Error {
-    /// The same error of a value, with the position in the text that the value was read from: that
-    /// of the part to which the path leads, or of the key in it that is wrong. The text is read once
-    /// more. An error that has a position keeps it.
+    /// Adds the position in the text that the value was read from: the position of the value at the path, or of the
+    /// invalid key in it. The text is read again. An existing position is kept.
     ///
     /// ```
     /// use trunkline_edn::{Value, json};
@@ -27,32 +26,32 @@ impl Error {
         if self.position().is_some() {
             return self;
         }
-        match part(text, self.legs()) {
+        match offset_of(text, self.form_path()) {
             Some(offset) => self.at(Position::of(text, offset)),
             None => self,
         }
     }
 }
 
-/// Where the part begins to which these legs lead, from the innermost.
-fn part(text: &str, legs: &[Leg]) -> Option<usize> {
-    let mut reader = Reader::again(text, 0);
-    let mut way = Way { legs, taken: Vec::new(), is_wanted: None };
+/// The offset of the form that these steps lead to, from the innermost.
+fn offset_of(text: &str, steps: &[FormStep]) -> Option<usize> {
+    let mut reader = Reader::unlimited(text, 0);
+    let mut search = Search { steps, matched: Vec::new(), is_key_found: None };
     loop {
         reader.skip_space().ok()?;
-        if way.leads_to(&reader) && reader.is_at_part() {
+        if search.finds(&reader) && reader.is_at_value() {
             return Some(reader.at);
         }
-        reader.pass()?;
+        reader.step()?;
     }
 }
 
 impl Reader<'_> {
-    /// Where a key stands for the second time in the map or the set that begins here.
-    pub(super) fn second_key(&self, collection: usize) -> Option<usize> {
-        let mut reader = Reader::again(self.text, collection);
+    /// The offset of the first duplicate in a map or a set.
+    pub(super) fn duplicate_offset(&self, collection: usize) -> Option<usize> {
+        let mut reader = Reader::unlimited(self.text, collection);
         reader.discarding = self.discarding;
-        reader.pass()?;
+        reader.step()?;
         let mut starts = Vec::new();
         loop {
             reader.skip_space().ok()?;
@@ -60,11 +59,11 @@ impl Reader<'_> {
                 if matches!(reader.peek(), Some(b'}')) {
                     break;
                 }
-                // What was discarded at this place is no part.
+                // A discarded form at this index is not a value.
                 starts.truncate(reader.values.len());
                 starts.push(reader.at);
             }
-            reader.pass()?;
+            reader.step()?;
         }
         let step = match &reader.frames.last()?.kind {
             Kind::Set => 1,
@@ -82,67 +81,68 @@ impl Reader<'_> {
 }
 
 impl<'a> Reader<'a> {
-    /// Of a text that was read before, within whatever limits.
-    fn again(text: &'a str, at: usize) -> Self {
+    /// A reader without limits, for text that was read before.
+    fn unlimited(text: &'a str, at: usize) -> Self {
         let limits = Limits { depth: usize::MAX, digits: usize::MAX, namespaces: usize::MAX };
         Self { at, ..Self::with_limits(text, limits) }
     }
 
-    /// Reads what begins at this place, where there is no white space. None if that is all.
-    fn pass(&mut self) -> Option<()> {
+    /// Reads one step of a form, after white space. Returns `None` at the end of the outermost form.
+    fn step(&mut self) -> Option<()> {
         let start = self.at;
         match self.read_one().ok()? {
-            Read::Value => (!self.place(start).ok()?).then_some(()),
+            Read::Value => (!self.complete(start).ok()?).then_some(()),
             Read::Open => Some(()),
             Read::End => None,
         }
     }
 
-    /// Whether what begins here is a part of what is around it.
-    fn is_at_part(&self) -> bool {
+    /// Whether a value begins here, which is not discarded.
+    fn is_at_value(&self) -> bool {
         let is_end = matches!(self.peek(), None | Some(b')' | b']' | b'}'));
         !is_end && !self.text[self.at..].starts_with("#_")
     }
 }
 
-/// The way to a part.
-struct Way<'a> {
-    /// From the innermost.
-    legs: &'a [Leg],
-    /// For each frame on the way, from the outermost, how many legs it and those around it take. None
-    /// of them moves on but the innermost.
-    taken: Vec<usize>,
-    /// Whether the key that was read last has the text that is wanted. Making that text may take long,
-    /// and much may be discarded before the value.
-    is_wanted: Option<bool>,
+/// The search for a form.
+struct Search<'a> {
+    /// The steps to the form, from the innermost.
+    steps: &'a [FormStep],
+    /// For each frame on the path, from the outermost: the number of steps that it and the frames around it match.
+    matched: Vec<usize>,
+    /// Whether the last key has the text of the step. Cached: its text may be long, with many discarded forms before
+    /// the value.
+    is_key_found: Option<bool>,
 }
 
-impl Way<'_> {
-    /// Whether it leads to what begins where the reader is. To be asked at the beginning of each form.
-    fn leads_to(&mut self, reader: &Reader<'_>) -> bool {
+impl Search<'_> {
+    /// Whether the form at the reader is the one. It is called at the beginning of each form.
+    fn finds(&mut self, reader: &Reader<'_>) -> bool {
         let Some((frame, outer)) = reader.frames.split_last() else {
-            return self.legs.is_empty();
+            return self.steps.is_empty();
         };
-        self.taken.truncate(outer.len());
-        if self.taken.len() < outer.len() {
+        self.matched.truncate(outer.len());
+        if self.matched.len() < outer.len() {
             return false;
         }
-        let before = self.taken.last().copied().unwrap_or(0);
+        let before = self.matched.last().copied().unwrap_or(0);
         let after = match frame.kind {
             Kind::Tag(_) | Kind::WithMetadata => before,
             Kind::Discard | Kind::Metadata | Kind::Symbolic => return false,
             _ => {
                 let parts = &reader.values[frame.start..];
-                let is_next = match self.legs.iter().nth_back(before) {
-                    Some(Leg::Part(at)) => parts.len() == *at,
+                let is_next = match self.steps.iter().nth_back(before) {
+                    Some(FormStep::Nth(at)) => parts.len() == *at,
                     // A key is next.
-                    Some(Leg::Value(_)) if parts.len().is_multiple_of(2) => {
-                        self.is_wanted = None;
+                    Some(FormStep::ValueOf(_)) if parts.len().is_multiple_of(2) => {
+                        self.is_key_found = None;
                         false
                     }
-                    Some(Leg::Value(wanted)) => {
-                        let is_key = |step| matches!(step, Step::Key(text) if text == *wanted);
-                        *self.is_wanted.get_or_insert_with(|| frame.step(parts).is_some_and(is_key))
+                    Some(FormStep::ValueOf(text)) => {
+                        let is_key = |step| matches!(step, Step::Key(key) if key == *text);
+                        *self
+                            .is_key_found
+                            .get_or_insert_with(|| frame.step(parts).is_some_and(is_key))
                     }
                     None => false,
                 };
@@ -152,7 +152,7 @@ impl Way<'_> {
                 before + 1
             }
         };
-        self.taken.push(after);
-        after == self.legs.len()
+        self.matched.push(after);
+        after == self.steps.len()
     }
 }

@@ -16,7 +16,7 @@ impl<'a> Reader<'a> {
         number(token, &self.limits).map_err(|reason| Fault { reason, offset })
     }
 
-    /// Unlike a symbol, a number ends before a `#`, too.
+    /// Reads the token of a number. In contrast to a symbol, it ends before a `#`.
     fn number_token(&mut self) -> &'a str {
         let (start, bytes) = (self.at, self.text.as_bytes());
         while let Some(byte) = bytes.get(self.at) {
@@ -44,7 +44,7 @@ fn number(token: &str, limits: &Limits) -> Result<Value, Reason> {
     let (whole, rest) = unsigned.split_at(digits);
     match rest.as_bytes() {
         [] | [b'N'] if digits == 1 || !whole.starts_with('0') => {
-            Ok(Value::Integer(Integer::of_digits(negative, whole)))
+            Ok(Value::Integer(Integer::from_digits(negative, whole)))
         }
         [] | [b'N'] => in_radix(negative, &whole[1..], 8, limits).ok_or_else(invalid)?,
         [b'x' | b'X', ..] if whole == "0" => {
@@ -66,7 +66,7 @@ fn number(token: &str, limits: &Limits) -> Result<Value, Reason> {
     }
 }
 
-/// An integer of digits in some radix; none if they are not.
+/// An integer in a radix; `None` if the digits are invalid.
 fn in_radix(
     negative: bool,
     digits: &str,
@@ -96,8 +96,8 @@ fn ratio(token: &str, upper: &str, lower: &str, limits: &Limits) -> Result<Value
     if upper.len().max(lower.len()) > limits.digits {
         return Err(Reason::TooManyDigits { limit: limits.digits });
     }
-    let upper = Integer::of_digits(token.starts_with('-'), upper);
-    Ratio::of(&upper, &Integer::of_digits(false, lower)).map_err(|error| error.reason().clone())
+    let upper = Integer::from_digits(token.starts_with('-'), upper);
+    Ratio::of(&upper, &Integer::from_digits(false, lower)).map_err(|error| error.reason().clone())
 }
 
 /// A fraction, an exponent, or both.

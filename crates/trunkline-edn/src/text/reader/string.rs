@@ -1,7 +1,7 @@
 //! Strings and characters.
 
 use super::{Fault, Reader};
-use crate::error::{Reason, shown};
+use crate::error::{Reason, quoted};
 use crate::syntax::{self, CLASSES, MACRO, is_space};
 use crate::value::Value;
 
@@ -28,7 +28,7 @@ impl Reader<'_> {
                 return Ok(Value::String(string));
             }
             if from == start {
-                // It is as long as this, or longer if quotes are escaped.
+                // The minimum length, up to the next quote.
                 string.reserve(memchr::memchr(b'"', &bytes[start..]).unwrap_or(0));
             }
             string.push_str(&self.text[from..self.at]);
@@ -101,7 +101,7 @@ impl Reader<'_> {
     }
 
     fn no_escape(&self, offset: usize) -> Fault {
-        let text = shown(&self.text[offset + 1..self.at]);
+        let text = quoted(&self.text[offset + 1..self.at]);
         Fault { reason: Reason::Escape { text }, offset }
     }
 
@@ -113,18 +113,18 @@ impl Reader<'_> {
             return Err(Fault { reason, offset: self.text.len() });
         };
         let start = self.at;
-        // Whatever it is, it does not end the token.
+        // The first character is part of the token, also if it would end another one.
         self.at += first.len_utf8();
         self.token()?;
         let text = &self.text[start..self.at];
         match decoded(first, text) {
             Some(c) => Ok(Value::Char(c)),
-            None => Err(Fault { reason: Reason::Character { text: shown(text) }, offset }),
+            None => Err(Fault { reason: Reason::Character { text: quoted(text) }, offset }),
         }
     }
 }
 
-/// The character that is written so behind a backslash.
+/// The character with this text after a backslash.
 fn decoded(first: char, text: &str) -> Option<char> {
     if text.len() == first.len_utf8() {
         return (first.len_utf16() == 1).then_some(first);

@@ -1,13 +1,13 @@
 //! White space, symbols and keywords.
 
 use super::{Fault, Reader};
-use crate::error::{Reason, shown};
+use crate::error::{Reason, quoted};
 use crate::syntax;
 use crate::syntax::{CLASSES, END, FORBIDDEN, OTHER, PLAIN, SPACE, is_digit, is_space};
 use crate::value::{Keyword, Symbol, Value};
 
 impl<'a> Reader<'a> {
-    /// Passes white space and comments.
+    /// Skips white space and comments.
     pub(super) fn skip_space(&mut self) -> Result<(), Fault> {
         loop {
             self.skip_white();
@@ -19,7 +19,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Passes white space.
+    /// Skips white space.
     pub(super) fn skip_white(&mut self) {
         while let Some(byte) = self.peek() {
             match CLASSES[byte as usize] {
@@ -47,10 +47,10 @@ impl<'a> Reader<'a> {
             self.keywords.insert(&keyword);
             return Ok(Value::Keyword(keyword));
         }
-        Err(Fault { reason: Reason::Keyword { text: shown(text) }, offset })
+        Err(Fault { reason: Reason::Keyword { text: quoted(text) }, offset })
     }
 
-    /// What begins with neither a digit nor what says what it is.
+    /// Reads a symbol, a literal, or a number with a sign.
     pub(super) fn symbol_or_number(&mut self) -> Result<Value, Fault> {
         let offset = self.at;
         let mut chars = self.rest().chars();
@@ -69,16 +69,15 @@ impl<'a> Reader<'a> {
             "false" => return Ok(Value::Bool(false)),
             _ => {}
         }
-        // What begins with a digit was a number.
+        // It does not begin with a digit.
         let is_symbol = plain || (!text.starts_with('#') && syntax::is_symbol_token(text));
         if is_symbol && !text.is_empty() {
             return Ok(Value::Symbol(Symbol::from_checked(text)));
         }
-        Err(Fault { reason: Reason::Symbol { text: shown(text) }, offset })
+        Err(Fault { reason: Reason::Symbol { text: quoted(text) }, offset })
     }
 
-    /// The token that begins here, up to what ends it, and whether it has nothing but characters that
-    /// are right wherever they stand.
+    /// Reads a token. The flag is whether all its characters are allowed at any place of a name.
     pub(super) fn token(&mut self) -> Result<(&'a str, bool), Fault> {
         let (start, bytes) = (self.at, self.text.as_bytes());
         let mut plain = true;
