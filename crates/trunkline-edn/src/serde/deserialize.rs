@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use serde::de::{
-    self, Deserialize, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected,
-    Visitor,
+    self, Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 
 use super::error::{MAX_DEPTH, deeper, unexpected};
@@ -72,9 +72,8 @@ impl<'de> Visitor<'de> for AnyValue {
         Ok(Value::Vector(bytes.iter().copied().collect()))
     }
 
-    /// The value of this crate's deserializer, or `nil`.
     fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(handoff::take().unwrap_or_default())
+        Ok(Value::Nil)
     }
 
     fn visit_none<E>(self) -> Result<Value, E> {
@@ -96,6 +95,12 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Value, A::Error> {
         Entries(self.nested()?).visit_map(entries).map(Value::Map)
+    }
+
+    /// The value of this crate's deserializer.
+    fn visit_enum<A: EnumAccess<'de>>(self, _access: A) -> Result<Value, A::Error> {
+        let other_format = || A::Error::custom("an enum of another format is not a value");
+        handoff::take().ok_or_else(other_format)
     }
 }
 
@@ -168,8 +173,8 @@ impl<'de> Visitor<'de> for AnyKey {
         })
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
-        self.0.visit_unit()
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
+        self.0.visit_enum(access)
     }
 }
 

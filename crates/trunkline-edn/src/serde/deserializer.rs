@@ -228,7 +228,9 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match (name, self.value) {
-            (handoff::VALUE, value) => handoff::offer(value.clone(), || visitor.visit_unit()),
+            (handoff::VALUE, value) => {
+                handoff::offer(value.clone(), || visitor.visit_enum(Variant::of_name(value)))
+            }
             // A key is not converted from a number here.
             (handoff::KEYWORD | handoff::SYMBOL | handoff::INST | handoff::UUID, value) => {
                 Self::new(value, self.depth).deserialize_str(visitor)

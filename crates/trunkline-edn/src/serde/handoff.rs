@@ -2,7 +2,7 @@
 //!
 //! Serde's data model has no keywords, sets or tags, and neither side can ask for the type of the other. The name of
 //! a newtype struct identifies a type of this crate; other formats ignore it. A value that the data model cannot
-//! express takes a slot of the thread, and a unit is serialized or visited in its place.
+//! express takes a slot of the thread. In its place, a unit is serialized, or an enum is visited.
 
 use std::cell::Cell;
 
@@ -34,14 +34,21 @@ thread_local! {
     static SLOT: Cell<Slot> = const { Cell::new(Slot::Empty) };
 }
 
+/// Empties the slot, also after a panic.
+struct Clear;
+
+impl Drop for Clear {
+    fn drop(&mut self) {
+        SLOT.take();
+    }
+}
+
 /// Calls `serialize` with the request for a value, and returns the value if there is an answer.
 pub(super) fn request<E>(serialize: impl FnOnce() -> Result<Value, E>) -> Result<Value, E> {
+    let _clear = Clear;
     SLOT.set(Slot::Requested);
     let result = serialize();
-    match SLOT.take() {
-        Slot::Value(value) => Ok(value),
-        Slot::Empty | Slot::Requested => result,
-    }
+    take().map_or(result, Ok)
 }
 
 /// Takes the request, which is valid once: whether the serializer is this crate's.
@@ -56,10 +63,9 @@ pub(super) fn answer(value: Value) {
 
 /// Calls `visit` while the value is in the slot.
 pub(super) fn offer<T>(value: Value, visit: impl FnOnce() -> T) -> T {
+    let _clear = Clear;
     SLOT.set(Slot::Value(value));
-    let result = visit();
-    SLOT.take();
-    result
+    visit()
 }
 
 /// Takes the value that this crate's deserializer offers.

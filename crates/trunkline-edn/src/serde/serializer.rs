@@ -258,43 +258,27 @@ impl Variant<Result<Value, Error>> {
     }
 }
 
-impl ser::SerializeSeq for Elements {
-    type Ok = Value;
-    type Error = Error;
+macro_rules! elements {
+    ($($trait:ident $method:ident,)*) => {$(
+        impl ser::$trait for Elements {
+            type Ok = Value;
+            type Error = Error;
 
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.push(value)
-    }
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+                self.push(value)
+            }
 
-    fn end(self) -> Result<Value, Error> {
-        Ok(self.finish())
-    }
+            fn end(self) -> Result<Value, Error> {
+                Ok(self.finish())
+            }
+        }
+    )*};
 }
 
-impl ser::SerializeTuple for Elements {
-    type Ok = Value;
-    type Error = Error;
-
-    fn serialize_element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.push(value)
-    }
-
-    fn end(self) -> Result<Value, Error> {
-        Ok(self.finish())
-    }
-}
-
-impl ser::SerializeTupleStruct for Elements {
-    type Ok = Value;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.push(value)
-    }
-
-    fn end(self) -> Result<Value, Error> {
-        Ok(self.finish())
-    }
+elements! {
+    SerializeSeq serialize_element,
+    SerializeTuple serialize_element,
+    SerializeTupleStruct serialize_field,
 }
 
 impl ser::SerializeTupleVariant for Variant<Elements> {
