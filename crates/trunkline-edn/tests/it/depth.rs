@@ -65,7 +65,7 @@ fn check_too_deep(text: &str) {
 fn values_of_the_default_depth_fit_the_stack_of_a_thread() {
     for (open, middle, close) in NESTED {
         on_a_stack(THREAD_STACK, move || {
-            // Some of them have two levels, and the last value of a map is on a level of its own.
+            // Some of them have two levels, and others a level for the innermost value.
             let depths = [DEFAULT_DEPTH, DEFAULT_DEPTH / 2, DEFAULT_DEPTH / 2 - 1];
             let texts = depths
                 .map(|depth| format!("{}{middle}{}", open.repeat(depth), close.repeat(depth)));
@@ -111,7 +111,7 @@ fn json_is_written_to_a_depth() {
     });
 }
 
-/// Levels without a value of their own.
+/// Levels without a value.
 #[test]
 fn levels_without_values_need_no_stack() {
     on_a_stack(SMALL_STACK, || {
