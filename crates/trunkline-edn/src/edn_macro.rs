@@ -1,20 +1,11 @@
-//! [`edn!`](crate::edn): EDN within Rust.
+//! [`edn!`](crate::edn): EDN in Rust code.
 
 use std::str::FromStr;
 
 use crate::error::Error;
-use crate::inst::Inst;
-use crate::keyword::Keyword;
-use crate::list::List;
-use crate::map::Map;
-use crate::set::Set;
-use crate::symbol::Symbol;
-use crate::tagged::Tagged;
-use crate::uuid::Uuid;
-use crate::value::Value;
-use crate::vector::Vector;
+use crate::value::{Inst, Keyword, List, Map, Set, Symbol, Tagged, Uuid, Value, Vector};
 
-/// A [`Value`](crate::Value), written as EDN.
+/// Creates a [`Value`](crate::Value) from EDN notation.
 ///
 /// ```
 /// use trunkline_edn::edn;
@@ -30,40 +21,39 @@ use crate::vector::Vector;
 /// assert_eq!(config.get("limit"), Some(&edn!(20)));
 /// ```
 ///
-/// What Rust says of its text is not all that EDN does, so that some is written otherwise:
+/// Some notation differs from EDN, because Rust splits the code into tokens:
 ///
 /// | | |
 /// |---|---|
-/// | the value of a variable, an expression | `~name`, `~(expression)`: whatever is `Into<Value>` |
+/// | variable, expression | `~name`, `~(expression)`, of a type that is `Into<Value>` |
 /// | character | as in Rust, `'a'` |
-/// | string, number | as in Rust, numbers without a suffix: others, as `1.50M` and `##Inf`, by `~` |
-/// | symbol | behind a quote, `'name` |
-/// | keyword, symbol, tag | words, joined by `-`, `->`, `.` or `/`, with `?` or `!` at the end; other keywords in quotes, `:"a*b"` |
-/// | negative number | behind a keyword or a symbol, behind a comma: Rust does not tell `:a -1` from `:a-1` |
+/// | string, number | as in Rust, without a suffix; use `~` for other numbers, such as `1.50M` and `##Inf` |
+/// | symbol | after a quote, `'name` |
+/// | keyword, symbol, tag | Rust identifiers, joined by `-`, `->`, `.` or `/`, with `?` or `!` at the end; other keywords in quotes, `:"a*b"` |
+/// | negative number | after a comma if it follows a keyword or a symbol: to Rust, `:a -1` equals `:a-1` |
 ///
-/// `#_`, metadata and namespaced maps are left out. What is not taken does not compile. A map of over
-/// 30 entries may want a higher
+/// `#_`, metadata and namespaced maps are not supported. Invalid notation does not compile. A map of over 30 entries
+/// may require a higher
 /// [`recursion_limit`](https://doc.rust-lang.org/reference/attributes/limits.html).
 ///
 /// # Panics
-/// When a map has a key twice or a set a value, or what stands in quotes is not the keyword, the inst
-/// or the UUID that it should be:
+/// A map has a duplicate key, a set a duplicate value, or a text in quotes is not a valid keyword, inst or UUID:
 ///
 /// ```should_panic
 /// // "2024-13" is not an instant
 /// trunkline_edn::edn!(#inst "2024-13");
 /// ```
-#[macro_export]
+#[macro_export(local_inner_macros)]
 macro_rules! edn {
-    ($($form:tt)*) => { $crate::__edn!(@forms value [] [] $($form)*) };
+    ($($form:tt)*) => { __edn!(@forms value [] [] $($form)*) };
 }
 
-/// Takes forms from the left: `@forms what they are parts of [parts so far] [tags before the next] forms`;
-/// and names of several words: `@name what it names [words so far]`, then the same.
+/// Reads forms from the left: `@forms collection [previous forms] [tags of the next form] forms`; and names of several
+/// tokens: `@name type [previous tokens]`, then the same.
 #[doc(hidden)]
-#[macro_export]
+#[macro_export(local_inner_macros)]
 macro_rules! __edn {
-    // All have been taken.
+    // The end of the forms.
     (@forms $of:ident [$($parts:tt)*] [$($tag:tt)+]) => {
         ::core::compile_error!("behind a tag stands a form")
     };
@@ -82,19 +72,19 @@ macro_rules! __edn {
         $crate::edn_macro::$of(::std::vec![$($part),*])
     };
 
-    // White space, and at once the keyword behind it: each step counts for the recursion limit.
+    // A comma, in one step with the keyword after it: each step counts for the recursion limit.
     (@forms $of:ident [$($parts:tt)*] [] , : $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name keyword [::core::stringify!($word)]
+        __edn!(@name keyword [::core::stringify!($word)]
             $of [$($parts)*] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt , $($rest:tt)*) => {
-        $crate::__edn!(@forms $of $parts $tags $($rest)*)
+        __edn!(@forms $of $parts $tags $($rest)*)
     };
 
-    // Atoms.
+    // Scalars.
     (@forms $of:ident [$($parts:tt)*] $tags:tt nil $($rest:tt)*) => {
-        $crate::__edn!(@forms $of
-            [$($parts)* $crate::__edn!(@tagged $tags $crate::Value::Nil),] [] $($rest)*)
+        __edn!(@forms $of
+            [$($parts)* __edn!(@tagged $tags $crate::Value::Nil),] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt - $word:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
@@ -102,62 +92,62 @@ macro_rules! __edn {
         ))
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt $literal:literal $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags {
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags {
             const _: () = $crate::edn_macro::check_literal(::core::stringify!($literal));
             $crate::edn_macro::literal($literal)
         }),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt ~ $name:ident $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             ::core::convert::Into::<$crate::Value>::into($name)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt ~ ($value:expr) $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             ::core::convert::Into::<$crate::Value>::into($value)),] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt : $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name keyword [::core::stringify!($word)] $of $parts $tags $($rest)*)
+        __edn!(@name keyword [::core::stringify!($word)] $of $parts $tags $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt : $text:literal $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::keyword($text)),] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt $word:lifetime $($rest:tt)*) => {
-        $crate::__edn!(@name symbol [::core::stringify!($word)] $of $parts $tags $($rest)*)
+        __edn!(@name symbol [::core::stringify!($word)] $of $parts $tags $($rest)*)
     };
 
     // Collections.
     (@forms $of:ident [$($parts:tt)*] $tags:tt ($($form:tt)*) $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
-            $crate::__edn!(@forms list [] [] $($form)*)),] [] $($rest)*)
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
+            __edn!(@forms list [] [] $($form)*)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt [$($form:tt)*] $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
-            $crate::__edn!(@forms vector [] [] $($form)*)),] [] $($rest)*)
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
+            __edn!(@forms vector [] [] $($form)*)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt {$($form:tt)*} $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
-            $crate::__edn!(@forms map [] [] $($form)*)),] [] $($rest)*)
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
+            __edn!(@forms map [] [] $($form)*)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt # {$($form:tt)*} $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
-            $crate::__edn!(@forms set [] [] $($form)*)),] [] $($rest)*)
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
+            __edn!(@forms set [] [] $($form)*)),] [] $($rest)*)
     };
 
-    // What else begins with `#`.
+    // Other forms that begin with `#`.
     (@forms $of:ident [$($parts:tt)*] $tags:tt # inst $text:literal $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::inst($text)),] [] $($rest)*)
     };
     (@forms $of:ident [$($parts:tt)*] $tags:tt # uuid $text:literal $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::uuid($text)),] [] $($rest)*)
     };
     (@forms $of:ident $parts:tt $tags:tt # $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name tag [::core::stringify!($word)] $of $parts $tags $($rest)*)
+        __edn!(@name tag [::core::stringify!($word)] $of $parts $tags $($rest)*)
     };
 
-    // What is not EDN.
+    // Errors.
     (@forms $of:ident $parts:tt $tags:tt $word:ident $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "`", ::core::stringify!($word), "` is neither a variable, which is written `~",
@@ -170,21 +160,21 @@ macro_rules! __edn {
         ))
     };
 
-    // The next word of a name.
+    // The next token of a name.
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt - $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name $what [$($name)*, "-", ::core::stringify!($word)]
+        __edn!(@name $what [$($name)*, "-", ::core::stringify!($word)]
             $of $parts $tags $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt -> $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name $what [$($name)*, "->", ::core::stringify!($word)]
+        __edn!(@name $what [$($name)*, "->", ::core::stringify!($word)]
             $of $parts $tags $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt . $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name $what [$($name)*, ".", ::core::stringify!($word)]
+        __edn!(@name $what [$($name)*, ".", ::core::stringify!($word)]
             $of $parts $tags $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt / $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name $what [$($name)*, "/", ::core::stringify!($word)]
+        __edn!(@name $what [$($name)*, "/", ::core::stringify!($word)]
             $of $parts $tags $($rest)*)
     };
     (@name $what:ident $name:tt $of:ident $parts:tt $tags:tt - $number:literal $($rest:tt)*) => {
@@ -193,35 +183,35 @@ macro_rules! __edn {
             "` here, and a name that ends so is written in quotes, as `:\"a-1\"`"
         ))
     };
-    // The end of it, and at once a literal with the next keyword, as in a map.
+    // The end of a keyword, in one step with a literal and the next keyword, as in a map.
     (@name keyword [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt
         $literal:literal , : $word:ident $($rest:tt)*) => {
-        $crate::__edn!(@name keyword [::core::stringify!($word)] $of [
+        __edn!(@name keyword [::core::stringify!($word)] $of [
             $($parts)*
-            $crate::__edn!(@tagged $tags
+            __edn!(@tagged $tags
                 $crate::edn_macro::keyword(::core::concat!($($name)*))),
-            $crate::__edn!(@forms value [] [] $literal),
+            __edn!(@forms value [] [] $literal),
         ] [] $($rest)*)
     };
-    // The end of it.
+    // The end of a name.
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt ? $($rest:tt)*) => {
-        $crate::__edn!(@named $what [$($name)*, "?"] $of $parts $tags $($rest)*)
+        __edn!(@named $what [$($name)*, "?"] $of $parts $tags $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident $parts:tt $tags:tt ! $($rest:tt)*) => {
-        $crate::__edn!(@named $what [$($name)*, "!"] $of $parts $tags $($rest)*)
+        __edn!(@named $what [$($name)*, "!"] $of $parts $tags $($rest)*)
     };
     (@name tag [$($name:tt)*] $of:ident $parts:tt [$($tag:tt)*] $($rest:tt)*) => {
-        $crate::__edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
+        __edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
     };
     (@name $what:ident [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::$what(::core::concat!($($name)*))),] [] $($rest)*)
     };
     (@named tag [$($name:tt)*] $of:ident $parts:tt [$($tag:tt)*] $($rest:tt)*) => {
-        $crate::__edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
+        __edn!(@forms $of $parts [$($tag)* ::core::concat!($($name)*),] $($rest)*)
     };
     (@named $what:ident [$($name:tt)*] $of:ident [$($parts:tt)*] $tags:tt $($rest:tt)*) => {
-        $crate::__edn!(@forms $of [$($parts)* $crate::__edn!(@tagged $tags
+        __edn!(@forms $of [$($parts)* __edn!(@tagged $tags
             $crate::edn_macro::$what(::core::concat!($($name)*))),] [] $($rest)*)
     };
 
@@ -231,7 +221,7 @@ macro_rules! __edn {
     };
 }
 
-/// What `edn!` takes for a literal: of each kind one type, so that Rust knows which it is.
+/// The type of a literal in `edn!`: one for each kind, so that Rust infers it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no literal of `edn!`",
     note = "numbers stand without a suffix; what has another type stands behind `~`"
@@ -248,7 +238,7 @@ pub fn literal(literal: impl Literal) -> Value {
     literal.into()
 }
 
-/// Panics, at compile time, for what is another number in EDN than in Rust.
+/// Panics at compile time for a literal that is a different number in EDN.
 ///
 /// ```compile_fail,E0080
 /// trunkline_edn::edn!([017]);
@@ -264,7 +254,7 @@ pub fn keyword(text: &str) -> Value {
     Value::Keyword(valid(Keyword::new(text)))
 }
 
-/// Of its text behind a quote.
+/// The symbol of a text with a quote before it.
 #[track_caller]
 pub fn symbol(quoted: &str) -> Value {
     Value::Symbol(valid(Symbol::new(quoted.trim_start_matches('\''))))
@@ -280,7 +270,7 @@ pub fn uuid(text: &str) -> Value {
     Value::Uuid(valid(Uuid::from_str(text)))
 }
 
-/// A value behind tags, of which the last is the innermost.
+/// A value with tags, from the outermost.
 #[track_caller]
 pub fn tagged(tags: &[&str], value: Value) -> Value {
     let tag = |value, tag: &&str| Value::Tagged(Tagged::new(valid(Symbol::new(tag)), value));
@@ -305,7 +295,7 @@ pub fn map(entries: Vec<(Value, Value)>) -> Value {
     Value::Map(valid(Map::of_entries(entries)))
 }
 
-/// `edn!` promises to panic for what EDN does not have.
+/// Panics for invalid input, as `edn!` documents.
 #[track_caller]
 fn valid<T>(made: Result<T, Error>) -> T {
     match made {

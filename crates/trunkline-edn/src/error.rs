@@ -1,14 +1,10 @@
-//! What is wrong with EDN, and where.
+//! Errors and their reasons.
 
 use std::fmt::{self, Write as _};
 
-use crate::path::{Leg, Path, Step};
-use crate::position::Position;
-use crate::tagged::Tagged;
-use crate::value::Value;
+use crate::location::{FormStep, Path, Position, Step};
 
-/// Why a text is no EDN, a value is no JSON, or neither is what a type wants; with the place, as far as
-/// it is known.
+/// An error of reading, conversion or serde, with its location if that is known.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -17,36 +13,36 @@ struct Inner {
     reason: Reason,
     path: Path,
     position: Option<Position>,
-    /// The way to the place in a text, from the innermost leg, until the position is known.
-    legs: Vec<Leg>,
+    /// The forms that lead to the error in a text, from the innermost. They locate an error without a position.
+    form_path: Vec<FormStep>,
 }
 
-/// What is wrong.
+/// The reason of an [`Error`].
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reason {
-    /// There is no form, or only comments.
+    /// The text has no form.
     #[error("there is no form")]
     NoForm,
-    /// The text goes on behind its only form.
+    /// There is text after the form.
     #[error("there is more text behind the form")]
     TrailingForm,
     /// The text ends within a form.
     #[error("the text ends within {within}")]
     UnexpectedEnd {
-        /// What has no end: `a string`.
+        /// The form without an end: `a string`.
         within: &'static str,
     },
-    /// A bracket closes nothing, or something else than was opened.
+    /// A bracket does not match an opening bracket.
     #[error("unmatched `{found}`")]
     UnmatchedDelimiter {
         /// The bracket.
         found: char,
     },
-    /// Forms are nested deeper than the limit.
+    /// Nesting is deeper than the limit.
     #[error("nested deeper than {limit} forms")]
     TooDeep {
-        /// [`Limits::depth`](crate::Limits::depth).
+        /// [`Limits::depth`](crate::Limits::depth), or another limit on depth.
         limit: usize,
     },
     /// The namespaces of maps make keys longer than the limit.
@@ -61,13 +57,13 @@ pub enum Reason {
         /// [`Limits::digits`](crate::Limits::digits).
         limit: usize,
     },
-    /// The exponent of a decimal number is too large, as it is read or as it would be written.
+    /// The exponent of a decimal is too large, in the text or in its normal notation.
     #[error("`{text}` has an exponent of more than 32 bits")]
     Exponent {
         /// The token.
         text: Box<str>,
     },
-    /// A token that begins like a number is none.
+    /// A token that begins with a digit is not a number.
     #[error("`{text}` is not a number")]
     Number {
         /// The token.
@@ -88,61 +84,61 @@ pub enum Reason {
         /// The text, without a colon.
         text: Box<str>,
     },
-    /// A character that no token has.
+    /// A character is not allowed in tokens.
     #[error("`{found}` stands in no symbol, keyword or character")]
     Constituent {
         /// The character.
         found: char,
     },
-    /// A backslash with what names no character.
+    /// The text after a backslash is not the name of a character.
     #[error("`\\{text}` is not a character")]
     Character {
-        /// What stands behind the backslash.
+        /// The text after the backslash.
         text: Box<str>,
     },
-    /// A backslash in a string with what is no escape sequence.
+    /// A string has an invalid escape sequence.
     #[error("`\\{text}` is not an escape sequence")]
     Escape {
-        /// What stands behind the backslash.
+        /// The text after the backslash.
         text: Box<str>,
     },
     /// Half of a surrogate pair without the other.
     #[error("a \\u escape is half of a surrogate pair")]
     LoneSurrogate,
-    /// A `#` with what it does not go with.
+    /// A `#` before an invalid character.
     #[error("`#{found}` begins nothing")]
     Dispatch {
-        /// What stands behind the `#`.
+        /// The character after the `#`.
         found: char,
     },
-    /// `##` with another symbol than `Inf`, `-Inf` and `NaN`.
+    /// `##` before a symbol other than `Inf`, `-Inf` and `NaN`.
     #[error("`##{text}` is not a symbolic value")]
     Symbolic {
-        /// What stands behind `##`.
+        /// The text after `##`.
         text: Box<str>,
     },
-    /// What stands behind a `#` is not a symbol that could be a tag.
+    /// A tag is not a symbol.
     #[error("a tag is a symbol")]
     Tag,
-    /// What stands behind `#:` is not a namespace and a map.
+    /// `#:` is not followed by a namespace and a map.
     #[error("`#:` is followed by a namespace and a map")]
     NamespacedMap,
-    /// Metadata is nothing that can be metadata, or stands before what has none.
+    /// Metadata has an invalid type, or precedes a value that cannot have metadata.
     #[error("metadata is a map, a keyword, a symbol or a string, before a collection or a symbol")]
     Metadata,
-    /// `#inst` with what is no instant, or an instant outside of the years 0000 to 9999.
+    /// Not an instant, or outside of the years 0000 to 9999.
     #[error("\"{text}\" is not an instant")]
     Inst {
         /// The text.
         text: Box<str>,
     },
-    /// `#uuid` with what is no UUID.
+    /// Not a UUID.
     #[error("\"{text}\" is not a UUID")]
     Uuid {
         /// The text.
         text: Box<str>,
     },
-    /// `#inst` or `#uuid` before what is no string.
+    /// `#inst` or `#uuid` is not followed by a string.
     #[error("#{tag} is followed by a string")]
     NoString {
         /// The tag.
@@ -151,34 +147,34 @@ pub enum Reason {
     /// A map's last key has no value.
     #[error("a map has as many values as keys")]
     OddMap,
-    /// A key stands in a map, or a value in a set, for the second time.
+    /// A map has a duplicate key, or a set a duplicate value.
     #[error("duplicate key: {key}")]
     DuplicateKey {
         /// The key, as EDN.
         key: Box<str>,
     },
-    /// Text that is no JSON.
+    /// The text is not JSON.
     #[error("not JSON: {what}")]
     Json {
-        /// What was expected, or found.
+        /// The problem.
         what: &'static str,
     },
-    /// JSON has no such value.
+    /// JSON cannot represent the value.
     #[error("JSON has no {what}")]
     NoJson {
-        /// The value, or what sort of value: `##Inf`.
+        /// The value: `##Inf`.
         what: Box<str>,
     },
-    /// A tag that JSON has no equivalent of.
+    /// JSON has no equivalent of a tag.
     #[error("JSON has no equivalent of the tag #{tag}")]
     UnknownTag {
         /// The tag.
         tag: Box<str>,
     },
-    /// A key of a map that has no text.
+    /// JSON cannot represent a key.
     #[error("a key of JSON is text: there is none for a {key}")]
     NoJsonKey {
-        /// What the key is: `vector`.
+        /// The type of the key: `vector`.
         key: &'static str,
     },
     /// Two keys of a map have the same text.
@@ -193,43 +189,35 @@ pub enum Reason {
         /// The type.
         range: &'static str,
     },
-    /// A value is not what a type is made of.
+    /// A value does not match a type.
     #[error("expected {expected}, found {found}")]
     Mismatch {
-        /// What the type wants: `u8`, `a keyword`.
+        /// The type: `u8`, `a keyword`.
         expected: String,
-        /// What there is: ``keyword `:a` ``.
+        /// The value: ``keyword `:a` ``.
         found: String,
     },
-    /// What a type said of the value that it was to be made of.
+    /// A message of a type, or of serde.
     #[error("{0}")]
     Other(String),
 }
 
-/// As much of what was found is told.
-const SHOWN: usize = 64;
+/// Maximum length of quoted text, in characters.
+const MAX_QUOTED: usize = 64;
 
 impl Reason {
     pub(crate) fn number(text: &str) -> Self {
-        Self::Number { text: shown(text) }
-    }
-
-    pub(crate) fn unknown_tag(tagged: &Tagged) -> Self {
-        Self::UnknownTag { tag: shown(tagged.tag().as_str()) }
-    }
-
-    pub(crate) fn duplicate_key(key: &Value) -> Self {
-        Self::DuplicateKey { key: shown(&key.to_string()) }
+        Self::Number { text: quoted(text) }
     }
 }
 
-/// A text, cut if it is long.
-pub(crate) fn shown(text: &str) -> Box<str> {
-    cut(text, SHOWN)
+/// Text of a message, truncated.
+pub(crate) fn quoted(text: &str) -> Box<str> {
+    truncate(text, MAX_QUOTED)
 }
 
-/// A text of which at most so many characters are told.
-pub(crate) fn cut(text: &str, length: usize) -> Box<str> {
+/// The first `length` characters of a text.
+pub(crate) fn truncate(text: &str, length: usize) -> Box<str> {
     match text.char_indices().nth(length) {
         Some((end, _)) => format!("{}…", &text[..end]).into(),
         None => text.into(),
@@ -237,49 +225,49 @@ pub(crate) fn cut(text: &str, length: usize) -> Box<str> {
 }
 
 impl Error {
-    /// What is wrong.
+    /// The reason.
     #[must_use]
     pub fn reason(&self) -> &Reason {
         &self.0.reason
     }
 
-    /// The way to what is wrong, in the value.
+    /// The path to the error in the value.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// The place of what is wrong, if it was in a text.
+    /// The position of the error in the text, if there is one.
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         self.0.position
     }
 
-    /// The same error in a part of another value.
+    /// The error in a value that contains this one.
     #[must_use]
     pub fn within(mut self, step: Step) -> Self {
-        self.0.legs.push(Leg::from(&step));
+        self.0.form_path.push(FormStep::from(&step));
         self.0.path = self.0.path.within(step);
         self
     }
 
-    /// The same by a leg that tells more than the step.
+    /// [`within`](Self::within) with the exact step to the form.
     #[must_use]
-    pub(crate) fn within_part(mut self, step: Step, leg: Leg) -> Self {
+    pub(crate) fn within_form(mut self, step: Step, form: FormStep) -> Self {
         self.0.path = self.0.path.within(step);
-        self.at_part(leg)
+        self.at_form(form)
     }
 
-    /// The same error in a part that the path does not tell.
+    /// Adds a step to a form, which is not part of the path.
     #[must_use]
-    pub(crate) fn at_part(mut self, leg: Leg) -> Self {
-        self.0.legs.push(leg);
+    pub(crate) fn at_form(mut self, form: FormStep) -> Self {
+        self.0.form_path.push(form);
         self
     }
 
-    /// The legs to the place in a text, from the innermost.
-    pub(crate) fn legs(&self) -> &[Leg] {
-        &self.0.legs
+    /// The steps to the form in a text, from the innermost.
+    pub(crate) fn form_path(&self) -> &[FormStep] {
+        &self.0.form_path
     }
 
     #[must_use]
@@ -297,11 +285,16 @@ impl Error {
 
 impl From<Reason> for Error {
     fn from(reason: Reason) -> Self {
-        Self(Box::new(Inner { reason, path: Path::default(), position: None, legs: Vec::new() }))
+        Self(Box::new(Inner {
+            reason,
+            path: Path::default(),
+            position: None,
+            form_path: Vec::new(),
+        }))
     }
 }
 
-/// By what they tell.
+/// By reason, path and position.
 impl PartialEq for Error {
     fn eq(&self, other: &Self) -> bool {
         self.reason() == other.reason()
@@ -310,28 +303,28 @@ impl PartialEq for Error {
     }
 }
 
-/// The reason, behind the place if it is known: `line 3, column 7, in /features/0: …`. It is one line:
-/// control characters are escaped. Of a long path, the middle is left out.
+/// The location if it is known, then the reason: `line 3, column 7, in /features/0: …`. Control characters are
+/// escaped, so that the text is one line. A long path is truncated in the middle.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { reason, path, position, .. } = &*self.0;
-        let mut line = Line(f);
+        let mut line = EscapeControls(f);
         if let Some(position) = position {
             write!(line, "{position}")?;
         }
         if !path.steps().is_empty() {
             let comma = if position.is_some() { ", " } else { "" };
-            write!(line, "{comma}in {}", path.shown())?;
+            write!(line, "{comma}in {}", path.truncated())?;
         }
         let colon = if position.is_some() || !path.steps().is_empty() { ": " } else { "" };
         write!(line, "{colon}{reason}")
     }
 }
 
-/// Writes what may come from a document to where a terminal may read it.
-struct Line<'a, 'f>(&'a mut fmt::Formatter<'f>);
+/// Escapes control characters of a document, which a terminal would interpret.
+struct EscapeControls<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
-impl fmt::Write for Line<'_, '_> {
+impl fmt::Write for EscapeControls<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         text.split_inclusive(char::is_control).try_for_each(|part| match part.chars().next_back() {
             Some(last) if last.is_control() => {

@@ -14,16 +14,15 @@
 //! # Ok::<(), trunkline_edn::Error>(())
 //! ```
 //!
-//! [`Value`] is any form: maps and sets keep their order, integers, decimals and ratios their digits,
-//! and what is behind an unknown tag is [`Tagged`]. It is read from text ([`read`], or [`Reader`] for
-//! many forms in one text) and written by its `Display`, on one line with `{}` and indented with
-//! `{:#}`.
+//! [`Value`] is any form: maps and sets keep their order, integers, decimals and ratios their digits, and a value
+//! with an unknown tag is [`Tagged`]. [`read`] reads one form of text, and [`Reader`] several. `Display` writes a
+//! value: on one line with `{}`, and indented with `{:#}`.
 //!
-//! The reader takes what `clojure.edn` takes and refuses what that refuses (the few exceptions are at
-//! [`read_with`]), within [`Limits`]. Neither it nor the writers recurse, nor do clones and drops: no
-//! text overflows a stack. An [`Error`] tells the line, the column, the path and the [`Reason`].
+//! The reader accepts the same text as `clojure.edn` (the few exceptions are listed at [`read_with`]), within
+//! [`Limits`]. Depth is limited to 1,024 by default, which fits the stack of a thread: values recurse when they are
+//! cloned, compared, written and dropped. An [`Error`] has the line, the column, the path and the [`Reason`].
 //!
-//! Types of your own are read and written with serde:
+//! Other types are read and written with serde:
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
@@ -47,56 +46,23 @@
 //! [`json`] has the table between EDN and JSON; [`edn!`] writes values in Rust.
 #![forbid(unsafe_code)]
 
-mod character;
-mod decimal;
 #[doc(hidden)]
 pub mod edn_macro;
 mod error;
-mod index;
-mod inst;
-mod integer;
 pub mod json;
-mod keyword;
-mod limits;
-mod list;
-mod map;
-mod name;
-mod parts;
-mod path;
-mod position;
-mod ratio;
-mod reader;
-mod sameness;
-mod sequence;
+mod location;
 mod serde;
-mod set;
-mod symbol;
-mod tagged;
-mod unnesting;
-mod uuid;
+mod syntax;
+mod text;
 mod value;
-mod vector;
-mod writer;
 
 pub use self::serde::{from_ref, from_str, from_value, to_string, to_string_pretty, to_value};
-pub use decimal::Decimal;
 pub use error::{Error, Reason};
-pub use inst::Inst;
-pub use integer::Integer;
-pub use keyword::Keyword;
-pub use limits::Limits;
-pub use list::List;
-pub use map::Map;
-pub use path::{Path, Step};
-pub use position::Position;
-pub use ratio::Ratio;
-pub use reader::{Reader, read, read_with};
-pub use set::Set;
-pub use symbol::Symbol;
-pub use tagged::Tagged;
-pub use uuid::Uuid;
-pub use value::Value;
-pub use vector::Vector;
+pub use location::{Path, Position, Step};
+pub use text::{Limits, Reader, read, read_with};
+pub use value::{
+    Decimal, Inst, Integer, Keyword, List, Map, Ratio, Set, Symbol, Tagged, Uuid, Value, Vector,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -2,7 +2,7 @@
 //!
 //! | EDN | JSON |
 //! |---|---|
-//! | `nil`, booleans, strings | as they are |
+//! | `nil`, booleans, strings | `null`, booleans, strings |
 //! | characters | a string of one character |
 //! | keywords, symbols | their text without the colon: `namespace/name` |
 //! | integers, decimals | the same number, digit by digit |
@@ -15,11 +15,10 @@
 //! | `#inst`, `#uuid` | their text as a string |
 //! | other tags | an error |
 //!
-//! Back from JSON, arrays are vectors and objects are maps. Their keys are keywords where every reader
-//! of EDN takes them for those, else strings. Strings stay strings, whatever they look like. Integers
-//! stay exact. A number with a fraction or an exponent is a float, or, if it is too large or too small
-//! for one, a decimal, of which the exponent has 32 bits: `1e2147483648` is an error. `-0` is the
-//! integer 0.
+//! From JSON, arrays become vectors and objects maps. A key becomes a keyword if every reader of EDN accepts
+//! it, else a string. Strings remain strings, and integers are exact. A number with a fraction or an exponent is
+//! a float, or a decimal if it is out of the range of floats. Its exponent has at most 32 bits: `1e2147483648` is
+//! an error. `-0` is the integer 0.
 //!
 //! ```
 //! use trunkline_edn::json;
@@ -31,20 +30,14 @@
 //! # Ok::<(), trunkline_edn::Error>(())
 //! ```
 //!
-//! Neither way needs a stack for what is nested.
+//! Depth is limited both ways: to [`FromJson::depth`], and to 1,024 when JSON is written.
 
-mod duplicate;
-mod key;
 mod number;
-mod options;
-mod read;
-mod text;
-mod token;
+mod reader;
+mod string;
 mod transcription;
-mod write;
+mod writer;
 
-pub use key::key_text;
-pub use options::{FromJson, Keys, ToJson};
-pub use read::{Reader, from_str, from_str_with};
+pub use reader::{FromJson, Keys, Reader, from_str, from_str_with};
 pub use transcription::to_edn;
-pub use write::{to_string, to_string_with, write};
+pub use writer::{ToJson, key_text, to_string, to_string_with, write};

@@ -1,20 +1,49 @@
-//! Numbers of JSON.
+//! Reads numbers and literals.
 
+use super::reader::{Fault, Reader};
 use crate::error::{Error, Reason};
-use crate::integer::Integer;
-use crate::value::Value;
+use crate::value::{Integer, Value};
 
-pub(super) fn write_float(float: f64, out: &mut String) -> Result<(), Reason> {
-    if float.is_finite() {
-        out.push_str(zmij::Buffer::new().format_finite(float));
-        return Ok(());
+impl<'a> Reader<'a> {
+    pub(super) fn number(&mut self) -> Result<Value, Fault> {
+        let offset = self.at;
+        if let Some((value, length)) = read(&self.text[offset..])
+            && !self.text.as_bytes().get(offset + length).copied().is_some_and(is_word)
+        {
+            self.at += length;
+            return value.map_err(|reason| Fault { reason, offset });
+        }
+        Err(Fault { reason: Reason::number(self.word()), offset })
     }
-    Err(Reason::NoJson { what: Value::Float(float).to_string().into() })
+
+    pub(super) fn literal(&mut self) -> Result<Value, Fault> {
+        let offset = self.at;
+        let value = match self.word() {
+            "null" => Value::Nil,
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            _ => return Err(Fault::json("a value is expected", offset)),
+        };
+        Ok(value)
+    }
+
+    /// The characters up to the end of a number or a literal, valid or not.
+    fn word(&mut self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let length = rest.bytes().take_while(|byte| is_word(*byte)).count();
+        self.at += length;
+        &rest[..length]
+    }
 }
 
-/// The number that a text begins with, unless it is too large, and how many bytes it takes; none if
-/// there is none.
-pub(super) fn read(text: &str) -> Option<(Result<Value, Reason>, usize)> {
+/// Whether a byte can be part of a number or a literal, valid or not.
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_')
+}
+
+/// The number at the beginning of a text, and its length; `None` without one. The error is an exponent that is too
+/// large.
+fn read(text: &str) -> Option<(Result<Value, Reason>, usize)> {
     let bytes = text.as_bytes();
     let negative = bytes.first() == Some(&b'-');
     let start = usize::from(negative);
@@ -34,13 +63,13 @@ pub(super) fn read(text: &str) -> Option<(Result<Value, Reason>, usize)> {
         _ => fraction,
     };
     let value = match end == whole {
-        true => Ok(Value::Integer(Integer::of_digits(negative, &text[start..whole]))),
+        true => Ok(Value::Integer(Integer::from_digits(negative, &text[start..whole]))),
         false => float(&text[..end]),
     };
     Some((value, end))
 }
 
-/// A float, or, if it is too large or too small for one, a decimal.
+/// A float, or a decimal for numbers out of its range.
 fn float(text: &str) -> Result<Value, Reason> {
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
     let is_zero = || !mantissa.contains(|c: char| matches!(c, '1'..='9'));
@@ -50,7 +79,7 @@ fn float(text: &str) -> Result<Value, Reason> {
     }
 }
 
-/// Where the digits end that begin here.
+/// The end of the digits.
 fn digits(bytes: &[u8], start: usize) -> usize {
     start + bytes[start..].iter().take_while(|byte| byte.is_ascii_digit()).count()
 }

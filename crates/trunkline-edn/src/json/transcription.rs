@@ -1,20 +1,18 @@
-//! JSON as EDN without values between them: a text of numbers would be many times its length as those.
+//! JSON to EDN text without values in between, which take many times the memory of a text of numbers.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use super::number;
-use super::options::{FromJson, Keys};
-use super::read::{from_str, from_str_with};
+use super::reader::{FromJson, Keys, Reader, from_str_with};
 use crate::error::Error;
-use crate::name;
+use crate::syntax;
 use crate::value::Value;
 
-/// A JSON text as EDN, on one line: as [`from_str_with`] reads it.
+/// Converts a JSON text to EDN on one line, with the same result as [`from_str_with`].
 ///
 /// # Errors
-/// Those of [`from_str`].
+/// Those of [`from_str_with`].
 ///
 /// ```
 /// use trunkline_edn::json::{self, FromJson};
@@ -24,225 +22,130 @@ use crate::value::Value;
 /// # Ok::<(), trunkline_edn::Error>(())
 /// ```
 pub fn to_edn(text: &str, options: &FromJson) -> Result<String, Error> {
-    let mut transcription = Transcription {
-        text,
-        at: 0,
-        options,
-        open: Vec::new(),
-        out: String::with_capacity(text.len()),
-    };
-    match transcription.run() {
+    let reader = Reader::with_options(text, options.clone());
+    let mut transcription = Transcription { reader, out: String::with_capacity(text.len()) };
+    match transcription.document() {
         Some(()) => Ok(transcription.out),
-        // What is wrong, and where, is told by what reads values.
+        // The reader of values returns the error with its location.
         None => from_str_with(text, options).map(|value| value.to_string()),
     }
 }
 
-struct Transcription<'a, 'o> {
-    text: &'a str,
-    /// Where the next byte is read.
-    at: usize,
-    options: &'o FromJson,
-    /// The arrays and objects that have begun and not ended, from the outermost.
-    open: Vec<Open<'a>>,
+struct Transcription<'a> {
+    reader: Reader<'a>,
     out: String,
 }
 
-enum Open<'a> {
-    Array,
-    Object(Seen<'a>),
-}
-
-/// The keys of an object, of which no two are the same.
-enum Seen<'a> {
-    Few(Vec<Cow<'a, str>>),
-    Many(HashSet<Cow<'a, str>>),
-}
-
-/// So many keys are compared one by one.
-const FEW: usize = 16;
-
-/// None of these goes on if the text is not as it has to be.
-impl<'a> Transcription<'a, '_> {
-    fn run(&mut self) -> Option<()> {
-        loop {
-            self.skip_space();
-            // An array or an object that is not empty goes on with its first value.
-            if self.value()? {
-                continue;
-            }
-            if self.after_value()? {
-                return Some(());
-            }
-        }
+/// Each function returns `None` if the text is invalid.
+impl<'a> Transcription<'a> {
+    fn document(&mut self) -> Option<()> {
+        self.reader.skip_space();
+        self.value(self.reader.options.depth)?;
+        self.reader.skip_space();
+        self.reader.peek().is_none().then_some(())
     }
 
-    /// Transcribes a value, or the beginning of one that has parts: whether it is that.
-    fn value(&mut self) -> Option<bool> {
-        match self.peek()? {
-            b'{' => self.begin(b'}', Open::Object(Seen::Few(Vec::new()))),
-            b'[' => self.begin(b']', Open::Array),
+    fn value(&mut self, depth: usize) -> Option<()> {
+        match self.reader.peek()? {
+            b'{' => self.object(depth.checked_sub(1)?),
+            b'[' => self.array(depth.checked_sub(1)?),
             b'"' => {
-                let text = self.string()?;
-                self.write_string(&text);
-                Some(false)
+                let text = self.reader.string().ok()?;
+                self.string(&text)
             }
             b'-' | b'0'..=b'9' => {
-                let (number, length) = number::read(&self.text[self.at..])?;
-                self.at += length;
-                self.write(&number.ok()?)?;
-                Some(false)
+                let number = self.reader.number().ok()?;
+                self.scalar(&number)
             }
             _ => {
-                let rest = &self.text[self.at..];
-                let literals = [("null", "nil"), ("true", "true"), ("false", "false")];
-                let (json, edn) = literals.iter().find(|(json, _)| rest.starts_with(json))?;
-                self.at += json.len();
-                self.out.push_str(edn);
-                Some(false)
+                let literal = self.reader.literal().ok()?;
+                self.scalar(&literal)
             }
         }
     }
 
-    /// Goes on behind a value: whether that is the end.
-    fn after_value(&mut self) -> Option<bool> {
-        loop {
-            self.skip_space();
-            let Some(open) = self.open.last() else {
-                return (self.at == self.text.len()).then_some(true);
-            };
-            let is_object = matches!(open, Open::Object(_));
-            match (self.peek()?, is_object) {
-                (b',', true) => {
-                    self.at += 1;
-                    self.out.push_str(", ");
-                    self.key()?;
-                    return Some(false);
-                }
-                (b',', false) => {
-                    self.at += 1;
-                    self.out.push(' ');
-                    return Some(false);
-                }
-                (b'}', true) | (b']', false) => self.end(),
-                _ => return None,
+    fn array(&mut self, depth: usize) -> Option<()> {
+        self.out.push('[');
+        let mut ends = self.begins_empty(b']');
+        while !ends {
+            self.value(depth)?;
+            ends = self.ends(b']')?;
+            if !ends {
+                self.out.push(' ');
             }
         }
+        self.out.push(']');
+        Some(())
     }
 
-    /// Begins an array or an object: whether it has parts.
-    fn begin(&mut self, close: u8, open: Open<'a>) -> Option<bool> {
-        if self.open.len() >= self.options.depth {
+    fn object(&mut self, depth: usize) -> Option<()> {
+        self.out.push('{');
+        let mut keys = HashSet::new();
+        let mut ends = self.begins_empty(b'}');
+        while !ends {
+            let key = self.key()?;
+            if !keys.insert(key) {
+                return None;
+            }
+            self.value(depth)?;
+            ends = self.ends(b'}')?;
+            if !ends {
+                self.out.push_str(", ");
+            }
+        }
+        self.out.push('}');
+        Some(())
+    }
+
+    /// Begins an array or an object: whether it ends at once.
+    fn begins_empty(&mut self, close: u8) -> bool {
+        self.reader.at += 1;
+        self.reader.skip_space();
+        let is_empty = self.reader.is_at(close);
+        self.reader.at += usize::from(is_empty);
+        is_empty
+    }
+
+    /// Passes the comma or the bracket after a value: whether it is the bracket.
+    fn ends(&mut self, close: u8) -> Option<bool> {
+        self.reader.skip_space();
+        let found = self.reader.peek()?;
+        self.reader.at += 1;
+        self.reader.skip_space();
+        (found == close || found == b',').then_some(found == close)
+    }
+
+    fn key(&mut self) -> Option<Cow<'a, str>> {
+        if !self.reader.is_at(b'"') {
             return None;
         }
-        let is_object = matches!(open, Open::Object(_));
-        self.out.push(if is_object { '{' } else { '[' });
-        self.open.push(open);
-        self.at += 1;
-        self.skip_space();
-        if self.peek()? == close {
-            self.end();
-            return Some(false);
-        }
-        if is_object {
-            self.key()?;
-        }
-        Some(true)
-    }
-
-    fn end(&mut self) {
-        self.at += 1;
-        let is_object = matches!(self.open.pop(), Some(Open::Object(_)));
-        self.out.push(if is_object { '}' } else { ']' });
-    }
-
-    fn key(&mut self) -> Option<()> {
-        self.skip_space();
-        if self.peek()? != b'"' {
-            return None;
-        }
-        let key = self.string()?;
-        if self.options.keys == Keys::Keyword && name::is_plain_keyword(&key) {
+        let key = self.reader.string().ok()?;
+        if self.reader.options.keys == Keys::Keyword && syntax::is_plain_keyword(&key) {
             self.out.push(':');
             self.out.push_str(&key);
         } else {
-            self.write_string(&key);
+            self.string(&key)?;
         }
         self.out.push(' ');
-        let Some(Open::Object(seen)) = self.open.last_mut() else { return None };
-        seen.add(key)?;
-        self.skip_space();
-        (self.peek()? == b':').then(|| self.at += 1)
+        self.reader.colon().ok()?;
+        Some(key)
     }
 
-    /// The string that begins here.
-    fn string(&mut self) -> Option<Cow<'a, str>> {
-        let (start, bytes) = (self.at, self.text.as_bytes());
-        let mut end = start + 1;
-        let mut is_escaped = false;
-        loop {
-            end += memchr::memchr2(b'"', b'\\', bytes.get(end..)?)?;
-            if bytes[end] == b'"' {
-                break;
-            }
-            is_escaped = true;
-            end += 2;
-        }
-        self.at = end + 1;
-        if is_escaped {
-            let Value::String(text) = from_str(&self.text[start..self.at]).ok()? else {
-                return None;
-            };
-            return Some(text.into());
-        }
-        let text = &self.text[start + 1..end];
-        text.bytes().all(|byte| byte >= b' ').then_some(Cow::Borrowed(text))
-    }
-
-    #[expect(clippy::ptr_arg, reason = "whether it is borrowed tells whether it needs escapes")]
-    fn write_string(&mut self, text: &Cow<'a, str>) {
+    #[expect(clippy::ptr_arg, reason = "only an owned string had escape sequences")]
+    fn string(&mut self, text: &Cow<'a, str>) -> Option<()> {
         match text {
-            // What needs no escape in JSON needs none here.
+            // A string without escape sequences in JSON has none in EDN.
             Cow::Borrowed(text) => {
                 self.out.push('"');
                 self.out.push_str(text);
                 self.out.push('"');
+                Some(())
             }
-            Cow::Owned(text) => drop(self.write(&Value::String(text.clone()))),
+            Cow::Owned(text) => self.scalar(&Value::String(text.clone())),
         }
     }
 
-    fn write(&mut self, value: &Value) -> Option<()> {
+    fn scalar(&mut self, value: &Value) -> Option<()> {
         write!(self.out, "{value}").ok()
-    }
-
-    fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-}
-
-impl<'a> Seen<'a> {
-    /// None if the key was seen.
-    fn add(&mut self, key: Cow<'a, str>) -> Option<()> {
-        match self {
-            Self::Few(keys) if keys.len() < FEW => {
-                let is_new = !keys.contains(&key);
-                keys.push(key);
-                is_new.then_some(())
-            }
-            Self::Few(keys) => {
-                let mut many: HashSet<_> = std::mem::take(keys).into_iter().collect();
-                let is_new = many.insert(key);
-                *self = Self::Many(many);
-                is_new.then_some(())
-            }
-            Self::Many(keys) => keys.insert(key).then_some(()),
-        }
     }
 }

@@ -1,33 +1,47 @@
-//! How values and collections are deserialized: from this crate's deserializer as what they are, from
-//! others as what they look like.
+//! Deserializes values and their parts: from this crate's deserializer with their types, from other formats as
+//! strings, numbers, sequences and maps.
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::str::FromStr;
 
 use serde::de::{
-    Deserialize, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess, VariantAccess as _,
-    Visitor,
+    self, Deserialize, DeserializeSeed, Deserializer, EnumAccess, Error as _, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
 
-use super::error::unexpected;
-use super::parts::{Build, Kind, Part};
-use super::serializer::named;
-use super::token;
-use crate::error::Error;
-use crate::list::List;
-use crate::map::Map;
-use crate::set::Set;
-use crate::tagged::Tagged;
-use crate::value::Value;
-use crate::vector::Vector;
+use super::error::{MAX_DEPTH, deeper, unexpected};
+use super::handoff;
+use crate::error::{Error, Reason};
+use crate::value::{
+    Decimal, Inst, Integer, Keyword, List, Map, Ratio, Set, Symbol, Tagged, Uuid, Value, Vector,
+};
 
 impl<'de> Deserialize<'de> for Value {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(token::VALUE, AnyValue)
+        AnyValue { depth: MAX_DEPTH }.deserialize(deserializer)
     }
 }
 
-struct AnyValue;
+/// A value in which collections may nest to a depth.
+#[derive(Clone, Copy)]
+struct AnyValue {
+    depth: usize,
+}
+
+impl AnyValue {
+    fn nested<E: de::Error>(self) -> Result<Self, E> {
+        deeper(self.depth).map(|depth| Self { depth }).map_err(E::custom)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for AnyValue {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_newtype_struct(handoff::VALUE, self)
+    }
+}
 
 macro_rules! values {
     ($($method:ident($type:ty))*) => {$(
@@ -49,7 +63,7 @@ impl<'de> Visitor<'de> for AnyValue {
         f.write_str("a value")
     }
 
-    /// Not of this crate's deserializer.
+    /// From another format.
     fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<Value, D::Error> {
         other.deserialize_any(self)
     }
@@ -67,129 +81,56 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        Value::deserialize(deserializer)
+        self.deserialize(deserializer)
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Value, A::Error> {
-        values(elements).map(|values| Value::Vector(values.into()))
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let nested = self.nested()?;
+        let mut values = Vec::new();
+        while let Some(value) = elements.next_element_seed(nested)? {
+            values.push(value);
+        }
+        Ok(Value::Vector(values.into()))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, entries: A) -> Result<Value, A::Error> {
-        Entries.visit_map(entries).map(Value::Map)
+        Entries(self.nested()?).visit_map(entries).map(Value::Map)
     }
 
-    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
-        let (name, parts) = access.variant::<String>()?;
-        if name == token::VALUE {
-            return parts.struct_variant(&[], Whole);
-        }
-        Err(A::Error::custom("an enum of another format is no value"))
+    /// The value of this crate's deserializer.
+    fn visit_enum<A: EnumAccess<'de>>(self, _access: A) -> Result<Value, A::Error> {
+        let other_format = || A::Error::custom("an enum of another format is not a value");
+        handoff::take().ok_or_else(other_format)
     }
 }
 
-/// A value in parts.
-struct Whole;
-
-impl<'de> Visitor<'de> for Whole {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the parts of a value")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Value, A::Error> {
-        let mut build = Build::default();
-        while let Some(name) = parts.next_key::<&str>()? {
-            let atom = match name {
-                "nil" => parts.next_value().map(|()| Value::Nil)?,
-                "boolean" => Value::Bool(parts.next_value()?),
-                "integer" => Value::Integer(parts.next_value()?),
-                "float" => Value::Float(parts.next_value()?),
-                "decimal" => Value::Decimal(parts.next_value()?),
-                "ratio" => Value::Ratio(parts.next_value()?),
-                "character" => Value::Char(parts.next_value()?),
-                "string" => Value::String(parts.next_value()?),
-                "symbol" => Value::Symbol(parts.next_value()?),
-                "keyword" => Value::Keyword(parts.next_value()?),
-                "inst" => Value::Inst(parts.next_value()?),
-                "uuid" => Value::Uuid(parts.next_value()?),
-                Part::TAG => {
-                    build.tag(parts.next_value()?).map_err(A::Error::custom)?;
-                    continue;
-                }
-                name => {
-                    let unknown = || A::Error::custom("a value has no such part");
-                    let kind = Kind::of(name).ok_or_else(unknown)?;
-                    build.collection(kind, parts.next_value()?).map_err(A::Error::custom)?;
-                    continue;
-                }
-            };
-            build.atom(atom);
-        }
-        build.finish().map_err(A::Error::custom)
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Value>::deserialize(deserializer).map(Self::from)
     }
 }
 
-fn values<'de, A: SeqAccess<'de>>(mut elements: A) -> Result<Vec<Value>, A::Error> {
-    let mut values = Vec::new();
-    while let Some(value) = elements.next_element()? {
-        values.push(value);
-    }
-    Ok(values)
-}
-
-/// A list, a vector or a set: of whatever sequence.
-struct Sequence<T>(PhantomData<T>);
-
-impl<'de, T: OfValues> Visitor<'de> for Sequence<T> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(T::NAME)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<T, A::Error> {
-        T::of(values(elements)?).map_err(A::Error::custom)
+impl<'de> Deserialize<'de> for Vector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::<Value>::deserialize(deserializer).map(Self::from)
     }
 }
 
-trait OfValues: Sized {
-    const NAME: &str;
-
-    fn of(values: Vec<Value>) -> Result<Self, Error>;
-}
-
-macro_rules! sequences {
-    ($($type:ty, $name:literal, $of:expr;)*) => {$(
-        impl OfValues for $type {
-            const NAME: &str = $name;
-
-            fn of(values: Vec<Value>) -> Result<Self, Error> {
-                $of(values)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_seq(Sequence(PhantomData))
-            }
-        }
-    )*};
-}
-
-sequences! {
-    List, "a list", |values: Vec<Value>| Ok(List::from(values));
-    Vector, "a vector", |values: Vec<Value>| Ok(Vector::from(values));
-    Set, "a set", Set::of_values;
+impl<'de> Deserialize<'de> for Set {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let values = Vec::deserialize(deserializer)?;
+        Self::of_values(values).map_err(D::Error::custom)
+    }
 }
 
 impl<'de> Deserialize<'de> for Map {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(Entries(AnyValue { depth: MAX_DEPTH }.nested()?))
     }
 }
 
-struct Entries;
+/// The entries of a map, with values of a depth.
+struct Entries(AnyValue);
 
 impl<'de> Visitor<'de> for Entries {
     type Value = Map;
@@ -199,24 +140,24 @@ impl<'de> Visitor<'de> for Entries {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Map, A::Error> {
-        let mut made = Vec::new();
-        while let Some((MapKey(key), value)) = entries.next_entry()? {
-            made.push((key, value));
+        let mut list = Vec::new();
+        while let Some(entry) = entries.next_entry_seed(AnyKey(self.0), self.0)? {
+            list.push(entry);
         }
-        Map::of_entries(made).map_err(A::Error::custom)
+        Map::of_entries(list).map_err(A::Error::custom)
     }
 }
 
-/// A key: of text from another format, which has no keywords, the keyword if there is one.
-struct MapKey(Value);
+/// A key. Text of another format, which has no keywords, is a keyword if every reader of EDN accepts it.
+struct AnyKey(AnyValue);
 
-impl<'de> Deserialize<'de> for MapKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(token::VALUE, AnyKey).map(Self)
+impl<'de> DeserializeSeed<'de> for AnyKey {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_newtype_struct(handoff::VALUE, self)
     }
 }
-
-struct AnyKey;
 
 impl<'de> Visitor<'de> for AnyKey {
     type Value = Value;
@@ -226,14 +167,14 @@ impl<'de> Visitor<'de> for AnyKey {
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<Value, D::Error> {
-        other.deserialize_any(AnyValue).map(|key| match key {
-            Value::String(text) => named(&text),
+        other.deserialize_any(self.0).map(|key| match key {
+            Value::String(text) => Value::from_name(&text),
             key => key,
         })
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<Value, A::Error> {
-        AnyValue.visit_enum(access)
+        self.0.visit_enum(access)
     }
 }
 
@@ -244,5 +185,118 @@ impl<'de> Deserialize<'de> for Tagged {
             Value::Tagged(tagged) => Ok(tagged),
             other => Err(D::Error::custom(unexpected(&other, &"a tagged value"))),
         }
+    }
+}
+
+macro_rules! scalars {
+    ($($type:ty, $token:ident, $of:ident, $expected:literal;)*) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let visitor = $of($expected, PhantomData);
+                deserializer.deserialize_newtype_struct(handoff::$token, visitor)
+            }
+        }
+    )*};
+}
+
+scalars! {
+    Keyword, KEYWORD, FromText, "a keyword";
+    Symbol, SYMBOL, FromText, "a symbol";
+    Inst, INST, FromText, "an inst";
+    Uuid, UUID, FromText, "a UUID";
+    Integer, INTEGER, FromNumber, "an integer";
+    Decimal, DECIMAL, FromNumber, "a decimal";
+    Ratio, RATIO, FromNumber, "a ratio";
+}
+
+/// Parses a text.
+struct FromText<T>(&'static str, PhantomData<T>);
+
+impl<'de, T: FromStr<Err = Error>> Visitor<'de> for FromText<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    /// From another format.
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<T, D::Error> {
+        other.deserialize_str(self)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(|error: Error| E::custom(error.reason()))
+    }
+}
+
+/// Converts a number, or its text.
+struct FromNumber<T>(&'static str, PhantomData<T>);
+
+impl<T: NumberType> FromNumber<T> {
+    fn of<E: de::Error>(&self, text: &str, found: Unexpected<'_>) -> Result<T, E> {
+        text.parse().map_err(|error: Error| match error.reason() {
+            Reason::Number { .. } => E::invalid_value(found, &self.0),
+            reason => E::custom(reason),
+        })
+    }
+}
+
+impl<'de, T: NumberType> Visitor<'de> for FromNumber<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    /// From another format.
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, other: D) -> Result<T, D::Error> {
+        other.deserialize_any(self)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<T, E> {
+        self.of(itoa::Buffer::new().format(number), Unexpected::Signed(number))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<T, E> {
+        self.of(itoa::Buffer::new().format(number), Unexpected::Unsigned(number))
+    }
+
+    fn visit_i128<E: de::Error>(self, number: i128) -> Result<T, E> {
+        self.of(&number.to_string(), Unexpected::Other("integer"))
+    }
+
+    fn visit_u128<E: de::Error>(self, number: u128) -> Result<T, E> {
+        self.of(&number.to_string(), Unexpected::Other("integer"))
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
+        T::from_f64(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self.0))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        self.of(text, Unexpected::Str(text))
+    }
+}
+
+/// A type of number.
+trait NumberType: FromStr<Err = Error> {
+    fn from_f64(number: f64) -> Option<Self>;
+}
+
+impl NumberType for Integer {
+    fn from_f64(_number: f64) -> Option<Self> {
+        None
+    }
+}
+
+impl NumberType for Decimal {
+    fn from_f64(number: f64) -> Option<Self> {
+        Self::from_f64(number)
+    }
+}
+
+impl NumberType for Ratio {
+    fn from_f64(number: f64) -> Option<Self> {
+        Self::from_f64(number)
     }
 }

@@ -1,45 +1,41 @@
-//! From values to Rust types.
+//! Deserializes Rust types from values.
 
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 
-use super::access::{Handover, MapEntries, OneEntry, Values};
-use super::error::unexpected;
-use super::number::{visit_decimal, visit_integer, visit_ratio};
-use super::{DEPTH, token};
-use crate::error::{Error, Reason};
-use crate::json;
-use crate::map::Map;
-use crate::value::Value;
+use super::error::{MAX_DEPTH, deeper, unexpected};
+use super::handoff;
+use crate::error::Error;
+use crate::location::{FormStep, Step};
+use crate::value::{Decimal, Integer, Map, Ratio, Value};
 
-/// Shows a value to what wants to be made of it.
+/// Deserializes from a [`Value`].
 #[derive(Clone, Copy)]
 pub struct Deserializer<'de> {
     value: &'de Value,
-    /// How many collections may still begin.
+    /// The number of levels that collections may still nest.
     depth: usize,
-    /// Whether it is the key of a map: a number that is written as text, or a text that is wanted of a
-    /// number.
+    /// Whether the value is the key of a map: text is parsed as a number if the type is a number, and the reverse.
     is_key: bool,
 }
 
-/// What a value says when it is asked for text.
+/// The text of a value.
 enum Text<'de> {
     Borrowed(&'de str),
     Owned(String),
 }
 
 impl<'de> Deserializer<'de> {
-    pub(super) fn new(value: &'de Value, depth: usize) -> Self {
+    fn new(value: &'de Value, depth: usize) -> Self {
         Self { value, depth, is_key: false }
     }
 
-    pub(super) fn of_key(key: &'de Value, depth: usize) -> Self {
+    fn for_key(key: &'de Value, depth: usize) -> Self {
         Self { value: key, depth, is_key: true }
     }
 
-    /// The depth that is left for the parts of this collection.
+    /// The depth of the values in this collection.
     fn within(self) -> Result<usize, Error> {
-        self.depth.checked_sub(1).ok_or_else(|| Error::from(Reason::TooDeep { limit: DEPTH }))
+        Ok(deeper(self.depth)?)
     }
 
     fn unexpected<T>(self, expected: &dyn de::Expected) -> Result<T, Error> {
@@ -54,12 +50,12 @@ impl<'de> Deserializer<'de> {
             Value::Char(c) => Text::Owned(c.to_string()),
             Value::Inst(inst) => Text::Owned(inst.to_string()),
             Value::Uuid(uuid) => Text::Owned(uuid.to_string()),
-            key if self.is_key => Text::Owned(json::key_text(key).ok()?),
+            key if self.is_key => Text::Owned(key.key_text()?.into_owned()),
             _ => return None,
         })
     }
 
-    /// What a key that is text says of a number or a boolean.
+    /// The number or the boolean of a key that is text.
     fn parsed_key<T: std::str::FromStr>(self) -> Option<T> {
         match self.text()? {
             Text::Borrowed(text) if self.is_key => text.parse().ok(),
@@ -70,7 +66,7 @@ impl<'de> Deserializer<'de> {
     /// The elements of a list, a vector or a set.
     fn elements(self) -> Option<&'de [Value]> {
         match self.value {
-            Value::Set(set) => Some(set.iter().as_slice()),
+            Value::Set(set) => Some(set.as_slice()),
             value => value.as_sequence(),
         }
     }
@@ -80,17 +76,17 @@ impl<'de> Deserializer<'de> {
         elements: &'de [Value],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let mut values = Values::of(elements, self.within()?);
-        let made = visitor.visit_seq(&mut values)?;
+        let mut values = Elements::of(elements, self.within()?);
+        let result = visitor.visit_seq(&mut values)?;
         values.end()?;
-        Ok(made)
+        Ok(result)
     }
 
     fn visit_entries<V: Visitor<'de>>(self, map: &'de Map, visitor: V) -> Result<V::Value, Error> {
-        let mut entries = MapEntries::of(map.entries(), self.within()?);
-        let made = visitor.visit_map(&mut entries)?;
+        let mut entries = Entries::of(map.entries(), self.within()?);
+        let result = visitor.visit_map(&mut entries)?;
         entries.end()?;
-        Ok(made)
+        Ok(result)
     }
 }
 
@@ -232,24 +228,28 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         match (name, self.value) {
-            (token::VALUE, value) => visitor.visit_enum(Handover::of(value)),
-            // The text of a number is none of them.
-            (token::KEYWORD | token::SYMBOL | token::INST | token::UUID, value) => {
+            (handoff::VALUE, value) => {
+                handoff::offer(value.clone(), || visitor.visit_enum(Variant::of_name(value)))
+            }
+            // A key is not converted from a number here.
+            (handoff::KEYWORD | handoff::SYMBOL | handoff::INST | handoff::UUID, value) => {
                 Self::new(value, self.depth).deserialize_str(visitor)
             }
-            (token::DECIMAL, Value::Decimal(decimal)) => visitor.visit_string(decimal.to_string()),
-            (token::RATIO, Value::Ratio(ratio)) => visitor.visit_string(ratio.to_string()),
-            (token::INTEGER | token::DECIMAL, Value::Integer(integer)) => {
+            (handoff::DECIMAL, Value::Decimal(decimal)) => {
+                visitor.visit_string(decimal.to_string())
+            }
+            (handoff::RATIO, Value::Ratio(ratio)) => visitor.visit_string(ratio.to_string()),
+            (handoff::INTEGER | handoff::DECIMAL, Value::Integer(integer)) => {
                 visit_integer(integer, visitor)
             }
-            (token::DECIMAL, Value::Float(float)) => visitor.visit_f64(*float),
-            (token::INTEGER | token::DECIMAL | token::RATIO, Value::String(text)) => {
+            (handoff::DECIMAL, Value::Float(float)) => visitor.visit_f64(*float),
+            (handoff::INTEGER | handoff::DECIMAL | handoff::RATIO, Value::String(text)) => {
                 visitor.visit_borrowed_str(text)
             }
-            (token::INTEGER | token::DECIMAL | token::RATIO, _) if self.is_key => {
+            (handoff::INTEGER | handoff::DECIMAL | handoff::RATIO, _) if self.is_key => {
                 self.deserialize_str(visitor)
             }
-            (token::INTEGER | token::DECIMAL | token::RATIO, _) => self.unexpected(&visitor),
+            (handoff::INTEGER | handoff::DECIMAL | handoff::RATIO, _) => self.unexpected(&visitor),
             _ => visitor.visit_newtype_struct(self),
         }
     }
@@ -306,10 +306,10 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
     ) -> Result<V::Value, Error> {
         match self.value {
             Value::Keyword(_) | Value::Symbol(_) | Value::String(_) => {
-                visitor.visit_enum(OneEntry::of_name(self.value))
+                visitor.visit_enum(Variant::of_name(self.value))
             }
             Value::Map(map) => match map.entries() {
-                [(name, value)] => visitor.visit_enum(OneEntry::of(name, value, self.within()?)),
+                [(name, value)] => visitor.visit_enum(Variant::of(name, value, self.within()?)),
                 _ => {
                     let found = de::Unexpected::Other("map that has not one entry");
                     Err(de::Error::invalid_value(found, &visitor))
@@ -319,7 +319,7 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
         }
     }
 
-    /// What has no text is known by its EDN: no field has such a name, and it is passed over.
+    /// A key without text is represented by its EDN, which is not the name of any field.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         let text = self.text().unwrap_or_else(|| Text::Owned(self.value.to_string()));
         text.visit(visitor)
@@ -330,21 +330,225 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
     }
 }
 
-/// For code of serde that is given a part of something else, as `next_value_seed` of a `MapAccess` is:
-/// what it makes of a value is what [`from_ref`](crate::from_ref) makes of it.
+/// Visits an integer of 64 bits, the maximum that serde buffers, else text.
+fn visit_integer<'de, V: Visitor<'de>>(integer: &Integer, visitor: V) -> Result<V::Value, Error> {
+    if let Some(number) = integer.as_i64() {
+        visitor.visit_i64(number)
+    } else if let Ok(number) = u64::try_from(integer) {
+        visitor.visit_u64(number)
+    } else {
+        visitor.visit_string(integer.to_string())
+    }
+}
+
+/// Visits a float if the decimal can be restored from it, else text.
+fn visit_decimal<'de, V: Visitor<'de>>(decimal: &Decimal, visitor: V) -> Result<V::Value, Error> {
+    let float = decimal.to_f64();
+    if Decimal::from_f64(float).as_ref() == Some(decimal) {
+        visitor.visit_f64(float)
+    } else {
+        visitor.visit_string(decimal.to_string())
+    }
+}
+
+/// Visits a float if the ratio can be restored from it, else text.
+fn visit_ratio<'de, V: Visitor<'de>>(ratio: &Ratio, visitor: V) -> Result<V::Value, Error> {
+    let float = ratio.to_f64();
+    if Ratio::from_f64(float).as_ref() == Some(ratio) {
+        visitor.visit_f64(float)
+    } else {
+        visitor.visit_string(ratio.to_string())
+    }
+}
+
+/// For `MapAccess` and other code of serde that deserializes from a part: as [`from_ref`](crate::from_ref) does.
 impl<'de> IntoDeserializer<'de, Error> for &'de Value {
     type Deserializer = Deserializer<'de>;
 
     fn into_deserializer(self) -> Deserializer<'de> {
-        Deserializer::new(self, DEPTH)
+        Deserializer::new(self, MAX_DEPTH)
     }
 }
 
-/// A seed with what it is to be made of.
-pub(super) fn make<'de, S: DeserializeSeed<'de>>(
+/// Deserializes a seed from a value.
+fn deserialize_seed<'de, S: DeserializeSeed<'de>>(
     seed: S,
     value: &'de Value,
     depth: usize,
 ) -> Result<S::Value, Error> {
     seed.deserialize(Deserializer::new(value, depth))
+}
+
+/// The elements of a list, a vector or a set.
+struct Elements<'de> {
+    left: std::slice::Iter<'de, Value>,
+    count: usize,
+    depth: usize,
+}
+
+impl<'de> Elements<'de> {
+    fn of(values: &'de [Value], depth: usize) -> Self {
+        Self { left: values.iter(), count: values.len(), depth }
+    }
+
+    /// Checks that the type has taken all of them.
+    fn end(self) -> Result<(), Error> {
+        let taken = self.count - self.left.len();
+        if taken == self.count {
+            return Ok(());
+        }
+        let expected = format!("{taken} elements");
+        Err(de::Error::invalid_length(self.count, &expected.as_str()))
+    }
+}
+
+impl<'de> de::SeqAccess<'de> for Elements<'de> {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        let Some(value) = self.left.next() else { return Ok(None) };
+        let at = self.count - self.left.len() - 1;
+        deserialize_seed(seed, value, self.depth)
+            .map(Some)
+            .map_err(|error| error.within(Step::Index(at)))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.len())
+    }
+}
+
+/// The entries of a map.
+struct Entries<'de> {
+    left: std::slice::Iter<'de, (Value, Value)>,
+    count: usize,
+    /// The entry of the last key, until its value is taken.
+    entry: Option<&'de (Value, Value)>,
+    depth: usize,
+}
+
+impl<'de> Entries<'de> {
+    fn of(entries: &'de [(Value, Value)], depth: usize) -> Self {
+        Self { left: entries.iter(), count: entries.len(), entry: None, depth }
+    }
+
+    /// The index of the last entry.
+    fn index(&self) -> usize {
+        self.count - self.left.len() - 1
+    }
+
+    /// Checks that the type has taken all of them.
+    fn end(self) -> Result<(), Error> {
+        let taken = self.count - self.left.len();
+        if taken == self.count {
+            return Ok(());
+        }
+        let expected = format!("{taken} entries");
+        Err(de::Error::invalid_length(self.count, &expected.as_str()))
+    }
+}
+
+impl<'de> de::MapAccess<'de> for Entries<'de> {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        self.entry = self.left.next();
+        let Some((key, _)) = self.entry else { return Ok(None) };
+        let result = seed.deserialize(Deserializer::for_key(key, self.depth));
+        let form = FormStep::key(self.index());
+        result.map(Some).map_err(|error| error.within_form(key.key_step(), form))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        let without_key = || <Error as de::Error>::custom("a value is asked for before its key");
+        let (key, value) = self.entry.take().ok_or_else(without_key)?;
+        let form = FormStep::value(self.index());
+        deserialize_seed(seed, value, self.depth)
+            .map_err(|error| error.within_form(key.key_step(), form))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left.len())
+    }
+}
+
+/// A variant of an enum: its name, and its data if it has any.
+struct Variant<'de> {
+    name: &'de Value,
+    data: Option<&'de Value>,
+    depth: usize,
+}
+
+impl<'de> Variant<'de> {
+    fn of_name(name: &'de Value) -> Self {
+        Self { name, data: None, depth: 0 }
+    }
+
+    fn of(name: &'de Value, data: &'de Value, depth: usize) -> Self {
+        Self { name, data: Some(data), depth }
+    }
+
+    /// Deserializes the data.
+    fn of_data<T>(
+        self,
+        expected: &str,
+        deserialize: impl FnOnce(Deserializer<'de>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let Some(data) = self.data else {
+            return Err(de::Error::invalid_type(de::Unexpected::UnitVariant, &expected));
+        };
+        deserialize(Deserializer::new(data, self.depth))
+            .map_err(|error| error.within_form(self.name.key_step(), FormStep::value(0)))
+    }
+}
+
+impl<'de> de::EnumAccess<'de> for Variant<'de> {
+    type Error = Error;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Error> {
+        match deserialize_seed(seed, self.name, self.depth) {
+            Ok(name) => Ok((name, self)),
+            // The name is a key.
+            Err(error) if self.data.is_some() => Err(error.at_form(FormStep::key(0))),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<'de> de::VariantAccess<'de> for Variant<'de> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        match self.data {
+            None => Ok(()),
+            Some(_) => self.of_data("nil", serde::Deserialize::deserialize),
+        }
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
+        self.of_data("a variant with a value", |data| seed.deserialize(data))
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _length: usize, visitor: V) -> Result<V::Value, Error> {
+        self.of_data("a variant with values", |data| {
+            de::Deserializer::deserialize_seq(data, visitor)
+        })
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.of_data("a variant with fields", |data| {
+            de::Deserializer::deserialize_struct(data, "", fields, visitor)
+        })
+    }
 }

@@ -1,13 +1,22 @@
-//! How serde says what is wrong.
+//! Errors of serde, and the limit on depth.
 
 use std::fmt;
 
 use serde::{de, ser};
 
-use crate::error::{Error, Reason, cut, shown};
+use crate::error::{Error, Reason, quoted, truncate};
 use crate::value::Value;
 
-/// As much of a message is told: it may quote a whole document.
+/// Maximum depth of collections in other types than [`Value`], and of a `Value` in another format. Both need
+/// stack: with types of a few fields, in a debug build, a third of a thread's 2 MiB.
+pub(super) const MAX_DEPTH: usize = 128;
+
+/// The number of levels that remain in a collection.
+pub(super) fn deeper(depth: usize) -> Result<usize, Reason> {
+    depth.checked_sub(1).ok_or(Reason::TooDeep { limit: MAX_DEPTH })
+}
+
+/// Maximum length of a message, which may quote a whole document.
 const MESSAGE: usize = 1_024;
 
 impl ser::Error for Error {
@@ -39,7 +48,7 @@ impl de::Error for Error {
 }
 
 fn other(message: &str) -> Error {
-    Error::from(Reason::Other(cut(message, MESSAGE).into()))
+    Error::from(Reason::Other(truncate(message, MESSAGE).into()))
 }
 
 fn unknown(what: &str, name: &str, expected: &[&str]) -> Error {
@@ -51,28 +60,28 @@ fn unknown(what: &str, name: &str, expected: &[&str]) -> Error {
         many => format!("expected one of {}", many.join(", ")),
     };
     // The type may have more names than a message that is cut.
-    Error::from(Reason::Other(format!("unknown {what} `{}`, {expected}", shown(name))))
+    Error::from(Reason::Other(format!("unknown {what} `{}`, {expected}", quoted(name))))
 }
 
 fn mismatch(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Error {
     let found = match found {
         de::Unexpected::Unit | de::Unexpected::Option => "nil".to_owned(),
         de::Unexpected::Seq => "sequence".to_owned(),
-        de::Unexpected::Str(text) => format!("string {:?}", &*shown(text)),
+        de::Unexpected::Str(text) => format!("string {:?}", &*quoted(text)),
         found => found.to_string(),
     };
     Error::from(Reason::Mismatch { expected: expected.to_string(), found })
 }
 
-/// What was found in place of what is expected.
+/// The error for a value of an unexpected type.
 pub(super) fn unexpected(value: &Value, expected: &dyn de::Expected) -> Error {
     let name = value.type_name();
     let found = match value {
         Value::Nil => name.to_owned(),
-        Value::String(text) => format!("string {:?}", &*shown(text)),
-        Value::Tagged(tagged) => format!("a value tagged #{}", shown(tagged.tag().as_str())),
+        Value::String(text) => format!("string {:?}", &*quoted(text)),
+        Value::Tagged(tagged) => format!("a value tagged #{}", quoted(tagged.tag().as_str())),
         value if value.is_collection() => name.to_owned(),
-        atom => format!("{name} `{}`", shown(&atom.to_string())),
+        atom => format!("{name} `{}`", quoted(&atom.to_string())),
     };
     Error::from(Reason::Mismatch { expected: expected.to_string(), found })
 }

@@ -1,32 +1,21 @@
 //! Rust types to EDN and back.
 
-mod access;
-mod announcement;
-mod atoms;
-mod compound;
 mod deserialize;
 mod deserializer;
 mod error;
-mod number;
-mod parts;
+mod handoff;
 mod serialize;
 mod serializer;
-mod token;
 
 use serde::de::{DeserializeOwned, IntoDeserializer as _};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::reader;
+use crate::text;
 use crate::value::Value;
 use serializer::Serializer;
 
-/// How deep collections may nest in what becomes another type than [`Value`], and in a `Value` that is
-/// serialized in another format. Both take a stack: with types of a few fields, in a debug build, a
-/// third of a thread's 2 MiB.
-const DEPTH: usize = 128;
-
-/// A value as EDN, on one line. [`to_value`] tells what becomes what.
+/// A value as EDN, on one line. [`to_value`] has the mapping.
 ///
 /// ```
 /// #[derive(serde::Serialize)]
@@ -39,7 +28,7 @@ const DEPTH: usize = 128;
 /// ```
 ///
 /// # Errors
-/// When a map has a key twice, or the type itself fails.
+/// A map has a duplicate key, collections nest deeper than 128, or the type itself fails.
 pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, Error> {
     to_value(value).map(|value| value.to_string())
 }
@@ -52,9 +41,9 @@ pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, Erro
     to_value(value).map(|value| format!("{value:#}"))
 }
 
-/// The EDN that a value is.
+/// Converts a value to EDN.
 ///
-/// | Rust | EDN that is written | EDN that is read |
+/// | Rust | EDN written | EDN read |
 /// |---|---|---|
 /// | struct | map with keyword keys | map with keyword, symbol or string keys; list or vector, by position |
 /// | map | map; keys that are strings become keywords | map |
@@ -69,27 +58,23 @@ pub fn to_string_pretty<T: Serialize + ?Sized>(value: &T) -> Result<String, Erro
 /// | `char` | character | character, string of one |
 /// | IP and socket address | its text | string, keyword, symbol |
 ///
-/// Each type is read as the same value again, also where it is a key, except that `Some(())` and
+/// Each type is read as the same value again, also as a key, except that `Some(())` and
 /// `Some(None)` are `nil`, which is read as `None`, and that the text of a `SocketAddrV6` has no flow label.
-/// Keys that become equal, as `None` and `Some(())` do, are an error.
+/// Keys that become equal, such as `None` and `Some(())`, are an error.
 ///
-/// A name becomes a keyword if [`Keyword::plain`](crate::Keyword::plain) has one for it, else a string.
-/// So `#[serde(rename_all = "kebab-case")]` and `#[serde(rename = "ns/name")]` give the keywords that
-/// one expects.
+/// A name becomes a keyword if [`Keyword::plain`](crate::Keyword::plain) accepts it, else a string.
+/// `#[serde(rename_all = "kebab-case")]` and `#[serde(rename = "ns/name")]` apply.
 ///
-/// [`Value`] and what it is made of keep what they are: a field of type [`Keyword`](crate::Keyword) is
-/// written as a keyword and one of type [`Inst`](crate::Inst) as an inst, and a `Value` reads whatever
-/// there is. In other formats than EDN they are what they look like: keywords, symbols, insts and UUIDs
-/// are text, and so are decimals, ratios, and integers that 128 bits do not hold; lists and sets are
-/// sequences; `##NaN` and the infinities are what the format makes of them, which in JSON is `null`. A
-/// tagged value is an error, and so are a key that is a float, two keys with the same text, and over 128
-/// collections in each other.
+/// [`Value`] and its parts keep their types: a field of type [`Keyword`](crate::Keyword) is a keyword, one of type
+/// [`Inst`](crate::Inst) an inst, and one of type `Value` any form, of the depth that the reader accepts. In formats
+/// other than EDN, keywords, symbols, insts and UUIDs are text, as are decimals, ratios, and integers over 128 bits;
+/// lists and sets are sequences; `##NaN` and the infinities depend on the format (`null` in JSON). Tagged values,
+/// floats as keys, two keys with the same text, and a depth over 128 are errors there.
 ///
-/// Where serde keeps values for later (`flatten`, `untagged` and internally tagged enums), it knows no
-/// more than that either. A field of a type of ours still is what stood there: a `Keyword` one, and a
-/// `Decimal` the same number. A `Value` there has strings for keywords and for integers over 64 bits, and
-/// floats for decimals and ratios, or strings where a float would lose digits. So a field of type `f64`
-/// there refuses a decimal that has more digits than a float.
+/// The same applies where serde buffers values (`flatten`, `untagged` and internally tagged enums). Types of this
+/// crate keep their values: a `Keyword` field is a keyword, and a `Decimal` field the same number. A buffered `Value`
+/// has strings for keywords and for integers over 64 bits, and floats for decimals and ratios, or strings where a
+/// float would lose digits. A buffered `f64` field rejects a decimal with more digits than a float.
 ///
 /// # Errors
 /// As [`to_string`].
@@ -97,7 +82,7 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, Error> {
     value.serialize(Serializer::new())
 }
 
-/// Reads a value from the only form of a text. [`to_value`] tells what is read as what.
+/// Reads a value from a text of one form. [`to_value`] has the mapping.
 ///
 /// ```
 /// #[derive(serde::Deserialize)]
@@ -112,24 +97,22 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, Error> {
 /// ```
 ///
 /// # Errors
-/// When the text is not one form within the default [`Limits`](crate::Limits), or not what the type
-/// wants, or nests deeper than 128 collections where the type is no [`Value`].
+/// The text is not one form within the default [`Limits`](crate::Limits), does not match the type, or nests
+/// collections deeper than 128 in a type other than [`Value`].
 pub fn from_str<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    let value = reader::read(text)?;
+    let value = text::read(text)?;
     from_ref(&value).map_err(|error| error.located_in(text))
 }
 
 /// Reads a value from EDN.
 ///
 /// # Errors
-/// When it is not what the type wants, or nests deeper than 128 collections where the type is no
-/// [`Value`].
+/// The value does not match the type, or nests collections deeper than 128 in a type other than [`Value`].
 pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
     from_ref(&value)
 }
 
-/// Reads a value from EDN that stays: what has a lifetime can borrow the text of strings, keywords and
-/// symbols.
+/// Reads a value from EDN by reference: types with a lifetime can borrow the text of strings, keywords and symbols.
 ///
 /// ```
 /// # use trunkline_edn::{Value, from_ref};

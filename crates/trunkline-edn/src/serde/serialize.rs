@@ -1,39 +1,29 @@
-//! How values, and what they are made of, are serialized: to this crate's serializer as what they are,
-//! to others as what they look like.
+//! Serializes values and their parts: to this crate's serializer with their types, to other formats as strings,
+//! numbers, sequences and maps.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::mem::discriminant;
 
-use serde::ser::{Error as _, Serialize, SerializeStruct as _, Serializer};
+use serde::ser::{Error as _, Serialize, Serializer};
 
-use super::parts::{Kind, Part, Parts};
-use super::{DEPTH, announcement, token};
-use crate::decimal::Decimal;
-use crate::error::{Reason, shown};
-use crate::inst::Inst;
-use crate::integer::Integer;
-use crate::json;
-use crate::keyword::Keyword;
-use crate::list::List;
-use crate::map::Map;
-use crate::ratio::Ratio;
-use crate::set::Set;
-use crate::symbol::Symbol;
-use crate::tagged::Tagged;
-use crate::uuid::Uuid;
-use crate::value::Value;
-use crate::vector::Vector;
+use super::error::{MAX_DEPTH, deeper};
+use super::handoff;
+use crate::error::quoted;
+use crate::value::{
+    Decimal, Inst, Integer, Keyword, List, Map, Ratio, Set, Symbol, Tagged, Uuid, Value, Vector,
+};
 
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Nested { value: self, depth: DEPTH }.serialize(serializer)
+        Nested { value: self, depth: MAX_DEPTH }.serialize(serializer)
     }
 }
 
-/// A value in others.
+/// A value in collections.
 struct Nested<'a> {
     value: &'a Value,
-    /// How many collections may still begin, where they are not taken in parts.
+    /// The number of levels that collections may still nest in another format.
     depth: usize,
 }
 
@@ -47,65 +37,65 @@ impl Serialize for Nested<'_> {
             Value::Decimal(decimal) => return decimal.serialize(serializer),
             Value::Ratio(ratio) => return ratio.serialize(serializer),
             Value::Char(c) => return serializer.serialize_char(*c),
-            Value::String(text) => return serializer.serialize_newtype_struct(token::STRING, text),
+            Value::String(text) => {
+                return serializer.serialize_newtype_struct(handoff::STRING, text);
+            }
             Value::Symbol(symbol) => return symbol.serialize(serializer),
             Value::Keyword(keyword) => return keyword.serialize(serializer),
             Value::Inst(inst) => return inst.serialize(serializer),
             Value::Uuid(uuid) => return uuid.serialize(serializer),
-            Value::List(list) => Of::Values(Kind::List, list),
-            Value::Vector(vector) => Of::Values(Kind::Vector, vector),
-            Value::Set(set) => Of::Values(Kind::Set, set.iter().as_slice()),
+            Value::List(list) => Of::List(list),
+            Value::Vector(vector) => Of::Vector(vector),
+            Value::Set(set) => Of::Set(set),
             Value::Map(map) => Of::Map(map),
             Value::Tagged(tagged) => Of::Tagged(tagged),
         };
         let collection = Collection { of, depth: self.depth };
-        serializer.serialize_newtype_struct(token::VALUE, &collection)
+        serializer.serialize_newtype_struct(handoff::VALUE, &collection)
     }
 }
 
-/// A collection, which one serializer takes in parts.
+/// A collection, which this crate's serializer takes as a whole.
 struct Collection<'a> {
     of: Of<'a>,
     depth: usize,
 }
 
 enum Of<'a> {
-    Values(Kind, &'a [Value]),
+    List(&'a List),
+    Vector(&'a Vector),
+    Set(&'a Set),
     Map(&'a Map),
     Tagged(&'a Tagged),
 }
 
-impl<'a> Of<'a> {
-    fn parts(&self) -> Parts<'a> {
-        match self {
-            Self::Values(kind, values) => Parts::of_values(*kind, values),
-            Self::Map(map) => Parts::of_map(map),
-            Self::Tagged(tagged) => Parts::of_tagged(tagged),
+impl Of<'_> {
+    fn to_value(&self) -> Value {
+        match *self {
+            Self::List(list) => list.clone().into(),
+            Self::Vector(vector) => vector.clone().into(),
+            Self::Set(set) => set.clone().into(),
+            Self::Map(map) => map.clone().into(),
+            Self::Tagged(tagged) => tagged.clone().into(),
         }
     }
 }
 
 impl Serialize for Collection<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if announcement::take() {
-            let mut taken = serializer.serialize_struct(token::VALUE, 0)?;
-            for part in self.of.parts() {
-                match &part {
-                    Part::Atom(atom) => taken.serialize_field(part.name(), *atom)?,
-                    Part::Collection(_, count) => taken.serialize_field(part.name(), count)?,
-                    Part::Tag(tag) => taken.serialize_field(part.name(), tag.as_str())?,
-                }
-            }
-            return taken.end();
+        if handoff::take_request() {
+            handoff::answer(self.of.to_value());
+            return serializer.serialize_unit();
         }
-        let too_deep = || S::Error::custom(Reason::TooDeep { limit: DEPTH });
-        let depth = self.depth.checked_sub(1).ok_or_else(too_deep)?;
+        let depth = deeper(self.depth).map_err(S::Error::custom)?;
         let nested = |value| Nested { value, depth };
         match self.of {
-            Of::Values(_, values) => serializer.collect_seq(values.iter().map(nested)),
+            Of::List(list) => serializer.collect_seq(list.iter().map(nested)),
+            Of::Vector(vector) => serializer.collect_seq(vector.iter().map(nested)),
+            Of::Set(set) => serializer.collect_seq(set.iter().map(nested)),
             Of::Map(map) => {
-                let refused = check_keys(map).err();
-                let key = |key| Key { key: nested(key), refused: refused.as_deref() };
+                let rejected = check_keys(map).err();
+                let key = |key| Key { key: nested(key), rejected: rejected.as_deref() };
                 serializer.collect_map(map.iter().map(|(of, value)| (key(of), nested(value))))
             }
             Of::Tagged(tagged) => {
@@ -119,32 +109,32 @@ impl Serialize for Collection<'_> {
 /// A key of a map.
 struct Key<'a> {
     key: Nested<'a>,
-    /// Why other formats cannot have the map.
-    refused: Option<&'a str>,
+    /// The reason for which other formats reject the map.
+    rejected: Option<&'a str>,
 }
 
 impl Serialize for Key<'_> {
-    /// Only here it shows whose map it is: where serde flattens it, the map's serializer is serde's.
+    /// The serializer of the key is known here only: where serde flattens a map, the map's serializer is serde's.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.refused {
+        match self.rejected {
             None => self.key.serialize(serializer),
             Some(why) => {
-                let refusable = Refusable { key: &self.key, why };
-                serializer.serialize_newtype_struct(token::KEY, &refusable)
+                let edn_key = EdnKey { key: &self.key, why };
+                serializer.serialize_newtype_struct(handoff::KEY, &edn_key)
             }
         }
     }
 }
 
-/// A key that only EDN can have.
-struct Refusable<'a> {
+/// A key that is valid in EDN only.
+struct EdnKey<'a> {
     key: &'a Nested<'a>,
     why: &'a str,
 }
 
-impl Serialize for Refusable<'_> {
+impl Serialize for EdnKey<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if announcement::take() {
+        if handoff::take_request() {
             self.key.serialize(serializer)
         } else {
             Err(S::Error::custom(self.why))
@@ -152,21 +142,21 @@ impl Serialize for Refusable<'_> {
     }
 }
 
-/// Whether a map is still one where keys are known by their texts, and no float is a key.
+/// Checks that keys have distinct texts, and are not floats.
 fn check_keys(map: &Map) -> Result<(), String> {
     let Some(first) = map.keys().next() else { return Ok(()) };
     if map.keys().any(|key| matches!(key, Value::Float(_))) {
         return Err("a float is a key in EDN only".to_owned());
     }
-    // Of one sort, distinct values have distinct texts.
+    // Distinct values of one type have distinct texts.
     if map.keys().all(|key| discriminant(key) == discriminant(first)) {
         return Ok(());
     }
     let mut texts = HashSet::with_capacity(map.len());
-    // What has no text is for the format to take or to refuse.
+    // The format decides on keys without text.
     for text in map.keys().filter_map(key_text) {
         if texts.contains(&text) {
-            return Err(format!("two keys have the text {:?}", &*shown(&text)));
+            return Err(format!("two keys have the text {:?}", &*quoted(&text)));
         }
         texts.insert(text);
     }
@@ -177,7 +167,7 @@ fn key_text(key: &Value) -> Option<String> {
     match key {
         Value::Decimal(decimal) => Some(decimal.to_string()),
         Value::Ratio(ratio) => Some(ratio.to_string()),
-        key => json::key_text(key).ok(),
+        key => key.key_text().map(Cow::into_owned),
     }
 }
 
@@ -186,17 +176,17 @@ macro_rules! collections {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let $this = self;
-                let collection = Collection { of: $of, depth: DEPTH };
-                serializer.serialize_newtype_struct(token::VALUE, &collection)
+                let collection = Collection { of: $of, depth: MAX_DEPTH };
+                serializer.serialize_newtype_struct(handoff::VALUE, &collection)
             }
         }
     )*};
 }
 
 collections! {
-    List, list => Of::Values(Kind::List, list);
-    Vector, vector => Of::Values(Kind::Vector, vector);
-    Set, set => Of::Values(Kind::Set, set.iter().as_slice());
+    List, list => Of::List(list);
+    Vector, vector => Of::Vector(vector);
+    Set, set => Of::Set(set);
     Map, map => Of::Map(map);
     Tagged, tagged => Of::Tagged(tagged);
 }
@@ -206,7 +196,7 @@ macro_rules! texts {
         impl Serialize for $type {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let $this = self;
-                serializer.serialize_newtype_struct(token::$token, $text)
+                serializer.serialize_newtype_struct(handoff::$token, $text)
             }
         }
     )*};
@@ -232,7 +222,7 @@ impl Serialize for Integer {
         } else if let Ok(number) = u128::try_from(self) {
             serializer.serialize_u128(number)
         } else {
-            serializer.serialize_newtype_struct(token::INTEGER, &self.to_string())
+            serializer.serialize_newtype_struct(handoff::INTEGER, &self.to_string())
         }
     }
 }

@@ -1,56 +1,36 @@
-//! From Rust types to values.
+//! Serializes Rust types to values.
 
 use std::str::FromStr;
 
 use serde::ser::{self, Serialize};
 
-use super::announcement::announced;
-use super::compound::{Elements, Entries, Struct, Variant};
-use super::parts::Build;
-use super::token;
-use crate::decimal::Decimal;
-use crate::error::Error;
-use crate::inst::Inst;
-use crate::integer::Integer;
-use crate::keyword::Keyword;
-use crate::ratio::Ratio;
-use crate::symbol::Symbol;
-use crate::uuid::Uuid;
-use crate::value::Value;
+use super::error::{MAX_DEPTH, deeper};
+use super::handoff;
+use crate::error::{Error, Reason};
+use crate::location::Step;
+use crate::value::{Decimal, Inst, Integer, Keyword, Map, Ratio, Symbol, Uuid, Value};
 
-/// Makes a value of what is serialized.
+/// Serializes to a [`Value`].
+#[derive(Clone, Copy)]
 pub(super) struct Serializer {
-    role: Role,
-}
-
-enum Role {
-    Value,
-    /// What is made is the key of a map: strings become keywords.
-    Key,
-    /// A [`Value`] hands its parts over.
-    Parts,
+    /// Strings are the text of keys, which become keywords.
+    is_key: bool,
+    /// The number of levels that collections may still nest.
+    depth: usize,
 }
 
 impl Serializer {
     pub(super) fn new() -> Self {
-        Self::of(Role::Value)
+        Self { is_key: false, depth: MAX_DEPTH }
     }
 
-    pub(super) fn of_key() -> Self {
-        Self::of(Role::Key)
-    }
-
-    fn of(role: Role) -> Self {
-        Self { role }
+    /// The serializer of the values in a collection.
+    fn nested(self) -> Result<Self, Error> {
+        Ok(Self { is_key: false, depth: deeper(self.depth)? })
     }
 }
 
-/// What a name becomes.
-pub(super) fn named(name: &str) -> Value {
-    Keyword::plain(name).map_or_else(|| name.into(), Value::Keyword)
-}
-
-/// A value of a type of ours, which has said its text.
+/// Parses the text that a type of this crate serializes as.
 fn parsed<T>(value: &(impl Serialize + ?Sized)) -> Result<Value, Error>
 where
     T: FromStr<Err = Error> + Into<Value>,
@@ -84,7 +64,7 @@ impl ser::Serializer for Serializer {
     type SerializeTupleStruct = Elements;
     type SerializeTupleVariant = Variant<Elements>;
     type SerializeMap = Entries;
-    type SerializeStruct = Struct;
+    type SerializeStruct = Entries;
     type SerializeStructVariant = Variant<Entries>;
 
     numbers! {
@@ -100,10 +80,7 @@ impl ser::Serializer for Serializer {
     }
 
     fn serialize_str(self, text: &str) -> Result<Value, Error> {
-        Ok(match self.role {
-            Role::Key => named(text),
-            Role::Value | Role::Parts => text.into(),
-        })
+        Ok(if self.is_key { Value::from_name(text) } else { text.into() })
     }
 
     fn serialize_bytes(self, bytes: &[u8]) -> Result<Value, Error> {
@@ -132,7 +109,7 @@ impl ser::Serializer for Serializer {
         _index: u32,
         variant: &'static str,
     ) -> Result<Value, Error> {
-        Ok(named(variant))
+        Ok(Value::from_name(variant))
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
@@ -141,17 +118,16 @@ impl ser::Serializer for Serializer {
         value: &T,
     ) -> Result<Value, Error> {
         match name {
-            token::VALUE => announced(value, Self::of(Role::Parts)),
-            token::KEY => announced(value, self),
-            token::STRING => value.serialize(Self::new()),
-            token::KEYWORD => parsed::<Keyword>(value),
-            token::SYMBOL => parsed::<Symbol>(value),
-            token::INST => parsed::<Inst>(value),
-            token::UUID => parsed::<Uuid>(value),
-            token::INTEGER => parsed::<Integer>(value),
-            token::DECIMAL => parsed::<Decimal>(value),
-            // It was made before: no document can make it long.
-            token::RATIO => parsed_by(|text| Ratio::parse(text, usize::MAX), value),
+            handoff::VALUE | handoff::KEY => handoff::request(|| value.serialize(self)),
+            handoff::STRING => value.serialize(Self { is_key: false, ..self }),
+            handoff::KEYWORD => parsed::<Keyword>(value),
+            handoff::SYMBOL => parsed::<Symbol>(value),
+            handoff::INST => parsed::<Inst>(value),
+            handoff::UUID => parsed::<Uuid>(value),
+            handoff::INTEGER => parsed::<Integer>(value),
+            handoff::DECIMAL => parsed::<Decimal>(value),
+            // Its digits are within the limit of the reader.
+            handoff::RATIO => parsed_by(|text| Ratio::parse(text, usize::MAX), value),
             _ => value.serialize(self),
         }
     }
@@ -163,20 +139,19 @@ impl ser::Serializer for Serializer {
         variant: &'static str,
         value: &T,
     ) -> Result<Value, Error> {
-        let variant = Variant { name: variant, body: value.serialize(Self::new()) };
-        variant.finish()
+        Variant { name: variant, body: value.serialize(self.nested()?) }.finish()
     }
 
     fn serialize_seq(self, length: Option<usize>) -> Result<Elements, Error> {
-        Ok(Elements::with_capacity(length))
+        Elements::new(self, length)
     }
 
     fn serialize_tuple(self, length: usize) -> Result<Elements, Error> {
-        Ok(Elements::with_capacity(Some(length)))
+        Elements::new(self, Some(length))
     }
 
     fn serialize_tuple_struct(self, _name: &'static str, length: usize) -> Result<Elements, Error> {
-        Ok(Elements::with_capacity(Some(length)))
+        Elements::new(self, Some(length))
     }
 
     fn serialize_tuple_variant(
@@ -186,18 +161,15 @@ impl ser::Serializer for Serializer {
         variant: &'static str,
         length: usize,
     ) -> Result<Variant<Elements>, Error> {
-        Ok(Variant { name: variant, body: Elements::with_capacity(Some(length)) })
+        Ok(Variant { name: variant, body: Elements::new(self.nested()?, Some(length))? })
     }
 
     fn serialize_map(self, length: Option<usize>) -> Result<Entries, Error> {
-        Ok(Entries::with_capacity(length))
+        Entries::new(self, length)
     }
 
-    fn serialize_struct(self, _name: &'static str, length: usize) -> Result<Struct, Error> {
-        Ok(match self.role {
-            Role::Parts => Struct::Parts(Build::default()),
-            Role::Value | Role::Key => Struct::Fields(Entries::with_capacity(Some(length))),
-        })
+    fn serialize_struct(self, _name: &'static str, length: usize) -> Result<Entries, Error> {
+        Entries::new(self, Some(length))
     }
 
     fn serialize_struct_variant(
@@ -207,6 +179,172 @@ impl ser::Serializer for Serializer {
         variant: &'static str,
         length: usize,
     ) -> Result<Variant<Entries>, Error> {
-        Ok(Variant { name: variant, body: Entries::with_capacity(Some(length)) })
+        Ok(Variant { name: variant, body: Entries::new(self.nested()?, Some(length))? })
+    }
+}
+
+/// The vector of a sequence or a tuple.
+pub(super) struct Elements {
+    values: Vec<Value>,
+    serializer: Serializer,
+}
+
+/// The map of a map or a struct.
+pub(super) struct Entries {
+    entries: Vec<(Value, Value)>,
+    /// The key of the next value.
+    key: Option<Value>,
+    serializer: Serializer,
+}
+
+/// A variant of an enum with data: a map of one entry.
+pub(super) struct Variant<T> {
+    name: &'static str,
+    body: T,
+}
+
+/// The capacity that an unchecked length may reserve.
+const MAX_RESERVED: usize = 1_024;
+
+fn capacity(length: Option<usize>) -> usize {
+    length.unwrap_or(0).min(MAX_RESERVED)
+}
+
+impl Elements {
+    fn new(serializer: Serializer, length: Option<usize>) -> Result<Self, Error> {
+        let serializer = serializer.nested()?;
+        Ok(Self { values: Vec::with_capacity(capacity(length)), serializer })
+    }
+
+    fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let value = value.serialize(self.serializer);
+        self.values.push(value.map_err(|error| error.within(Step::Index(self.values.len())))?);
+        Ok(())
+    }
+
+    fn finish(self) -> Value {
+        Value::Vector(self.values.into())
+    }
+}
+
+impl Entries {
+    fn new(serializer: Serializer, length: Option<usize>) -> Result<Self, Error> {
+        let serializer = serializer.nested()?;
+        Ok(Self { entries: Vec::with_capacity(capacity(length)), key: None, serializer })
+    }
+
+    fn push<T: Serialize + ?Sized>(&mut self, key: Value, value: &T) -> Result<(), Error> {
+        match value.serialize(self.serializer) {
+            Ok(value) => {
+                self.entries.push((key, value));
+                Ok(())
+            }
+            Err(error) => Err(error.within(key.key_step())),
+        }
+    }
+
+    fn finish(self) -> Result<Value, Error> {
+        Map::of_entries(self.entries).map(Value::Map)
+    }
+}
+
+impl Variant<Result<Value, Error>> {
+    fn finish(self) -> Result<Value, Error> {
+        let key = Value::from_name(self.name);
+        match self.body {
+            Ok(value) => Ok(Value::Map(Map::from_iter([(key, value)]))),
+            Err(error) => Err(error.within(key.key_step())),
+        }
+    }
+}
+
+macro_rules! elements {
+    ($($trait:ident $method:ident,)*) => {$(
+        impl ser::$trait for Elements {
+            type Ok = Value;
+            type Error = Error;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+                self.push(value)
+            }
+
+            fn end(self) -> Result<Value, Error> {
+                Ok(self.finish())
+            }
+        }
+    )*};
+}
+
+elements! {
+    SerializeSeq serialize_element,
+    SerializeTuple serialize_element,
+    SerializeTupleStruct serialize_field,
+}
+
+impl ser::SerializeTupleVariant for Variant<Elements> {
+    type Ok = Value;
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        self.body.push(value).map_err(|error| error.within(Value::from_name(self.name).key_step()))
+    }
+
+    fn end(self) -> Result<Value, Error> {
+        Variant { name: self.name, body: Ok(self.body.finish()) }.finish()
+    }
+}
+
+impl ser::SerializeMap for Entries {
+    type Ok = Value;
+    type Error = Error;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
+        self.key = Some(key.serialize(Serializer { is_key: true, ..self.serializer })?);
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
+        let without_key = || Error::from(Reason::Other("a value has no key".to_owned()));
+        let key = self.key.take().ok_or_else(without_key)?;
+        self.push(key, value)
+    }
+
+    fn end(self) -> Result<Value, Error> {
+        self.finish()
+    }
+}
+
+impl ser::SerializeStruct for Entries {
+    type Ok = Value;
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        self.push(Value::from_name(name), value)
+    }
+
+    fn end(self) -> Result<Value, Error> {
+        self.finish()
+    }
+}
+
+impl ser::SerializeStructVariant for Variant<Entries> {
+    type Ok = Value;
+    type Error = Error;
+
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), Error> {
+        let pushed = self.body.push(Value::from_name(name), value);
+        pushed.map_err(|error| error.within(Value::from_name(self.name).key_step()))
+    }
+
+    fn end(self) -> Result<Value, Error> {
+        Variant { name: self.name, body: self.body.finish() }.finish()
     }
 }

@@ -1,4 +1,4 @@
-//! Texts that are nested deeper than any stack, and texts that could take for ever.
+//! Deeply nested text, and text that could take quadratic time.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -6,21 +6,24 @@ use std::time::{Duration, Instant};
 use trunkline_edn::{Error, Limits, Reason, json, read, read_with};
 
 const DEEP: usize = 1_000_000;
-/// Less than the smallest stack that threads have anywhere.
-const STACK: usize = 256 * 1_024;
-/// Far more than any text takes here, and far less than one that is read in quadratic time.
+const DEFAULT_DEPTH: usize = 1_024;
+/// Smaller than any default stack.
+const SMALL_STACK: usize = 256 * 1_024;
+/// The default stack of threads in Rust.
+const THREAD_STACK: usize = 2 * 1_024 * 1_024;
+/// Much longer than any text takes here, and much shorter than quadratic time.
 const TIME: Duration = Duration::from_secs(60);
 
-/// Runs on a small stack. Overflowing it ends the process.
+/// Runs on a thread with this stack. A stack overflow ends the process.
 #[track_caller]
-fn on_a_small_stack(run: impl FnOnce() + Send + 'static) {
-    let thread = thread::Builder::new().stack_size(STACK).spawn(run).expect("a thread");
+fn on_a_stack(size: usize, run: impl FnOnce() + Send + 'static) {
+    let thread = thread::Builder::new().stack_size(size).spawn(run).expect("a thread");
     if let Err(panic) = thread.join() {
         std::panic::resume_unwind(panic);
     }
 }
 
-/// What a text begins with, has in the middle, and ends with.
+/// The beginning of each level, the innermost value, and the end of each level.
 const NESTED: &[(&str, &str, &str)] = &[
     ("[", "", "]"),
     ("(", "", ")"),
@@ -39,51 +42,82 @@ const NESTED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn what_is_too_deep_is_refused() {
-    on_a_small_stack(|| {
+fn text_over_the_limit_is_rejected() {
+    on_a_stack(SMALL_STACK, || {
         for (open, middle, close) in NESTED {
-            check_refused(&format!("{}{middle}{}", open.repeat(DEEP), close.repeat(DEEP)));
-            check_refused(&open.repeat(DEEP));
+            check_too_deep(&format!("{}{middle}{}", open.repeat(DEEP), close.repeat(DEEP)));
+            check_too_deep(&open.repeat(DEEP));
         }
         for open in ["#_", "#_ #_ ", "^", "^:a ", "^{:a ", "#^", "##", "#_[", "[#_", "#:a{#_"] {
-            check_refused(&open.repeat(DEEP));
+            check_too_deep(&open.repeat(DEEP));
         }
     });
 }
 
-fn check_refused(text: &str) {
+fn check_too_deep(text: &str) {
     let error = read(text).expect_err("it is too deep");
-    assert_eq!(error.reason(), &Reason::TooDeep { limit: 1_024 });
+    assert_eq!(error.reason(), &Reason::TooDeep { limit: DEFAULT_DEPTH });
     assert!(error.to_string().len() < 100_000);
 }
 
+/// Values recurse: the default limit has to fit the stack of a thread, also in a debug build.
 #[test]
-fn what_is_deep_is_read_and_written_and_cloned_and_dropped() {
+fn values_of_the_default_depth_fit_the_stack_of_a_thread() {
     for (open, middle, close) in NESTED {
-        on_a_small_stack(move || {
-            let begun = Instant::now();
-            let text = format!("{}{middle}{}", open.repeat(DEEP), close.repeat(DEEP));
-            let value = read_with(&text, &deep()).expect("it is no deeper than the limit");
-            let written = value.to_string();
-            assert!(written.len() >= DEEP);
-            let clone = value.clone();
-            drop(value);
-            assert!(clone.to_string() == written, "{open}");
-            drop(clone);
-            assert!(begun.elapsed() < TIME, "{open} takes {:?}", begun.elapsed());
+        on_a_stack(THREAD_STACK, move || {
+            // Some of them have two levels, and others a level for the innermost value.
+            let depths = [DEFAULT_DEPTH, DEFAULT_DEPTH / 2, DEFAULT_DEPTH / 2 - 1];
+            let texts = depths
+                .map(|depth| format!("{}{middle}{}", open.repeat(depth), close.repeat(depth)));
+            let value =
+                texts.iter().find_map(|text| read(text).ok()).expect("it is within the limit");
+            let (line, page) = (value.to_string(), format!("{value:#}"));
+            assert!(page.len() < line.len() + 4 * DEFAULT_DEPTH * 80, "{open}");
+            for written in [&line, &page] {
+                let again = read(written).expect("it was written");
+                assert!(again == value.clone() && again.to_string() == line, "{open}");
+            }
+            match json::to_string(&value) {
+                Ok(json) => assert!(json::from_str(&json).is_ok()),
+                Err(error) => assert!(matches!(
+                    error.reason(),
+                    Reason::NoJsonKey { .. } | Reason::UnknownTag { .. }
+                )),
+            }
         });
     }
 }
 
-/// What has no value of its own.
 #[test]
-fn what_is_deep_is_passed() {
-    on_a_small_stack(|| {
+fn deep_duplicates() {
+    for (open, middle, close) in NESTED {
+        on_a_stack(THREAD_STACK, move || {
+            let depth = DEFAULT_DEPTH / 2 - 2;
+            let form = format!("{}{middle}{}", open.repeat(depth), close.repeat(depth));
+            let error = read(&format!("#{{{form} {form}}}")).expect_err("duplicate");
+            assert!(matches!(error.reason(), Reason::DuplicateKey { .. }), "{open}");
+        });
+    }
+}
+
+#[test]
+fn json_is_written_to_a_depth() {
+    on_a_stack(4 * THREAD_STACK, || {
+        let text = format!("{}{}", "[".repeat(2_000), "]".repeat(2_000));
+        let value = read_with(&text, &deep()).expect("a form");
+        let error = json::to_string(&value).expect_err("too deep");
+        assert_eq!(error.reason(), &Reason::TooDeep { limit: DEFAULT_DEPTH });
+        assert_eq!(error.path().steps().len(), DEFAULT_DEPTH);
+    });
+}
+
+/// Levels without a value.
+#[test]
+fn levels_without_values_need_no_stack() {
+    on_a_stack(SMALL_STACK, || {
         let discarded = format!("{}{}:a", "#_".repeat(DEEP), "1 ".repeat(DEEP));
         check_deep(&discarded, ":a");
-        check_deep(&format!("#_{}{}:a", "[".repeat(DEEP), "]".repeat(DEEP)), ":a");
         check_deep(&format!("{}[]", "^:a ".repeat(DEEP)), "[]");
-        check_deep(&format!("{}1{}", "^{:a ".repeat(DEEP), "} x".repeat(DEEP)), "x");
         check_deep(&format!("##{}Inf", "#_1 ".repeat(DEEP)), "##Inf");
     });
 }
@@ -94,24 +128,6 @@ fn check_deep(text: &str, expected: &str) {
 
 fn deep() -> Limits {
     Limits { depth: 4 * DEEP, ..Limits::default() }
-}
-
-/// Equality and hashes need no stack, too: they tell duplicates.
-#[test]
-fn deep_duplicates() {
-    for (open, middle, close) in NESTED {
-        on_a_small_stack(move || {
-            let begun = Instant::now();
-            let depth = DEEP / 50;
-            let form = format!("{}{middle}{}", open.repeat(depth), close.repeat(depth));
-            let error = read_with(&format!("#{{{form} {form}}}"), &deep()).expect_err("twice");
-            assert!(matches!(error.reason(), Reason::DuplicateKey { .. }), "{open}");
-            let one = read_with(&form, &deep()).expect("a form");
-            let other = read_with(&form, &deep()).expect("a form");
-            assert!(one == other, "{open}");
-            assert!(begun.elapsed() < TIME, "{open} takes {:?}", begun.elapsed());
-        });
-    }
 }
 
 /// Reads a text of about a mebibyte, of which it should not matter what it is.
@@ -219,29 +235,4 @@ fn check_found(error: Error, text: &str, offset: usize) {
     let error = error.located_in(text);
     assert_eq!(error.position().expect("a position").offset, offset);
     assert!(begun.elapsed() < TIME / 10, "it takes {:?}", begun.elapsed());
-}
-
-/// The same in every notation. A page is no longer than the text and a line's width for each part.
-#[test]
-fn what_is_deep_is_written_in_every_notation() {
-    for (open, middle, close) in NESTED {
-        on_a_small_stack(move || {
-            let depth = DEEP / 50;
-            let text = format!("{}{middle}{}", open.repeat(depth), close.repeat(depth));
-            let value = read_with(&text, &deep()).expect("a form");
-            let (line, page) = (value.to_string(), format!("{value:#}"));
-            assert!(page.len() < text.len() + 4 * depth * 80, "{open}");
-            for written in [&line, &page] {
-                let again = read_with(written, &deep()).expect("it was written");
-                assert!(again.to_string() == line, "{open}");
-            }
-            match json::to_string(&value) {
-                Ok(json) => assert!(json.len() >= depth),
-                Err(error) => assert!(matches!(
-                    error.reason(),
-                    Reason::NoJsonKey { .. } | Reason::UnknownTag { .. }
-                )),
-            }
-        });
-    }
 }

@@ -453,13 +453,13 @@ struct Tree {
 #[test]
 fn depth() {
     let deep = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    // A value goes as deep as the reader, on the stack of a thread.
+    // A value has the depth that the reader accepts.
     let text = deep(1_024);
     let value: Value = from_str(&text).unwrap();
     assert_eq!(to_value(&value).unwrap().to_string(), text);
     check(HashMap::from([("a".to_owned(), edn(&deep(1_023)))]), &format!("{{:a {}}}", deep(1_023)));
 
-    // A type goes as deep as its limit.
+    // Other types have a limit in both directions.
     let tree = |depth: usize| {
         let begin = "{:children [] :map {} :name \"a\" :other ".repeat(depth);
         format!("{begin}nil{}", "}".repeat(depth))
@@ -469,7 +469,14 @@ fn depth() {
     assert_eq!(from_str::<Tree>(&text).unwrap(), found);
     let error = from_str::<Tree>(&tree(128)).unwrap_err();
     assert!(error.to_string().ends_with(": nested deeper than 128 forms"), "{error}");
+    let deeper = Tree { other: Some(Box::new(found)), ..Tree::default() };
+    let error = to_string(&deeper).unwrap_err();
+    assert!(error.to_string().ends_with(": nested deeper than 128 forms"), "{error}");
     assert!(from_str::<serde_json::Value>(&deep(128)).is_ok());
+    let json = |depth: usize| (0..depth).fold(serde_json::json!(1), |json, _| [json].into());
+    assert_eq!(serde_json::from_value::<Value>(json(128)).unwrap().to_string().len(), 257);
+    let error = serde_json::from_value::<Value>(json(129)).unwrap_err();
+    assert_eq!(error.to_string(), "nested deeper than 128 forms");
     assert_eq!(serde_json::to_string(&edn(&deep(128))).unwrap(), deep(128));
     let error = serde_json::to_string(&edn(&deep(1_000))).unwrap_err();
     assert_eq!(error.to_string(), "nested deeper than 128 forms");

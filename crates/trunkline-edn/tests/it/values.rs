@@ -199,3 +199,22 @@ fn values_have_the_width_that_is_asked_for() {
     assert_eq!(format!("{tagged:6}|{keyword:>4}|{keyword:4?}|"), "#t 1  |  :a|:a  |");
     assert_eq!(format!("{:*<8}|{:>#7}", Value::from("é"), edn!({:a 1})), "\"é\"*****| {:a 1}");
 }
+
+/// Comparing nested keys one by one would take exponential time.
+#[test]
+fn nested_keys_that_are_inserted() {
+    let nested = |key_first: bool| {
+        (0..200).fold(Value::Nil, |inner, at| {
+            let mut set = Set::new();
+            if key_first {
+                set.insert(at);
+            }
+            set.insert(inner);
+            set.insert(at);
+            Value::from(set)
+        })
+    };
+    let begun = Instant::now();
+    assert!(nested(true) == nested(false));
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+}

@@ -1,0 +1,375 @@
+//! Values of EDN.
+
+mod decimal;
+mod equality;
+mod inst;
+mod integer;
+mod keyed_vec;
+mod map;
+mod names;
+mod ratio;
+mod sequence;
+mod set;
+mod uuid;
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use crate::error::Error;
+use crate::location::Step;
+
+use ratio::Quotient;
+
+pub use decimal::Decimal;
+pub use inst::Inst;
+pub use integer::Integer;
+pub use map::Map;
+pub use names::{Keyword, Symbol};
+pub(crate) use ratio::MAX_DIGITS;
+pub use ratio::Ratio;
+pub use sequence::{List, Vector};
+pub use set::Set;
+pub use uuid::Uuid;
+
+/// A form of EDN.
+///
+/// Equality is that of Clojure: `(1)` equals `[1]`, the order of maps and sets does not matter, and `1` does not
+/// equal `1.0`. `##NaN` equals itself.
+///
+/// Cloning, comparing, hashing, formatting and dropping a value recurse, as they do for `serde_json::Value`. The
+/// readers limit the depth ([`Limits::depth`](crate::Limits::depth), [`FromJson::depth`](crate::json::FromJson::depth));
+/// values that Rust code nests deeper, or reads with a larger limit, may overflow the stack.
+#[derive(Clone, Default)]
+pub enum Value {
+    /// `nil`
+    #[default]
+    Nil,
+    /// `true`, `false`
+    Bool(bool),
+    /// `42`, `7N`, `0x1F`
+    Integer(Integer),
+    /// `1.0`, `##Inf`
+    Float(f64),
+    /// `1.50M`
+    Decimal(Decimal),
+    /// `1/3`
+    Ratio(Ratio),
+    /// `\a`, `\newline`. Characters over 16 bits, which EDN does not have, are written as strings.
+    Char(char),
+    /// `"text"`
+    String(String),
+    /// `name`, `namespace/name`
+    Symbol(Symbol),
+    /// `:name`, `:namespace/name`
+    Keyword(Keyword),
+    /// `#inst "2024-02-29T23:59:00Z"`
+    Inst(Inst),
+    /// `#uuid "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"`
+    Uuid(Uuid),
+    /// `(1 2)`
+    List(List),
+    /// `[1 2]`
+    Vector(Vector),
+    /// `{:a 1}`
+    Map(Map),
+    /// `#{1 2}`
+    Set(Set),
+    /// `#my/tag 1`
+    Tagged(Tagged),
+}
+
+impl Value {
+    /// The value in a map for a name: for the keyword, else for the string.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Self> {
+        let Self::Map(map) = self else { return None };
+        let keyword = Keyword::new(name).ok().map(Self::Keyword);
+        let found = keyword.and_then(|keyword| map.get(&keyword));
+        found.or_else(|| map.get(&Self::from(name)))
+    }
+
+    /// [`get`](Self::get), mutable.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Self> {
+        let Self::Map(map) = self else { return None };
+        let keyword = Keyword::new(name).ok().map(Self::Keyword);
+        let keyword = keyword.filter(|keyword| map.contains_key(keyword));
+        map.get_mut(&keyword.unwrap_or_else(|| name.into()))
+    }
+
+    /// The boolean.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(bool) => Some(*bool),
+            _ => None,
+        }
+    }
+
+    /// The text of a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The integer, if 64 bits hold it.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            Self::Integer(integer) => integer.as_i64(),
+            _ => None,
+        }
+    }
+
+    /// The nearest floating-point number of any number. It may be infinite.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Integer(integer) => Some(integer.to_f64()),
+            Self::Float(float) => Some(*float),
+            Self::Decimal(decimal) => Some(decimal.to_f64()),
+            Self::Ratio(ratio) => Some(ratio.to_f64()),
+            _ => None,
+        }
+    }
+
+    /// The keyword.
+    #[must_use]
+    pub fn as_keyword(&self) -> Option<&Keyword> {
+        match self {
+            Self::Keyword(keyword) => Some(keyword),
+            _ => None,
+        }
+    }
+
+    /// The symbol.
+    #[must_use]
+    pub fn as_symbol(&self) -> Option<&Symbol> {
+        match self {
+            Self::Symbol(symbol) => Some(symbol),
+            _ => None,
+        }
+    }
+
+    /// The values of a list or a vector.
+    #[must_use]
+    pub fn as_sequence(&self) -> Option<&[Self]> {
+        match self {
+            Self::List(list) => Some(list),
+            Self::Vector(vector) => Some(vector),
+            _ => None,
+        }
+    }
+
+    /// The map.
+    #[must_use]
+    pub fn as_map(&self) -> Option<&Map> {
+        match self {
+            Self::Map(map) => Some(map),
+            _ => None,
+        }
+    }
+
+    /// The set.
+    #[must_use]
+    pub fn as_set(&self) -> Option<&Set> {
+        match self {
+            Self::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    /// Whether the value is `nil`.
+    #[must_use]
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Self::Nil)
+    }
+
+    /// The name of the type, for errors: `keyword`.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Nil => "nil",
+            Self::Bool(_) => "boolean",
+            Self::Integer(_) => "integer",
+            Self::Float(_) => "float",
+            Self::Decimal(_) => "decimal",
+            Self::Ratio(_) => "ratio",
+            Self::Char(_) => "character",
+            Self::String(_) => "string",
+            Self::Symbol(_) => "symbol",
+            Self::Keyword(_) => "keyword",
+            Self::Inst(_) => "inst",
+            Self::Uuid(_) => "uuid",
+            Self::List(_) => "list",
+            Self::Vector(_) => "vector",
+            Self::Map(_) => "map",
+            Self::Set(_) => "set",
+            Self::Tagged(_) => "tagged value",
+        }
+    }
+
+    /// The text of a scalar that can be the key of a JSON object.
+    pub(crate) fn key_text(&self) -> Option<Cow<'_, str>> {
+        Some(match self {
+            Self::String(text) => text.into(),
+            Self::Keyword(keyword) => keyword.as_str().into(),
+            Self::Symbol(symbol) => symbol.as_str().into(),
+            Self::Integer(integer) => integer.to_string().into(),
+            Self::Bool(bool) => bool.to_string().into(),
+            Self::Char(c) => c.to_string().into(),
+            Self::Inst(inst) => inst.to_string().into(),
+            Self::Uuid(uuid) => uuid.to_string().into(),
+            _ => return None,
+        })
+    }
+
+    /// The key that a name becomes: a keyword if every reader of EDN accepts it, else a string.
+    pub(crate) fn from_name(name: &str) -> Self {
+        Keyword::plain(name).map_or_else(|| name.into(), Self::Keyword)
+    }
+
+    /// The step to the value of this key.
+    pub(crate) fn key_step(&self) -> Step {
+        Step::key(&self.key_text().unwrap_or_else(|| self.to_string().into()))
+    }
+
+    /// Whether the value contains other values.
+    pub(crate) fn is_collection(&self) -> bool {
+        matches!(
+            self,
+            Self::List(_) | Self::Vector(_) | Self::Map(_) | Self::Set(_) | Self::Tagged(_)
+        )
+    }
+}
+
+/// A value with a tag that is unknown to the reader: `#my/point [1 2]`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Tagged(Box<(Symbol, Value)>);
+
+impl Tagged {
+    /// `#tag value`.
+    #[must_use]
+    pub fn new(tag: Symbol, value: impl Into<Value>) -> Self {
+        Self(Box::new((tag, value.into())))
+    }
+
+    /// The tag.
+    #[must_use]
+    pub fn tag(&self) -> &Symbol {
+        &self.0.0
+    }
+
+    /// The tagged value.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.0.1
+    }
+
+    /// The tagged value.
+    #[must_use]
+    pub fn into_value(self) -> Value {
+        self.0.1
+    }
+}
+
+impl Ratio {
+    /// The quotient of two integers: a ratio, or an integer if the denominator divides the numerator. The
+    /// time is quadratic in the number of digits, which is not limited here.
+    ///
+    /// # Errors
+    /// [`Reason::DivisionByZero`](crate::Reason::DivisionByZero).
+    pub fn of(numerator: &Integer, denominator: &Integer) -> Result<Value, Error> {
+        Ok(match ratio::divide(numerator, denominator)? {
+            Quotient::Integer(integer) => Value::Integer(integer),
+            Quotient::Ratio(ratio) => Value::Ratio(ratio),
+        })
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl From<&String> for Value {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<Cow<'_, str>> for Value {
+    fn from(text: Cow<'_, str>) -> Self {
+        Self::String(text.into_owned())
+    }
+}
+
+impl From<()> for Value {
+    fn from((): ()) -> Self {
+        Self::Nil
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Nil, Into::into)
+    }
+}
+
+impl<T: Into<Self>> From<Vec<T>> for Value {
+    fn from(values: Vec<T>) -> Self {
+        Self::Vector(values.into())
+    }
+}
+
+impl<T: Into<Self>, const N: usize> From<[T; N]> for Value {
+    fn from(values: [T; N]) -> Self {
+        Self::Vector(values.into())
+    }
+}
+
+impl<K: Into<Self>, V: Into<Self>, S> From<HashMap<K, V, S>> for Value {
+    fn from(entries: HashMap<K, V, S>) -> Self {
+        Self::Map(entries.into_iter().collect())
+    }
+}
+
+impl<K: Into<Self>, V: Into<Self>> From<BTreeMap<K, V>> for Value {
+    fn from(entries: BTreeMap<K, V>) -> Self {
+        Self::Map(entries.into_iter().collect())
+    }
+}
+
+impl<T: Into<Self>, S> From<HashSet<T, S>> for Value {
+    fn from(values: HashSet<T, S>) -> Self {
+        Self::Set(values.into_iter().collect())
+    }
+}
+
+impl<T: Into<Self>> From<BTreeSet<T>> for Value {
+    fn from(values: BTreeSet<T>) -> Self {
+        Self::Set(values.into_iter().collect())
+    }
+}
+
+macro_rules! from {
+    ($($type:ty => $variant:ident),* $(,)?) => {$(
+        impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value.into())
+            }
+        }
+    )*};
+}
+
+from! {
+    bool => Bool, char => Char, String => String, f32 => Float, f64 => Float,
+    i8 => Integer, i16 => Integer, i32 => Integer, i64 => Integer, i128 => Integer, isize => Integer,
+    u8 => Integer, u16 => Integer, u32 => Integer, u64 => Integer, u128 => Integer, usize => Integer,
+    Integer => Integer, Decimal => Decimal, Ratio => Ratio, Symbol => Symbol, Keyword => Keyword,
+    Inst => Inst, Uuid => Uuid, List => List, Vector => Vector, Map => Map, Set => Set,
+    Tagged => Tagged,
+}

@@ -1,8 +1,0 @@
-//! From values to text, without a stack that a value could overflow.
-
-mod compact;
-mod display;
-mod pretty;
-mod scalar;
-
-pub(crate) use display::{display, display_collection};
