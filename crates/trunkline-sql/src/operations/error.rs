@@ -3,7 +3,7 @@
 use serde::Serialize;
 use trunkline::{ErrorObject, code};
 
-use crate::error::{Details, Error, ErrorClass};
+use crate::model::error::{Details, Error, ErrorClass};
 
 impl From<Error> for ErrorObject {
     fn from(error: Error) -> Self {

@@ -6,17 +6,12 @@ mod wording;
 use serde_json::Value;
 use trunkline::{CancellationToken, Effect, ErrorObject, Operation, Params, Router, State};
 
-use crate::affected::Affected;
-use crate::create_table::{CreateTable, Created};
-use crate::database::Database;
-use crate::delete_record::DeleteRecord;
-use crate::describe_table::{DescribeTable, TableDescription};
-use crate::insert_record::{InsertRecord, Inserted};
-use crate::list_tables::{ListTables, TableList};
-use crate::query_records::QueryRecords;
-use crate::raw_query::{RawOutcome, RawQuery};
-use crate::rowset::Rowset;
-use crate::update_record::UpdateRecord;
+use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::create_table::{CreateTable, Created};
+use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
+use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
+use crate::model::rowset::Rowset;
+use crate::sqlite::Database;
 
 /// The operations of a database: `list_tables`, `describe_table`, `query_records`, `execute_raw_query`,
 /// `insert_record`, `update_record`, `delete_record` and `create_table`. Nest them under a name of yours,

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use trunkline::ErrorObject;
 
 use super::tsv;
-use crate::error::Error;
+use crate::model::error::Error;
 
 /// The text with its random mark replaced by `MARK`.
 fn unmarked(text: &str) -> String {
