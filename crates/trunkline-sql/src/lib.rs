@@ -31,6 +31,7 @@
 mod model;
 mod operations;
 mod query;
+#[cfg(feature = "sample")]
 pub mod sample;
 mod sqlite;
 
