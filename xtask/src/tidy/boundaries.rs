@@ -33,7 +33,7 @@ const RUNTIME: &[&str] = &["tokio::", "hyper", "hyper_util", "http::", "use http
 /// duplicate keys, which concerns JSON alone.)
 const DOMAINS: &[(&str, &[&str])] = &[
     ("trunkline-sql", &["model/arguments", "operations"]),
-    ("trunkline-jobs", &["lib", "adapter", "door", "operations"]),
+    ("trunkline-resources", &["lib", "adapter", "door", "operations"]),
 ];
 
 /// Paths that a domain may not mention outside those modules.
@@ -130,7 +130,7 @@ mod tests {
         check_file("crates/trunkline-sql/src/model/arguments.rs", speaks, &[]);
         check_file("crates/trunkline-sql/src/operations.rs", speaks, &[]);
         check_file("crates/trunkline-sql/src/operations/query.rs", speaks, &[]);
-        check_file("crates/trunkline-jobs/src/resources/mod.rs", speaks, &[2]);
-        check_file("crates/trunkline-jobs/src/adapter/native.rs", speaks, &[]);
+        check_file("crates/trunkline-resources/src/resources/mod.rs", speaks, &[2]);
+        check_file("crates/trunkline-resources/src/adapter/native.rs", speaks, &[]);
     }
 }

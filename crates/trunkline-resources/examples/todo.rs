@@ -1,4 +1,4 @@
-//! A server of todos: `cargo run -p trunkline-jobs --example todo -- DIRECTORY [ADDRESS]`.
+//! A server of todos: `cargo run -p trunkline-resources --example todo -- DIRECTORY [ADDRESS]`.
 //!
 //! ```text
 //! curl -s localhost:3000/execute -H 'Content-Type: application/json' \
@@ -12,7 +12,7 @@
 use std::error::Error;
 
 use trunkline::{Router, Server};
-use trunkline_jobs::{ResourceTypes, Resources, door, operations};
+use trunkline_resources::{ResourceTypes, Resources, door, operations};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use trunkline::{Call, ErrorObject, Id, Router, Server, ServerHandle};
-use trunkline_jobs::{Command, Protocol, adapter};
+use trunkline_resources::{Command, Protocol, adapter};
 
 use crate::served::{Client, Served, assert_fits, post};
 

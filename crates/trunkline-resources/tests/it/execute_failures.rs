@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::{ErrorObject, Limits, Router};
-use trunkline_jobs::Settings;
+use trunkline_resources::Settings;
 
 use crate::served::{Served, Setup, assert_fits};
 

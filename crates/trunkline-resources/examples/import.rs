@@ -1,5 +1,5 @@
 //! Many records made at once, without a server, and how long it takes to make them last:
-//! `cargo run --release -p trunkline-jobs --example import -- DIRECTORY [RECORDS [TASKS]]`.
+//! `cargo run --release -p trunkline-resources --example import -- DIRECTORY [RECORDS [TASKS]]`.
 //!
 //! Each of the tasks waits until its record is on the disk before it makes the next one. One commit makes
 //! those of many tasks last, so more tasks make more records a second.
@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde_json::json;
 use tokio::task::JoinSet;
 use trunkline::CancellationToken;
-use trunkline_jobs::{Command, Context, ResourceTypes, Resources};
+use trunkline_resources::{Command, Context, ResourceTypes, Resources};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -32,7 +32,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 let cancel = CancellationToken::new();
                 resources.execute(command, &Context::default(), &cancel).await?;
             }
-            Ok::<_, trunkline_jobs::Error>(())
+            Ok::<_, trunkline_resources::Error>(())
         });
     }
     while let Some(task) = importing.join_next().await {

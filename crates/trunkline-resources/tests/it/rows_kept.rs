@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use trunkline_jobs::{ResourceTypes, Settings};
+use trunkline_resources::{ResourceTypes, Settings};
 
 use crate::served::{Served, Setup, assert_fits};
 

@@ -8,7 +8,7 @@ use crate::command::Protocol;
 /// else. Of a body that breaks off or is no JSON, what comes before that tells.
 ///
 /// ```
-/// use trunkline_jobs::{Protocol, adapter};
+/// use trunkline_resources::{Protocol, adapter};
 ///
 /// let native = br#"{"command": "read", "resource": "todo", "id": "a"}"#;
 /// assert_eq!(adapter::protocol(native), Protocol::Native);

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use trunkline::history::{Filter, History};
 use trunkline::http;
 use trunkline::{Router, Server, ServerHandle};
-use trunkline_jobs::{ResourceTypes, Resources, Settings, door, operations};
+use trunkline_resources::{ResourceTypes, Resources, Settings, door, operations};
 
 /// Longer than anything here takes on a busy machine; a test that waits for it has failed.
 const PATIENCE: Duration = Duration::from_secs(15);

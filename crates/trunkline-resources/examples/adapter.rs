@@ -1,7 +1,7 @@
 //! A command API that somebody has already, on axum, with JSON-RPC 2.0 put beside it on the same path.
 //!
 //! ```text
-//! cargo run -p trunkline-jobs --example adapter
+//! cargo run -p trunkline-resources --example adapter
 //! curl -s localhost:3000/execute -H 'Content-Type: application/json' \
 //!   -d '{"command": "update", "resource": "todo", "id": "a", "payload": {"done": true}}'
 //! curl -s localhost:3000/execute -H 'Content-Type: application/json' \
@@ -17,8 +17,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
 use trunkline::{ErrorObject, Extensions, Outcome};
-use trunkline_jobs::adapter::{self, NativeReply};
-use trunkline_jobs::{Command, Protocol};
+use trunkline_resources::adapter::{self, NativeReply};
+use trunkline_resources::{Command, Protocol};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -21,7 +21,7 @@ pub(super) fn start(
     reserve: &Arc<Reserve>,
 ) -> Result<JoinHandle<()>, OpenError> {
     let (file, queue, reserve) = (Arc::clone(file), Arc::clone(queue), Arc::clone(reserve));
-    threads::start("jobs-reader", move || {
+    threads::start("store-reader", move || {
         let mut reader = Reader { file: &file, reserve: &reserve, connection: None };
         while let Some(mut task) = queue.take() {
             reader.run(task.as_mut());

@@ -36,7 +36,7 @@ pub(super) fn start(
         readers,
         ended: Arc::clone(ended),
     };
-    threads::start("jobs-writer", move || writer.serve()).map(drop)
+    threads::start("store-writer", move || writer.serve()).map(drop)
 }
 
 struct Writer {

@@ -8,8 +8,8 @@ use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::{Rules, principal};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::{Json, Params, Router, Server, http};
-use trunkline_jobs::{Command, ResourceTypes, Resources, door, operations};
 use trunkline_mcp::Mcp;
+use trunkline_resources::{Command, ResourceTypes, Resources, door, operations};
 
 use crate::served::{Client, Served, Setup, assert_fits, post};
 

@@ -255,7 +255,7 @@ async fn single_requests() {
 #[tokio::test]
 async fn namespaces_of_any_depth() {
     let toml = "[resources.\"crm.eu.todo\".fields]\ntitle = { type = \"string\", required = true }";
-    let types = trunkline_jobs::ResourceTypes::parse(toml).unwrap();
+    let types = trunkline_resources::ResourceTypes::parse(toml).unwrap();
     let mut served = Served::with(Setup { types, ..Setup::default() }).await;
     let response = served.call("crm.eu.todo.create", &json!({ "id": "a", "title": "x" })).await;
     assert_fits("created", &json!({ "result": { "id": "a", "title": "x" } }), &response);

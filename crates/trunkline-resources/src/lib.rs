@@ -7,7 +7,7 @@
 //! ```
 //! use trunkline::Router;
 //! use trunkline::http::Settings;
-//! use trunkline_jobs::{ResourceTypes, Resources, door, operations};
+//! use trunkline_resources::{ResourceTypes, Resources, door, operations};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;

@@ -1,7 +1,7 @@
 //! What is recorded of commands: each once, with the protocol that it came in.
 
 use serde_json::{Value, json};
-use trunkline_jobs::ResourceTypes;
+use trunkline_resources::ResourceTypes;
 
 use crate::served::{Served, Setup, assert_fits, post};
 

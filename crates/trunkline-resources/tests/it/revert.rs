@@ -7,7 +7,7 @@ use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::{Rules, principal};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::{Router, http};
-use trunkline_jobs::ResourceTypes;
+use trunkline_resources::ResourceTypes;
 
 use crate::served::{Served, Setup, assert_fits, post};
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use trunkline_jobs::{Command, Context, Error, RecordId, ResourceTypes, Resources, Settings};
+use trunkline_resources::{Command, Context, Error, RecordId, ResourceTypes, Resources, Settings};
 
 /// Executes a command on new resources, and returns its result, or where it is wrong.
 async fn executed(command: Command) -> String {

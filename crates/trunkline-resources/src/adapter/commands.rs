@@ -21,7 +21,7 @@ struct Commands<F>(F);
 /// ```
 /// use serde_json::{Value, json};
 /// use trunkline::{ErrorObject, Extensions, Router};
-/// use trunkline_jobs::{Command, adapter};
+/// use trunkline_resources::{Command, adapter};
 ///
 /// async fn execute(command: Command, _caller: Extensions) -> Result<Value, ErrorObject> {
 ///     Ok(json!({ "status": "ok", "done": command.payload["done"] }))

@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use trunkline::{Call, ErrorObject, Extensions, Id, Limits, Outcome, code};
-use trunkline_jobs::adapter::{self, NativeReply};
-use trunkline_jobs::{Command, Protocol, RecordId, RequestId};
+use trunkline_resources::adapter::{self, NativeReply};
+use trunkline_resources::{Command, Protocol, RecordId, RequestId};
 
 #[test]
 fn a_body_is_of_json_rpc_if_it_has_its_mark() {

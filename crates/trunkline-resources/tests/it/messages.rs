@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use trunkline::http::Headers;
 use trunkline::{ErrorObject, Extensions, Params, Router, Server};
-use trunkline_jobs::{Command, adapter};
+use trunkline_resources::{Command, adapter};
 
 use crate::execute::check_refused;
 use crate::served::{Client, Served, Setup, assert_fits, post};

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use tokio::runtime::{Builder, Runtime};
 use trunkline::server::ServerHandle;
 use trunkline::{Router, Server};
-use trunkline_jobs::{ResourceTypes, Resources, door, operations};
+use trunkline_resources::{ResourceTypes, Resources, door, operations};
 
 /// The resource that is written to.
 pub(crate) const TALLY: &str = "load.tally";

@@ -118,7 +118,7 @@ async fn forms_describe_all_commands() {
     assert_eq!((ping.status, ping.text()), (200, r#"{"status":"ok"}"#));
     let types = types();
     for kind in types.iter() {
-        for verb in trunkline_jobs::Verb::ALL {
+        for verb in trunkline_resources::Verb::ALL {
             let method = format!("{}.{verb}", kind.name());
             let form = forms.iter().find(|form| form["rel"] == *method);
             let form = form.unwrap_or_else(|| panic!("{method} is not described"));
@@ -127,7 +127,8 @@ async fn forms_describe_all_commands() {
                 (&json!(verb.as_str()), &json!(kind.name()))
             );
             assert_eq!(form["href"], "http://localhost/execute");
-            let fields: Vec<&str> = kind.fields().iter().map(trunkline_jobs::Field::name).collect();
+            let fields: Vec<&str> =
+                kind.fields().iter().map(trunkline_resources::Field::name).collect();
             assert_eq!(form["fields"], json!(fields), "{method}");
             let mut input = form["input"].clone();
             for limit in ["/properties/limit", "/properties/metadata/properties/limit"] {
@@ -137,7 +138,7 @@ async fn forms_describe_all_commands() {
             }
             // Null has a meaning to an update only.
             let mut published = trunkline::Schema::from(kind.input(verb));
-            if verb != trunkline_jobs::Verb::Update {
+            if verb != trunkline_resources::Verb::Update {
                 published = published.without_null_options();
             }
             assert_eq!(input, *published.as_value(), "{method}");
