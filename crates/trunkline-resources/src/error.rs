@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::excerpt::excerpt;
-use crate::store::heap_limit;
 
 /// Why a command had no effect. `Display` is safe to send to a client; causes are in `source()`, for
 /// the log.
@@ -228,7 +227,7 @@ impl OpenError {
 }
 
 /// The fault of the disk or the file that an error of SQLite is about.
-fn disk_reason(error: &rusqlite::Error) -> Option<&'static str> {
+pub(crate) fn disk_reason(error: &rusqlite::Error) -> Option<&'static str> {
     use rusqlite::ErrorCode::{
         CannotOpen, DatabaseCorrupt, DiskFull, NotADatabase, ReadOnly, SystemIoFailure,
     };
@@ -244,20 +243,4 @@ fn disk_reason(error: &rusqlite::Error) -> Option<&'static str> {
 
 fn of_bytes(limit: Option<u64>) -> String {
     limit.map(|limit| format!(" of {limit} bytes")).unwrap_or_default()
-}
-
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, OutOfMemory};
-        match error.sqlite_error_code() {
-            Some(DatabaseBusy | DatabaseLocked) => Self::Busy,
-            Some(OutOfMemory) => Self::OutOfMemory { limit: heap_limit() },
-            _ => match disk_reason(&error) {
-                Some(reason) => {
-                    Self::Unavailable { reason: reason.to_owned(), source: Some(error) }
-                }
-                None => Self::Storage(error.into()),
-            },
-        }
-    }
 }

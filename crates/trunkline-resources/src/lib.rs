@@ -1,8 +1,8 @@
 //! Resources and native commands as operations: a command API and JSON-RPC 2.0 on one endpoint.
 //!
-//! [`Resources`] are records of types that a TOML file declares, kept in a SQLite database of their own.
-//! [`operations`] registers what can be done with them, so that they can be called through every door;
-//! [`door`] is one for native commands, `POST /execute`, which answers JSON-RPC 2.0 on the same path.
+//! [`Resources`] are records of types that a TOML file declares, in a dedicated SQLite database.
+//! [`operations`] registers their operations, so that they can be called over every protocol;
+//! [`door`] returns the HTTP routes of native commands, `POST /execute`, which accepts JSON-RPC 2.0 on the same path.
 //!
 //! ```
 //! use trunkline::Router;
@@ -21,8 +21,8 @@
 //! `{"command": "create", "resource": "todo", "payload": {"title": "tea"}}` is answered there, and so is
 //! `{"jsonrpc": "2.0", "method": "todo.create", "params": {"title": "tea"}, "id": 1}`.
 //!
-//! Whoever has a service of commands already needs only the [`adapter`]: without the default feature
-//! `resources`, there is nothing else, and no SQLite.
+//! A service that has its own commands needs only the [`adapter`]: without the default feature `resources`, the crate
+//! has nothing else, and no SQLite.
 
 #![forbid(unsafe_code)]
 
@@ -30,8 +30,6 @@ pub mod adapter;
 mod command;
 #[cfg(feature = "resources")]
 mod declaration;
-#[cfg(feature = "resources")]
-mod door;
 #[cfg(feature = "resources")]
 mod error;
 mod excerpt;
@@ -42,6 +40,8 @@ mod record;
 #[cfg(feature = "resources")]
 mod resources;
 #[cfg(feature = "resources")]
+mod routes;
+#[cfg(feature = "resources")]
 mod settings;
 #[cfg(feature = "resources")]
 mod store;
@@ -50,13 +50,13 @@ pub use command::{Command, Metadata, Protocol, RecordId, RequestId};
 #[cfg(feature = "resources")]
 pub use declaration::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
 #[cfg(feature = "resources")]
-pub use door::door;
-#[cfg(feature = "resources")]
 pub use error::{Error, OpenError, StorageError};
 #[cfg(feature = "resources")]
 pub use operations::operations;
 #[cfg(feature = "resources")]
 pub use resources::{Caller, Context, Mode, Resources};
+#[cfg(feature = "resources")]
+pub use routes::door;
 #[cfg(feature = "resources")]
 pub use settings::Settings;
 

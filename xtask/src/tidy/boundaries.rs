@@ -33,7 +33,7 @@ const RUNTIME: &[&str] = &["tokio::", "hyper", "hyper_util", "http::", "use http
 /// duplicate keys, which concerns JSON alone.)
 const DOMAINS: &[(&str, &[&str])] = &[
     ("trunkline-sql", &["model/arguments", "operations"]),
-    ("trunkline-resources", &["lib", "adapter", "door", "operations"]),
+    ("trunkline-resources", &["adapter", "operations", "routes"]),
 ];
 
 /// Paths that a domain may not mention outside those modules.

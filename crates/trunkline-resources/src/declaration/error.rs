@@ -2,7 +2,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::ResourceTypes;
+use super::types::ResourceTypes;
 
 /// Why there are no types to be had of a file, or a text.
 #[derive(Debug, thiserror::Error)]

@@ -2,7 +2,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::sameness::same;
+use super::equality::json_equal;
 use crate::excerpt::excerpt;
 
 /// One of the things that a record holds.
@@ -77,10 +77,12 @@ impl Field {
             });
         }
         match allowed.as_deref() {
-            Some(allowed) if !allowed.iter().any(|one| same(one, value)) => Err(match allowed {
-                [_] => format!("{name} can only be {}", Listed(allowed)),
-                _ => format!("{name} is one of {}", Listed(allowed)),
-            }),
+            Some(allowed) if !allowed.iter().any(|one| json_equal(one, value)) => {
+                Err(match allowed {
+                    [_] => format!("{name} can only be {}", Listed(allowed)),
+                    _ => format!("{name} is one of {}", Listed(allowed)),
+                })
+            }
             _ => Ok(()),
         }
     }

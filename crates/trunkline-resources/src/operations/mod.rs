@@ -1,16 +1,18 @@
 //! Resources as operations of a router.
 
-mod context;
 mod error;
 
 use serde_json::value::RawValue;
-use trunkline::{Call, CancellationToken, ErrorObject, FromCall, Operation, Router, Schema, State};
+use trunkline::access::Principal;
+use trunkline::{
+    Call, CancellationToken, ErrorObject, Extensions, FromCall, Operation, Router, Schema, State,
+};
 
 use crate::adapter;
 use crate::command::Command;
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
-use crate::resources::{Context, Resources};
+use crate::resources::{Caller, Context, Mode, Resources};
 
 /// The operations of resources: `todo.create`, `todo.read`, `todo.update`, `todo.delete`, `todo.list`,
 /// `todo.filter`, `todo.status` and `todo.revert` of each type.
@@ -158,3 +160,19 @@ macro_rules! by_position {
 
 by_position!(ById, "id");
 by_position!(ByRequestId, "requestId");
+
+/// The caller, as authenticated by a token, and the [`Mode`], if the route has set one.
+impl<S> FromCall<S> for Context {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        Ok(Self::of(call.extensions()))
+    }
+}
+
+impl Context {
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        let key = extensions.get::<Principal>().and_then(Principal::owner_key);
+        let caller = key.map(Caller::new).unwrap_or_default();
+        let mode = extensions.get::<Mode>().copied().unwrap_or_default();
+        Self { caller, mode }
+    }
+}

@@ -1,7 +1,7 @@
 use serde_json::{Map, Value};
 
 use super::Record;
-use crate::declaration::{Field, ResourceType, same};
+use crate::declaration::{Field, ResourceType, json_equal};
 
 /// The conditions of a filter. A field of free text matches by a part of it, in any case; everything else
 /// must be equal: fields of other types, those with an `enum`, ids and times. A field that a record does
@@ -40,7 +40,7 @@ impl Criterion {
         match (self, value) {
             (Self::Contains(part), Value::String(text)) => fold(text).contains(part),
             (Self::Contains(_), _) => false,
-            (Self::Is(wanted), value) => same(wanted, value),
+            (Self::Is(wanted), value) => json_equal(wanted, value),
         }
     }
 }

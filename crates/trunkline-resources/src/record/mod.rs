@@ -8,7 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use crate::command::RecordId;
-use crate::declaration::{Field, ResourceType, same};
+use crate::declaration::{Field, ResourceType, json_equal};
 use crate::error::{Error, StorageError};
 use crate::store::Row;
 
@@ -50,7 +50,7 @@ impl<'a> Record<'a> {
     /// Whether a record with these values would show what it shows.
     pub(crate) fn shows(&self, fields: &Map<String, Value>) -> bool {
         self.kind.fields().iter().map(Field::name).all(|name| match fields.get(name) {
-            Some(value) => self.field(name).is_some_and(|shown| same(shown, value)),
+            Some(value) => self.field(name).is_some_and(|shown| json_equal(shown, value)),
             None => self.field(name).is_none(),
         })
     }

@@ -1,10 +1,12 @@
-//! What create, update and delete do, in a transaction.
+//! Create, update and delete, in a transaction.
 
 use std::collections::BTreeMap;
+use std::mem::size_of;
 
 use serde_json::{Map, Value};
 
-use super::{Mode, not_found, weight};
+use super::context::Mode;
+use super::not_found;
 use crate::command::{Command, Metadata, RecordId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
@@ -21,7 +23,7 @@ pub(super) struct Change {
     mode: Mode,
 }
 
-/// What a change came to: what stood there, what stands there now, and what its caller is answered.
+/// The outcome of a change: the record before, the mark after, and the reply.
 pub(super) struct Changed {
     pub(super) id: RecordId,
     pub(super) before: Standing,
@@ -68,7 +70,7 @@ impl Change {
 
     /// About how much memory it holds.
     pub(super) fn weight(&self) -> usize {
-        weight::of_members(&self.payload)
+        weight_of_members(&self.payload)
     }
 
     pub(super) fn resource(&self) -> &str {
@@ -178,4 +180,22 @@ fn too_large(kind: &ResourceType, bytes: usize, max_bytes: usize) -> Error {
     let name = kind.name();
     let reason = format!("a {name} has at most {max_bytes} bytes, and this one would have {bytes}");
     Error::invalid(&[], reason)
+}
+
+/// The memory that a payload holds while its command waits.
+fn weight_of_members(members: &Map<String, Value>) -> usize {
+    members
+        .iter()
+        .map(|(name, value)| size_of::<String>() + name.len() + weight_of_value(value))
+        .sum()
+}
+
+fn weight_of_value(value: &Value) -> usize {
+    let content = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight_of_value).sum(),
+        Value::Object(members) => weight_of_members(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + content
 }

@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+use super::Resources;
 use super::change::{Change, Changed};
-use super::{Caller, Context, Resources};
+use super::context::{Caller, Context};
 use crate::command::{Command, RecordId, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;

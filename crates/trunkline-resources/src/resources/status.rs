@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Resources;
 use crate::command::Command;
-use crate::declaration::{Field, FieldType, ResourceType, Verb, same};
+use crate::declaration::{Field, FieldType, ResourceType, Verb, json_equal};
 use crate::error::Error;
 use crate::record::{self, Record};
 use crate::store::Reading;
@@ -103,7 +103,7 @@ fn values(field: &Field) -> Option<Box<dyn Iterator<Item = Value> + '_>> {
 /// The value as its field's `enum` has it: 1 may be stored as 1.0.
 fn as_declared<'v>(kind: &'v ResourceType, name: &str, value: &'v Value) -> &'v Value {
     let allowed = kind.field(name).and_then(Field::allowed).unwrap_or_default();
-    allowed.iter().find(|one| same(one, value)).unwrap_or(value)
+    allowed.iter().find(|one| json_equal(one, value)).unwrap_or(value)
 }
 
 fn key(value: &Value) -> String {

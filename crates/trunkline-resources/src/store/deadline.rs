@@ -1,3 +1,4 @@
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::time::{Instant as TokioInstant, sleep_until};
@@ -5,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::Error;
 
-/// When a command has to be done.
+/// The time by which a command must be done.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Deadline {
     limit: Duration,
@@ -24,7 +25,7 @@ impl Deadline {
         self.at
     }
 
-    /// How much time is left.
+    /// The remaining time.
     pub(super) fn rest(self) -> Duration {
         self.at.into_std().saturating_duration_since(Instant::now())
     }
@@ -37,7 +38,7 @@ impl Deadline {
         Error::Timeout { limit: self.limit }
     }
 
-    /// What `event` results in; the error is why it is waited for no longer.
+    /// The outcome of `event`; the error is the reason for the end of the wait.
     pub(super) async fn in_time<T>(
         self,
         cancel: &CancellationToken,
@@ -49,5 +50,45 @@ impl Deadline {
             () = cancel.cancelled() => Err(Error::Cancelled),
             () = sleep_until(self.at) => Err(self.timeout()),
         }
+    }
+}
+
+/// Whether a command was begun, and whether its caller has gone: each side learns which came first.
+pub(super) struct Claim {
+    state: AtomicU8,
+    deadline: Deadline,
+}
+
+const BEGUN: u8 = 1;
+const ABANDONED: u8 = 2;
+
+impl Claim {
+    pub(super) fn new(deadline: Deadline) -> Self {
+        Self { state: AtomicU8::new(0), deadline }
+    }
+
+    /// Begins the command, unless it is over. A thread calls it once.
+    pub(super) fn begin(&self) -> bool {
+        !self.deadline.is_over()
+            && self.state.compare_exchange(0, BEGUN, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The caller goes. True if the command was not begun, and so never will be.
+    pub(super) fn abandon(&self) -> bool {
+        self.state.fetch_or(ABANDONED, Ordering::AcqRel) & BEGUN == 0
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.state.load(Ordering::Acquire) & ABANDONED != 0
+    }
+
+    /// Whether no caller waits for the outcome any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_abandoned() || self.deadline.is_over()
+    }
+
+    /// The reason why the command is over.
+    pub(super) fn reason(&self) -> Error {
+        if self.is_abandoned() { Error::Cancelled } else { self.deadline.timeout() }
     }
 }

@@ -1,13 +1,14 @@
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags};
+use rusqlite::{Connection, OpenFlags};
+use tracing::warn;
 
-use super::log::Log;
+use super::error::is_busy;
 use super::migrations;
 use crate::error::OpenError;
 use crate::settings::Settings;
@@ -66,10 +67,10 @@ impl DatabaseFile {
         Ok(connection)
     }
 
-    pub(super) fn log(&self) -> Log {
+    pub(super) fn log(&self) -> WriteAheadLog {
         let mut path = self.path.clone().into_os_string();
         path.push("-wal");
-        Log::new(path.into(), self.log_bytes)
+        WriteAheadLog::new(path.into(), self.log_bytes)
     }
 
     pub(super) fn connect_for_reading(&self) -> rusqlite::Result<Connection> {
@@ -92,10 +93,6 @@ impl DatabaseFile {
     }
 }
 
-fn is_busy(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
-}
-
 fn make_directory(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -111,4 +108,49 @@ fn make_file(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map(drop)
+}
+
+/// SQLite's write-ahead log. SQLite restarts it when no connection reads from it, which never happens if reads overlap
+/// all the time.
+pub(super) struct WriteAheadLog {
+    path: PathBuf,
+    bound: u64,
+    /// Bytes from which on it is too long.
+    next: u64,
+}
+
+impl WriteAheadLog {
+    fn new(path: PathBuf, bound: u64) -> Self {
+        Self { path, bound, next: bound }
+    }
+
+    /// Empties the log if it is too long. Waits for connections that read from it, as long as the connection
+    /// waits for a lock; later ones read from the database.
+    pub(super) fn shorten(&mut self, connection: &Connection) {
+        let bytes = fs::metadata(&self.path).map_or(0, |file| file.len());
+        if bytes <= self.next {
+            return;
+        }
+        match empty_log(connection) {
+            Ok(true) => self.next = self.bound,
+            Ok(false) => {
+                // A connection reads for a long time. Not every commit must wait for it.
+                self.next = bytes.saturating_add(self.bound);
+                warn!(bytes, "the log of the database grows: someone reads from it all the time");
+            }
+            Err(error) => {
+                self.next = bytes.saturating_add(self.bound);
+                warn!(%error, bytes, "the log of the database grows");
+            }
+        }
+    }
+}
+
+/// Moves all of the log into the database. False if a connection still reads from it.
+pub(super) fn empty_log(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row(
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+        (),
+        |row| Ok(row.get::<_, i64>(0)? == 0),
+    )
 }

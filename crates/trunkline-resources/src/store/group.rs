@@ -1,5 +1,6 @@
 use rusqlite::{Connection, ffi};
 
+use super::error::copy;
 use super::queue::Queue;
 use super::task::Task;
 use crate::error::Error;
@@ -62,9 +63,9 @@ impl Group {
             if !task.error().is_some_and(Error::is_of_storage) {
                 task.fail(match &fault {
                     Some(reason) => {
-                        Error::Unavailable { reason: reason.clone(), source: Some(again(error)) }
+                        Error::Unavailable { reason: reason.clone(), source: Some(copy(error)) }
                     }
-                    None => again(error).into(),
+                    None => copy(error).into(),
                 });
             }
         }
@@ -112,10 +113,4 @@ pub(super) fn savepoint(
     }
     connection.prepare_cached("RELEASE command")?.execute(())?;
     Ok(())
-}
-
-/// The same error once more; it cannot be cloned.
-fn again(error: &rusqlite::Error) -> rusqlite::Error {
-    let code = error.sqlite_error().copied().unwrap_or(ffi::Error::new(ffi::SQLITE_ERROR));
-    rusqlite::Error::SqliteFailure(code, Some(error.to_string()))
 }

@@ -1,15 +1,14 @@
 //! Records and requests in a SQLite file.
 //!
-//! SQLite blocks, so each connection lives on a thread of its own and never meets the async runtime. Several
+//! SQLite blocks, so each connection has a dedicated thread. Several
 //! readers share one [`queue`]; the one writer has another, and commits what waits there together, since
-//! making a commit durable costs a thousand times what most commands do. A [`Claim`](claim::Claim) settles,
+//! making a commit durable costs a thousand times what most commands do. A [`Claim`](deadline::Claim) settles,
 //! between a thread that takes a command and a caller that goes, whether the command is done.
 
-mod claim;
 mod deadline;
+mod error;
 mod file;
 mod group;
-mod log;
 mod migrations;
 mod purge;
 mod queue;
@@ -17,7 +16,6 @@ mod reader;
 mod reading;
 mod reserve;
 mod row;
-mod scans;
 mod task;
 mod threads;
 mod writer;
@@ -36,13 +34,11 @@ use crate::error::{Error, OpenError};
 use crate::settings::Settings;
 use deadline::Deadline;
 use file::DatabaseFile;
-use queue::Queue;
+use queue::{Queue, ScanLimit};
 use reserve::Reserve;
-use scans::Scans;
 use threads::Ended;
 
 pub(crate) use reading::Reading;
-pub(crate) use reserve::heap_limit;
 pub(crate) use row::{Mark, Request, Row, Standing};
 pub(crate) use writing::Writing;
 
@@ -56,7 +52,7 @@ pub(crate) struct Store {
 struct Shared {
     reads: Arc<Queue>,
     writes: Arc<Queue>,
-    scans: Scans,
+    scans: ScanLimit,
     timeout: Duration,
     confirm_wait: Duration,
     scan_time: Duration,
@@ -73,7 +69,7 @@ impl Store {
         let shared = Arc::new(Shared {
             reads: Arc::new(Queue::new(settings.read_queue, usize::MAX)),
             writes: Arc::new(Queue::new(settings.write_queue, settings.write_queue_bytes)),
-            scans: Scans::new(settings),
+            scans: ScanLimit::new(settings),
             timeout: settings.timeout,
             confirm_wait: settings.confirm_wait,
             scan_time: settings.max_scan_time,
@@ -113,8 +109,8 @@ impl Store {
         self.shared.as_deref().map_err(unavailable)
     }
 
-    /// Runs `work`, which holds about so many bytes, in the writer's next transaction; answers when its commit is durable. An error of `work`
-    /// undoes what it has written, and nothing else. It runs again if memory runs out before the commit; so do
+    /// Runs `work`, which holds about `bytes` of memory, in the writer's next transaction; returns when its commit is
+    /// durable. An error of `work` undoes what it has written, and nothing else. It runs again if memory runs out before the commit; so do
     /// those that read.
     ///
     /// # Cancel safety
@@ -166,10 +162,10 @@ impl Store {
     ) -> Result<T, Error> {
         let shared = self.shared()?;
         let (deadline, longest) = (shared.deadline(), shared.scan_time);
-        let turn = shared.scans.turn(deadline, cancel).await?;
+        let permit = shared.scans.acquire(deadline, cancel).await?;
         let work = move |connection: &_| {
             // It ends with the work, which goes on for a moment when its caller has gone.
-            let _turn = &turn;
+            let _permit = &permit;
             // What is left over is for the record that is looked at then, and for the answer.
             work(&Reading::for_time(connection, longest.min(deadline.rest() / 2)))
         };

@@ -1,11 +1,14 @@
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use super::deadline::Deadline;
 use super::task::{Pending, Task, task};
 use crate::error::Error;
+use crate::settings::Settings;
 
 /// Tasks that wait for a thread, first in first out.
 pub(super) struct Queue {
@@ -24,7 +27,7 @@ struct State {
 }
 
 impl Queue {
-    /// A queue of at most so many tasks, and of tasks of at most so many bytes.
+    /// A queue of at most `bound` tasks with at most `max_bytes`.
     pub(super) fn new(bound: usize, max_bytes: usize) -> Self {
         Self { state: Mutex::default(), changed: Condvar::new(), bound, max_bytes }
     }
@@ -90,5 +93,32 @@ impl State {
         let task = self.waiting.pop_front()?;
         self.bytes -= task.bytes();
         Some(task)
+    }
+}
+
+/// Limits scans to fewer than there are readers, so that reads of one record do not wait for those of many.
+pub(super) struct ScanLimit {
+    running: Arc<Semaphore>,
+    waiting: Semaphore,
+}
+
+impl ScanLimit {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let bound = |number: usize| Semaphore::new(number.min(Semaphore::MAX_PERMITS));
+        Self {
+            running: Arc::new(bound(settings.readers.saturating_sub(1).max(1))),
+            waiting: bound(settings.read_queue),
+        }
+    }
+
+    /// Waits for the permit that a scan holds while it runs, unless too many wait already.
+    pub(super) async fn acquire(
+        &self,
+        deadline: Deadline,
+        cancel: &CancellationToken,
+    ) -> Result<OwnedSemaphorePermit, Error> {
+        let _place = self.waiting.try_acquire().map_err(|_| Error::Busy)?;
+        let permit = deadline.in_time(cancel, Arc::clone(&self.running).acquire_owned()).await?;
+        permit.map_err(|_| Error::Closed)
     }
 }

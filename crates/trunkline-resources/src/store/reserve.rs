@@ -50,7 +50,7 @@ fn occupy() -> Option<Connection> {
 }
 
 /// The heap limit of SQLite in bytes, if set. The last known limit if memory is lacking to read it.
-pub(crate) fn heap_limit() -> Option<u64> {
+pub(super) fn heap_limit() -> Option<u64> {
     static KNOWN: AtomicU64 = AtomicU64::new(0);
     let asked = Connection::open_in_memory().and_then(|connection| {
         connection.pragma_query_value(None, "hard_heap_limit", |row| row.get::<_, i64>(0))

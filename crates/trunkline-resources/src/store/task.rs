@@ -7,8 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
 
-use super::claim::Claim;
-use super::deadline::Deadline;
+use super::deadline::{Claim, Deadline};
 use crate::error::{Error, StorageError};
 
 /// A command whose result type the threads do not know. Dropped without an answer, its caller learns that
@@ -19,11 +18,11 @@ pub(super) trait Task: Send {
     fn bytes(&self) -> usize;
     /// Runs it, in place of an earlier run.
     fn run(&mut self, connection: &Connection);
-    /// How it ended, in place of a run.
+    /// Sets the outcome, in place of a run.
     fn fail(&mut self, error: Error);
-    /// Why it failed, if it did.
+    /// The error of the last run.
     fn error(&self) -> Option<&Error>;
-    /// Tells the caller how it ended.
+    /// Sends the outcome to the caller.
     fn answer(self: Box<Self>);
 }
 
@@ -79,7 +78,7 @@ where
         // What it holds is free before its caller comes again.
         drop(work);
         if let Some(outcome) = outcome {
-            // A caller that is gone wants no answer.
+            // A caller that is gone needs no answer.
             drop(reply.send(outcome));
         }
     }
@@ -93,7 +92,7 @@ pub(super) struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// The outcome; the error of the outer result is why it is waited for no longer.
+    /// The outcome; the error of the outer result is the reason for the end of the wait.
     pub(super) async fn in_time(
         &mut self,
         cancel: &CancellationToken,

@@ -2,12 +2,12 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::Connection;
 use tracing::{error, warn};
 
-use super::file::DatabaseFile;
+use super::error::is_out_of_memory;
+use super::file::{DatabaseFile, WriteAheadLog, empty_log};
 use super::group::Group;
-use super::log::{self, Log};
 use super::purge::Purge;
 use super::queue::Queue;
 use super::reserve::Reserve;
@@ -45,7 +45,7 @@ struct Writer {
     reserve: Arc<Reserve>,
     bound: usize,
     purge: Purge,
-    log: Log,
+    log: WriteAheadLog,
     /// None before the first task, and after an error that may have spoiled it. A connection that goes in a
     /// transaction rolls it back.
     connection: Option<Connection>,
@@ -78,7 +78,8 @@ impl Writer {
             // The transaction of the attempt before ends with its connection.
             ran = None;
             let attempt = self.attempt(&mut group);
-            let ran_out = attempt.as_ref().is_err_and(is_of_memory) || group.ran_out_of_memory();
+            let ran_out =
+                attempt.as_ref().is_err_and(is_out_of_memory) || group.ran_out_of_memory();
             ran = Some(attempt);
             ran_out
         });
@@ -147,11 +148,7 @@ impl Writer {
     }
 }
 
-fn is_of_memory(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(ErrorCode::OutOfMemory)
-}
-
 fn close(connection: Connection) -> rusqlite::Result<()> {
-    log::empty(&connection)?;
+    empty_log(&connection)?;
     connection.close().map_err(|(_, error)| error)
 }

@@ -1,9 +1,8 @@
-//! Commands through the doors that their clients take: natively, as JSON-RPC, in EDN, as MCP tools.
+//! Commands over the protocols of their clients: native, JSON-RPC, EDN, MCP.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
 mod adapter;
 mod called;
-mod doors;
 mod edn;
 mod execute;
 mod execute_failures;
@@ -11,6 +10,7 @@ mod execute_http;
 mod history;
 mod load;
 mod messages;
+mod protocols;
 mod repeat;
 mod revert;
 mod rows;

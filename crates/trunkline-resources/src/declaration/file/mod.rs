@@ -4,19 +4,62 @@ mod node;
 #[cfg(test)]
 mod tests;
 
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
 use serde_json::Value;
 use toml::de::{DeTable, DeValue};
 
-use super::error::Fault;
-use super::sameness::same;
-use super::{Field, FieldType, ResourceType, ResourceTypes, TypesError, nearest};
+use super::equality::json_equal;
+use super::error::{Fault, TypesError};
+use super::field::{Field, FieldType};
+use super::nearest;
+use super::types::{ResourceType, ResourceTypes};
 use node::Node;
 
 /// What a record has besides its fields, and what goes along with a command.
 const RESERVED: [&str; 5] = ["id", "metadata", "version", "createdAt", "updatedAt"];
 
+impl ResourceTypes {
+    /// The types that a file's text declares.
+    ///
+    /// # Errors
+    /// The first fault, with its place.
+    pub fn parse(toml: &str) -> Result<Self, TypesError> {
+        // Editors do not count a byte order mark as a character of its line.
+        let toml = toml.strip_prefix('\u{feff}').unwrap_or(toml);
+        types(toml).map_err(|fault| fault.in_text(toml))
+    }
+
+    /// The types that a file of at most [`MAX_BYTES`](Self::MAX_BYTES) declares.
+    ///
+    /// # Errors
+    /// If the file cannot be read; its first fault, with its place.
+    pub fn read(path: &Path) -> Result<Self, TypesError> {
+        let unreadable = |source| TypesError::Unreadable { file: path.to_owned(), source };
+        let mut bytes = Vec::new();
+        // One byte more than may be, which tells a file that is too large.
+        let bound = Self::MAX_BYTES as u64 + 1;
+        File::open(path)
+            .and_then(|file| file.take(bound).read_to_end(&mut bytes))
+            .map_err(unreadable)?;
+        if bytes.len() > Self::MAX_BYTES {
+            return Err(TypesError::TooLarge { file: path.to_owned() });
+        }
+        text(&bytes).and_then(Self::parse).map_err(|error| error.in_file(path))
+    }
+}
+
+impl Default for ResourceTypes {
+    /// The one type `todo`.
+    fn default() -> Self {
+        Self::parse(include_str!("../default.toml")).expect("a test parses this very file")
+    }
+}
+
 /// A file's text, which is UTF-8.
-pub(super) fn text(bytes: &[u8]) -> Result<&str, TypesError> {
+fn text(bytes: &[u8]) -> Result<&str, TypesError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let (before, _) = bytes.split_at(error.valid_up_to());
         let fault = Fault {
@@ -29,7 +72,7 @@ pub(super) fn text(bytes: &[u8]) -> Result<&str, TypesError> {
 }
 
 /// The types that a text declares.
-pub(super) fn types(text: &str) -> Result<ResourceTypes, Fault> {
+fn types(text: &str) -> Result<ResourceTypes, Fault> {
     let document = DeTable::parse(text).map_err(|error| Fault {
         at: error.span().map_or(0, |span| span.start),
         path: String::new(),
@@ -219,7 +262,7 @@ fn values(node: &Node<'_>, field: &Field) -> Result<Vec<Value>, Fault> {
     for element in elements {
         let value = element.json()?;
         field.check(&value).map_err(|reason| element.wrong(reason))?;
-        if values.iter().any(|one| same(one, &value)) {
+        if values.iter().any(|one| json_equal(one, &value)) {
             return Err(element.wrong("this value stands here already: leave it out"));
         }
         values.push(value);

@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::field::EQUAL;
-use super::{Closed, described};
-use crate::RecordId;
-use crate::declaration::ResourceType;
+use super::parts::{EQUAL, ObjectSchema, described};
+use crate::command::RecordId;
+use crate::declaration::types::ResourceType;
 
 pub(super) fn create(kind: &ResourceType) -> Value {
     let id = id("The new record's id. One is made if there is none.");
-    let mut input = Closed::default().optional("id", id);
+    let mut input = ObjectSchema::default().optional("id", id);
     for field in kind.fields() {
-        let add = if field.required() { Closed::required } else { Closed::optional };
+        let add = if field.required() { ObjectSchema::required } else { ObjectSchema::optional };
         input = add(input, field.name(), field.stored());
     }
     input.optional("metadata", metadata(&json!({ "requestId": repeated() }))).schema()
@@ -58,23 +57,23 @@ pub(super) fn filter(kind: &ResourceType) -> Value {
 }
 
 pub(super) fn status() -> Value {
-    Closed::default().optional("metadata", metadata(&json!({}))).schema()
+    ObjectSchema::default().optional("metadata", metadata(&json!({}))).schema()
 }
 
 pub(super) fn revert() -> Value {
     let request_id = described("string", "The metadata.requestId of what is to be undone.");
-    Closed::default()
+    ObjectSchema::default()
         .required("requestId", request_id)
         .optional("metadata", metadata(&json!({})))
         .schema()
 }
 
-fn addressed() -> Closed {
-    Closed::default().required("id", id("The record's id."))
+fn addressed() -> ObjectSchema {
+    ObjectSchema::default().required("id", id("The record's id."))
 }
 
-fn paged() -> Closed {
-    Closed::default().optional("limit", limit()).optional("cursor", cursor())
+fn paged() -> ObjectSchema {
+    ObjectSchema::default().optional("limit", limit()).optional("cursor", cursor())
 }
 
 /// It may have more members than are known here.

@@ -1,14 +1,16 @@
 //! Resource types as JSON Schemas (draft 2020-12).
 
-mod field;
 mod input;
 mod output;
+mod parts;
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::{ResourceType, Verb};
+use super::types::ResourceType;
+use super::verb::Verb;
+use parts::described;
 
 impl ResourceType {
     /// The JSON Schema of its records.
@@ -46,39 +48,4 @@ impl ResourceType {
             Verb::Revert => output::reverted(),
         }
     }
-}
-
-/// The schema of an object that has these properties and no other.
-#[derive(Default)]
-struct Closed {
-    properties: Map<String, Value>,
-    required: Vec<String>,
-}
-
-impl Closed {
-    fn optional(mut self, name: &str, schema: Value) -> Self {
-        self.properties.insert(name.to_owned(), schema);
-        self
-    }
-
-    fn required(mut self, name: &str, schema: Value) -> Self {
-        self.required.push(name.to_owned());
-        self.optional(name, schema)
-    }
-
-    fn schema(self) -> Value {
-        let mut schema = json!({
-            "type": "object",
-            "properties": self.properties,
-            "additionalProperties": false,
-        });
-        if !self.required.is_empty() {
-            schema["required"] = self.required.into();
-        }
-        schema
-    }
-}
-
-fn described(kind: &str, description: &str) -> Value {
-    json!({ "type": kind, "description": description })
 }

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{Closed, described};
-use crate::declaration::ResourceType;
+use super::parts::{ObjectSchema, described};
+use crate::declaration::types::ResourceType;
 
 pub(super) fn record(kind: &ResourceType) -> Value {
     let id = described("string", "Tells the record from all others of its resource.");
-    let mut record = Closed::default().required("id", id);
+    let mut record = ObjectSchema::default().required("id", id);
     for field in kind.fields() {
         let always = field.required() || field.default().is_some();
-        let add = if always { Closed::required } else { Closed::optional };
+        let add = if always { ObjectSchema::required } else { ObjectSchema::optional };
         record = add(record, field.name(), field.stored());
     }
     let version = json!({
@@ -40,7 +40,7 @@ pub(super) fn page(kind: &ResourceType) -> Value {
         "description": "The cursor of the next page; null after the last one. A page with fewer records \
                         than asked for, or none, need not be the last.",
     });
-    Closed::default().required("items", items).required("nextCursor", next).schema()
+    ObjectSchema::default().required("items", items).required("nextCursor", next).schema()
 }
 
 pub(super) fn status() -> Value {
@@ -49,7 +49,7 @@ pub(super) fn status() -> Value {
         "items": { "type": "string" },
         "description": "What can be done with its records.",
     });
-    Closed::default()
+    ObjectSchema::default()
         .required("resource", described("string", "The resource's name."))
         .optional("description", described("string", "What its records are."))
         .required("counts", counts())
@@ -64,7 +64,7 @@ pub(super) fn reverted() -> Value {
         "enum": ["reverted", "noop"],
         "description": "Whether it was undone, or there was nothing to undo.",
     });
-    Closed::default()
+    ObjectSchema::default()
         .required("status", status)
         .required("requestId", described("string", "The requestId that was given."))
         .schema()
@@ -87,7 +87,7 @@ fn counts() -> Value {
         },
         "description": "By fields of few values and by value, how many of the counted records have it.",
     });
-    let mut counts = Closed::default()
+    let mut counts = ObjectSchema::default()
         .required("total", total)
         .required("counted", counted)
         .required("fields", fields)

@@ -1,25 +1,26 @@
-//! When two JSON values are the same.
+//! Equality of JSON values.
 
 use serde_json::{Number, Value};
 
-/// Whether they are equal as JSON Schema understands it (2020-12 core, 4.2.2): numbers by what they are,
-/// not by how they are written, so that 1 is 1.0.
-pub(crate) fn same(left: &Value, right: &Value) -> bool {
+/// Whether two values are equal in JSON Schema (2020-12 core, 4.2.2): numbers by their mathematical value, so that 1
+/// equals 1.0.
+pub(crate) fn json_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => same_number(left, right),
+        (Value::Number(left), Value::Number(right)) => equal_numbers(left, right),
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len()
-                && left.iter().zip(right).all(|(left, right)| same(left, right))
+                && left.iter().zip(right).all(|(left, right)| json_equal(left, right))
         }
         (Value::Object(left), Value::Object(right)) => {
-            let found = |(name, value)| right.get(name).is_some_and(|other| same(value, other));
+            let found =
+                |(name, value)| right.get(name).is_some_and(|other| json_equal(value, other));
             left.len() == right.len() && left.iter().all(found)
         }
         _ => left == right,
     }
 }
 
-fn same_number(left: &Number, right: &Number) -> bool {
+fn equal_numbers(left: &Number, right: &Number) -> bool {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => left == right,
         (None, None) => left.as_f64() == right.as_f64(),
@@ -28,7 +29,7 @@ fn same_number(left: &Number, right: &Number) -> bool {
     }
 }
 
-/// Not by way of f64, of which one stands for many large integers.
+/// Not by conversion to f64, which rounds large integers.
 fn is_whole(fraction: &Number, whole: i128) -> bool {
     let fraction = fraction.as_f64().filter(|fraction| fraction.fract() == 0.0);
     fraction.is_some_and(|fraction| fraction as i128 == whole)
@@ -42,12 +43,12 @@ mod tests {
     fn check(left: &str, right: &str, expected: bool) {
         let [left, right]: [Value; 2] =
             [left, right].map(|text| serde_json::from_str(text).unwrap());
-        assert_eq!(super::same(&left, &right), expected, "{left} {right}");
-        assert_eq!(super::same(&right, &left), expected, "{right} {left}");
+        assert_eq!(super::json_equal(&left, &right), expected, "{left} {right}");
+        assert_eq!(super::json_equal(&right, &left), expected, "{right} {left}");
     }
 
     #[test]
-    fn numbers_are_what_they_are() {
+    fn numbers_are_compared_by_value() {
         check("1", "1.0", true);
         check("0", "-0.0", true);
         check("1.5", "1.5", true);

@@ -1,12 +1,47 @@
-//! What a field is in records, and to commands.
+//! Parts of schemas: objects and fields.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::declaration::Field;
+use crate::declaration::field::Field;
 
-/// How free text is looked for.
+/// The schema of an object that has these properties and no other.
+#[derive(Default)]
+pub(super) struct ObjectSchema {
+    properties: Map<String, Value>,
+    required: Vec<String>,
+}
+
+impl ObjectSchema {
+    pub(super) fn optional(mut self, name: &str, schema: Value) -> Self {
+        self.properties.insert(name.to_owned(), schema);
+        self
+    }
+
+    pub(super) fn required(mut self, name: &str, schema: Value) -> Self {
+        self.required.push(name.to_owned());
+        self.optional(name, schema)
+    }
+
+    pub(super) fn schema(self) -> Value {
+        let mut schema = json!({
+            "type": "object",
+            "properties": self.properties,
+            "additionalProperties": false,
+        });
+        if !self.required.is_empty() {
+            schema["required"] = self.required.into();
+        }
+        schema
+    }
+}
+
+pub(super) fn described(kind: &str, description: &str) -> Value {
+    json!({ "type": kind, "description": description })
+}
+
+/// How a filter matches free text.
 const PART: &str = "A part of it will do, in upper or lower case.";
-/// How everything else is looked for.
+/// How a filter matches all other values.
 pub(super) const EQUAL: &str = "It must be equal.";
 
 impl Field {

@@ -1,4 +1,4 @@
-//! The native protocol, and JSON-RPC beside it: `POST /execute`, `/repeat`, `/revert`, `GET /forms`,
+//! The HTTP routes of native commands and of JSON-RPC on the same path: `POST /execute`, `/repeat`, `/revert`, `GET /forms`,
 //! `/ping`.
 //!
 //! | native status | when |
@@ -10,9 +10,9 @@
 //! | 500 | the storage fails |
 //! | 503, 504 | too many calls wait; the call's time is up |
 
-mod answer;
 mod forms;
 mod repeat;
+mod response;
 mod revert;
 
 use std::future::ready;
@@ -27,9 +27,9 @@ use crate::adapter::{self, NativeReply};
 use crate::command::{Command, Protocol};
 use crate::excerpt::excerpt;
 use crate::resources::{Mode, Resources};
-use answer::Answer;
+use response::NativeResponse;
 
-/// The door of native commands, for [`HttpService::door`](trunkline::http::HttpService::door).
+/// The routes of native commands, for [`HttpService::door`](trunkline::http::HttpService::door).
 ///
 /// `POST /execute` takes native commands and JSON-RPC, in JSON or EDN: a command
 /// `{"command", "resource", …}` is a call of the operation `resource.command` of `rpc`, whatever
@@ -38,10 +38,10 @@ use answer::Answer;
 /// `GET /ping` is answered as long as the server runs.
 #[must_use]
 pub fn door(rpc: &Rpc, resources: &Resources) -> Arc<dyn Door> {
-    Arc::new(Execute { rpc: rpc.clone(), resources: resources.clone() })
+    Arc::new(Routes { rpc: rpc.clone(), resources: resources.clone() })
 }
 
-struct Execute {
+struct Routes {
     rpc: Rpc,
     resources: Resources,
 }
@@ -52,14 +52,14 @@ const GET: &[Method] = &[Method::GET, Method::HEAD];
 /// What an EDN message has that is JSON-RPC, wherever it breaks off.
 const JSON_RPC: &[u8] = b"jsonrpc";
 
-/// What is asked of a path, besides what stands in the body.
+/// The action of a path.
 #[derive(Clone, Copy)]
-enum Wanted {
+enum Action {
     Command(Mode),
     Revert,
 }
 
-impl Door for Execute {
+impl Door for Routes {
     fn paths(&self) -> &[(&'static str, &'static [Method])] {
         &[("/execute", POST), ("/repeat", POST), ("/revert", POST), ("/forms", GET), ("/ping", GET)]
     }
@@ -77,19 +77,21 @@ impl Door for Execute {
     }
 
     fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        let wanted = match request.uri.path() {
+        let action = match request.uri.path() {
             "/forms" | "/ping" => {
                 let reply = NativeReply::plain(match request.uri.path() {
                     "/ping" => br#"{"status":"ok"}"#.to_vec(),
                     _ => self.forms(&request.uri, &request.extensions),
                 });
-                return Box::pin(ready(Answer::from(reply).response(request.formats.reply)));
+                return Box::pin(ready(
+                    NativeResponse::from(reply).into_http(request.formats.reply),
+                ));
             }
-            "/revert" => Wanted::Revert,
-            "/repeat" => Wanted::Command(Mode::Repeat),
-            _ => Wanted::Command(Mode::Execute),
+            "/revert" => Action::Revert,
+            "/repeat" => Action::Command(Mode::Repeat),
+            _ => Action::Command(Mode::Execute),
         };
-        Box::pin(self.answer_body(request, wanted))
+        Box::pin(self.answer_body(request, action))
     }
 
     fn refusal(&self, error: ErrorObject) -> Vec<u8> {
@@ -97,8 +99,8 @@ impl Door for Execute {
     }
 }
 
-impl Execute {
-    async fn answer_body(&self, request: DoorRequest, wanted: Wanted) -> Response<ReplyBody> {
+impl Routes {
+    async fn answer_body(&self, request: DoorRequest, action: Action) -> Response<ReplyBody> {
         let DoorRequest { extensions, body, formats, status_policy, .. } = request;
         let read = formats.request.read(body.clone(), self.rpc.limits());
         let is_json_rpc = match &read {
@@ -108,10 +110,10 @@ impl Execute {
         };
         if is_json_rpc {
             let mut extensions = extensions.speaking(adapter::JSON_RPC);
-            if let Wanted::Command(mode) = wanted {
+            if let Action::Command(mode) = action {
                 extensions.insert(mode);
             }
-            if let (Wanted::Command(Mode::Repeat), Ok(json)) = (wanted, &read) {
+            if let (Action::Command(Mode::Repeat), Ok(json)) = (action, &read) {
                 let sent = (formats, body.clone());
                 if let Some(reply) = self.refuse_repetition(json, sent, &extensions) {
                     return respond(status_policy.status(&reply), reply);
@@ -125,18 +127,19 @@ impl Execute {
             Ok(json) => json,
             Err(error) => {
                 self.record(&error, &extensions);
-                return Answer::from(NativeReply::unreadable(&error)).response(formats.reply);
+                return NativeResponse::from(NativeReply::unreadable(&error))
+                    .into_http(formats.reply);
             }
         };
-        let answered = match wanted {
-            Wanted::Command(mode) => self.execute(&json, extensions.clone(), mode).await,
-            Wanted::Revert => self.revert(&json, extensions.clone()).await,
+        let response = match action {
+            Action::Command(mode) => self.execute(&json, extensions.clone(), mode).await,
+            Action::Revert => self.revert(&json, extensions.clone()).await,
         };
-        match answered {
-            Ok(answer) => answer.response(formats.reply),
+        match response {
+            Ok(response) => response.into_http(formats.reply),
             Err(error) => {
                 self.record(&error, &extensions);
-                Answer::from(NativeReply::error(&error)).response(formats.reply)
+                NativeResponse::from(NativeReply::error(&error)).into_http(formats.reply)
             }
         }
     }
@@ -147,7 +150,7 @@ impl Execute {
         json: &[u8],
         mut extensions: Extensions,
         mode: Mode,
-    ) -> Result<Answer, ErrorObject> {
+    ) -> Result<NativeResponse, ErrorObject> {
         let command = adapter::read(json)?;
         let call = adapter::call_of(&command)?;
         if mode == Mode::Repeat
@@ -158,13 +161,13 @@ impl Execute {
         extensions.insert(mode);
         let outcome = self.run(call, extensions).await;
         if outcome.code() == Some(code::METHOD_NOT_FOUND) {
-            return Ok(NativeReply::unknown(&self.what_there_is(&command)).into());
+            return Ok(NativeReply::unknown(&self.known_commands(&command)).into());
         }
-        Ok(Answer::of(&command, &outcome))
+        Ok(NativeResponse::of(&command, &outcome))
     }
 
-    /// What could have been asked for in place of a command that is unknown.
-    fn what_there_is(&self, Command { command, resource, .. }: &Command) -> String {
+    /// The known commands, for the error of an unknown one.
+    fn known_commands(&self, Command { command, resource, .. }: &Command) -> String {
         let operations = self.rpc.operations();
         let names = operations.iter().filter_map(|one| one.name().rsplit_once('.'));
         let names: Vec<_> = names.collect();

@@ -5,8 +5,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use trunkline::{CancellationToken, ErrorObject, Extensions, RpcError, code};
 
-use super::Execute;
-use super::answer::Answer;
+use super::Routes;
+use super::response::NativeResponse;
 use crate::adapter::{self, NativeReply};
 use crate::command::{Command, RequestId};
 use crate::declaration::ResourceType;
@@ -19,7 +19,7 @@ struct Message<'a> {
     request_id: Option<&'a RawValue>,
 }
 
-impl Execute {
+impl Routes {
     /// Reverts a request, whatever resource it was made to, by the operation `revert` of that resource. That
     /// of the first one answers for requests that nobody knows, or to what is not served any more, so that
     /// every message is a call.
@@ -27,7 +27,7 @@ impl Execute {
         &self,
         json: &[u8],
         extensions: Extensions,
-    ) -> Result<Answer, ErrorObject> {
+    ) -> Result<NativeResponse, ErrorObject> {
         let request_id = read(json)?;
         let context = Context::of(&extensions);
         let cancel = CancellationToken::new();
@@ -43,7 +43,7 @@ impl Execute {
         Ok(match outcome.as_result() {
             // The object itself, without one around it.
             Ok(result) => NativeReply::plain(result).into(),
-            Err(_) => Answer::of(&command, &outcome),
+            Err(_) => NativeResponse::of(&command, &outcome),
         })
     }
 }

@@ -1,11 +1,11 @@
-//! `POST /repeat`, and what cannot be repeated.
+//! `POST /repeat`, and the refusal of calls that cannot be repeated.
 
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
 use trunkline::{Effect, ErrorObject, Extensions, Formats, Incoming, Outcome, Reply, code};
 
-use super::Execute;
+use super::Routes;
 
 /// A request, as far as that tells what is called.
 #[derive(Deserialize)]
@@ -13,7 +13,7 @@ struct Request {
     method: Option<serde_json::Value>,
 }
 
-impl Execute {
+impl Routes {
     /// Whether the operation of this name would act a second time, and what its caller is told.
     ///
     /// Commands of resources know what is done already; of others it counts what they say of themselves.
@@ -61,7 +61,7 @@ impl Execute {
     }
 }
 
-/// What is called. A body that cannot be read calls nothing.
+/// The called methods. A body that cannot be read calls none.
 fn methods(json: &[u8]) -> Vec<String> {
     let requests: Vec<Request> = if json.trim_ascii_start().starts_with(b"[") {
         serde_json::from_slice(json).unwrap_or_default()

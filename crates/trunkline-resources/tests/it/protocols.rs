@@ -1,4 +1,4 @@
-//! The same records through all doors, with the layers that hold at each.
+//! The same records over all protocols, with the layers that apply to each.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `GET /forms`: what can be asked for natively.
+//! `GET /forms`: a description of the native commands.
 
 use http::header::HOST;
 use http::uri::{Authority, Scheme, Uri};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use trunkline::http::Headers;
 use trunkline::{Effect, Extensions, Registered, Schema};
 
-use super::Execute;
+use super::Routes;
 use crate::declaration::Field;
 
 /// A path, or a command that a path takes.
@@ -54,7 +54,7 @@ const PATHS: [(&str, &str, &str); 5] = [
     ("ping", "GET", "{\"status\": \"ok\"}"),
 ];
 
-impl Execute {
+impl Routes {
     /// The JSON text of all forms, for a client that reached the server by `uri`.
     pub(super) fn forms(&self, uri: &Uri, extensions: &Extensions) -> Vec<u8> {
         let base = base(uri, extensions);

@@ -6,14 +6,14 @@ use trunkline::{Format, Outcome, Reply};
 use crate::adapter::NativeReply;
 use crate::command::Command;
 
-/// What a native message is answered.
-pub(super) struct Answer {
+/// The HTTP response to a native message.
+pub(super) struct NativeResponse {
     reply: NativeReply,
-    /// What HTTP tells callers who are refused: how to come in, or when to come again.
+    /// Headers for refused callers: how to authenticate, or when to retry.
     headers: HeaderMap,
 }
 
-impl Answer {
+impl NativeResponse {
     pub(super) fn of(command: &Command, outcome: &Outcome) -> Self {
         let reply = NativeReply::of(command, outcome);
         let headers = match outcome.as_result() {
@@ -27,7 +27,7 @@ impl Answer {
         Self { reply, headers }
     }
 
-    pub(super) fn response(self, format: Format) -> Response<ReplyBody> {
+    pub(super) fn into_http(self, format: Format) -> Response<ReplyBody> {
         let Self { reply: NativeReply { mut status, body }, headers } = self;
         let body = match body.map(|json| format.write(json)).transpose() {
             Ok(body) => body,
@@ -48,7 +48,7 @@ impl Answer {
     }
 }
 
-impl From<NativeReply> for Answer {
+impl From<NativeReply> for NativeResponse {
     fn from(reply: NativeReply) -> Self {
         Self { reply, headers: HeaderMap::new() }
     }
