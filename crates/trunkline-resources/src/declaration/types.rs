@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::field::Field;
-use super::nearest;
+use super::nearest::nearest_name;
 
 /// All resource types of a server, by name, in the order of their declaration.
 ///
@@ -80,7 +80,7 @@ impl ResourceType {
         &self.0.name
     }
 
-    /// What its records are, if its file says so.
+    /// The description of its records, if declared.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.0.description.as_deref()
@@ -100,6 +100,6 @@ impl ResourceType {
 
     /// The field whose name is nearest to one that no field has, if one is near.
     pub(crate) fn nearest_field(&self, name: &str) -> Option<&Field> {
-        self.field(nearest::to(name, self.fields().iter().map(Field::name))?)
+        self.field(nearest_name(name, self.fields().iter().map(Field::name))?)
     }
 }

@@ -15,7 +15,7 @@ pub(crate) fn nearest_names<'n>(
     let mut near: Vec<(usize, &String)> = known
         .filter_map(|name| {
             let folded = folded(name);
-            let distance = distance(&wanted, &folded);
+            let distance = strsim::generic_levenshtein(&wanted, &folded);
             let close = distance <= tolerance || contains(&folded, &wanted);
             close.then_some((distance, name))
         })
@@ -32,23 +32,6 @@ fn folded(name: &str) -> Vec<char> {
 fn contains(name: &[char], wanted: &[char]) -> bool {
     let (short, long) = if name.len() < wanted.len() { (name, wanted) } else { (wanted, name) };
     short.len() >= 3 && long.windows(short.len()).any(|part| part == short)
-}
-
-/// Levenshtein's distance: letters to insert, delete or replace.
-fn distance(left: &[char], right: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, a) in left.iter().enumerate() {
-        let mut diagonal = i;
-        let mut previous = i + 1;
-        row[0] = previous;
-        for (cell, b) in row[1..].iter_mut().zip(right) {
-            let replaced = diagonal + usize::from(a != b);
-            diagonal = *cell;
-            previous = replaced.min(diagonal + 1).min(previous + 1);
-            *cell = previous;
-        }
-    }
-    row[right.len()]
 }
 
 #[cfg(test)]

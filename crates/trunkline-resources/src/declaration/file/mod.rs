@@ -14,11 +14,11 @@ use toml::de::{DeTable, DeValue};
 use super::equality::json_equal;
 use super::error::{Fault, TypesError};
 use super::field::{Field, FieldType};
-use super::nearest;
+use super::nearest::nearest_name;
 use super::types::{ResourceType, ResourceTypes};
 use node::Node;
 
-/// What a record has besides its fields, and what goes along with a command.
+/// Names that records and commands use besides the fields.
 const RESERVED: [&str; 5] = ["id", "metadata", "version", "createdAt", "updatedAt"];
 
 impl ResourceTypes {
@@ -39,7 +39,7 @@ impl ResourceTypes {
     pub fn read(path: &Path) -> Result<Self, TypesError> {
         let unreadable = |source| TypesError::Unreadable { file: path.to_owned(), source };
         let mut bytes = Vec::new();
-        // One byte more than may be, which tells a file that is too large.
+        // One byte more than the maximum, to detect a file that is too large.
         let bound = Self::MAX_BYTES as u64 + 1;
         File::open(path)
             .and_then(|file| file.take(bound).read_to_end(&mut bytes))
@@ -245,7 +245,7 @@ fn field_type(node: &Node<'_>) -> Result<FieldType, Fault> {
     let name = node.text()?;
     FieldType::parse(name).ok_or_else(|| {
         let known = FieldType::ALL.map(FieldType::as_str);
-        node.wrong(match nearest::to(name, known.into_iter()) {
+        node.wrong(match nearest_name(name, known.into_iter()) {
             Some(meant) => format!("there is no such type: did you mean {meant}?"),
             None => format!("there is no such type: it is one of {}", known.join(", ")),
         })

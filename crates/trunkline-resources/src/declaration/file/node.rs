@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use toml::de::{DeFloat, DeInteger, DeValue};
 
 use crate::declaration::error::Fault;
-use crate::declaration::nearest;
+use crate::declaration::nearest::nearest_name;
 
 /// A value in a document, and where it stands.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl<'t> Node<'t> {
 
     /// That no such key may stand in what it stands in.
     pub(super) fn unknown(&self, place: &str, known: &[&str]) -> Fault {
-        self.misplaced(match nearest::to(self.key, known.iter().copied()) {
+        self.misplaced(match nearest_name(self.key, known.iter().copied()) {
             Some(meant) => format!("{place} has no such key: did you mean {meant}?"),
             None => format!("{place} has no such key: it may have {}", known.join(", ")),
         })
