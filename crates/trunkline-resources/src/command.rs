@@ -5,23 +5,22 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// What to do with which record: what natively is the message, and in JSON-RPC a call of the method
-/// `resource.command`.
+/// A command on records: a native message, or a JSON-RPC call of the method `resource.command`.
 ///
 /// Serialises to the native message.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Command {
-    /// What to do: `update`.
+    /// The name of the command: `update`.
     pub command: String,
-    /// With records of which resource: `todo`, or `crm.todo`.
+    /// The resource of the records: `todo`, or `crm.todo`.
     pub resource: String,
-    /// With which record, if it is one.
+    /// The record, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<RecordId>,
-    /// The record's fields, what to filter by, or which page is wanted.
+    /// The record's fields, the filter criteria, or the page.
     pub payload: Map<String, Value>,
-    /// What is known of the command itself.
+    /// The metadata of the command.
     pub metadata: Metadata,
 }
 
@@ -42,7 +41,7 @@ impl Command {
 #[derive(Debug, Clone)]
 pub struct RecordId {
     text: String,
-    /// Whether it came as a number, which other operations than those of resources may want.
+    /// Whether it came as a number, which operations of others may expect.
     is_number: bool,
 }
 
@@ -70,7 +69,7 @@ impl RecordId {
         &self.text
     }
 
-    /// A string's text, or that of a number as it was sent.
+    /// A string's text, or the digits of a number, unchanged.
     pub(crate) fn of_json(json: &RawValue) -> Result<Self, String> {
         let is_number = matches!(json.get().as_bytes(), [b'-' | b'0'..=b'9', ..]);
         let text = if is_number {
@@ -138,7 +137,7 @@ impl RequestId {
         &self.0
     }
 
-    /// A string's text, or that of a number as it was sent.
+    /// A string's text, or the digits of a number, unchanged.
     pub(crate) fn of_json(json: &RawValue) -> Result<Self, String> {
         let text = match json.get().as_bytes() {
             [b'-' | b'0'..=b'9', ..] => json.get().to_owned(),
@@ -161,7 +160,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// What is known of a command besides what it says.
+/// The metadata of a command: its origin and its conditions.
 ///
 /// Serialises in camelCase; what its client sent besides is kept in `others`.
 #[derive(Debug, Clone, Serialize)]
@@ -173,7 +172,7 @@ pub struct Metadata {
     /// Its version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<&'static str>,
-    /// The id of the JSON-RPC request, as it was sent. A notification has none, and neither has a native
+    /// The id of the JSON-RPC request, unchanged. A notification has none, and neither has a native
     /// command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jsonrpc_id: Option<Box<RawValue>>,
@@ -183,7 +182,7 @@ pub struct Metadata {
     /// The version that the record must have.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub if_version: Option<u64>,
-    /// Whatever else was sent along.
+    /// All other members that were sent.
     #[serde(flatten)]
     pub others: Map<String, Value>,
 }
@@ -202,7 +201,7 @@ impl Default for Metadata {
     }
 }
 
-/// What a body is written as: the one or the other.
+/// The protocol of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {

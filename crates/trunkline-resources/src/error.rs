@@ -1,11 +1,11 @@
-//! What can go wrong.
+//! Errors of commands and of opening the database.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::excerpt::excerpt;
 
-/// Why a command had no effect. `Display` is safe to send to a client; causes are in `source()`, for
+/// The reason why a command had no effect. `Display` is safe to send to a client; causes are in `source()`, for
 /// the log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -23,7 +23,7 @@ pub enum Error {
     Invalid {
         /// Where, as a JSON Pointer (RFC 6901) into the command's params: `/title`.
         pointer: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         reason: String,
     },
     /// There is no such record.
@@ -122,20 +122,20 @@ pub enum Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StorageError {
-    /// SQLite says.
+    /// An error of SQLite.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
-    /// What is stored is not what was written.
+    /// Stored data is corrupt.
     #[error("the stored {what} of {resource} {id:?} cannot be read")]
     Corrupt {
-        /// What cannot be read.
+        /// The kind of data that cannot be read.
         what: &'static str,
         /// The name of the resource.
         resource: String,
         /// The record's id.
         id: String,
     },
-    /// What was to be done panicked.
+    /// The command panicked.
     #[error("the command panicked")]
     Panicked,
     /// A worker has ended before it answered.
@@ -152,7 +152,7 @@ pub enum OpenError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The database in the data directory could not be made.
@@ -160,10 +160,10 @@ pub enum OpenError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The file is another program's database. It was left as it is.
+    /// The file is another program's database. It was not changed.
     #[error("{} is not a database of trunkline's: move it, or choose another data directory", path.display())]
     NotOurs {
         /// The file.
@@ -174,7 +174,7 @@ pub enum OpenError {
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// The error of SQLite.
         source: rusqlite::Error,
     },
     /// The database was written by a newer version.
@@ -206,7 +206,7 @@ impl Error {
         matches!(self, Self::OutOfMemory { .. } | Self::Storage(StorageError::Panicked))
     }
 
-    /// What is wrong at the end of a path of member names, which may be anything that was sent.
+    /// An invalid value at the end of a path of member names, which may be any text.
     pub(crate) fn invalid(path: &[&str], reason: impl Into<String>) -> Self {
         let escaped = path.iter().map(|name| excerpt(name).replace('~', "~0").replace('/', "~1"));
         let pointer = escaped.map(|name| format!("/{name}")).collect();

@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-/// How [`Resources`](crate::Resources) are kept and asked. Every field bounds something.
+/// Configuration of [`Resources`](crate::Resources). Every field bounds something.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Longest time of a command that reads, waiting included, and until one that writes has begun. Default
     /// 5 s.
     pub timeout: Duration,
-    /// How much longer a command that writes and has begun is waited for, until it is answered
-    /// `Unconfirmed`: it may still be made to last. Default 5 s.
+    /// The further wait for a command that writes and has begun, until it is answered `Unconfirmed`: it may
+    /// still be committed. Default 5 s.
     pub confirm_wait: Duration,
     /// Threads, and with them connections, that read at the same time. At least 1. One of several is left
     /// for what reads one record. Default 4.
@@ -23,7 +23,7 @@ pub struct Settings {
     pub group: usize,
     /// How long the writer waits for a lock that another process holds. Default 2 s.
     pub lock_wait: Duration,
-    /// Records of a page, if the caller does not say how many. Default 100.
+    /// Records of a page, if the caller sets no limit. Default 100.
     pub page: usize,
     /// Most records of a page that a caller may ask for. Default 1,000.
     pub max_page: usize,
@@ -37,8 +37,7 @@ pub struct Settings {
     pub max_scan_time: Duration,
     /// Most bytes of one record's fields, as JSON text. Default 256 KiB.
     pub max_record_bytes: usize,
-    /// Bytes of SQLite's log, beside the database, from which on the writer waits for those who read from it
-    /// and empties it. It waits `lock_wait` at most. Default 64 MiB.
+    /// Size of SQLite's log in bytes from which the writer waits for its readers and empties it. It waits `lock_wait` at most. Default 64 MiB.
     pub max_log_bytes: u64,
     /// How long requests with a `requestId` are remembered, so that they can be answered again and
     /// reverted; and the versions of deleted records. No less than this; they go with later commits.

@@ -1,4 +1,4 @@
-//! What is wrong with a message, as error objects.
+//! Error objects for invalid messages.
 
 use serde::Serialize;
 use trunkline::{ErrorObject, code};
@@ -27,7 +27,7 @@ pub(super) fn refused(code: i64, message: &'static str, reason: &str) -> ErrorOb
     ErrorObject::new(code, message).with_data(&Reason { pointer: None, reason })
 }
 
-/// What is wrong with a part of a message; the line and the column would be those of the part.
+/// The problem of a part of a message, without the line and the column, which would be those of the part.
 pub(super) fn without_place(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

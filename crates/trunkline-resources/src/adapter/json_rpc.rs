@@ -108,14 +108,14 @@ fn origin(call: &Call) -> Metadata {
     }
 }
 
-/// What params tell: the id, the metadata with its place, and the payload.
-type Told<'a> = (Option<RecordId>, (&'static str, Option<&'a RawValue>), Map<String, Value>);
+/// The content of params: the id, the metadata with its place, and the payload.
+type Content<'a> = (Option<RecordId>, (&'static str, Option<&'a RawValue>), Map<String, Value>);
 
-/// Where metadata stands among params by name.
+/// The place of metadata in params by name.
 const METADATA: &str = "/metadata";
 
 /// The params that a command may have by their positions: what it is about, and metadata.
-fn by_position<'a>(command: &str, params: &'a RawValue) -> Result<Told<'a>, ErrorObject> {
+fn by_position<'a>(command: &str, params: &'a RawValue) -> Result<Content<'a>, ErrorObject> {
     let params: Vec<&RawValue> = read(params.get().as_bytes())?;
     let name = match command {
         "read" | "delete" => "id",

@@ -9,12 +9,12 @@ use trunkline::ErrorObject;
 use super::fault;
 use crate::excerpt::excerpt;
 
-/// The members of an object, not looked into. None stands twice: one of them would be lost.
+/// The members of an object, not parsed further. Duplicates are refused: one of them would be lost.
 #[derive(Default)]
 pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// Takes a member out; one that is null is none.
+    /// Takes a member out; null counts as missing.
     pub(super) fn take(&mut self, name: &str) -> Option<&'a RawValue> {
         let place = self.0.iter().position(|(known, _)| known == name)?;
         let (_, value) = self.0.swap_remove(place);
@@ -25,8 +25,8 @@ impl<'a> Members<'a> {
         self.0.iter().map(|(name, _)| &**name)
     }
 
-    /// A name that stands twice.
-    fn twice(&self) -> Option<&str> {
+    /// A duplicate name.
+    fn duplicate(&self) -> Option<&str> {
         let mut known = HashSet::with_capacity(self.0.len());
         self.names().find(|name| !known.insert(*name))
     }
@@ -65,7 +65,7 @@ impl<'de> Visitor<'de> for Reader {
         while let Some(member) = map.next_entry::<String, &RawValue>()? {
             members.0.push(member);
         }
-        match members.twice() {
+        match members.duplicate() {
             Some(name) => {
                 Err(A::Error::custom(format_args!("the member {:?} stands twice", excerpt(name))))
             }

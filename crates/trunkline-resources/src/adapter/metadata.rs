@@ -1,4 +1,4 @@
-//! What is known of a command, from `metadata` as it was sent.
+//! Reading of `metadata`.
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -9,14 +9,14 @@ use super::members::members;
 use crate::command::{Metadata, RequestId};
 use crate::excerpt::excerpt;
 
-/// What tells how a command came, which is not for its client to say.
+/// The members that the server sets, and clients cannot.
 const OURS: [&str; 3] = ["protocol", "version", "jsonrpcId"];
 
-/// What a command does by it.
+/// The members that change the effect of a command.
 const REQUEST_ID: &str = "requestId";
 const IF_VERSION: &str = "ifVersion";
 
-/// Reads what a client has sent, at this place, into what its protocol tells.
+/// Reads the metadata of a client, at this place, and adds it to that of the protocol.
 pub(super) fn read(
     pointer: &str,
     sent: Option<&RawValue>,
@@ -52,7 +52,7 @@ pub(crate) fn request_id(pointer: &str, id: &RawValue) -> Result<RequestId, Erro
     RequestId::of_json(id).map_err(|reason| fault::invalid(pointer, &reason))
 }
 
-/// What `metadata` has to be, for the command to become this one.
+/// The `metadata` that is read as this one.
 pub(super) fn written(metadata: &Metadata) -> Map<String, Value> {
     let mut sent = metadata.others.clone();
     if let Some(id) = &metadata.request_id {
@@ -64,7 +64,7 @@ pub(super) fn written(metadata: &Metadata) -> Map<String, Value> {
     sent
 }
 
-/// The name that a slip would be taken for: passed over, it would take a protection away.
+/// The known name that is meant by a misspelled one, which would disable a protection if it were ignored.
 pub(super) fn meant(name: &str) -> Option<&'static str> {
     [REQUEST_ID, IF_VERSION].into_iter().find(|known| plain(known) == plain(name))
 }

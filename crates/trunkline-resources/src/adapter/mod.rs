@@ -1,5 +1,5 @@
-//! Native commands and JSON-RPC 2.0 calls, each made of the other: for a command API that shall speak
-//! JSON-RPC, too, on the same path and without a change for the clients that it has.
+//! Conversion between native commands and JSON-RPC 2.0 calls: for a command API that adds JSON-RPC on the same path,
+//! without a change for its clients.
 //!
 //! | native | JSON-RPC |
 //! |---|---|

@@ -8,15 +8,15 @@ use super::{fault, metadata};
 use crate::command::{Command, Metadata, RecordId};
 use crate::excerpt::excerpt;
 
-/// What a message may have. Other members are nobody's.
+/// The members of a message.
 const MEMBERS: [&str; 6] = ["command", "resource", "id", "payload", "metadata", "requestId"];
 
 /// Reads a native message.
 ///
 /// # Errors
-/// What is wrong, and where: -32700 for what is no JSON, -32600 for what is no command, -32602 for an
+/// The problem and its place: -32700 for invalid JSON, -32600 for an invalid command, -32602 for an
 /// `id`, `payload` or `metadata` that no command could have. [`NativeReply::error`](super::NativeReply::error)
-/// words it.
+/// renders it.
 pub fn read(body: &[u8]) -> Result<Command, ErrorObject> {
     let mut message: Members<'_> =
         serde_json::from_slice(body).map_err(|error| unreadable(body, &error))?;
@@ -40,7 +40,7 @@ pub fn read(body: &[u8]) -> Result<Command, ErrorObject> {
         let reason = "metadata stands beside payload, not in it";
         return Err(fault::invalid("/payload/metadata", reason));
     }
-    // Some clients send a record as it is, with its id in it.
+    // Some clients send a whole record, with its id.
     let inner = payload.take("id").map(|id| record_id("/payload/id", id)).transpose()?;
     let id = match (id.map(|id| record_id("/id", id)).transpose()?, inner) {
         (Some(id), Some(inner)) if id != inner => {
@@ -84,7 +84,7 @@ fn name(member: &str, json: Option<&RawValue>) -> Result<String, ErrorObject> {
     })
 }
 
-/// What a member was meant to be that is nobody's. Passed over, it could take a protection away.
+/// The error of a misspelled member, which could disable a protection if it were ignored.
 fn slip(name: &str) -> Option<String> {
     let plain = metadata::plain(name);
     if let Some(known) = MEMBERS.into_iter().find(|known| metadata::plain(known) == plain) {
@@ -98,7 +98,7 @@ fn no_command(reason: &str) -> ErrorObject {
     fault::refused(code::INVALID_REQUEST, "Invalid Request", reason)
 }
 
-/// An id as it was sent.
+/// Reads an id.
 pub(super) fn record_id(pointer: &str, json: &RawValue) -> Result<RecordId, ErrorObject> {
     RecordId::of_json(json).map_err(|reason| fault::invalid(pointer, &reason))
 }

@@ -4,8 +4,8 @@ use serde::de::{Deserializer as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::command::Protocol;
 
-/// Which protocol a body is written in. JSON-RPC, if it has a member `jsonrpc` or is an array; native
-/// else. Of a body that breaks off or is no JSON, what comes before that tells.
+/// The protocol of a body. JSON-RPC, if it has a member `jsonrpc` or is an array; native
+/// otherwise. For truncated or invalid JSON, the valid beginning decides.
 ///
 /// ```
 /// use trunkline_resources::{Protocol, adapter};
@@ -19,7 +19,7 @@ use crate::command::Protocol;
 pub fn protocol(body: &[u8]) -> Protocol {
     let mut marks = Marks { found: false };
     let mut json = serde_json::Deserializer::from_slice(body);
-    // Whatever is wrong with it is told by who answers it.
+    // The reader of the message reports errors.
     let _read = json.deserialize_any(&mut marks);
     if marks.found { Protocol::JsonRpc } else { Protocol::Native }
 }

@@ -5,7 +5,7 @@ use trunkline::{ErrorObject, Outcome, code};
 use crate::command::Command;
 use crate::excerpt::excerpt;
 
-/// What a native command is answered with: a status, and a body unless that is 204.
+/// The reply to a native command: a status, and a body unless that is 204.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NativeReply {
@@ -16,7 +16,7 @@ pub struct NativeReply {
 }
 
 impl NativeReply {
-    /// What the outcome of a command is natively: `{"result": …}`, with 201 for `create`; 204 for
+    /// The reply for the outcome of a command: `{"result": …}`, with 201 for `create`; 204 for
     /// `delete`; `{"error": "…"}`.
     #[must_use]
     pub fn of(command: &Command, outcome: &Outcome) -> Self {
@@ -39,19 +39,19 @@ impl NativeReply {
         Self { status, body: Some([head, result, b"}"].concat()) }
     }
 
-    /// What an error is natively.
+    /// The reply for an error.
     #[must_use]
     pub fn error(error: &ErrorObject) -> Self {
         Self::failed(status(error.code()), &text(error))
     }
 
-    /// What a message is answered that no command can be read from.
+    /// The reply to an unreadable message.
     #[cfg(feature = "resources")]
     pub(crate) fn unreadable(error: &ErrorObject) -> Self {
         Self::failed(StatusCode::BAD_REQUEST, &text(error))
     }
 
-    /// What a command is answered that does not exist.
+    /// The reply to an unknown command.
     pub(crate) fn unknown(text: &str) -> Self {
         Self::failed(StatusCode::BAD_REQUEST, text)
     }
@@ -72,7 +72,7 @@ impl NativeReply {
     }
 }
 
-/// 500 for what has no status of its own: an error of an application.
+/// The status of an error code; 500 for errors of an application.
 fn status(code: i64) -> StatusCode {
     match code {
         code::PARSE_ERROR
@@ -92,12 +92,12 @@ fn status(code: i64) -> StatusCode {
     }
 }
 
-/// What people are told: the reason, where there is one.
+/// The text of an error: the reason, if there is one.
 fn text(error: &ErrorObject) -> String {
     #[derive(Deserialize)]
     struct Data {
         reason: Option<String>,
-        /// Which param, where the reason does not say.
+        /// The param, if the reason does not name it.
         param: Option<String>,
         incident: Option<String>,
         /// Several, where a schema was not met.

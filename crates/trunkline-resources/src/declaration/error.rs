@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::types::ResourceTypes;
 
-/// Why there are no types to be had of a file, or a text.
+/// The reason why a file or a text declares no valid types.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypesError {
@@ -13,7 +13,7 @@ pub enum TypesError {
     Unreadable {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file has more than [`ResourceTypes::MAX_BYTES`].
@@ -22,7 +22,7 @@ pub enum TypesError {
         /// The file.
         file: PathBuf,
     },
-    /// What the text says is wrong.
+    /// The text is invalid.
     #[error("{}: {}{reason}", Place(file.as_deref(), *line, *column), Lead(path))]
     Invalid {
         /// The file, if the text is of one.
@@ -34,7 +34,7 @@ pub enum TypesError {
         /// The keys that lead there, as TOML writes them: `resources.todo.fields.title.type`. Empty if it
         /// is not TOML.
         path: String,
-        /// What is wrong, and what to do.
+        /// The problem and its remedy.
         reason: String,
     },
 }
@@ -48,7 +48,7 @@ impl TypesError {
     }
 }
 
-/// What is wrong, and where, by its byte in the text.
+/// A problem and its byte offset in the text.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) at: usize,

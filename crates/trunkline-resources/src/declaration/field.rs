@@ -22,13 +22,13 @@ impl Field {
     /// Most values of its `enum`.
     pub const MAX_VALUES: usize = 1_000;
 
-    /// Its name, as it stands in a record.
+    /// Its name in a record.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What its values are.
+    /// The type of its values.
     #[must_use]
     pub fn kind(&self) -> FieldType {
         self.kind
@@ -40,7 +40,7 @@ impl Field {
         self.required
     }
 
-    /// What a record has that was created without it.
+    /// The value of records that were created without it.
     #[must_use]
     pub fn default(&self) -> Option<&Value> {
         self.default.as_ref()
@@ -57,7 +57,7 @@ impl Field {
         self.kind == FieldType::String && self.allowed.is_none()
     }
 
-    /// What it is, if its file says so.
+    /// Its description, if declared.
     #[must_use]
     pub fn description(&self) -> Option<&str> {
         self.description.as_deref()
@@ -88,7 +88,7 @@ impl Field {
     }
 }
 
-/// What the values of a field are, in JSON Schema's words. Closed: JSON has no other.
+/// The type of a field's values, as named in JSON Schema. Exhaustive: JSON has no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldType {
     /// Text.
@@ -106,7 +106,7 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// All of them, in the order in which they are told of.
+    /// All of them, in the order of listings.
     pub const ALL: [Self; 6] =
         [Self::String, Self::Integer, Self::Number, Self::Boolean, Self::Object, Self::Array];
 

@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What can be done with the records of a resource. Closed: every resource has these commands, and no other.
+/// The commands on the records of a resource. Exhaustive: every resource has these, and no other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verb {
     /// Make a record.
@@ -22,7 +22,7 @@ pub enum Verb {
 }
 
 impl Verb {
-    /// All of them, in the order in which they are told of.
+    /// All of them, in the order of listings.
     pub const ALL: [Self; 8] = [
         Self::Create,
         Self::Read,

@@ -46,7 +46,7 @@ impl Criterion {
 }
 
 /// The text without its case, character by character: a part of a text is then a part of the folded text.
-/// `str::to_lowercase` looks at what stands beside a sigma, too.
+/// `str::to_lowercase` depends on the letters around a sigma.
 fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! What a record holds, from what was sent.
+//! The fields of a record, from a payload.
 
 use serde_json::{Map, Value};
 

@@ -16,7 +16,7 @@ pub(crate) use criteria::Criteria;
 pub(crate) use fields::{created, merged};
 pub(crate) use time::{now, rfc3339};
 
-/// A stored record as its type tells to show it: the declared fields in their order, with the defaults
+/// A stored record as seen through its type: the declared fields in their order, with the defaults
 /// of those that it has no value of. What the type does not declare any more stays stored, unseen.
 ///
 /// Serialises to `{"id", fields…, "version", "createdAt", "updatedAt"}`.
@@ -42,7 +42,7 @@ impl<'a> Record<'a> {
         self.fields.get(name).or_else(|| field.default())
     }
 
-    /// The values, as they are stored.
+    /// The stored values.
     pub(crate) fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
@@ -55,7 +55,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// What is compared with a criterion of this name.
+    /// The value that a criterion of this name is compared with.
     fn property(&self, name: &str) -> Option<Value> {
         match name {
             "id" => Some(self.id.into()),

@@ -42,7 +42,7 @@ impl Change {
         let id = match verb {
             Verb::Create => match &command.id {
                 Some(id) => id.clone(),
-                // By what could be told that it was done?
+                // A repetition could not be detected.
                 None if mode == Mode::Repeat && command.metadata.request_id.is_none() => {
                     let reason = "a create that is repeated needs an id, or metadata.requestId";
                     return Err(Error::invalid(&["id"], reason));
@@ -59,7 +59,7 @@ impl Change {
             let reason = "a record that is to be created has no version: leave ifVersion out";
             return Err(Error::invalid(&["metadata", "ifVersion"], reason));
         }
-        // A record has no less than what is sent for it; null stands for what it is not to have.
+        // A record has no less than what is sent for it; null means a missing field.
         let sent = payload.values().filter(|value| !value.is_null());
         let bytes = sent.map(|value| record::json(value).len()).sum();
         if bytes > max_bytes {
@@ -160,7 +160,7 @@ impl Change {
         }
     }
 
-    /// What is stored. What the type does not declare any more is not counted: nobody can take it away.
+    /// The text to store. Fields that the type does not declare any more are not counted: no caller can remove them.
     fn text(&self, fields: &Map<String, Value>, max_bytes: usize) -> Result<String, Error> {
         let text = record::json(fields);
         if text.len() <= max_bytes {

@@ -36,7 +36,7 @@ impl Resources {
     /// need a tokio runtime with its timer enabled.
     ///
     /// # Errors
-    /// What is wrong with the directory, or with the database in it.
+    /// The problem of the directory, or of the database in it.
     pub fn open(
         directory: impl AsRef<Path>,
         types: ResourceTypes,

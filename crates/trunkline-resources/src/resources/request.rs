@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::record;
 use crate::store::{Mark, Request, Row, Standing, Writing};
 
-/// What tells whether two requests are the same.
+/// The parts of a request that are compared with a repetition.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Asked<'a> {
@@ -145,7 +145,7 @@ fn again(done: Request, request_id: &RequestId, asked: &str) -> Result<String, E
     Ok(done.reply)
 }
 
-/// Puts back what stood there before a request, and tells whether there was anything to do. What others did
+/// Restores the record before a request, and returns whether there was anything to do. What others did
 /// to the record since then is not undone.
 fn undo(store: &Writing<'_>, done: Request, request_id: &RequestId) -> Result<bool, Error> {
     let Request { resource, id, before, after, .. } = done;

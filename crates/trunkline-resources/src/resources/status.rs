@@ -1,4 +1,4 @@
-//! How many records there are, and what they hold.
+//! The number of records, and the values of their fields.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -27,7 +27,7 @@ struct Status<'a> {
 #[derive(Serialize)]
 struct Counts<'a> {
     total: u64,
-    /// How many of them are in `fields`.
+    /// The number of records that `fields` counts.
     counted: u64,
     /// Of the fields of which all values are known, how many records have each.
     fields: BTreeMap<&'a str, BTreeMap<String, u64>>,

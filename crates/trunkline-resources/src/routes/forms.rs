@@ -14,7 +14,7 @@ use crate::declaration::Field;
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Form<'a> {
-    /// What it is found by: `execute`, or an operation's name: `todo.create`.
+    /// Its key: `execute`, or an operation's name: `todo.create`.
     rel: &'a str,
     /// The method of HTTP.
     method: &'static str,
@@ -38,7 +38,7 @@ struct Operation<'a> {
     /// The declared fields of a resource, in their order.
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Vec<&'a str>>,
-    /// What the params are, by name: natively, `id` and `metadata` stand beside the payload.
+    /// The schema of the params by name; in native commands `id` and `metadata` are next to the payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]

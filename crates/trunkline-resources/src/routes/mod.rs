@@ -49,7 +49,7 @@ struct Routes {
 const POST: &[Method] = &[Method::POST];
 const GET: &[Method] = &[Method::GET, Method::HEAD];
 
-/// What an EDN message has that is JSON-RPC, wherever it breaks off.
+/// The key of JSON-RPC messages, which is also searched in EDN that cannot be read.
 const JSON_RPC: &[u8] = b"jsonrpc";
 
 /// The action of a path.
@@ -105,7 +105,7 @@ impl Routes {
         let read = formats.request.read(body.clone(), self.rpc.limits());
         let is_json_rpc = match &read {
             Ok(json) => adapter::protocol(json) == Protocol::JsonRpc,
-            // Not what is no JSON: that was passed on. This has no members to look at.
+            // EDN that cannot be read has no members to check; invalid JSON is passed on.
             Err(_) => body.windows(JSON_RPC.len()).any(|part| part == JSON_RPC),
         };
         if is_json_rpc {
@@ -119,7 +119,7 @@ impl Routes {
                     return respond(status_policy.status(&reply), reply);
                 }
             }
-            // As it came: an id in EDN goes back as it was sent.
+            // Unchanged, so that an id in EDN is returned exactly.
             let reply = self.rpc.handle_in(formats, body, extensions).await;
             return respond(status_policy.status(&reply), reply);
         }
@@ -144,7 +144,7 @@ impl Routes {
         }
     }
 
-    /// Executes a native message. The error is of one that is no command.
+    /// Executes a native message. The error is that of an invalid command.
     async fn execute(
         &self,
         json: &[u8],
@@ -195,7 +195,7 @@ impl Routes {
         }
     }
 
-    /// Records what was read and is no call.
+    /// Records a message that was refused before it became a call.
     fn record(&self, error: &ErrorObject, extensions: &Extensions) {
         if let Some(history) = self.rpc.history() {
             history.refused(extensions, error);

@@ -7,16 +7,16 @@ use trunkline::{Effect, ErrorObject, Extensions, Formats, Incoming, Outcome, Rep
 
 use super::Routes;
 
-/// A request, as far as that tells what is called.
+/// The part of a request that names the called method.
 #[derive(Deserialize)]
 struct Request {
     method: Option<serde_json::Value>,
 }
 
 impl Routes {
-    /// Whether the operation of this name would act a second time, and what its caller is told.
+    /// The error for an operation that would act a second time.
     ///
-    /// Commands of resources know what is done already; of others it counts what they say of themselves.
+    /// Commands of resources detect repetitions; other operations declare whether they are idempotent.
     pub(super) fn would_act_again(&self, method: &str) -> Option<ErrorObject> {
         let is_known = |resource| self.resources.types().get(resource).is_some();
         if method.rsplit_once('.').is_some_and(|(resource, _)| is_known(resource)) {
@@ -54,7 +54,7 @@ impl Routes {
                 batch.refuse(&error);
                 Reply::error(error, Some(&trunkline::Id::NULL))
             }
-            // What is no request is answered as everywhere.
+            // Invalid requests are answered as usual.
             _ => return None,
         };
         Some(reply.written_in(formats.reply))

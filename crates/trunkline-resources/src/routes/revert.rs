@@ -21,7 +21,7 @@ struct Message<'a> {
 
 impl Routes {
     /// Reverts a request, whatever resource it was made to, by the operation `revert` of that resource. That
-    /// of the first one answers for requests that nobody knows, or to what is not served any more, so that
+    /// of the first one answers for unknown requests, or for resources that are not served any more, so that
     /// every message is a call.
     pub(super) async fn revert(
         &self,

@@ -7,8 +7,8 @@ use crate::error::OpenError;
 /// Marks a file as one of ours: `Trnk`.
 pub(super) const APPLICATION_ID: i32 = 0x5472_6e6b;
 
-/// What brings the schema from each version to the next; the first one begins with an empty file. What was
-/// released is never changed.
+/// The migrations from each version of the schema to the next; the first one begins with an empty file. Released
+/// ones are never changed.
 pub(super) const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE records (
         resource   TEXT NOT NULL,
@@ -56,7 +56,7 @@ pub(super) const MIGRATIONS: [&str; 1] = ["
 /// The newest version of the schema.
 pub(super) const NEWEST: u32 = MIGRATIONS.len() as u32;
 
-/// Brings the schema up to date. A file that is not ours, or newer, is left as it is.
+/// Brings the schema up to date. A file that is not ours, or newer, is not changed.
 pub(super) fn run(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |source| OpenError::Sqlite { path: path.to_owned(), source };
     if version(connection, path)? < NEWEST {

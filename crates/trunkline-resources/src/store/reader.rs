@@ -58,7 +58,7 @@ impl Reader<'_> {
             ran_out && !task.claim().is_over()
         });
         if task.error().is_some() && task.claim().is_over() {
-            // It was interrupted, which is no failure of the storage.
+            // It was interrupted: the storage did not fail.
             let reason = task.claim().reason();
             task.fail(reason);
         }

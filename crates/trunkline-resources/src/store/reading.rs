@@ -42,7 +42,7 @@ impl<'c> Reading<'c> {
         row.map(|row| row.checked(resource, id)).transpose()
     }
 
-    /// What stands under this id.
+    /// The state of this id.
     pub(crate) fn standing(&self, resource: &str, id: &str) -> Result<Standing, Error> {
         if let Some(row) = self.record(resource, id)? {
             return Ok(Standing::Record(row));
@@ -56,7 +56,7 @@ impl<'c> Reading<'c> {
         nothing(version, state, resource, id)
     }
 
-    /// How many records of a resource there are.
+    /// The number of records of a resource.
     pub(crate) fn count(&self, resource: &str) -> Result<u64, Error> {
         let mut statement =
             self.connection.prepare_cached("SELECT count(*) FROM records WHERE resource = ?1")?;
@@ -76,7 +76,7 @@ impl<'c> Reading<'c> {
             "SELECT fields, version, state, created_at, updated_at, id
              FROM records WHERE resource = ?1 AND id > ?2 ORDER BY id",
         )?;
-        // No id is empty, so all ids are behind the empty text.
+        // No id is empty, so all ids follow the empty text.
         let mut rows = statement.query((resource, after.unwrap_or_default()))?;
         while let Some(row) = rows.next()? {
             let id = row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?;

@@ -1,4 +1,4 @@
-/// A record as it is stored.
+/// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     /// The text of a JSON object.
@@ -13,14 +13,14 @@ pub(crate) struct Row {
     pub(crate) updated_at: i64,
 }
 
-/// What stands under an id, if anything.
+/// The state of an id: a record or none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// A record.
     Record(Row),
     /// Nothing, any more or yet.
     Nothing {
-        /// The last version of the record that stood there; 0 if there was none.
+        /// The last version of the deleted record; 0 if there was no record.
         version: u64,
         /// Which deletion left it so, by the version that it deleted: reverting brings an old state back.
         state: u64,
@@ -51,7 +51,7 @@ impl Standing {
     }
 }
 
-/// Tells what stands under an id from everything else that stood there.
+/// Identifies a state of an id among all its states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// A record, by its state.
@@ -69,13 +69,13 @@ pub(crate) struct Request {
     pub(crate) command: String,
     /// The record's id.
     pub(crate) id: String,
-    /// What was asked, for comparing.
+    /// The request, for comparison.
     pub(crate) asked: String,
-    /// What stood there before.
+    /// The state before it.
     pub(crate) before: Standing,
-    /// What it left.
+    /// The state after it.
     pub(crate) after: Mark,
-    /// What was answered.
+    /// The reply.
     pub(crate) reply: String,
     /// Whether it was undone.
     pub(crate) reverted: bool,

@@ -28,7 +28,7 @@ impl Ended {
         self.changed.notify_all();
     }
 
-    /// Waits for it, and tells whether it came to be in time.
+    /// Waits for it, and returns whether it happened in time.
     pub(super) fn wait(&self, patience: Duration) -> bool {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(ended, patience, |ended| !*ended);

@@ -76,12 +76,12 @@ pub struct ColumnOptions {
     /// True if no two rows may have the same value. Default false.
     #[serde(default)]
     pub unique: bool,
-    /// What a record gets that leaves the column out: a number, a string, a boolean, or one of the
-    /// words CURRENT_TIMESTAMP, CURRENT_DATE and CURRENT_TIME.
+    /// The value for records without the column: a number, a string, a boolean, or one of the
+    /// keywords CURRENT_TIMESTAMP, CURRENT_DATE and CURRENT_TIME.
     #[serde(default)]
     #[schemars(schema_with = "default_schema")]
     pub default: Option<Json>,
-    /// True if the column is the primary key; one of several columns stands in the table's `primary_key`.
+    /// True if the column is the primary key; a key of several columns goes to the table's `primary_key`.
     /// Default false.
     #[serde(default)]
     pub primary_key: bool,

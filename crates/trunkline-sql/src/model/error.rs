@@ -379,7 +379,7 @@ impl Error {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no database file {}", .path.display())]
     Missing {
         /// The path that was asked for.

@@ -31,7 +31,7 @@ pub struct Rowset {
     // Text already: rows are written once, while SQLite steps.
     #[schemars(schema_with = "arguments::rows")]
     pub rows: Box<RawValue>,
-    /// How many rows there are in `rows`.
+    /// Number of rows in `rows`.
     pub row_count: u64,
     /// Whether a bound of the server, or `max_rows`, cut the result, so that there are more rows. A `limit`
     /// that the caller gave to `query_records` does not count.
@@ -70,12 +70,12 @@ impl Rowset {
 pub struct ResultColumn {
     /// The name or alias, as SQLite gives it.
     pub name: String,
-    /// The declared type of the table's column that this is, as it was written; none for an expression.
+    /// The declared type of the table's column that this is; null for an expression.
     #[serde(rename = "type")]
     pub declared_type: Option<String>,
 }
 
-/// What cut a result short.
+/// The reason for a truncated result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -29,7 +29,7 @@ impl Value {
 ///
 /// # Errors
 ///
-/// What is wrong with the value, as the end of a sentence.
+/// The problem of the value, as the end of a sentence.
 pub(crate) fn from_json(json: &Json) -> Result<Value, &'static str> {
     match json {
         Json::Null => Ok(Value::Null),

@@ -167,7 +167,7 @@ fn write_row(
 }
 
 fn raw_json(text: Vec<u8>) -> Result<Box<RawValue>, Error> {
-    // It is valid by construction, and this cannot fail. There is no safe way to say so.
+    // It is valid by construction, so this cannot fail, but a constructor without the check is unsafe.
     String::from_utf8(text)
         .ok()
         .and_then(|text| RawValue::from_string(text).ok())

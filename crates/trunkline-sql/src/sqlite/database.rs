@@ -76,7 +76,7 @@ impl Database {
     /// that happened within `patience`. Running calls may end, later ones fail with
     /// [`Error::Closed`]. Blocks.
     ///
-    /// A database in WAL mode that was served writable has its log beside it until then, and for good if
+    /// A database in WAL mode that was served writable has its log next to it until then, and for good if
     /// the process ends earlier: SQLite takes the log in when the file is opened next. Closing is needless
     /// for a database that is served read-only.
     pub fn close(&self, patience: Duration) -> bool {
@@ -180,7 +180,7 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// What [`insert_record`](Self::insert_record) names, [`Error::BadFilter`], and
+    /// Those of [`insert_record`](Self::insert_record), [`Error::BadFilter`], and
     /// [`Error::TooManyRows`].
     pub async fn update_record(
         &self,

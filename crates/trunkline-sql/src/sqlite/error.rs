@@ -32,7 +32,7 @@ impl From<rusqlite::Error> for Error {
                 let (table, column) = place_of_constraint(message);
                 Self::Constraint { message: cut(message), table, column }
             }
-            // Of a statement that is compiled anew, too, where nobody knows for whom.
+            // Also of a statement that SQLite recompiles, where the role is not known.
             ErrorCode::AuthorizationForStatementDenied => Self::Forbidden {
                 reason: "it does something that this server lets no caller do".to_owned(),
             },
@@ -55,7 +55,7 @@ impl From<rusqlite::Error> for Error {
     }
 }
 
-/// SQLite's words within a sentence of ours.
+/// SQLite's message within another one.
 fn quoted(message: &str) -> String {
     format!("SQLite says {:?}", cut(message))
 }
@@ -77,7 +77,7 @@ fn needs_recovery(extended_code: i32) -> bool {
     )
 }
 
-/// SQLite reports most of its limits as plain errors. What stands behind these beginnings may be a name of
+/// SQLite reports most of its limits as plain errors. The text after these beginnings may be a name of
 /// the schema; a name that looks like one of them never stands first.
 fn is_limit(message: &str) -> bool {
     const BEGINNINGS: [&str; 12] = [

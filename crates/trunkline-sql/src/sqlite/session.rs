@@ -13,7 +13,7 @@ use super::value;
 use crate::model::error::Error;
 use crate::model::schema::Table;
 
-/// A hardened connection with its prepared statements. Lives on its worker's stack, beside the
+/// A hardened connection with its prepared statements. Lives on its worker's stack, next to the
 /// connection, which lets the statements borrow from it.
 pub(super) struct Session<'c> {
     connection: &'c HardenedConnection,
@@ -65,7 +65,7 @@ impl<'c> Session<'c> {
         &self.connection.inner
     }
 
-    /// What is known of the statement that was compiled last, if it may write.
+    /// The state that a writer shares with its authorizer; absent for a reader.
     pub(super) fn writer_state(&self) -> Option<&'c WriterState> {
         match &self.connection.role {
             Role::Reader => None,

@@ -11,7 +11,7 @@ pub struct Settings {
     pub readers: usize,
     /// Readers started beyond `readers`, each in place of one that is stuck: its caller had the answer a
     /// second ago, and SQLite has not let go, since nothing can interrupt one step of its machine. A
-    /// stuck reader keeps its thread, its memory and a processor until the step ends. While so many are
+    /// stuck reader keeps its thread, its memory and a processor until the step ends. While that many are
     /// stuck, no more are replaced. Default 16. A stuck writer is never replaced: it holds the only lock
     /// under which another one could write.
     pub stuck_readers: usize,
@@ -42,7 +42,7 @@ pub struct Settings {
     /// Most bytes that SQLite may allocate, **for the whole process**: SQLite has no smaller unit. The
     /// lowest value that any `Database` of the process asked for holds until the process ends. The query
     /// that meets the limit is answered `OutOfMemory`. Zero sets no limit. Default 256 MiB.
-    /// What it frees, the C library keeps for each thread, so the process may hold a few times as much.
+    /// The C library keeps freed memory for each thread, so the process may hold a few times as much.
     pub heap_limit: usize,
     /// Prepared statements that each reader, and the writer, keeps. Default 64.
     pub statement_cache: usize,

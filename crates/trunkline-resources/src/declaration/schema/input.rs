@@ -1,4 +1,4 @@
-//! What commands take.
+//! Schemas of the params of commands.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What commands result in.
+//! Schemas of the results of commands.
 
 use serde_json::{Value, json};
 

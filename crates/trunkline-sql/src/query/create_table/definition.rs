@@ -57,7 +57,7 @@ const TYPES: [(&str, usize); 27] = [
 impl Definition {
     /// # Errors
     ///
-    /// What cannot be understood, for a person.
+    /// The part that cannot be parsed, in a sentence.
     pub(super) fn of(spec: &ColumnSpec) -> Result<Self, String> {
         let options = match spec {
             ColumnSpec::Text(text) => return Parser::new(text)?.definition(),

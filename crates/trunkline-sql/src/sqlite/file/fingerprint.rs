@@ -47,7 +47,7 @@ impl FileFingerprint {
         Ok(Self { path: path.to_owned(), state })
     }
 
-    /// No process has the database open in WAL mode: those keep a log and its index beside it. A log
+    /// No process has the database open in WAL mode: those keep a log and its index next to it. A log
     /// without bytes and without an index is a leftover.
     pub(super) fn is_closed(&self) -> bool {
         match &self.state.wal {

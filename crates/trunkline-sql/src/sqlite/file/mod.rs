@@ -76,7 +76,7 @@ impl DatabaseFile {
         self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a connection that changes no byte of the file and creates none beside it.
+    /// Opens a connection that changes no byte of the file and creates no other file.
     ///
     /// A database in WAL mode is the hard case. SQLite reads it through a `-wal` and a `-shm` file, and
     /// creates both if they are missing, even for a read-only connection, which cannot remove them
@@ -116,7 +116,7 @@ impl DatabaseFile {
             Ok(true) => return Err(OpenError::NotWritable { path: hardened.open_file.path() }),
             Err(source) => return Err(hardened.open_file.refusal(source)),
         }
-        // The first look at the content is what rolls back, and what makes the log.
+        // The first read of the content rolls back, and creates the log.
         let query = "SELECT count(*) FROM sqlite_schema";
         let outcome = hardened.inner.query_row(query, [], |_| Ok(()));
         match outcome {

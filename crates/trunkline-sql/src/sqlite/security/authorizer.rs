@@ -105,7 +105,7 @@ fn may_read(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
 
 /// Rows and schema of the one database. Not allowed: other files, temporary objects, transactions,
 /// settings, and the tables that SQLite keeps about others. A direct write to `sqlite_schema` or to the
-/// tables behind a virtual one is refused by SQLite, which knows who asks.
+/// shadow tables of a virtual one is refused by SQLite, which knows the origin of the write.
 fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
     // `CREATE TABLE temp.t` is asked as the creation of an ordinary table, in another database.
     let database = match context.action {
@@ -169,7 +169,7 @@ fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
     }
 }
 
-/// `ALTER TABLE ... RENAME` looks for the old name in temporary views and triggers, of which there are none.
+/// `ALTER TABLE ... RENAME` looks for the old name in temporary views and triggers, which do not exist.
 fn may_touch_temporary(action: &AuthAction<'_>, writer_state: &WriterState) -> bool {
     const SCHEMA: [&str; 2] = ["sqlite_temp_master", "sqlite_temp_schema"];
     match action {

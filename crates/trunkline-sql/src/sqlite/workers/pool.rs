@@ -22,7 +22,7 @@ pub(crate) struct Pool {
     slots: Arc<Slots>,
     /// One permit for each call that may wait.
     queue: Semaphore,
-    /// How many stuck workers may be replaced.
+    /// The maximum number of stuck workers that are replaced.
     replaceable: usize,
     threads: Arc<WaitGroup>,
     /// The failure of the database in the last call.

@@ -1,9 +1,9 @@
-//! Errors in words that help to mend the call.
+//! Errors with their remedies.
 
 use serde::Deserialize;
 use trunkline::ErrorObject;
 
-/// What the error objects of this crate and of the binding of params hold, as far as it helps.
+/// The useful data of the error objects of this crate and of the binding of params.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Data {
@@ -12,9 +12,9 @@ struct Data {
     offset: Option<usize>,
     /// The param whose value does not fit.
     param: Option<String>,
-    /// Names that are no params.
+    /// Unknown params.
     params: Vec<String>,
-    /// Names that are.
+    /// Known params.
     declared: Vec<String>,
 }
 
@@ -48,8 +48,7 @@ pub(super) fn text(arguments: &[u8], error: &ErrorObject) -> String {
     text
 }
 
-/// The names in our own sentences are quoted already. SQLite's are not in these two
-/// kinds, and a trigger may say anything; elsewhere they are quoted where they are read.
+/// Quotes SQLite's message, which these two kinds contain unquoted; a trigger may put any text into it.
 fn reason_text(reason: &str, kind: Option<&str>) -> String {
     match (kind, reason.split_once(": ")) {
         (Some("sql" | "constraint"), Some((ours, sqlite))) => {

@@ -3,7 +3,7 @@
 //! | JSON | cell |
 //! |---|---|
 //! | `null` | `NULL` |
-//! | number | as it is |
+//! | number | unchanged |
 //! | string | its content with JSON's escapes, but a bare `"`; so an empty cell is an empty string, and a tab, line break or backslash is `\t`, `\n`, `\\` |
 //! | `{"$blob": base64, …}`, `$text`, `$float` | `$blob base64` |
 //!
