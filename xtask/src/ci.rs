@@ -107,7 +107,9 @@ fn clippy(workspace: &Workspace) -> Result<()> {
     let soak = ["clippy", "--package=trunkline-cli", "--test=soak", "--", "-Dwarnings"];
     run(&mut workspace.cargo(soak))?;
     // There is code that only a build without the features has.
-    for package in ["--package=trunkline", "--package=trunkline-jobs"] {
+    for package in
+        ["--package=trunkline", "--package=trunkline-resources", "--package=trunkline-sql"]
+    {
         let clippy = ["clippy", package, "--lib", "--no-default-features", "--", "-Dwarnings"];
         run(&mut workspace.cargo(clippy))?;
     }

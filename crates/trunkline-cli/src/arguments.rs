@@ -162,6 +162,7 @@ pub(crate) struct Source {
     #[arg(long, env = "TRUNKLINE_WRITABLE", value_parser = BoolishValueParser::new())]
     pub(crate) writable: bool,
     /// Fill a missing or empty database with a small TPC-H sample.
+    #[cfg(feature = "sample")]
     #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
     pub(crate) sample: bool,
     /// The most rows that one call may read.

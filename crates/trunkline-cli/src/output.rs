@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use trunkline_agent::tools::ToolFolder;
-use trunkline_jobs::{ResourceType, Verb};
+use trunkline_resources::{ResourceType, Verb};
 
 use crate::records::Opened;
 

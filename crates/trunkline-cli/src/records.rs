@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use trunkline_jobs::{ResourceType, ResourceTypes, Resources, Settings};
+use trunkline_resources::{ResourceType, ResourceTypes, Resources, Settings};
 
 use crate::command_tools;
 use crate::serve::entries;

@@ -13,7 +13,7 @@ use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer, metrics};
 use trunkline::server::{self, Drained, Health, Problem, Problems, Server, ServerHandle, Tls};
 use trunkline::{CancellationToken, Rpc};
 use trunkline_agent::conversation::Conversations;
-use trunkline_jobs::Resources;
+use trunkline_resources::Resources;
 
 use crate::arguments::Serve;
 use crate::database::Opened;
@@ -95,7 +95,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
                 .http_with(http)
                 .door(mcp.door())
                 .door(mcp.sse_door(closing.clone()))
-                .door(trunkline_jobs::door(&rpc, &records.resources))
+                .door(trunkline_resources::door(&rpc, &records.resources))
                 .door(trunkline_agent::door::api(&api))
                 .door(rpc.openrpc_door())
                 .door(metrics::door(&rpc));

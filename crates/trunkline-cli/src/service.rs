@@ -71,7 +71,7 @@ impl Service {
             None => router,
             Some(Opened { resources, exposed, .. }) => {
                 let is_tool = |name: &str| exposed.iter().any(|exposed| exposed == name);
-                router.merge(trunkline_jobs::operations(resources, is_tool))
+                router.merge(trunkline_resources::operations(resources, is_tool))
             }
         };
         match &self.tools {

@@ -3,7 +3,7 @@
 //! A [`Database`] serves one SQLite file: **read-only**, unless [`Settings::writable`] adds one writer.
 //! Every call runs on a thread made for it, under a deadline, and its result is bounded in rows and bytes;
 //! a change is one transaction. What a caller may do is restricted by layers that do not rely on each
-//! other; the private module `security` lists them.
+//! other; the private module `sqlite::security` lists them.
 //!
 //! ```
 //! use tokio_util::sync::CancellationToken;
@@ -28,55 +28,28 @@
 
 #![forbid(unsafe_code)]
 
-mod affected;
-mod create_table;
-mod cursor;
-mod database;
-mod delete_record;
-mod describe_table;
-mod error;
-mod file;
-mod filter;
-mod format;
-mod identifier;
-mod insert_record;
-mod list_tables;
-mod name;
+mod model;
 mod operations;
-mod query_records;
-mod raw_query;
-mod records;
-mod rowset;
+mod query;
+#[cfg(feature = "sample")]
 pub mod sample;
-mod schema;
-mod security;
-mod session;
-mod settings;
-mod shapes;
-mod update_record;
-mod value;
-mod whole_number;
-mod workers;
+mod sqlite;
 
-// It concerns JSON alone, so the domain may use it.
-use trunkline::limits::DistinctKeys;
-
-pub use affected::Affected;
-pub use create_table::{ColumnOptions, ColumnSpec, Columns, CreateTable, Created, PrimaryKey};
-pub use database::Database;
-pub use delete_record::DeleteRecord;
-pub use describe_table::{
-    ColumnDescription, DescribeTable, ForeignKey, Generated, Index, TableDescription, Trigger,
+pub use model::change::{
+    Affected, DeleteRecord, InsertRecord, Inserted, OnConflict, Records, Returning, UpdateRecord,
 };
-pub use error::{Details, Error, ErrorClass, OpenError};
-pub use file::create_empty;
-pub use format::Format;
-pub use insert_record::{InsertRecord, Inserted, OnConflict, Records, Returning};
-pub use list_tables::{ListTables, TableList, TableSummary};
+pub use model::create_table::{
+    ColumnOptions, ColumnSpec, Columns, CreateTable, Created, PrimaryKey,
+};
+pub use model::describe::{
+    ColumnDescription, DescribeTable, ForeignKey, Generated, Index, ListTables, TableDescription,
+    TableList, TableSummary, Trigger,
+};
+pub use model::error::{Details, Error, ErrorClass, OpenError};
+pub use model::read::{
+    Changed, Format, OrderBy, OrderTerm, Params, QueryRecords, RawOutcome, RawQuery,
+};
+pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
+pub use model::schema::TableKind;
 pub use operations::operations;
-pub use query_records::{OrderBy, OrderTerm, QueryRecords};
-pub use raw_query::{Changed, Params, RawOutcome, RawQuery};
-pub use rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
-pub use schema::TableKind;
-pub use settings::Settings;
-pub use update_record::UpdateRecord;
+pub use sqlite::{Database, Settings, create_empty};

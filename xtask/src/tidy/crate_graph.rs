@@ -17,7 +17,7 @@ const RULES: &[Rule] = &[
     Rule { name: "trunkline", may_need: &["trunkline-macros"], may_offer: &["trunkline-edn"] },
     rule("trunkline-mcp", &["trunkline"]),
     rule("trunkline-sql", &["trunkline", "trunkline-mcp"]),
-    rule("trunkline-jobs", &["trunkline"]),
+    rule("trunkline-resources", &["trunkline"]),
     rule("trunkline-agent", &["trunkline", "trunkline-mcp"]),
     rule(
         "trunkline-cli",
@@ -26,7 +26,7 @@ const RULES: &[Rule] = &[
             "trunkline-edn",
             "trunkline-mcp",
             "trunkline-sql",
-            "trunkline-jobs",
+            "trunkline-resources",
             "trunkline-agent",
         ],
     ),

@@ -3,7 +3,6 @@
 //! A rule is a function from what it looks at to [`Finding`]s. What it looks at is handed to it,
 //! so its tests show it failing on bad input without a file system.
 
-mod boundaries;
 mod crate_count;
 mod crate_graph;
 mod file_size;
@@ -30,7 +29,6 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     for path in &rust {
         let source = Source::parse(&workspace.read(path)?);
         findings.extend(file_size::check(path, &source));
-        findings.extend(boundaries::check(path, &source));
         findings.extend(unfinished::check(path, &source));
     }
 

@@ -153,7 +153,7 @@ fn is_char_literal(text: &str) -> bool {
     chars.next() == Some('\\') || chars.next() == Some('\'')
 }
 
-pub(crate) fn is_identifier(c: char) -> bool {
+fn is_identifier(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 

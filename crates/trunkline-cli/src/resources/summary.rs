@@ -1,5 +1,5 @@
 use serde_json::Value;
-use trunkline_jobs::{Field, ResourceType, Verb};
+use trunkline_resources::{Field, ResourceType, Verb};
 
 /// A type as people are told of it. What there is nothing of is empty.
 pub(super) struct Summary {

@@ -1,28 +1,24 @@
 //! A database as operations of a router: the one place where this crate knows JSON-RPC.
 
-mod error;
-mod wording;
+mod render;
 
+use serde::Serialize;
 use serde_json::Value;
-use trunkline::{CancellationToken, Effect, ErrorObject, Operation, Params, Router, State};
+use trunkline::{CancellationToken, Effect, ErrorObject, Operation, Params, Router, State, code};
 
-use crate::affected::Affected;
-use crate::create_table::{CreateTable, Created};
-use crate::database::Database;
-use crate::delete_record::DeleteRecord;
-use crate::describe_table::{DescribeTable, TableDescription};
-use crate::insert_record::{InsertRecord, Inserted};
-use crate::list_tables::{ListTables, TableList};
-use crate::query_records::QueryRecords;
-use crate::raw_query::{RawOutcome, RawQuery};
-use crate::rowset::Rowset;
-use crate::update_record::UpdateRecord;
+use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::create_table::{CreateTable, Created};
+use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
+use crate::model::error::{Details, Error, ErrorClass};
+use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
+use crate::model::rowset::Rowset;
+use crate::sqlite::Database;
 
 /// The operations of a database: `list_tables`, `describe_table`, `query_records`, `execute_raw_query`,
 /// `insert_record`, `update_record`, `delete_record` and `create_table`. Nest them under a name of yours,
 /// `db` as a rule. Each is also a tool of the same name for language models.
 ///
-/// All eight are there if the database is served read-only too; those that write then say so.
+/// All eight exist for a read-only database too; those that write then return an error.
 ///
 /// A call that is cancelled interrupts its query, and a change is rolled back.
 ///
@@ -75,7 +71,7 @@ fn list_tables_operation() -> Operation<Database> {
         .read_only()
         .closed_world()
         .tool("list_tables")
-        .wording(wording::table_list)
+        .wording(render::table_list)
 }
 
 fn describe_table_operation() -> Operation<Database> {
@@ -90,7 +86,7 @@ fn describe_table_operation() -> Operation<Database> {
         .read_only()
         .closed_world()
         .tool("describe_table")
-        .wording(wording::table_description)
+        .wording(render::table_description)
 }
 
 fn query_records_operation() -> Operation<Database> {
@@ -105,7 +101,7 @@ fn query_records_operation() -> Operation<Database> {
         .read_only()
         .closed_world()
         .tool("query_records")
-        .wording(wording::rows)
+        .wording(render::rows)
 }
 
 fn execute_raw_query_operation() -> Operation<Database> {
@@ -115,7 +111,7 @@ fn execute_raw_query_operation() -> Operation<Database> {
         .output::<RawOutcome>()
         .closed_world()
         .tool("execute_raw_query")
-        .wording(wording::raw_outcome)
+        .wording(render::raw_outcome)
 }
 
 fn insert_record_operation() -> Operation<Database> {
@@ -136,7 +132,7 @@ fn insert_record_operation() -> Operation<Database> {
         })
         .closed_world()
         .tool("insert_record")
-        .wording(wording::inserted)
+        .wording(render::inserted)
 }
 
 fn update_record_operation() -> Operation<Database> {
@@ -151,7 +147,7 @@ fn update_record_operation() -> Operation<Database> {
         .destructive()
         .closed_world()
         .tool("update_record")
-        .wording(wording::updated)
+        .wording(render::updated)
 }
 
 fn delete_record_operation() -> Operation<Database> {
@@ -166,7 +162,7 @@ fn delete_record_operation() -> Operation<Database> {
         .destructive()
         .closed_world()
         .tool("delete_record")
-        .wording(wording::deleted)
+        .wording(render::deleted)
 }
 
 fn create_table_operation() -> Operation<Database> {
@@ -180,7 +176,7 @@ fn create_table_operation() -> Operation<Database> {
         .additive()
         .closed_world()
         .tool("create_table")
-        .wording(wording::created)
+        .wording(render::created)
 }
 
 async fn list_tables(
@@ -245,4 +241,35 @@ async fn create_table(
     cancel: CancellationToken,
 ) -> Result<Created, ErrorObject> {
     Ok(database.create_table(request, &cancel).await?)
+}
+
+impl From<Error> for ErrorObject {
+    fn from(error: Error) -> Self {
+        if error.class() == ErrorClass::Database {
+            let source = std::error::Error::source(&error).map(ToString::to_string);
+            tracing::error!(%error, source, "the database failed");
+        }
+        let data = ErrorData { reason: error.to_string(), details: error.details() };
+        let (code, message) = match (&error, error.class()) {
+            (
+                Error::BadArgument { .. }
+                | Error::BadColumn { .. }
+                | Error::BadFilter { .. }
+                | Error::BadCursor { .. }
+                | Error::BadParams { .. },
+                _,
+            ) => (code::INVALID_PARAMS, "Invalid params"),
+            (Error::Timeout { .. }, _) => (code::TIMEOUT, "Call timed out"),
+            (_, ErrorClass::Retry) => (code::BUSY, "Server is busy"),
+            _ => (code::DATABASE, "Database error"),
+        };
+        Self::new(code, message).with_data(&data)
+    }
+}
+
+#[derive(Serialize)]
+struct ErrorData {
+    reason: String,
+    #[serde(flatten)]
+    details: Details,
 }

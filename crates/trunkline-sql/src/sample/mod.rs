@@ -21,7 +21,7 @@ impl Scale {
     pub const TINY: Self = Self(0.001);
 }
 
-/// Why a sample was not written. The file at the path is as it was.
+/// The reason why a sample was not written. The file at the path is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SampleError {

@@ -16,7 +16,7 @@ pub(super) fn insert(connection: &Connection, scale: f64) -> rusqlite::Result<()
     let words = Distributions::static_default();
     let texts = TextPool::new(TEXT_POOL_BYTES, words);
 
-    // Each row is written out, since each has columns of its own types.
+    // Each row is written out, since each has other columns.
     let mut region = Insert::into(connection, "region", 3)?;
     for r in RegionGenerator::new_with_distributions_and_text_pool(words, &texts).iter() {
         region.row(params![r.r_regionkey, r.r_name, r.r_comment])?;

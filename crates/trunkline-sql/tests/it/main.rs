@@ -19,6 +19,7 @@ mod raw;
 mod raw_writes;
 mod records;
 mod round_trip;
+#[cfg(feature = "sample")]
 mod sample;
 mod schemas;
 mod stops;

@@ -1,4 +1,4 @@
-//! Records of `trunkline-jobs`, read and written natively and by JSON-RPC over one server, and how many a
+//! Records of `trunkline-resources`, read and written natively and by JSON-RPC over one server, and how many a
 //! second can be made to last.
 
 mod case;
@@ -38,7 +38,7 @@ struct Sample {
 /// All that a round needs.
 pub(super) struct Setup<'w> {
     workspace: &'w Workspace,
-    /// Examples of `trunkline-jobs`.
+    /// Examples of `trunkline-resources`.
     server: PathBuf,
     import: PathBuf,
     places: Places,
@@ -66,7 +66,7 @@ impl<'w> Setup<'w> {
         let target = workspace.path("target/bench");
         workspace::output(
             workspace
-                .cargo(["build", "--release", "--package=trunkline-jobs"])
+                .cargo(["build", "--release", "--package=trunkline-resources"])
                 .args(["--example=todo", "--example=import", "--target-dir"])
                 .arg(&target),
         )?;

@@ -1,0 +1,31 @@
+//! A server of todos: `cargo run -p trunkline-resources --example todo -- DIRECTORY [ADDRESS]`.
+//!
+//! ```text
+//! curl -s localhost:3000/execute -H 'Content-Type: application/json' \
+//!   -d '{"command": "create", "resource": "todo", "id": "tea", "payload": {"title": "Make tea"}}'
+//! curl -s localhost:3000/execute -H 'Content-Type: application/json' \
+//!   -d '{"jsonrpc": "2.0", "method": "todo.update", "params": {"id": "tea", "done": true}, "id": 1}'
+//! curl -s localhost:3000/forms
+//! ```
+#![expect(clippy::print_stdout, reason = "it tells where it listens")]
+
+use std::error::Error;
+
+use trunkline::{Router, Server};
+use trunkline_resources::{ResourceTypes, Resources, door, operations};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = std::env::args().skip(1);
+    let directory = args.next().ok_or("usage: todo DIRECTORY [ADDRESS]")?;
+    let address = args.next().unwrap_or_else(|| "127.0.0.1:3000".to_owned());
+
+    let resources = Resources::open(directory, ResourceTypes::default(), Default::default())?;
+    let rpc = Router::new().merge(operations(&resources, |_| false)).build()?;
+    let service = rpc.http().door(door(&rpc, &resources));
+
+    let server = Server::bind(address).serve(service).await?;
+    println!("listening on http://{}", server.local_addr());
+    server.stopped().await;
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! Conversion between native commands and JSON-RPC 2.0 calls: for a command API that adds JSON-RPC on the same path,
+//! without a change for its clients.
+//!
+//! | native | JSON-RPC |
+//! |---|---|
+//! | `command`, `resource` | `method`, `resource.command`: the last segment is the command |
+//! | `id` | `params.id`, or the only one of params by position of `read` and `delete` |
+//! | `payload` | all other members of `params` |
+//! | `metadata` | `params.metadata` |
+//! | `{"result": …}`, 201 and `"statusCode": 201` for `create`, 204 for `delete` | `result` |
+//! | `{"error": "…"}` and a status | `error` with code, message and data |
+//!
+//! Pure functions, but for [`commands`], which makes a [`Projection`](trunkline::Projection) of your own
+//! function: all that a service of commands needs in order to be one of JSON-RPC.
+
+mod commands;
+pub(crate) mod fault;
+mod json_rpc;
+mod members;
+mod metadata;
+mod native;
+mod protocol;
+mod reply;
+
+pub use commands::commands;
+pub use json_rpc::{call_of, command_of};
+pub use native::read;
+pub use protocol::protocol;
+pub use reply::NativeReply;
+
+#[cfg(feature = "resources")]
+pub(crate) use {
+    json_rpc::{JSON_RPC, NATIVE},
+    metadata::request_id,
+    native::not_json,
+};

@@ -1,0 +1,191 @@
+use std::fmt;
+
+use serde_json::Value;
+
+use super::equality::json_equal;
+use crate::excerpt::excerpt;
+
+/// One of the things that a record holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    pub(super) name: String,
+    pub(super) kind: FieldType,
+    pub(super) required: bool,
+    pub(super) default: Option<Value>,
+    pub(super) allowed: Option<Vec<Value>>,
+    pub(super) description: Option<String>,
+}
+
+impl Field {
+    /// Most bytes of its name.
+    pub const MAX_NAME: usize = 64;
+    /// Most values of its `enum`.
+    pub const MAX_VALUES: usize = 1_000;
+
+    /// Its name in a record.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type of its values.
+    #[must_use]
+    pub fn kind(&self) -> FieldType {
+        self.kind
+    }
+
+    /// Whether every record has it. It then has no default.
+    #[must_use]
+    pub fn required(&self) -> bool {
+        self.required
+    }
+
+    /// The value of records that were created without it.
+    #[must_use]
+    pub fn default(&self) -> Option<&Value> {
+        self.default.as_ref()
+    }
+
+    /// The only values that it may have, if they are declared (`enum`). There is at least one.
+    #[must_use]
+    pub fn allowed(&self) -> Option<&[Value]> {
+        self.allowed.as_deref()
+    }
+
+    /// Whether its values are any text, which a filter finds by a part.
+    pub(crate) fn is_free_text(&self) -> bool {
+        self.kind == FieldType::String && self.allowed.is_none()
+    }
+
+    /// Its description, if declared.
+    #[must_use]
+    pub fn description(&self) -> Option<&str> {
+        self.description.as_deref()
+    }
+
+    /// What is wrong with a value, if anything, in a sentence that may be sent to a client. It does not
+    /// tell the value, which may be a secret: a history hides those in requests by the names of their fields.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        let Self { name, kind, allowed, .. } = self;
+        if !kind.fits(value) {
+            let is = kind.with_article();
+            return Err(match kind {
+                FieldType::Integer if value.is_f64() => format!(
+                    "{name} is {is} of 64 bits at most and without a fraction, and this is another number"
+                ),
+                _ => format!("{name} is {is}, and this is {}", kind_of(value)),
+            });
+        }
+        match allowed.as_deref() {
+            Some(allowed) if !allowed.iter().any(|one| json_equal(one, value)) => {
+                Err(match allowed {
+                    [_] => format!("{name} can only be {}", Listed(allowed)),
+                    _ => format!("{name} is one of {}", Listed(allowed)),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The type of a field's values, as named in JSON Schema. Exhaustive: JSON has no other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FieldType {
+    /// Text.
+    String,
+    /// A number from -2^63 to 2^64 - 1, written without a fraction.
+    Integer,
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// Any object.
+    Object,
+    /// Any array.
+    Array,
+}
+
+impl FieldType {
+    /// All of them, in the order of listings.
+    pub const ALL: [Self; 6] =
+        [Self::String, Self::Integer, Self::Number, Self::Boolean, Self::Object, Self::Array];
+
+    /// Its name in a file of types, and in a JSON Schema.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Object => "object",
+            Self::Array => "array",
+        }
+    }
+
+    /// The type of this name, if there is one.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::String => value.is_string(),
+            Self::Integer => value.is_i64() || value.is_u64(),
+            Self::Number => value.is_number(),
+            Self::Boolean => value.is_boolean(),
+            Self::Object => value.is_object(),
+            Self::Array => value.is_array(),
+        }
+    }
+
+    fn with_article(self) -> &'static str {
+        match self {
+            Self::String => "a string",
+            Self::Integer => "an integer",
+            Self::Number => "a number",
+            Self::Boolean => "a boolean",
+            Self::Object => "an object",
+            Self::Array => "an array",
+        }
+    }
+}
+
+impl fmt::Display for FieldType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The values of an `enum` as messages list them.
+struct Listed<'v>(&'v [Value]);
+
+impl Listed<'_> {
+    /// Most values that are shown.
+    const SHOWN: usize = 10;
+}
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, value) in self.0.iter().take(Self::SHOWN).enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{}", excerpt(&value.to_string()))?;
+        }
+        match self.0.len().saturating_sub(Self::SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}

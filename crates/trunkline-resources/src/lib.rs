@@ -1,0 +1,65 @@
+//! Resources and native commands as operations: a command API and JSON-RPC 2.0 on one endpoint.
+//!
+//! [`Resources`] are records of types that a TOML file declares, in a dedicated SQLite database.
+//! [`operations`] registers their operations, so that they can be called over every protocol;
+//! [`door`] returns the HTTP routes of native commands, `POST /execute`, which accepts JSON-RPC 2.0 on the same path.
+//!
+//! ```
+//! use trunkline::Router;
+//! use trunkline::http::Settings;
+//! use trunkline_resources::{ResourceTypes, Resources, door, operations};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! let resources = Resources::open(directory.path(), ResourceTypes::default(), Default::default())?;
+//! let rpc = Router::new().merge(operations(&resources, |_| false)).build()?;
+//! let service = rpc.http_with(Settings::default()).door(door(&rpc, &resources));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `{"command": "create", "resource": "todo", "payload": {"title": "tea"}}` is answered there, and so is
+//! `{"jsonrpc": "2.0", "method": "todo.create", "params": {"title": "tea"}, "id": 1}`.
+//!
+//! A service that has its own commands needs only the [`adapter`]: without the default feature `resources`, the crate
+//! has nothing else, and no SQLite.
+
+#![forbid(unsafe_code)]
+
+pub mod adapter;
+mod command;
+#[cfg(feature = "resources")]
+mod declaration;
+#[cfg(feature = "resources")]
+mod error;
+mod excerpt;
+#[cfg(feature = "resources")]
+mod operations;
+#[cfg(feature = "resources")]
+mod record;
+#[cfg(feature = "resources")]
+mod resources;
+#[cfg(feature = "resources")]
+mod routes;
+#[cfg(feature = "resources")]
+mod settings;
+#[cfg(feature = "resources")]
+mod store;
+
+pub use command::{Command, Metadata, Protocol, RecordId, RequestId};
+#[cfg(feature = "resources")]
+pub use declaration::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
+#[cfg(feature = "resources")]
+pub use error::{Error, OpenError, StorageError};
+#[cfg(feature = "resources")]
+pub use operations::operations;
+#[cfg(feature = "resources")]
+pub use resources::{Caller, Context, Mode, Resources};
+#[cfg(feature = "resources")]
+pub use routes::door;
+#[cfg(feature = "resources")]
+pub use settings::Settings;
+
+#[cfg(all(doctest, feature = "resources"))]
+#[doc = include_str!("../../../docs/execute.md")]
+struct Page;

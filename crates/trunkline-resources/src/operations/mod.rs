@@ -1,0 +1,178 @@
+//! Resources as operations of a router.
+
+mod error;
+
+use serde_json::value::RawValue;
+use trunkline::access::Principal;
+use trunkline::{
+    Call, CancellationToken, ErrorObject, Extensions, FromCall, Operation, Router, Schema, State,
+};
+
+use crate::adapter;
+use crate::command::Command;
+use crate::declaration::{ResourceType, Verb};
+use crate::error::Error;
+use crate::resources::{Caller, Context, Mode, Resources};
+
+/// The operations of resources: `todo.create`, `todo.read`, `todo.update`, `todo.delete`, `todo.list`,
+/// `todo.filter`, `todo.status` and `todo.revert` of each type.
+///
+/// Those of the types that `is_tool` chooses by their names are tools for language models, too:
+/// `todo_create`; the dots of a name are underscores there.
+///
+/// Errors are -32602 with `data.pointer`, -32011 for what is not there, -32012 for what is in the way
+/// (`data.kind`), -32004 for what did not end in time, -32005 for what may be tried again, and -32000
+/// for a storage that fails, of which the log tells.
+pub fn operations<S>(resources: &Resources, is_tool: impl Fn(&str) -> bool) -> Router<S> {
+    let mut router = Router::new();
+    for kind in resources.types().iter() {
+        let is_tool = is_tool(kind.name());
+        for verb in Verb::ALL {
+            let operation = operation(kind, verb, resources.settings().max_page);
+            router = router.operation(if is_tool {
+                operation.tool(format!("{}_{}", kind.name().replace('.', "_"), verb.as_str()))
+            } else {
+                operation
+            });
+        }
+    }
+    router.with_state(resources.clone())
+}
+
+fn operation(kind: &ResourceType, verb: Verb, max_page: usize) -> Operation<Resources> {
+    let name = format!("{}.{}", kind.name(), verb.as_str());
+    let operation = match verb {
+        Verb::Read | Verb::Delete => Operation::new(name, execute::<ById>),
+        Verb::Revert => Operation::new(name, execute::<ByRequestId>),
+        _ => Operation::new(name, execute::<Command>),
+    };
+    let operation = match verb {
+        Verb::Read | Verb::List | Verb::Filter | Verb::Status => operation.read_only(),
+        Verb::Create => operation.additive(),
+        Verb::Update | Verb::Delete => operation.destructive(),
+        Verb::Revert => operation.destructive().idempotent(),
+    };
+    operation
+        .title(title(kind, verb))
+        .description(description(kind, verb))
+        .input_schema(input(kind, verb, max_page))
+        .output_schema(kind.output(verb))
+        .errors::<Error>()
+        .closed_world()
+}
+
+/// The params, with what this server gives at most.
+fn input(kind: &ResourceType, verb: Verb, max_page: usize) -> Schema {
+    let mut input = kind.input(verb);
+    let limits = ["/properties/limit", "/properties/metadata/properties/limit"];
+    for (index, limit) in limits.into_iter().enumerate() {
+        let is_field = index == 0 && kind.field("limit").is_some();
+        if let Some(limit) = input.pointer_mut(limit).filter(|_| !is_field) {
+            limit["maximum"] = max_page.into();
+        }
+    }
+    match verb {
+        // Null removes a field of the record.
+        Verb::Update => input.into(),
+        _ => Schema::from(input).without_null_options(),
+    }
+}
+
+fn title(kind: &ResourceType, verb: Verb) -> String {
+    let name = kind.name();
+    match verb {
+        Verb::Create => format!("Create a {name}"),
+        Verb::Read => format!("Read a {name}"),
+        Verb::Update => format!("Update a {name}"),
+        Verb::Delete => format!("Delete a {name}"),
+        Verb::List => format!("List records of {name}"),
+        Verb::Filter => format!("Filter records of {name}"),
+        Verb::Status => format!("Status of {name}"),
+        Verb::Revert => format!("Revert a change of {name}"),
+    }
+}
+
+fn description(kind: &ResourceType, verb: Verb) -> String {
+    let name = kind.name();
+    let said = match verb {
+        Verb::Create => format!("Creates a {name}, under an id of yours or a new one."),
+        Verb::Read => format!("Reads the {name} with this id."),
+        Verb::Update => format!(
+            "Changes the fields of a {name} that are sent, and no others; null takes one away, or puts \
+             its default back."
+        ),
+        Verb::Delete => format!("Deletes the {name} with this id."),
+        Verb::List => {
+            format!("Lists the records of {name} in the order of their ids, page by page.")
+        }
+        Verb::Filter => format!(
+            "Finds records of {name}: free text by a part of it, in any case, and everything else, \
+             fields with an enum included, if it is equal."
+        ),
+        Verb::Status => format!("Counts the records of {name}, and describes their fields."),
+        Verb::Revert => format!(
+            "Undoes what a create, update or delete of {name} has done that was sent with \
+             metadata.requestId."
+        ),
+    };
+    match kind.description() {
+        Some(description) => format!("{said} ({name}: {description})"),
+        None => said,
+    }
+}
+
+async fn execute<C: Into<Command>>(
+    State(resources): State<Resources>,
+    command: C,
+    context: Context,
+    cancel: CancellationToken,
+) -> Result<Box<RawValue>, Error> {
+    resources.execute(command.into(), &context, &cancel).await
+}
+
+/// A command whose params by position are the id and metadata.
+struct ById(Command);
+
+/// A command whose params by position are the `requestId` and metadata.
+struct ByRequestId(Command);
+
+macro_rules! by_position {
+    ($type:ident, $param:literal) => {
+        impl<S> FromCall<S> for $type {
+            const READS_PARAMS: bool = true;
+
+            fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+                adapter::command_of(call).map(Self)
+            }
+
+            fn declared() -> Vec<&'static str> {
+                vec![$param, "metadata"]
+            }
+        }
+
+        impl From<$type> for Command {
+            fn from(command: $type) -> Self {
+                command.0
+            }
+        }
+    };
+}
+
+by_position!(ById, "id");
+by_position!(ByRequestId, "requestId");
+
+/// The caller, as authenticated by a token, and the [`Mode`], if the route has set one.
+impl<S> FromCall<S> for Context {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        Ok(Self::of(call.extensions()))
+    }
+}
+
+impl Context {
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        let key = extensions.get::<Principal>().and_then(Principal::owner_key);
+        let caller = key.map(Caller::new).unwrap_or_default();
+        let mode = extensions.get::<Mode>().copied().unwrap_or_default();
+        Self { caller, mode }
+    }
+}

@@ -1,0 +1,201 @@
+//! Create, update and delete, in a transaction.
+
+use std::collections::BTreeMap;
+use std::mem::size_of;
+
+use serde_json::{Map, Value};
+
+use super::context::Mode;
+use super::not_found;
+use crate::command::{Command, Metadata, RecordId};
+use crate::declaration::{ResourceType, Verb};
+use crate::error::Error;
+use crate::record::{self, Record};
+use crate::store::{Mark, Row, Standing, Writing};
+
+/// A command that changes a record, checked as far as that needs no store.
+pub(super) struct Change {
+    kind: ResourceType,
+    verb: Verb,
+    id: RecordId,
+    payload: Map<String, Value>,
+    if_version: Option<u64>,
+    mode: Mode,
+}
+
+/// The outcome of a change: the record before, the mark after, and the reply.
+pub(super) struct Changed {
+    pub(super) id: RecordId,
+    pub(super) before: Standing,
+    pub(super) after: Mark,
+    pub(super) reply: String,
+}
+
+impl Change {
+    pub(super) fn new(
+        kind: &ResourceType,
+        verb: Verb,
+        command: Command,
+        mode: Mode,
+        max_bytes: usize,
+    ) -> Result<Self, Error> {
+        let id = match verb {
+            Verb::Create => match &command.id {
+                Some(id) => id.clone(),
+                // A repetition could not be detected.
+                None if mode == Mode::Repeat && command.metadata.request_id.is_none() => {
+                    let reason = "a create that is repeated needs an id, or metadata.requestId";
+                    return Err(Error::invalid(&["id"], reason));
+                }
+                None => RecordId::generate(),
+            },
+            _ => super::addressed(&command)?,
+        };
+        if verb == Verb::Delete {
+            super::nothing_else(&command)?;
+        }
+        let Command { payload, metadata: Metadata { if_version, .. }, .. } = command;
+        if verb == Verb::Create && if_version.is_some() {
+            let reason = "a record that is to be created has no version: leave ifVersion out";
+            return Err(Error::invalid(&["metadata", "ifVersion"], reason));
+        }
+        // A record has no less than what is sent for it; null means a missing field.
+        let sent = payload.values().filter(|value| !value.is_null());
+        let bytes = sent.map(|value| record::json(value).len()).sum();
+        if bytes > max_bytes {
+            return Err(too_large(kind, bytes, max_bytes));
+        }
+        Ok(Self { kind: kind.clone(), verb, id, payload, if_version, mode })
+    }
+
+    /// About how much memory it holds.
+    pub(super) fn weight(&self) -> usize {
+        weight_of_members(&self.payload)
+    }
+
+    pub(super) fn resource(&self) -> &str {
+        self.kind.name()
+    }
+
+    pub(super) fn verb(&self) -> Verb {
+        self.verb
+    }
+
+    /// Makes the change, and nothing of it if it fails.
+    pub(super) fn make(&self, store: &Writing<'_>, max_bytes: usize) -> Result<Changed, Error> {
+        let payload = self.payload.clone();
+        let before = store.standing(self.kind.name(), self.id.as_str())?;
+        let after = match (self.verb, before.record()) {
+            (Verb::Create, None) => {
+                Standing::Record(self.created(before.version() + 1, payload, max_bytes)?)
+            }
+            (Verb::Create, Some(_)) | (Verb::Delete, None) if self.mode == Mode::Repeat => {
+                before.clone()
+            }
+            (Verb::Create, Some(_)) => {
+                let (resource, id) = (self.kind.name().to_owned(), self.id.to_string());
+                return Err(Error::Exists { resource, id });
+            }
+            (_, None) => return Err(not_found(&self.kind, &self.id)),
+            (Verb::Delete, Some(row)) => {
+                self.check_version(row)?;
+                Standing::Nothing { version: row.version, state: row.version }
+            }
+            (_, Some(row)) => Standing::Record(self.updated(row, payload, max_bytes)?),
+        };
+        if after != before {
+            match &after {
+                Standing::Record(row) => store.put(self.kind.name(), self.id.as_str(), row)?,
+                Standing::Nothing { state, .. } => {
+                    store.remove(self.kind.name(), self.id.as_str(), *state)?;
+                }
+            }
+        }
+        let reply = match &after {
+            Standing::Record(row) => record::text(&self.kind, &self.id, row)?,
+            Standing::Nothing { .. } => "null".to_owned(),
+        };
+        Ok(Changed { id: self.id.clone(), before, after: after.mark(), reply })
+    }
+
+    fn created(
+        &self,
+        version: u64,
+        payload: Map<String, Value>,
+        max_bytes: usize,
+    ) -> Result<Row, Error> {
+        let fields = record::created(&self.kind, payload)?;
+        let fields = self.text(&fields, max_bytes)?;
+        let now = record::now();
+        Ok(Row { fields, version, state: version, created_at: now, updated_at: now })
+    }
+
+    fn updated(
+        &self,
+        row: &Row,
+        payload: Map<String, Value>,
+        max_bytes: usize,
+    ) -> Result<Row, Error> {
+        let record = Record::new(&self.kind, self.id.as_str(), row)?;
+        let merged = record::merged(&self.kind, record.fields().clone(), payload)?;
+        if self.mode == Mode::Repeat && record.shows(&merged) {
+            return Ok(row.clone());
+        }
+        self.check_version(row)?;
+        let fields = self.text(&merged, max_bytes)?;
+        let version = row.version + 1;
+        let updated_at = record::now().max(row.updated_at);
+        Ok(Row { fields, version, state: version, created_at: row.created_at, updated_at })
+    }
+
+    fn check_version(&self, row: &Row) -> Result<(), Error> {
+        match self.if_version {
+            Some(expected) if expected != row.version => Err(Error::VersionMismatch {
+                resource: self.kind.name().to_owned(),
+                id: self.id.to_string(),
+                expected,
+                found: row.version,
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// The text to store. Fields that the type does not declare any more are not counted: no caller can remove them.
+    fn text(&self, fields: &Map<String, Value>, max_bytes: usize) -> Result<String, Error> {
+        let text = record::json(fields);
+        if text.len() <= max_bytes {
+            return Ok(text);
+        }
+        let is_declared = |(name, _): &(&String, &Value)| self.kind.field(name).is_some();
+        let declared: BTreeMap<_, _> = fields.iter().filter(is_declared).collect();
+        let bytes = record::json(&declared).len();
+        if bytes <= max_bytes {
+            return Ok(text);
+        }
+        Err(too_large(&self.kind, bytes, max_bytes))
+    }
+}
+
+fn too_large(kind: &ResourceType, bytes: usize, max_bytes: usize) -> Error {
+    let name = kind.name();
+    let reason = format!("a {name} has at most {max_bytes} bytes, and this one would have {bytes}");
+    Error::invalid(&[], reason)
+}
+
+/// The memory that a payload holds while its command waits.
+fn weight_of_members(members: &Map<String, Value>) -> usize {
+    members
+        .iter()
+        .map(|(name, value)| size_of::<String>() + name.len() + weight_of_value(value))
+        .sum()
+}
+
+fn weight_of_value(value: &Value) -> usize {
+    let content = match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(weight_of_value).sum(),
+        Value::Object(members) => weight_of_members(members),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+    };
+    size_of::<Value>() + content
+}

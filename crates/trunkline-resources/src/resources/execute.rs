@@ -1,0 +1,93 @@
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::context::Context;
+use super::request::Requested;
+use super::{Resources, addressed, not_found, nothing_else};
+use crate::command::{Command, RequestId};
+use crate::declaration::{ResourceType, Verb};
+use crate::error::{Error, StorageError};
+use crate::record;
+use crate::store::{Reading, Writing};
+
+impl Resources {
+    /// Executes a command, and answers with the JSON text of its result. What it changed is durable
+    /// then.
+    ///
+    /// # Errors
+    /// Why it had no effect; only an [`Unconfirmed`](Error::Unconfirmed) one may have had it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future, or cancelling the token, takes the command back if it was not begun.
+    pub async fn execute(
+        &self,
+        command: Command,
+        context: &Context,
+        cancel: &CancellationToken,
+    ) -> Result<Box<RawValue>, Error> {
+        let kind = self.0.types.get(&command.resource);
+        let Some((kind, verb)) = kind.zip(Verb::parse(&command.command)) else {
+            let Command { resource, command, .. } = command;
+            return Err(Error::UnknownCommand { resource, command });
+        };
+        tracing::debug!(
+            resource = kind.name(),
+            command = verb.as_str(),
+            protocol = ?command.metadata.protocol,
+            jsonrpc_id = command.metadata.jsonrpc_id.as_deref().map(RawValue::get),
+            request_id = command.metadata.request_id.as_ref().map(RequestId::as_str),
+            "execute"
+        );
+        let text = match verb {
+            Verb::Read => self.read(kind, command, cancel).await?,
+            Verb::List => self.list(kind, command, cancel).await?,
+            Verb::Filter => self.filter(kind, command, cancel).await?,
+            Verb::Status => self.status(kind, command, cancel).await?,
+            Verb::Create | Verb::Update | Verb::Delete => {
+                let max_bytes = self.0.settings.max_record_bytes;
+                let requested = Requested::new(kind, verb, command, context, max_bytes)?;
+                let weight = requested.weight();
+                let write = move |store: &Writing<'_>| requested.make(store, max_bytes);
+                self.0.store.write(cancel, weight, write).await?
+            }
+            Verb::Revert => self.revert(kind, command, context, cancel).await?,
+        };
+        RawValue::from_string(text).map_err(|_| {
+            let (resource, id) = (kind.name().to_owned(), String::new());
+            Error::Storage(StorageError::Corrupt { what: "reply", resource, id })
+        })
+    }
+
+    /// The resource that a request was made to, if it is known.
+    ///
+    /// # Errors
+    /// As of [`execute`](Self::execute).
+    pub async fn requested(
+        &self,
+        request_id: &RequestId,
+        context: &Context,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>, Error> {
+        let (caller, request_id) = (context.caller.clone(), request_id.clone());
+        let read = move |store: &Reading<'_>| store.request(caller.as_str(), request_id.as_str());
+        let request = self.0.store.read(cancel, read).await?;
+        Ok(request.map(|request| request.resource))
+    }
+
+    async fn read(
+        &self,
+        kind: &ResourceType,
+        command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        let id = addressed(&command)?;
+        nothing_else(&command)?;
+        let kind = kind.clone();
+        let read = move |store: &Reading<'_>| {
+            let row = store.record(kind.name(), id.as_str())?;
+            let row = row.ok_or_else(|| not_found(&kind, &id))?;
+            record::text(&kind, &id, &row)
+        };
+        self.0.store.read(cancel, read).await
+    }
+}

@@ -1,0 +1,117 @@
+//! Commands, executed on what is stored.
+
+mod change;
+mod context;
+mod execute;
+mod page;
+mod request;
+mod status;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::command::{Command, RecordId};
+use crate::declaration::{ResourceType, ResourceTypes};
+use crate::error::{Error, OpenError};
+use crate::excerpt::excerpt;
+use crate::settings::Settings;
+use crate::store::Store;
+
+pub use context::{Caller, Context, Mode};
+
+/// The records of some resource types, in a dedicated SQLite database. Clones are the same records.
+#[derive(Clone)]
+pub struct Resources(Arc<Inner>);
+
+struct Inner {
+    types: ResourceTypes,
+    store: Store,
+    settings: Settings,
+}
+
+impl Resources {
+    /// Opens the records in `directory`, which is made if it is missing. The futures of these resources
+    /// need a tokio runtime with its timer enabled.
+    ///
+    /// # Errors
+    /// The problem of the directory, or of the database in it.
+    pub fn open(
+        directory: impl AsRef<Path>,
+        types: ResourceTypes,
+        settings: Settings,
+    ) -> Result<Self, OpenError> {
+        let store = Store::open(directory.as_ref(), &settings)?;
+        Ok(Self(Arc::new(Inner { types, store, settings })))
+    }
+
+    /// Records whose file cannot be opened: each command fails with this reason, which clients can read.
+    #[must_use]
+    pub fn unavailable(
+        types: ResourceTypes,
+        settings: Settings,
+        reason: impl Into<String>,
+    ) -> Self {
+        let store = Store::unavailable(reason.into());
+        Self(Arc::new(Inner { types, store, settings }))
+    }
+
+    /// The reason why the last commands could not read or change records. It is safe
+    /// to send to a client, and looks at no file.
+    #[must_use]
+    pub fn problem(&self) -> Option<String> {
+        self.0.store.problem()
+    }
+
+    /// The types of the records.
+    #[must_use]
+    pub fn types(&self) -> &ResourceTypes {
+        &self.0.types
+    }
+
+    /// How they are kept and asked.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Takes no more commands, finishes those that were taken, and returns whether that was in time.
+    /// Blocks.
+    #[must_use]
+    pub fn close(&self, patience: Duration) -> bool {
+        self.0.store.close(patience)
+    }
+}
+
+impl fmt::Debug for Resources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resources").field("types", &self.0.types).finish_non_exhaustive()
+    }
+}
+
+/// The id of a command that has to have one.
+fn addressed(command: &Command) -> Result<RecordId, Error> {
+    let missing =
+        || Error::invalid(&["id"], format!("{} needs the id of a record", command.command));
+    command.id.clone().ok_or_else(missing)
+}
+
+fn no_id(command: &Command) -> Result<(), Error> {
+    let unexpected = || Error::invalid(&["id"], format!("{} takes no id", command.command));
+    command.id.is_none().then_some(()).ok_or_else(unexpected)
+}
+
+/// Refuses what is left in the payload, which the command does not know.
+fn nothing_else(command: &Command) -> Result<(), Error> {
+    match command.payload.keys().next() {
+        Some(name) => {
+            let reason = format!("{} knows no {:?}: leave it out", command.command, excerpt(name));
+            Err(Error::invalid(&[name], reason))
+        }
+        None => Ok(()),
+    }
+}
+
+fn not_found(kind: &ResourceType, id: &RecordId) -> Error {
+    Error::NotFound { resource: kind.name().to_owned(), id: id.to_string() }
+}

@@ -1,0 +1,118 @@
+//! The number of records, and the values of their fields.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::Resources;
+use crate::command::Command;
+use crate::declaration::{Field, FieldType, ResourceType, Verb, json_equal};
+use crate::error::Error;
+use crate::record::{self, Record};
+use crate::store::Reading;
+
+#[derive(Serialize)]
+struct Status<'a> {
+    resource: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    counts: Counts<'a>,
+    commands: Vec<&'static str>,
+    schema: Value,
+}
+
+#[derive(Serialize)]
+struct Counts<'a> {
+    total: u64,
+    /// The number of records that `fields` counts.
+    counted: u64,
+    /// Of the fields of which all values are known, how many records have each.
+    fields: BTreeMap<&'a str, BTreeMap<String, u64>>,
+}
+
+impl Resources {
+    pub(super) async fn status(
+        &self,
+        kind: &ResourceType,
+        command: Command,
+        cancel: &CancellationToken,
+    ) -> Result<String, Error> {
+        super::no_id(&command)?;
+        super::nothing_else(&command)?;
+        let (kind, max_scan) = (kind.clone(), self.0.settings.max_scan);
+        let read = move |store: &Reading<'_>| {
+            let counts = Counts::of(&kind, store, max_scan)?;
+            let status = Status {
+                resource: kind.name(),
+                description: kind.description(),
+                counts,
+                commands: Verb::ALL.iter().map(|verb| verb.as_str()).collect(),
+                schema: kind.schema(),
+            };
+            Ok(record::json(&status))
+        };
+        self.0.store.scan(cancel, read).await
+    }
+}
+
+impl<'a> Counts<'a> {
+    fn of(kind: &'a ResourceType, store: &Reading<'_>, max_scan: usize) -> Result<Self, Error> {
+        let countable = kind.fields().iter().filter_map(|field| {
+            let counts = values(field)?.map(|value| (key(&value), 0)).collect();
+            Some((field.name(), counts))
+        });
+        let total = store.count(kind.name())?;
+        let mut counts = Self { total, counted: 0, fields: countable.collect() };
+        if counts.fields.is_empty() {
+            return Ok(Self { counted: total, ..counts });
+        }
+        let most = u64::try_from(max_scan).unwrap_or(u64::MAX);
+        store.scan(kind.name(), None, |id, row| {
+            if counts.counted >= most || !store.has_time() {
+                return Ok(ControlFlow::Break(()));
+            }
+            counts.add(kind, &Record::new(kind, id, &row)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(counts)
+    }
+
+    fn add(&mut self, kind: &ResourceType, record: &Record<'_>) {
+        self.counted += 1;
+        for (name, counts) in &mut self.fields {
+            let value = record.field(name).map(|value| key(as_declared(kind, name, value)));
+            if let Some(count) = value.and_then(|value| counts.get_mut(&value)) {
+                *count += 1;
+            }
+        }
+    }
+}
+
+/// All values that a field may have, if it has but a few.
+fn values(field: &Field) -> Option<Box<dyn Iterator<Item = Value> + '_>> {
+    match (field.allowed(), field.kind()) {
+        (Some(allowed), _) => Some(Box::new(allowed.iter().cloned())),
+        (None, FieldType::Boolean) => Some(Box::new([false, true].into_iter().map(Value::Bool))),
+        _ => None,
+    }
+}
+
+/// The value as its field's `enum` has it: 1 may be stored as 1.0.
+fn as_declared<'v>(kind: &'v ResourceType, name: &str, value: &'v Value) -> &'v Value {
+    let allowed = kind.field(name).and_then(Field::allowed).unwrap_or_default();
+    allowed.iter().find(|one| json_equal(one, value)).unwrap_or(value)
+}
+
+fn key(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        // As JSON has one kind of number, 1.0 counts as 1.
+        Value::Number(number) if number.is_f64() => {
+            number.as_f64().map(|number| number.to_string()).unwrap_or_default()
+        }
+        value => value.to_string(),
+    }
+}

@@ -1,0 +1,111 @@
+//! `GET /forms`: a description of the native commands.
+
+use http::header::HOST;
+use http::uri::{Authority, Scheme, Uri};
+use serde::Serialize;
+use serde_json::Value;
+use trunkline::http::Headers;
+use trunkline::{Effect, Extensions, Registered, Schema};
+
+use super::Routes;
+use crate::declaration::Field;
+
+/// A path, or a command that a path takes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Form<'a> {
+    /// Its key: `execute`, or an operation's name: `todo.create`.
+    rel: &'a str,
+    /// The method of HTTP.
+    method: &'static str,
+    href: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    operation: Option<Operation<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Operation<'a> {
+    command: &'a str,
+    resource: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    read_only: bool,
+    destructive: bool,
+    idempotent: bool,
+    /// The declared fields of a resource, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<Vec<&'a str>>,
+    /// The schema of the params by name; in native commands `id` and `metadata` are next to the payload.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<&'a Value>,
+}
+
+/// The paths, by what they are for.
+const PATHS: [(&str, &str, &str); 5] = [
+    ("execute", "POST", "{command, resource, id?, payload?, metadata?}, or JSON-RPC 2.0"),
+    ("repeat", "POST", "The same, for what may have been done already"),
+    ("revert", "POST", "{requestId}: undoes the request with this metadata.requestId"),
+    ("forms", "GET", "This document"),
+    ("ping", "GET", "{\"status\": \"ok\"}"),
+];
+
+impl Routes {
+    /// The JSON text of all forms, for a client that reached the server by `uri`.
+    pub(super) fn forms(&self, uri: &Uri, extensions: &Extensions) -> Vec<u8> {
+        let base = base(uri, extensions);
+        let paths = PATHS.map(|(rel, method, description)| Form {
+            rel,
+            method,
+            href: format!("{base}/{rel}"),
+            description: Some(description),
+            operation: None,
+        });
+        let operations = self.rpc.operations();
+        let operations = operations.iter().filter_map(|operation| self.form(operation, &base));
+        let forms: Vec<Form<'_>> = paths.into_iter().chain(operations).collect();
+        serde_json::to_vec(&forms).expect("structs with text keys serialise into memory")
+    }
+
+    /// None of an operation that is of no resource.
+    fn form<'a>(&'a self, operation: &'a Registered, base: &str) -> Option<Form<'a>> {
+        let rel = operation.name();
+        let (resource, command) =
+            rel.rsplit_once('.').filter(|(resource, _)| *resource != "rpc")?;
+        let kind = self.resources.types().get(resource);
+        let description = operation.description();
+        let read_only = description.effect == Some(Effect::Reads);
+        let operation = Operation {
+            command,
+            resource,
+            title: description.title.as_deref(),
+            read_only,
+            destructive: description.effect == Some(Effect::Destroys),
+            idempotent: read_only || description.idempotent,
+            fields: kind.map(|kind| kind.fields().iter().map(Field::name).collect()),
+            input: description.input.as_ref().map(Schema::as_value),
+            output: description.output.as_ref().map(Schema::as_value),
+        };
+        Some(Form {
+            rel,
+            method: "POST",
+            href: format!("{base}/execute"),
+            description: description.text.as_deref(),
+            operation: Some(operation),
+        })
+    }
+}
+
+/// `http://HOST`, as the client called the server: by a name that it answers to.
+fn base(uri: &Uri, extensions: &Extensions) -> String {
+    let headers = Headers::of(extensions);
+    let header = |name| headers.and_then(|headers| headers.get(name)?.to_str().ok());
+    let host = uri.authority().map(Authority::as_str).or_else(|| header(HOST.as_str()));
+    let told = header("x-forwarded-proto").filter(|scheme| matches!(*scheme, "http" | "https"));
+    let scheme = told.or_else(|| extensions.get::<Scheme>().map(Scheme::as_str));
+    format!("{}://{}", scheme.unwrap_or("http"), host.unwrap_or("localhost"))
+}

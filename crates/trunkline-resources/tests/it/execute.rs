@@ -1,0 +1,393 @@
+//! `/execute`: which protocol a body is in, and what each is answered.
+
+use serde_json::{Value, json};
+
+use crate::served::{Reply, Served, Setup, assert_fits};
+
+/// A store with one record.
+async fn with_a() -> Served {
+    let mut served = Served::new().await;
+    let create = json!({ "command": "create", "resource": "todo", "id": "a", "payload": { "title": "Tea" } });
+    let reply = served.native(&create).await;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    served
+}
+
+/// A refusal has one shape, whatever was refused.
+#[track_caller]
+pub(crate) fn check_refused(name: &str, reply: &Reply, status: u16, reason: &str) {
+    assert_eq!(reply.status, status, "{name}: {}", reply.text());
+    assert_eq!(reply.header("content-type"), Some("application/json"), "{name}");
+    let body = reply.json();
+    assert_eq!(body, json!({ "error": body["error"] }), "{name}");
+    assert_fits(name, &json!({ "error": reason }), &body);
+}
+
+#[tokio::test]
+async fn a_record_has_its_members_in_order() {
+    let mut served = Served::new().await;
+    let create = r#"{"command":"create","resource":"todo","id":"a","payload":{"priority":"low","title":"x"}}"#;
+    let reply = served.post("/execute", create).await;
+    let record = &reply.json()["result"];
+    let [created, updated] = ["createdAt", "updatedAt"].map(|name| record[name].as_str().unwrap());
+    assert_eq!(
+        reply.text(),
+        format!(
+            r#"{{"statusCode":201,"result":{{"id":"a","title":"x","done":false,"priority":"low","version":1,"createdAt":"{created}","updatedAt":"{updated}"}}}}"#
+        )
+    );
+    assert_eq!(created, updated);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn bodies_that_are_no_command() {
+    let mut served = with_a().await;
+    let rows = [
+        ("", 400, "*not JSON*"),
+        ("   ", 400, "*not JSON*"),
+        ("{", 400, "*not JSON*"),
+        ("nonsense", 400, "*not JSON*"),
+        (r#"{"command":"read","resource":"todo","id":"a""#, 400, "*not JSON*"),
+        (r#"{"command":"read","resource":"todo","id":"a"}}"#, 400, "*not JSON*"),
+        (r#"{"command":"read" "resource":"todo"}"#, 400, "*not JSON*"),
+        ("null", 400, "*a command is an object*"),
+        ("5", 400, "*a command is an object*"),
+        ("true", 400, "*a command is an object*"),
+        (r#""jsonrpc""#, 400, "*a command is an object*"),
+        ("{}", 400, "*command is missing*"),
+        (r#"{"resource":"todo","id":"a"}"#, 400, "*command is missing*"),
+        (r#"{"command":"read","id":"a"}"#, 400, "*resource is missing*"),
+        (r#"{"command":5,"resource":"todo"}"#, 400, "*command is missing, or is no text*"),
+        (r#"{"command":"","resource":"todo"}"#, 400, "*command is missing*"),
+        (r#"{"command":"read","resource":null}"#, 400, "*resource is missing*"),
+        (r#"{"command":"read","resource":["todo"]}"#, 400, "*resource is missing*"),
+        (r#"{"command":"read","command":"delete","resource":"todo","id":"a"}"#, 400, "*command*"),
+        (r#"{"method":"todo.read","params":["a"],"id":1}"#, 400, "*command is missing*"),
+        (r#"{"command":"create","resource":"todo","payload":5}"#, 400, "payload is an object"),
+        (r#"{"command":"create","resource":"todo","payload":["x"]}"#, 400, "payload is an object"),
+        (r#"{"command":"create","resource":"todo","payload":"x"}"#, 400, "payload is an object"),
+        (
+            r#"{"command":"create","resource":"todo","payload":{"title":"x","title":"y"}}"#,
+            400,
+            r#"*"title" stands twice*"#,
+        ),
+        (
+            r#"{"command":"create","resource":"todo","payload":{"title":"x","metadata":{"requestId":"r"}}}"#,
+            400,
+            "*metadata stands beside payload*",
+        ),
+        (
+            r#"{"command":"delete","resource":"todo","id":"a","metadata":5}"#,
+            400,
+            "metadata is an object",
+        ),
+        (
+            r#"{"command":"delete","resource":"todo","id":"a","metadata":{"ifVersion":1,"ifVersion":9}}"#,
+            400,
+            r#"*"ifVersion" stands twice*"#,
+        ),
+        (
+            r#"{"command":"read","resource":"todo","id":"a","payload":{"id":"b"}}"#,
+            400,
+            "*send one of them*",
+        ),
+        (
+            r#"{"command":"read","resource":"todo","id":"a","payload":{"id":[]}}"#,
+            400,
+            "an id is a string or a number",
+        ),
+        (r#"{"command":"todo.read","resource":"crm"}"#, 400, "*"),
+        (r#"{"command":"read","resource":"todo."}"#, 400, "*"),
+    ];
+    for (body, status, reason) in rows {
+        check_refused(body, &served.post("/execute", body).await, status, reason);
+        check_refused(body, &served.post("/repeat", body).await, status, reason);
+    }
+    let not_utf8 = b"{\"command\":\"read\",\"resource\":\"todo\",\"id\":\"\xff\"}";
+    check_refused("not UTF-8", &served.post("/execute", not_utf8).await, 400, "*not JSON*");
+    let deep = format!(
+        "{}{}",
+        "{\"command\":\"create\",\"resource\":\"todo\",\"payload\":",
+        "[".repeat(100_000)
+    );
+    check_refused("deep", &served.post("/execute", deep).await, 400, "*");
+    let reply = served.native(&json!({ "command": "read", "resource": "todo", "id": "a" })).await;
+    assert_eq!(reply.json()["result"]["version"], 1, "nothing has changed");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn what_stands_around_a_command_is_nobodys() {
+    let mut served = with_a().await;
+    let rows = [
+        r#" {"command":"read","resource":"todo","id":"a"} "#,
+        r#"{"id":"a","resource":"todo","command":"read","payload":null,"metadata":null}"#,
+        r#"{"command":"read","resource":"todo","id":"a","payload":{"id":"a"},"comment":{"jsonrpc":"2.0"}}"#,
+        r#"{"command":"read","resource":"todo","id":"a","metadata":{"jsonrpc":"2.0"}}"#,
+        r#"{"command":"re\u0061d","resource":"todo","id":"\u0061"}"#,
+    ];
+    for body in rows {
+        let reply = served.post("/execute", body).await;
+        assert_eq!((reply.status, &reply.json()["result"]["id"]), (200, &json!("a")), "{body}");
+    }
+    served.stop().await;
+}
+
+/// Posts a body that is of JSON-RPC, and compares what comes back: null where it is nothing.
+async fn check(served: &mut Served, body: &str, expected: Value) {
+    let reply = served.post("/execute", body).await;
+    if expected.is_null() {
+        assert_eq!((reply.status, reply.text()), (204, ""), "{body}");
+        return;
+    }
+    assert_eq!(reply.status, 200, "{body}: {}", reply.text());
+    assert_eq!(reply.header("content-type"), Some("application/json"), "{body}");
+    assert_fits(body, &expected, &reply.json());
+}
+
+fn error(code: i64, id: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "error": { "code": code }, "id": id })
+}
+
+#[tokio::test]
+async fn broken_bodies_with_the_mark_of_json_rpc() {
+    let mut served = with_a().await;
+    let rows = [
+        (r#"{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":1"#, -32700),
+        (r#"{"jsonrpc":"2.0""#, -32700),
+        (r#"{"jsonrpc":"#, -32700),
+        (r#"{"id":1,"jsonrpc":"2.0","method":}"#, -32700),
+        (r#"{"jsonrpc":"2.0"}}"#, -32700),
+        ("[", -32700),
+        ("[1,", -32700),
+        (r#"[{"command":"read""#, -32700),
+        ("[]", -32600),
+        (r#"{"jsonrpc":"2.0"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","command":"read","resource":"todo"}"#, -32600),
+    ];
+    for (body, code) in rows {
+        check(&mut served, body, error(code, Value::Null)).await;
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn requests_that_are_not_of_2_0() {
+    let mut served = with_a().await;
+    let rows = [
+        (r#"{"jsonrpc":"1.0","method":"todo.read","params":["a"],"id":1}"#, -32600, json!(1)),
+        (r#"{"jsonrpc":2.0,"method":"todo.read","params":["a"],"id":1}"#, -32600, json!(1)),
+        (r#"{"jsonrpc":null,"method":"todo.read","params":["a"],"id":1}"#, -32600, json!(1)),
+        (r#"{"jsonrpc":"2.0","method":5,"id":1}"#, -32600, json!(1)),
+        (r#"{"jsonrpc":"2.0","method":null,"id":"x"}"#, -32600, json!("x")),
+        (r#"{"jsonrpc":"2.0","method":"todo.read","params":"a","id":1}"#, -32600, json!(1)),
+        (r#"{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":[1]}"#, -32600, Value::Null),
+        (r#"{"jsonrpc":"2.0","method":"todo","id":1}"#, -32601, json!(1)),
+        (r#"{"jsonrpc":"2.0","method":"todo.","id":1}"#, -32601, json!(1)),
+        (r#"{"jsonrpc":"2.0","method":".read","id":1}"#, -32601, json!(1)),
+        (r#"{"jsonrpc":"2.0","method":"crm.todo.read","params":["a"],"id":1}"#, -32601, json!(1)),
+    ];
+    for (body, code, id) in rows {
+        check(&mut served, body, error(code, id)).await;
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn single_requests() {
+    let mut served = with_a().await;
+    let result = |record: Value, id: Value| json!({ "jsonrpc": "2.0", "result": record, "id": id });
+    // The id of a request comes back as it was sent, and is not the record's.
+    for id in ["0", "-0", "1.0", "\"\"", "\"0\"", "null", "123456789012345678901234567890"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":{id}}}"#);
+        let reply = served.post("/execute", &body).await;
+        assert!(reply.text().ends_with(&format!(r#""id":{id}}}"#)), "{body}: {}", reply.text());
+        assert_eq!(reply.json()["result"]["id"], "a", "{body}");
+    }
+    let rows = [
+        // The id of the record leaves the payload, whatever it is.
+        (
+            r#"{"id":0,"title":"zero"}"#,
+            "create",
+            json!({ "id": "0", "title": "zero", "version": 1 }),
+        ),
+        (r#"{"id":0}"#, "read", json!({ "id": "0", "title": "zero" })),
+        (r#"[0]"#, "read", json!({ "id": "0" })),
+        (r#"["0"]"#, "read", json!({ "id": "0" })),
+        (r#"["0"]"#, "delete", Value::Null),
+        (r#"[123456789012345678901234567890]"#, "delete", json!(404)),
+        (
+            r#"{"id":123456789012345678901234567890,"title":"x"}"#,
+            "create",
+            json!({ "id": "123456789012345678901234567890" }),
+        ),
+        (
+            r#"[123456789012345678901234567890]"#,
+            "read",
+            json!({ "id": "123456789012345678901234567890" }),
+        ),
+        (r#"{"id":1.0,"title":"x"}"#, "create", json!({ "id": "1.0" })),
+        (r#"[1.0]"#, "delete", Value::Null),
+        // Params by position are no payload.
+        (r#"["a","b"]"#, "read", json!(400)),
+        ("[]", "read", json!(400)),
+        (r#"[["a"]]"#, "read", json!(400)),
+        (r#"["b","Tea"]"#, "create", json!(400)),
+        (r#"[1]"#, "list", json!(400)),
+        (r#"["a",{"done":true}]"#, "update", json!(400)),
+        (r#"{"title":"x","title":"y"}"#, "create", json!(400)),
+        (r#"{"id":"a","metadata":5}"#, "read", json!(400)),
+    ];
+    for (params, command, expected) in rows {
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","method":"todo.{command}","params":{params},"id":1}}"#);
+        let expected = match expected.as_u64() {
+            Some(400) => error(-32602, json!(1)),
+            Some(_) => error(-32011, json!(1)),
+            None => result(expected, json!(1)),
+        };
+        check(&mut served, &body, expected).await;
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn namespaces_of_any_depth() {
+    let toml = "[resources.\"crm.eu.todo\".fields]\ntitle = { type = \"string\", required = true }";
+    let types = trunkline_resources::ResourceTypes::parse(toml).unwrap();
+    let mut served = Served::with(Setup { types, ..Setup::default() }).await;
+    let response = served.call("crm.eu.todo.create", &json!({ "id": "a", "title": "x" })).await;
+    assert_fits("created", &json!({ "result": { "id": "a", "title": "x" } }), &response);
+    let update = json!({ "command": "update", "resource": "crm.eu.todo", "id": "a", "payload": { "title": "y" } });
+    let reply = served.native(&update).await;
+    assert_fits("updated", &json!({ "result": { "title": "y", "version": 2 } }), &reply.json());
+    assert_fits(
+        "unknown",
+        &error(-32601, json!(1)),
+        &served.call("eu.todo.read", &json!(["a"])).await,
+    );
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn notifications_are_executed_and_not_answered() {
+    let mut served = with_a().await;
+    let rows = [
+        r#"{"jsonrpc":"2.0","method":"todo.update","params":{"id":"a","done":true}}"#,
+        r#"{"jsonrpc":"2.0","method":"todo.create","params":{"id":"b","title":"x"}}"#,
+        // What fails is not told, either.
+        r#"{"jsonrpc":"2.0","method":"todo.create","params":{"id":"b","title":"x"}}"#,
+        r#"{"jsonrpc":"2.0","method":"todo.nothing"}"#,
+        r#"[{"jsonrpc":"2.0","method":"todo.update","params":{"id":"b","done":true}},{"jsonrpc":"2.0","method":"todo.delete","params":["x"]}]"#,
+    ];
+    for body in rows {
+        check(&mut served, body, Value::Null).await;
+    }
+    let list = served.call("todo.list", &json!({})).await;
+    let items = json!([{ "id": "a", "done": true, "version": 2 }, { "id": "b", "done": true, "version": 2 }]);
+    assert_fits("stored", &json!({ "result": { "items": items } }), &list);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn batches() {
+    let mut served = with_a().await;
+    let request = |method: &str, params: Value, id: Value| json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": id });
+    let rows = [
+        (
+            json!([
+                request("todo.create", json!({ "id": "b", "title": "x" }), json!(0)),
+                { "jsonrpc": "2.0", "method": "todo.create", "params": { "id": "c", "title": "x" } },
+                request("todo.read", json!(["none"]), json!("n")),
+                request("todo.create", json!({ "title": 5 }), json!(2)),
+                request("todo.nothing", json!({}), json!(3)),
+                5,
+                { "command": "read", "resource": "todo", "id": "a" },
+            ]),
+            json!([
+                { "result": { "id": "b", "version": 1 }, "id": 0 },
+                error(-32011, json!("n")),
+                error(-32602, json!(2)),
+                error(-32601, json!(3)),
+                error(-32600, Value::Null),
+                // Natively, there are no batches.
+                error(-32600, json!("a")),
+            ]),
+        ),
+        (
+            json!([{ "command": "delete", "resource": "todo", "id": "a" }, { "command": "read", "resource": "todo" }]),
+            json!([error(-32600, json!("a")), error(-32600, Value::Null)]),
+        ),
+        (
+            json!([request("todo.delete", json!(["c"]), json!(1))]),
+            json!([{ "result": null, "id": 1 }]),
+        ),
+        (json!([[]]), json!([error(-32600, Value::Null)])),
+        (
+            json!([request("todo.list", json!({}), json!(1))]),
+            json!([{ "result": { "items": [{ "id": "a", "version": 1 }, { "id": "b" }], "nextCursor": null } }]),
+        ),
+    ];
+    for (body, expected) in rows {
+        let body = body.to_string();
+        let mut reply = served.post("/execute", &body).await.json();
+        let mut expected = expected;
+        // Members are answered in any order.
+        for replies in [&mut reply, &mut expected] {
+            replies.as_array_mut().unwrap().sort_by_key(|reply| reply["id"].to_string());
+        }
+        assert_fits(&body, &expected, &reply);
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn json_rpc_at_the_other_paths() {
+    let mut served = with_a().await;
+    let create =
+        r#"{"jsonrpc":"2.0","method":"todo.create","params":{"id":"a","title":"other"},"id":1}"#;
+    let reply = served.post("/repeat", create).await.json();
+    assert_fits("repeated", &json!({ "result": { "id": "a", "title": "Tea" } }), &reply);
+    let batch = format!("[{create}]");
+    let reply = served.post("/repeat", batch).await.json();
+    assert_fits("repeated", &json!([{ "result": { "id": "a", "title": "Tea" } }]), &reply);
+    check(&mut served, create, error(-32012, json!(1))).await;
+    let update = json!({ "id": "a", "done": true, "metadata": { "requestId": "r" } });
+    served.call("todo.update", &update).await;
+    let revert = r#"{"jsonrpc":"2.0","method":"todo.revert","params":["r"],"id":1}"#;
+    let reply = served.post("/revert", revert).await.json();
+    let expected =
+        json!({ "jsonrpc": "2.0", "result": { "status": "reverted", "requestId": "r" }, "id": 1 });
+    assert_eq!(reply, expected);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn bodies_that_revert_nothing() {
+    let mut served = with_a().await;
+    let rows = [
+        "",
+        "{",
+        "5",
+        "[]x",
+        "{}",
+        r#"{"requestId":null}"#,
+        r#"{"requestId":true}"#,
+        r#"{"requestId":["r"]}"#,
+        r#"{"requestid":"r"}"#,
+        r#"{"requestId":""}"#,
+    ];
+    for body in rows {
+        let reply = served.post("/revert", body).await;
+        if body.starts_with('[') {
+            // Arrays are of JSON-RPC.
+            assert_fits(body, &error(-32700, Value::Null), &reply.json());
+        } else {
+            let is_json = serde_json::from_str::<Value>(body).is_ok();
+            let told = if is_json { "*requestId*" } else { "*the body is not JSON: *" };
+            check_refused(body, &reply, 400, told);
+        }
+    }
+    served.stop().await;
+}

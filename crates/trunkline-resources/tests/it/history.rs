@@ -1,0 +1,115 @@
+//! What is recorded of commands: each once, with the protocol that it came in.
+
+use serde_json::{Value, json};
+use trunkline_resources::ResourceTypes;
+
+use crate::served::{Served, Setup, assert_fits, post};
+
+/// Sends a body to a path, and compares what is recorded of it.
+async fn check(path: &str, body: &str, expected: Value) {
+    let mut served = Served::new().await;
+    served.post(path, body).await;
+    let told = served.told();
+    assert_fits(&format!("{path} {body}"), &expected, &json!(told));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn both_protocols() {
+    let native = r#"{"command":"read","resource":"todo","id":"a"}"#;
+    let row = |protocol: &str| json!({ "door": "execute", "protocol": protocol, "method": "todo.read", "status": "error", "code": -32011 });
+    check("/execute", native, json!([row("native")])).await;
+    check("/repeat", native, json!([row("native")])).await;
+    let rpc = r#"{"jsonrpc":"2.0","method":"todo.read","params":["a"],"id":"x"}"#;
+    let mut with_id = row("jsonrpc");
+    with_id["id"] = "x".into();
+    check("/execute", rpc, json!([with_id])).await;
+    with_id["door"] = "json-rpc".into();
+    check("/", rpc, json!([with_id])).await;
+    let batch = format!("[{rpc},{rpc}]");
+    check("/execute", &batch, json!([row("jsonrpc"), row("jsonrpc")])).await;
+}
+
+#[tokio::test]
+async fn notifications_and_results() {
+    let row = |is_notification: bool, status: &str| json!([{ "door": "execute", "method": "todo.status", "notification": is_notification, "status": status }]);
+    check("/execute", r#"{"jsonrpc":"2.0","method":"todo.status"}"#, row(true, "result")).await;
+    check("/execute", r#"{"command":"status","resource":"todo"}"#, row(false, "result")).await;
+}
+
+#[tokio::test]
+async fn what_is_no_command() {
+    let row = |protocol: &str, code: i64| json!([{ "door": "execute", "protocol": protocol, "status": "error", "code": code }]);
+    check("/execute", "{", row("native", -32700)).await;
+    check("/execute", "{}", row("native", -32600)).await;
+    check("/execute", r#"{"command":"x","resource":"todo"}"#, row("native", -32601)).await;
+    check("/execute", r#"{"jsonrpc":"2.0""#, row("jsonrpc", -32700)).await;
+    check("/execute", r#"{"jsonrpc":"2.0"}"#, row("jsonrpc", -32600)).await;
+    check("/revert", "{}", row("native", -32600)).await;
+}
+
+#[tokio::test]
+async fn what_is_reverted_by_the_path() {
+    let mut served = Served::new().await;
+    let create = r#"{"command":"create","resource":"todo","payload":{"title":"x"},"metadata":{"requestId":"r"}}"#;
+    served.post("/execute", create).await;
+    served.post("/revert", r#"{"requestId":"r"}"#).await;
+    let told = json!(served.told());
+    let expected = json!([
+        { "protocol": "native", "method": "todo.create", "status": "result" },
+        { "protocol": "native", "method": "todo.revert", "status": "result" },
+    ]);
+    assert_fits("both", &expected, &told);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn what_http_refuses() {
+    let mut served = Served::new().await;
+    served.ask(post("/execute", "", "{}")).await;
+    let expected =
+        json!([{ "door": "execute", "protocol": "native", "status": "error", "code": -32009 }]);
+    assert_fits("refused", &expected, &json!(served.told()));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_sent_and_answered() {
+    let mut served = Served::new().await;
+    let create = r#"{"command":"create","resource":"todo","id":"a","payload":{"title":"Tea"}}"#;
+    served.post("/execute", create).await;
+    let told = served.told();
+    let text = |name: &str| told[0][name]["text"].as_str().unwrap().to_owned();
+    assert!(text("request").contains("Tea"), "{}", text("request"));
+    assert!(text("response").contains("\"version\":1"), "{}", text("response"));
+    served.stop().await;
+}
+
+/// A value of a field that looks like a secret stands in no reply, of which the history keeps as much.
+#[tokio::test]
+async fn secrets_that_do_not_fit() {
+    let toml = "[resources.login.fields]\npassword = { type = \"integer\" }\n\
+                pin = { type = \"string\", enum = [\"none\", \"set\"] }\n";
+    let types = ResourceTypes::parse(toml).unwrap();
+    let mut served = Served::with(Setup { types, ..Setup::default() }).await;
+    for payload in [
+        json!({ "password": "hunter2" }),
+        json!({ "password": 4711.5 }),
+        json!({ "password": { "is": "hunter2" } }),
+        json!({ "pin": "hunter2" }),
+        json!({ "pin": 4711 }),
+        json!({ "pin": ["hunter2", 4711] }),
+    ] {
+        let native = json!({ "command": "create", "resource": "login", "payload": payload });
+        let reply = served.native(&native).await;
+        assert_eq!(reply.status, 400, "{payload}: {}", reply.text());
+        let response = served.call("login.create", &payload).await;
+        assert_eq!(response["error"]["code"], -32602, "{payload}: {response}");
+    }
+    let told = json!(served.told()).to_string();
+    for secret in ["hunter2", "4711"] {
+        assert!(!told.contains(secret), "{told}");
+    }
+    assert_eq!(told.matches("[redacted]").count(), 12, "{told}");
+    served.stop().await;
+}

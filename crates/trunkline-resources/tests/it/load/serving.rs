@@ -1,0 +1,62 @@
+//! A server of resources in this process.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use tokio::runtime::{Builder, Runtime};
+use trunkline::server::ServerHandle;
+use trunkline::{Router, Server};
+use trunkline_resources::{ResourceTypes, Resources, door, operations};
+
+/// The resource that is written to.
+pub(crate) const TALLY: &str = "load.tally";
+
+const TYPES: &str = r#"
+    [resources."load.tally".fields]
+    count = { type = "integer", required = true }
+    note = { type = "string", required = true }
+"#;
+
+/// Longer than anything takes to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub(crate) struct Serving {
+    runtime: Runtime,
+    server: ServerHandle,
+    resources: Resources,
+}
+
+impl Serving {
+    /// Serves what is in a directory on a free port.
+    pub(crate) fn start(directory: &Path) -> Self {
+        let types = ResourceTypes::parse(TYPES).unwrap();
+        let resources = Resources::open(directory, types, Default::default()).unwrap();
+        let rpc = Router::new().merge(operations(&resources, |_| false)).build().unwrap();
+        let service = rpc.http().door(door(&rpc, &resources));
+        let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let server = runtime.block_on(Server::bind("127.0.0.1:0").serve(service)).unwrap();
+        Self { runtime, server, resources }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.server.local_addr()
+    }
+
+    /// Ends it in order. What is left is the file.
+    pub(crate) fn stop(self) {
+        let drained = self.runtime.block_on(self.server.stop());
+        assert!(drained.is_complete(), "{drained:?}");
+        assert!(self.resources.close(PATIENCE), "the store did not close");
+    }
+}
+
+/// The database in a directory, and that it is sound.
+#[track_caller]
+pub(crate) fn sound_database(directory: &Path) -> Connection {
+    let database = Connection::open(directory.join("trunkline.sqlite")).unwrap();
+    let found: String = database.query_row("PRAGMA integrity_check", (), |row| row.get(0)).unwrap();
+    assert_eq!(found, "ok");
+    database
+}

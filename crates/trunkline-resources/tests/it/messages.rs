@@ -1,0 +1,239 @@
+//! Native messages, member by member: what they mean, and in which words they are refused.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use trunkline::http::Headers;
+use trunkline::{ErrorObject, Extensions, Params, Router, Server};
+use trunkline_resources::{Command, adapter};
+
+use crate::execute::check_refused;
+use crate::served::{Client, Served, Setup, assert_fits, post};
+
+#[derive(serde::Deserialize)]
+struct Numbered {
+    id: u64,
+}
+
+/// A method of JSON-RPC with this text as its params.
+fn rpc_of(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":1}}"#)
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_in_exact_words() {
+    let mut served = Served::new().await;
+    let message = r#"a command is an object: {"command", "resource", …}"#;
+    let of_todo = |members: &str| format!(r#"{{"command":"update","resource":"todo",{members}}}"#);
+    let rows = [
+        ("null".to_owned(), message),
+        ("5".to_owned(), message),
+        (
+            r#"{"id":"a","payload":{"id":"b"}}"#.to_owned(),
+            "command is missing, or is no text: a command has command and resource",
+        ),
+        (
+            of_todo(r#""id":"a","payload":{"id":"b"}"#),
+            "id is a, and payload.id is b: send one of them",
+        ),
+        (of_todo(r#""id":"a","payload":{"id":{}}"#), "an id is a string or a number"),
+        (of_todo(r#""id":true"#), "an id is a string or a number"),
+        (of_todo(r#""id":"""#), "an id has 1 to 256 bytes"),
+        (of_todo(r#""id":"a","id":"b""#), r#"the member "id" stands twice"#),
+        (of_todo(r#""metadata":{"requestId":[]}"#), "requestId is a string or a number"),
+        // What would take a protection away, passed over.
+        (of_todo(r#""id":"a","ifVersion":1"#), "ifVersion stands in metadata, not beside command"),
+        (of_todo(r#""id":"a","request_id":"r""#), r#"there is no "request_id": write requestId"#),
+        (of_todo(r#""id":"a","metaData":{}"#), r#"there is no "metaData": write metadata"#),
+        (of_todo(r#""id":"a","Payload":{}"#), r#"there is no "Payload": write payload"#),
+        (
+            of_todo(r#""id":"a","metadata":{"ifversion":1}"#),
+            "there is no metadata.ifversion: write ifVersion",
+        ),
+    ];
+    for (body, reason) in rows {
+        check_refused(&body, &served.post("/execute", &body).await, 400, reason);
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn request_ids_of_many_digits_are_as_they_were_sent() {
+    let mut served = Served::new().await;
+    let native = |id: &str| {
+        format!(
+            r#"{{"command":"create","resource":"todo","payload":{{"title":"of {id}"}},"metadata":{{"requestId":{id}}}}}"#
+        )
+    };
+    let by_name = |id: &str| {
+        rpc_of("todo.create", &format!(r#"{{"title":"of {id}","metadata":{{"requestId":{id}}}}}"#))
+    };
+    // Those of one row are all told apart.
+    for ids in [["123456789012345678901", "123456789012345678902"], ["1", "1.00"]] {
+        let mut made = Vec::new();
+        for id in ids {
+            let reply = served.post("/execute", native(id)).await;
+            assert_eq!(reply.status, 201, "{id}: {}", reply.text());
+            let record = reply.json()["result"].take();
+            assert_eq!(record["title"], format!("of {id}"));
+            // In the other protocol, it is the same request.
+            let again = served.post("/execute", by_name(id)).await.json();
+            assert_eq!(again["result"], record, "{id}");
+            made.push(record["id"].clone());
+        }
+        assert_ne!(made[0], made[1], "{ids:?}");
+        let [first, second] = ids;
+        let reply = served.post("/revert", format!(r#"{{"requestId":{first}}}"#)).await;
+        assert_eq!(reply.json(), json!({ "status": "reverted", "requestId": first }));
+        let revert = rpc_of("todo.revert", &format!(r#"["{second}"]"#));
+        let told = served.post("/execute", revert).await.json();
+        assert_eq!(told["result"], json!({ "status": "reverted", "requestId": second }));
+    }
+    // As a number, it would be another one by then.
+    for params in ["[123456789012345678901]", r#"{"requestId":123456789012345678901}"#] {
+        let told = served.post("/execute", rpc_of("todo.revert", params)).await.json();
+        let expected = json!({ "code": -32602, "data": { "pointer": "/requestId", "reason": "*as a string*" } });
+        assert_fits(params, &expected, &told["error"]);
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_id_may_stand_beside_the_command() {
+    let mut served = Served::new().await;
+    let create = |members: &str| {
+        format!(r#"{{"command":"create","resource":"todo","payload":{{"title":"x"}},{members}}}"#)
+    };
+    let mut made = Vec::new();
+    for members in [
+        r#""requestId":"1""#,
+        r#""requestId":1"#,
+        r#""metadata":{"requestId":"1"}"#,
+        r#""requestId":"1","metadata":{"requestId":1}"#,
+    ] {
+        let reply = served.post("/execute", create(members)).await;
+        assert_eq!(reply.status, 201, "{members}: {}", reply.text());
+        made.push(reply.json()["result"]["id"].take());
+    }
+    made.dedup();
+    assert_eq!(made.len(), 1, "{made:?}");
+    for (members, reason) in [
+        (
+            r#""requestId":"1","metadata":{"requestId":"2"}"#,
+            "requestId and metadata.requestId differ: send one of them",
+        ),
+        (r#""requestId":{}"#, "requestId is a string or a number"),
+    ] {
+        check_refused(members, &served.post("/execute", create(members)).await, 400, reason);
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn operations_that_want_numbers_for_ids_get_them() {
+    let router = Router::new().method("page.show", |Params(Numbered { id })| id);
+    let mut served = Served::with(Setup { router, ..Setup::default() }).await;
+    let rows = [
+        (r#""id":7"#, 200, json!({ "result": 7 })),
+        (r#""payload":{"id":7}"#, 200, json!({ "result": 7 })),
+        (r#""id":7,"payload":{"id":7}"#, 200, json!({ "result": 7 })),
+        (r#""id":"7""#, 400, json!({ "error": "id: *" })),
+        (r#""payload":{}"#, 400, json!({ "error": "id: the param is missing" })),
+    ];
+    for (members, status, expected) in rows {
+        let body = format!(r#"{{"command":"show","resource":"page",{members}}}"#);
+        let reply = served.post("/execute", &body).await;
+        assert_eq!(reply.status, status, "{body}: {}", reply.text());
+        let told = reply.json();
+        match expected["error"].as_str().and_then(|text| text.strip_suffix('*')) {
+            Some(begin) => {
+                let text = told["error"].as_str().unwrap();
+                assert!(text.starts_with(begin), "{body}: {text}");
+            }
+            None => assert_eq!(told, expected, "{body}"),
+        }
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn names_of_clients_are_shortened_in_errors() {
+    let mut served = Served::new().await;
+    let create =
+        json!({ "command": "create", "resource": "todo", "id": "a", "payload": { "title": "x" } });
+    assert_eq!(served.native(&create).await.status, 201);
+    let long = "x".repeat(300_000);
+    let slip = format!("request{}Id", "_".repeat(300_000));
+    let rows = [
+        json!({ "command": "create", "resource": "todo", "payload": { "title": "x", &long: 1 } }),
+        json!({ "command": "update", "resource": "todo", "id": "a", "payload": { &long: 1 } }),
+        json!({ "command": "list", "resource": "todo", "payload": { &long: 1 } }),
+        json!({ "command": "delete", "resource": "todo", "id": "a", "metadata": { &slip: 1 } }),
+        json!({ "command": long, "resource": "todo" }),
+        json!({ "command": "read", "resource": long, "id": "a" }),
+    ];
+    for command in rows {
+        let reply = served.native(&command).await;
+        let told = reply.text();
+        assert_eq!(reply.status, 400, "{}", &told[..told.len().min(1_000)]);
+        assert!(told.len() < 400 && told.contains('…'), "{} bytes", told.len());
+        let [resource, verb] = ["resource", "command"].map(|name| command[name].as_str().unwrap());
+        if resource.len().max(verb.len()) < 100 {
+            let mut params = command["payload"].clone();
+            for name in ["id", "metadata"] {
+                if let Some(value) = command.get(name) {
+                    params[name] = value.clone();
+                }
+            }
+            let told = served.call(&format!("{resource}.{verb}"), &params).await.to_string();
+            assert!(told.len() < 600 && told.contains('…'), "{} bytes", told.len());
+        }
+    }
+    // A member of which there are two, and one that holds what is no number of ours.
+    for members in [
+        format!(r#""{long}":1,"{long}":2"#),
+        format!(r#""payload":{{"{long}":1,"{long}":2}}"#),
+        format!(r#""payload":{{"{long}":1e999}}"#),
+    ] {
+        let body = format!(r#"{{"command":"list","resource":"todo",{members}}}"#);
+        let reply = served.post("/execute", body).await;
+        assert!(reply.status == 400 && reply.body.len() < 400, "{} bytes", reply.body.len());
+    }
+    served.stop().await;
+}
+
+/// Time that goes with the square of the members would be minutes.
+#[test]
+fn many_members_are_read_in_no_time() {
+    let members: Vec<String> = (0..100_000).map(|n| format!("\"m{n}\":{n}")).collect();
+    let members = members.join(",");
+    let started = Instant::now();
+    for body in [
+        format!(r#"{{"command":"list","resource":"todo",{members}}}"#),
+        format!(r#"{{"command":"list","resource":"todo","payload":{{{members}}}}}"#),
+        format!(r#"{{"command":"list","resource":"todo","metadata":{{{members}}}}}"#),
+    ] {
+        let command = adapter::read(body.as_bytes()).unwrap();
+        let call = adapter::call_of(&command).unwrap();
+        let again = adapter::command_of(&call).unwrap();
+        assert_eq!(again.payload.len(), command.payload.len());
+    }
+    let took = started.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_handler_of_commands_knows_the_headers() {
+    let execute = async |_: Command, caller: Extensions| {
+        let name = Headers::of(&caller).and_then(|headers| headers.get("x-name")?.to_str().ok());
+        Ok::<Value, ErrorObject>(json!(name))
+    };
+    let rpc = Router::new().build().unwrap().projected(adapter::commands(execute));
+    let handle = Server::bind("127.0.0.1:0").serve(rpc.http()).await.unwrap();
+    let mut client = Client::connect(handle.local_addr()).await;
+    let headers = "Content-Type: application/json\r\nX-Name: ada\r\n";
+    let reply = client.ask(post("/", headers, rpc_of("todo.read", r#"["a"]"#))).await;
+    assert_eq!(reply.json()["result"], "ada");
+    drop(client);
+    assert!(handle.stop().await.is_complete());
+}

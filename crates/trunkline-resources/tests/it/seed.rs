@@ -1,0 +1,219 @@
+//! A service of commands that is given JSON-RPC: its examples, over a socket, in both forms.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use trunkline::{Call, ErrorObject, Id, Router, Server, ServerHandle};
+use trunkline_resources::{Command, Protocol, adapter};
+
+use crate::served::{Client, Served, assert_fits, post};
+
+/// The request of the examples.
+const REQUEST: &str = r#"{
+  "jsonrpc": "2.0",
+  "method": "todo.update",
+  "params": {
+    "id": "job-test-001",
+    "done": true
+  },
+  "id": "12345"
+}"#;
+
+/// The command that it is normalised to.
+const COMMAND: &str = r#"{
+  "command": "update",
+  "resource": "todo",
+  "id": "job-test-001",
+  "payload": {
+    "done": true
+  },
+  "metadata": {
+    "protocol": "jsonrpc",
+    "version": "2.0",
+    "jsonrpcId": "12345"
+  }
+}"#;
+
+/// The reply to it of a service that has no more to say.
+const RESULT: &str = r#"{"jsonrpc":"2.0","result":{"status":"ok"},"id":"12345"}"#;
+
+/// The reply to it when the storage fails.
+const ERROR: &str =
+    r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Internal server error"},"id":"12345"}"#;
+
+fn value(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
+}
+
+async fn with_the_record() -> Served {
+    let mut served = Served::new().await;
+    let create = json!({
+        "command": "create", "resource": "todo", "id": "job-test-001", "payload": { "title": "Test" },
+    });
+    assert_eq!(served.native(&create).await.status, 201);
+    served
+}
+
+/// What the update makes of the record, without its times.
+#[track_caller]
+fn assert_is_updated(mut record: Value) {
+    for time in ["createdAt", "updatedAt"] {
+        assert!(record.as_object_mut().unwrap().remove(time).is_some_and(|time| time.is_string()));
+    }
+    let expected = json!({
+        "id": "job-test-001", "title": "Test", "done": true, "priority": "normal", "version": 2,
+    });
+    assert_eq!(record, expected);
+}
+
+#[tokio::test]
+async fn the_request_as_json_rpc() {
+    let mut served = with_the_record().await;
+    let reply = served.post("/execute", REQUEST).await;
+    assert_eq!(reply.status, 200);
+    let mut response = reply.json();
+    assert_is_updated(response["result"].take());
+    assert_eq!(response, json!({ "jsonrpc": "2.0", "result": null, "id": "12345" }));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn the_command_natively() {
+    let mut served = with_the_record().await;
+    let reply = served.post("/execute", COMMAND).await;
+    assert_eq!(reply.status, 200);
+    let mut response = reply.json();
+    assert_is_updated(response["result"].take());
+    assert_eq!(response, json!({ "result": null }));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn the_error_of_a_storage_that_fails() {
+    let mut served = with_the_record().await;
+    let file = served.directory.path().join("trunkline.sqlite");
+    Connection::open(file).unwrap().execute("DROP TABLE records", ()).unwrap();
+    for path in ["/execute", "/repeat", "/"] {
+        let reply = served.post(path, REQUEST).await;
+        assert_eq!((reply.status, reply.text()), (200, ERROR), "{path}");
+    }
+    let reply = served.post("/execute", COMMAND).await;
+    assert_eq!((reply.status, reply.text()), (500, r#"{"error":"Internal server error"}"#));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn every_command_fails_alike_when_the_storage_does() {
+    let mut served = Served::new().await;
+    let file = served.directory.path().join("trunkline.sqlite");
+    let connection = Connection::open(file).unwrap();
+    connection.execute_batch("DROP TABLE records; DROP TABLE requests;").unwrap();
+    let rows = [
+        ("create", json!({ "id": "a", "title": "x" })),
+        ("read", json!({ "id": "a" })),
+        ("update", json!({ "id": "a" })),
+        ("delete", json!({ "id": "a" })),
+        ("list", json!({})),
+        ("filter", json!({ "title": "x" })),
+        ("status", json!({})),
+        ("revert", json!({ "requestId": "r" })),
+        ("create", json!({ "title": "x", "metadata": { "requestId": "r" } })),
+    ];
+    for (command, params) in rows {
+        let response = served.call(&format!("todo.{command}"), &params).await;
+        let error = json!({ "code": -32000, "message": "Internal server error" });
+        assert_eq!(response, json!({ "jsonrpc": "2.0", "error": error, "id": 1 }), "{command}");
+        let mut params = params;
+        let (id, metadata) = (params["id"].take(), params["metadata"].take());
+        params.as_object_mut().unwrap().retain(|_, value| !value.is_null());
+        let native = json!({
+            "command": command, "resource": "todo", "id": id, "payload": params, "metadata": metadata,
+        });
+        let reply = served.native(&native).await;
+        let told = (reply.status, reply.text());
+        assert_eq!(told, (500, r#"{"error":"Internal server error"}"#), "{command}");
+    }
+    let reply = served.post("/revert", r#"{"requestId":"r"}"#).await;
+    assert_eq!((reply.status, reply.text()), (500, r#"{"error":"Internal server error"}"#));
+    served.stop().await;
+}
+
+/// The service that the examples stand for: a function of commands of its own, and its reply.
+async fn serve_commands<F, R>(execute: F) -> (ServerHandle, Client)
+where
+    F: Fn(Command) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Value, ErrorObject>> + Send + 'static,
+{
+    let rpc = Router::new()
+        .build()
+        .unwrap()
+        .projected(adapter::commands(move |command, _| execute(command)));
+    let handle = Server::bind("127.0.0.1:0").serve(rpc.http()).await.unwrap();
+    let client = Client::connect(handle.local_addr()).await;
+    (handle, client)
+}
+
+/// `toJsonRpcResult` and `toJsonRpcError` of the examples.
+#[tokio::test]
+async fn a_service_of_ones_own_answers_as_the_examples() {
+    let json = "Content-Type: application/json\r\n";
+    let (handle, mut client) = serve_commands(async |command| {
+        assert_eq!(json!(command), value(COMMAND));
+        Ok(json!({ "status": "ok" }))
+    })
+    .await;
+    let reply = client.ask(post("/execute", json, REQUEST)).await;
+    assert_eq!((reply.status, reply.text()), (200, RESULT));
+    assert!(handle.stop().await.is_complete());
+    let fail = async |_| Err(ErrorObject::new(-32000, "Internal server error"));
+    let (handle, mut client) = serve_commands(fail).await;
+    let reply = client.ask(post("/execute", json, REQUEST)).await;
+    assert_eq!((reply.status, reply.text()), (200, ERROR));
+    assert!(handle.stop().await.is_complete());
+}
+
+#[tokio::test]
+async fn a_service_of_ones_own_has_all_of_json_rpc() {
+    let execute = async |command: Command| match &*command.command {
+        "echo" => Ok(json!(command)),
+        command => Err(ErrorObject::method_not_found(command)),
+    };
+    let (handle, mut client) = serve_commands(execute).await;
+    let rows = [
+        (r#"{"jsonrpc":"2.0","method":"a.b.echo","params":{"id":0}}"#, Value::Null),
+        (
+            r#"[{"jsonrpc":"2.0","method":"a.b.echo","params":{"id":0},"id":0},{"jsonrpc":"2.0","method":"a.echo"}]"#,
+            json!([{ "result": { "resource": "a.b", "id": "0", "metadata": { "jsonrpcId": 0 } }, "id": 0 }]),
+        ),
+        (r#"{"jsonrpc":"2.0","method":"a.fly","id":1}"#, json!({ "error": { "code": -32601 } })),
+        (r#"{"jsonrpc":"2.0","method":"echo","id":1}"#, json!({ "error": { "code": -32601 } })),
+        (
+            r#"{"jsonrpc":"2.0","method":"a.echo","params":[1],"id":1}"#,
+            json!({ "error": { "code": -32602 } }),
+        ),
+        (r#"{"command":"echo","resource":"a"}"#, json!({ "error": { "code": -32600 } })),
+    ];
+    for (body, expected) in rows {
+        let reply = client.ask(post("/", "Content-Type: application/json\r\n", body)).await;
+        match reply.status {
+            204 => assert_eq!(expected, Value::Null, "{body}"),
+            _ => assert_fits(body, &expected, &reply.json()),
+        }
+    }
+    assert!(handle.stop().await.is_complete());
+}
+
+/// `isJsonRpc` of the examples.
+#[test]
+fn the_protocol_is_told_apart() {
+    assert_eq!(adapter::protocol(REQUEST.as_bytes()), Protocol::JsonRpc);
+    assert_eq!(adapter::protocol(COMMAND.as_bytes()), Protocol::Native);
+}
+
+/// `toJobControl` of the examples.
+#[test]
+fn the_request_is_normalised_to_the_command() {
+    let request = value(REQUEST);
+    let call = Call::request(&Id::from("12345"), "todo.update", &request["params"]).unwrap();
+    let command = adapter::command_of(&call).unwrap();
+    assert_eq!(serde_json::to_value(&command).unwrap(), value(COMMAND));
+}

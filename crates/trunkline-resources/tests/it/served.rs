@@ -1,0 +1,255 @@
+//! What the tests share: a server with the records of a directory, a client that sends bytes as they
+//! are, and the comparison of replies with what a row expects.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use trunkline::history::{Filter, History};
+use trunkline::http;
+use trunkline::{Router, Server, ServerHandle};
+use trunkline_resources::{ResourceTypes, Resources, Settings, door, operations};
+
+/// Longer than anything here takes on a busy machine; a test that waits for it has failed.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// `future`'s output, which has to come in time.
+pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(output) => output,
+        Err(_) => panic!("waited {PATIENCE:?} in vain: {what}"),
+    }
+}
+
+/// Records, and a server of them on a port that the system chooses.
+pub(crate) struct Served {
+    pub(crate) directory: TempDir,
+    pub(crate) handle: ServerHandle,
+    pub(crate) history: History,
+    client: Client,
+    resources: Resources,
+}
+
+/// What a server of a test differs in from the default.
+pub(crate) struct Setup {
+    pub(crate) types: ResourceTypes,
+    pub(crate) settings: Settings,
+    pub(crate) http: http::Settings,
+    /// Operations besides those of the resources.
+    pub(crate) router: Router,
+    /// What is done with the router before it is built.
+    pub(crate) layered: fn(Router) -> Router,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            types: types(),
+            settings: Settings::default(),
+            http: http::Settings::default(),
+            router: Router::new(),
+            layered: |router| router,
+        }
+    }
+}
+
+impl Served {
+    pub(crate) async fn new() -> Self {
+        Self::with(Setup::default()).await
+    }
+
+    pub(crate) async fn with(setup: Setup) -> Self {
+        Self::on(tempfile::tempdir().unwrap(), setup).await
+    }
+
+    /// Serves what is in a directory.
+    pub(crate) async fn on(directory: TempDir, setup: Setup) -> Self {
+        let resources = Resources::open(directory.path(), setup.types, setup.settings).unwrap();
+        let router = setup.router.merge(operations(&resources, |_| false));
+        let history = History::new(Default::default());
+        let rpc = (setup.layered)(router).build().unwrap().recorded(history.clone());
+        let service = rpc.http_with(setup.http).door(door(&rpc, &resources));
+        let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
+        let client = Client::connect(handle.local_addr()).await;
+        Self { directory, handle, history, client, resources }
+    }
+
+    pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
+        self.client.ask(request).await
+    }
+
+    /// Posts JSON.
+    pub(crate) async fn post(&mut self, path: &str, body: impl AsRef<[u8]>) -> Reply {
+        self.ask(post(path, "Content-Type: application/json\r\n", body)).await
+    }
+
+    /// Executes a native command.
+    pub(crate) async fn native(&mut self, command: &Value) -> Reply {
+        self.post("/execute", command.to_string()).await
+    }
+
+    /// Calls a method of JSON-RPC at `/execute`, and returns the response object.
+    pub(crate) async fn call(&mut self, method: &str, params: &Value) -> Value {
+        let request = json!({ "jsonrpc": "2.0", "method": method, "params": params, "id": 1 });
+        self.post("/execute", request.to_string()).await.json()
+    }
+
+    /// The entries of the history as JSON, oldest first.
+    pub(crate) fn told(&self) -> Vec<Value> {
+        let page = self.history.entries(&Filter { limit: usize::MAX, ..Filter::default() });
+        let entries = page.entries.iter().rev();
+        entries.map(|entry| serde_json::to_value(&**entry).unwrap()).collect()
+    }
+
+    /// What is stored: all records of each resource, and what `status` tells of them.
+    pub(crate) async fn stored(&mut self) -> Value {
+        let mut stored = json!({});
+        for kind in types().iter() {
+            let of = |command| json!({ "command": command, "resource": kind.name() });
+            let status = self.native(&of("status")).await.json();
+            let mut list = of("list");
+            list["payload"] = json!({ "limit": 1_000 });
+            let page = self.native(&list).await.json();
+            assert_eq!(page["result"]["nextCursor"], Value::Null, "all records fit one page");
+            let counts = &status["result"]["counts"];
+            stored[kind.name()] = json!({ "items": page["result"]["items"], "counts": counts });
+        }
+        stored
+    }
+
+    pub(crate) async fn stop(self) {
+        self.closed().await;
+    }
+
+    /// Stops the server, closes what is stored, and returns the directory that it is in.
+    pub(crate) async fn closed(self) -> TempDir {
+        assert!(in_time("the end of the server", self.handle.stop()).await.is_complete());
+        let resources = self.resources;
+        let close = tokio::task::spawn_blocking(move || resources.close(PATIENCE));
+        assert!(close.await.unwrap(), "what was stored is closed");
+        self.directory
+    }
+}
+
+/// The types of `tests/data/types.toml`.
+pub(crate) fn types() -> ResourceTypes {
+    ResourceTypes::parse(include_str!("../data/types.toml")).unwrap()
+}
+
+/// The rows of a file in `tests/data`; lines that begin with `//` are headings.
+pub(crate) fn rows<T: DeserializeOwned>(file: &str) -> Vec<T> {
+    let path = format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.starts_with("//"));
+    let row = |(index, line)| match serde_json::from_str(line) {
+        Ok(row) => row,
+        Err(error) => panic!("{path}:{}: {error}", index + 1),
+    };
+    lines.map(row).collect()
+}
+
+/// Compares a reply with the parts of it that a row expects.
+#[track_caller]
+pub(crate) fn assert_fits(name: &str, expected: &Value, found: &Value) {
+    assert!(fits(expected, found), "{name}\nexpected {expected}\n   found {found}");
+}
+
+/// `"*"` fits anything, and text between two stars whatever contains it. Objects may have further
+/// members; arrays are compared in order.
+pub(crate) fn fits(expected: &Value, found: &Value) -> bool {
+    match (expected, found) {
+        (Value::String(any), _) if any == "*" => true,
+        (Value::String(pattern), Value::String(text)) => {
+            match pattern.strip_prefix('*').and_then(|rest| rest.strip_suffix('*')) {
+                Some(part) => text.contains(part),
+                None => pattern == text,
+            }
+        }
+        (Value::Array(expected), Value::Array(found)) => {
+            expected.len() == found.len() && expected.iter().zip(found).all(|(e, f)| fits(e, f))
+        }
+        (Value::Object(expected), Value::Object(found)) => {
+            expected.iter().all(|(key, value)| found.get(key).is_some_and(|f| fits(value, f)))
+        }
+        _ => expected == found,
+    }
+}
+
+/// A POST of `body` with header lines, each with its CRLF.
+pub(crate) fn post(path: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+    let body = body.as_ref();
+    let length = body.len();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {length}\r\n\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// One connection.
+pub(crate) struct Client(BufReader<TcpStream>);
+
+/// One HTTP/1 reply.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Client {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
+        let stream = in_time("to connect", TcpStream::connect(address)).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(BufReader::new(stream))
+    }
+
+    /// Sends a request, or as much as the server takes before it closes, and reads its reply.
+    pub(crate) async fn ask(&mut self, request: impl AsRef<[u8]>) -> Reply {
+        drop(in_time("to send", self.0.get_mut().write_all(request.as_ref())).await);
+        let line = self.line().await;
+        let status = line.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
+        let status: Option<u16> = status.and_then(|status| status.parse().ok());
+        let mut reply = Reply {
+            status: status.unwrap_or_else(|| panic!("not a reply: {line:?}")),
+            headers: Vec::new(),
+            body: Vec::new(),
+        };
+        while let Some((name, value)) = self.line().await.split_once(':') {
+            reply.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        let has_body = reply.status != 204 && !request.as_ref().starts_with(b"HEAD ");
+        if let Some(length) = reply.header("content-length").filter(|_| has_body) {
+            reply.body = vec![0; length.parse().unwrap()];
+            in_time("a body", self.0.read_exact(&mut reply.body)).await.unwrap();
+        }
+        reply
+    }
+
+    async fn line(&mut self) -> String {
+        let mut line = String::new();
+        in_time("a line", self.0.read_line(&mut line)).await.unwrap();
+        line.truncate(line.trim_end().len());
+        line
+    }
+}
+
+impl Reply {
+    /// The header's value; of several, the first.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let text = self.text();
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text:?}"))
+    }
+}

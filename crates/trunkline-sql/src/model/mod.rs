@@ -1,0 +1,14 @@
+//! The database as its callers see it: values, schema, results, requests and errors. Nothing here depends on a
+//! particular database engine.
+
+pub(crate) mod arguments;
+pub(crate) mod change;
+pub(crate) mod create_table;
+pub(crate) mod cursor;
+pub(crate) mod describe;
+pub(crate) mod error;
+pub(crate) mod nearest;
+pub(crate) mod read;
+pub(crate) mod rowset;
+pub(crate) mod schema;
+pub(crate) mod value;

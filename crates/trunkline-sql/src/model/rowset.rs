@@ -1,0 +1,118 @@
+//! Results: columns with their types, rows as arrays, and the reason for truncation.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use super::arguments;
+
+/// The rows of one query.
+///
+/// | SQLite | JSON |
+/// |---|---|
+/// | NULL | `null` |
+/// | INTEGER up to 2^53 in magnitude | number |
+/// | INTEGER above | string of digits, since most JSON readers would round it |
+/// | REAL | number; `{"$float": "Infinity"}` or `"-Infinity"` where JSON has none (SQLite stores NaN as NULL) |
+/// | TEXT | string; `{"$text": base64, "bytes": n}` if it is not valid UTF-8 |
+/// | BLOB | `{"$blob": base64, "bytes": n}` |
+///
+/// Inserts, updates, filters and parameters take all of them back. A large integer, as a string, becomes an
+/// integer again in a column of a numeric type; for a column without a type, send it as a number.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(description = "The rows of a query.")]
+pub struct Rowset {
+    /// One entry for each column. Two columns may have the same name.
+    pub columns: Vec<ResultColumn>,
+    /// The rows, each an array of values in the order of `columns`. Integers above 2^53 are strings, a BLOB
+    /// is {"$blob": base64, "bytes": n}.
+    // Text already: rows are written once, while SQLite steps.
+    #[schemars(schema_with = "arguments::rows")]
+    pub rows: Box<RawValue>,
+    /// Number of rows in `rows`.
+    pub row_count: u64,
+    /// Whether a bound of the server, or `max_rows`, cut the result, so that there are more rows. A `limit`
+    /// that the caller gave to `query_records` does not count.
+    pub truncated: bool,
+    /// Which bound it was.
+    pub truncated_by: Option<TruncatedBy>,
+    /// Where `query_records` continues if it has more rows. Opaque. It holds the key of the last row, so that the next
+    /// page neither skips nor repeats rows when others are inserted or deleted meanwhile; of views and
+    /// virtual tables, which have no key, it holds the number of rows, and pages may do so.
+    #[schemars(description = "Where query_records continues, if it has more rows. Opaque.")]
+    pub next_cursor: Option<String>,
+    /// How to read the other rows of a result that a bound has cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Time that SQLite and the writing of rows took, in milliseconds.
+    pub elapsed_ms: f64,
+}
+
+impl Rowset {
+    /// Adds how to read the other rows, if there are any.
+    pub(crate) fn with_hint(mut self, hint: impl FnOnce(&Self) -> String) -> Self {
+        if self.truncated {
+            self.hint = Some(hint(&self));
+        }
+        self
+    }
+
+    /// Whether there was a row, and it alone was over the bound of bytes.
+    pub(crate) fn is_first_row_too_large(&self) -> bool {
+        self.row_count == 0 && self.truncated_by == Some(TruncatedBy::Bytes)
+    }
+}
+
+/// A column of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ResultColumn {
+    /// The name or alias, as SQLite gives it.
+    pub name: String,
+    /// The declared type of the table's column that this is; null for an expression.
+    #[serde(rename = "type")]
+    pub declared_type: Option<String>,
+}
+
+/// The reason for a truncated result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TruncatedBy {
+    /// The count of rows.
+    Rows,
+    /// The bytes of the rows' JSON text. The row that did not fit is left out whole.
+    Bytes,
+}
+
+/// The largest magnitude up to which every integer is also a double.
+pub(crate) const MAX_EXACT: u64 = 1 << 53;
+
+/// The number of a row. As JSON it is a number, and above 2^53 in magnitude a string of digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowNumber(pub i64);
+
+impl Serialize for RowNumber {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.unsigned_abs() <= MAX_EXACT {
+            serializer.serialize_i64(self.0)
+        } else {
+            serializer.collect_str(&self.0)
+        }
+    }
+}
+
+impl JsonSchema for RowNumber {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "RowNumber".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "string"] })
+    }
+}

@@ -1,0 +1,106 @@
+mod definition;
+mod literal;
+mod tokens;
+
+use super::identifier::quote;
+use crate::model::create_table::{CreateTable, PrimaryKey};
+use crate::model::error::Error;
+use definition::Definition;
+
+/// The `CREATE TABLE` statement. No text of the caller is copied into it: names are quoted, and types and defaults are
+/// parsed and rendered again.
+pub(crate) fn create_table(request: &CreateTable) -> Result<String, Error> {
+    check_name(&request.table_name)
+        .map_err(|reason| Error::BadArgument { argument: "table_name", reason: reason.into() })?;
+    let mut columns = Vec::with_capacity(request.schema.0.len());
+    for (name, spec) in &request.schema.0 {
+        let bad = |reason: String| bad_column(name, reason);
+        // Columns may be called anything that a table may not.
+        if name.is_empty() || name.contains('\0') {
+            return Err(bad("a name is empty or holds a NUL character".to_owned()));
+        }
+        if columns.iter().any(|(other, _): &(&str, _)| other.eq_ignore_ascii_case(name)) {
+            return Err(bad("duplicate column; names match in either case".to_owned()));
+        }
+        columns.push((name.as_str(), Definition::of(spec).map_err(bad)?));
+    }
+    if columns.is_empty() {
+        let reason = "it is empty; a table has at least one column".to_owned();
+        return Err(Error::BadArgument { argument: "schema", reason });
+    }
+    let key = primary_key(&columns, request.primary_key.as_ref())?;
+    let mut parts = Vec::with_capacity(columns.len() + 1);
+    for (name, definition) in &columns {
+        let is_key = matches!(key.as_slice(), [one] if one == name);
+        if definition.autoincrement && !(is_key && definition.is_integer()) {
+            let reason = "AUTOINCREMENT is for the only column of a primary key, of type INTEGER";
+            return Err(bad_column(name, reason.to_owned()));
+        }
+        parts.push(format!("{} {}", quote(name), definition.sql(is_key)));
+    }
+    if key.len() > 1 {
+        let key: Vec<String> = key.iter().map(|name| quote(name)).collect();
+        parts.push(format!("PRIMARY KEY ({})", key.join(", ")));
+    }
+    Ok(format!("CREATE TABLE {} ({})", quote(&request.table_name), parts.join(", ")))
+}
+
+/// Names that no SQLite database can have. All others are quoted.
+fn check_name(name: &str) -> Result<(), &'static str> {
+    const RESERVED: &str = "sqlite_";
+    match name.get(..RESERVED.len()) {
+        _ if name.is_empty() => Err("a name is empty"),
+        _ if name.contains('\0') => Err("a name holds a NUL character"),
+        Some(prefix) if prefix.eq_ignore_ascii_case(RESERVED) => {
+            Err("names that begin with \"sqlite_\" are SQLite's own")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The key's columns, which the columns themselves may name or the argument.
+fn primary_key<'c>(
+    columns: &[(&'c str, Definition)],
+    argument: Option<&PrimaryKey>,
+) -> Result<Vec<&'c str>, Error> {
+    let marked: Vec<&str> =
+        columns.iter().filter(|(_, d)| d.primary_key).map(|(name, _)| *name).collect();
+    let named = match argument {
+        None => {
+            return match marked.as_slice() {
+                [] | [_] => Ok(marked),
+                [_, second, ..] => Err(bad_column(
+                    second,
+                    "it is the second one with a primary key; name the columns of one key together \
+                     in \"primary_key\""
+                        .to_owned(),
+                )),
+            };
+        }
+        Some(PrimaryKey::Column(name)) => std::slice::from_ref(name),
+        Some(PrimaryKey::Columns(names)) => names,
+    };
+    let bad = |reason: String| Error::BadArgument { argument: "primary_key", reason };
+    let mut key: Vec<&str> = Vec::with_capacity(named.len());
+    for name in named {
+        let column = columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(name));
+        match column {
+            None => return Err(bad(format!("\"schema\" has no column named {name:?}"))),
+            Some((column, _)) if key.contains(column) => {
+                return Err(bad(format!("duplicate column `{column}`")));
+            }
+            Some((column, _)) => key.push(column),
+        }
+    }
+    if key.is_empty() {
+        return Err(bad("the list is empty; leave it out for a table without a key".to_owned()));
+    }
+    if !marked.is_empty() && marked != key {
+        return Err(bad("\"schema\" names another primary key; say it in one place".to_owned()));
+    }
+    Ok(key)
+}
+
+fn bad_column(column: &str, reason: String) -> Error {
+    Error::BadColumn { argument: "schema", column: column.to_owned(), reason }
+}

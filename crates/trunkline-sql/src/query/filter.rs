@@ -1,0 +1,130 @@
+//! Filters as a `WHERE` clause. Names come from the schema and are quoted; values are always bound.
+
+use serde_json::{Map, Value as Json};
+
+use super::identifier::quote;
+use crate::model::error::Error;
+use crate::model::schema::Table;
+use crate::model::value::{self, Value};
+
+/// A `WHERE` clause, or nothing, with the values of its `?`.
+#[derive(Debug, Default)]
+pub(super) struct Filter {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
+}
+
+/// Names of the operators, for messages.
+const OPERATORS: &str = "gt, gte, lt, lte, ne, in, like, is_null";
+
+impl Filter {
+    /// The filter under which all conditions hold.
+    pub(super) fn all(table: &Table, filters: &Map<String, Json>) -> Result<Self, Error> {
+        let mut filter = Self::default();
+        for (name, condition) in filters {
+            let column = &table.column(name)?.name;
+            filter
+                .add(&quote(column), condition)
+                .map_err(|reason| Error::BadFilter { column: column.clone(), reason })?;
+        }
+        Ok(filter)
+    }
+
+    fn add(&mut self, column: &str, condition: &Json) -> Result<(), String> {
+        match condition {
+            Json::Array(_) => Err("a list needs the operator \"in\"".to_owned()),
+            Json::Object(operators) if !value::has_marker(operators) => {
+                if operators.is_empty() {
+                    return Err(format!("the object holds no operator; there are {OPERATORS}"));
+                }
+                operators.iter().try_for_each(|(operator, operand)| {
+                    self.add_operator(column, operator, operand)
+                })
+            }
+            _ => self.add_equality(column, condition, false),
+        }
+    }
+
+    fn add_operator(&mut self, column: &str, operator: &str, operand: &Json) -> Result<(), String> {
+        match operator {
+            "gt" => self.add_comparison(column, ">", operand),
+            "gte" => self.add_comparison(column, ">=", operand),
+            "lt" => self.add_comparison(column, "<", operand),
+            "lte" => self.add_comparison(column, "<=", operand),
+            "ne" => self.add_equality(column, operand, true),
+            "in" => self.add_membership(column, operand),
+            "like" => self.add_likeness(column, operand),
+            "is_null" => self.add_nullness(column, operand),
+            _ => Err(format!("no operator {operator:?}; there are {OPERATORS}")),
+        }
+    }
+
+    /// `= NULL` holds for no row, and is never what was meant.
+    fn add_equality(&mut self, column: &str, operand: &Json, negated: bool) -> Result<(), String> {
+        match (scalar(operand)?, negated) {
+            (Value::Null, false) => self.push(&format!("{column} IS NULL"), []),
+            (Value::Null, true) => self.push(&format!("{column} IS NOT NULL"), []),
+            (value, false) => self.push(&format!("{column} = ?"), [value]),
+            (value, true) => self.push(&format!("{column} <> ?"), [value]),
+        }
+        Ok(())
+    }
+
+    fn add_comparison(&mut self, column: &str, sign: &str, operand: &Json) -> Result<(), String> {
+        match scalar(operand)? {
+            Value::Null => Err("null has no order; use \"is_null\"".to_owned()),
+            value => {
+                self.push(&format!("{column} {sign} ?"), [value]);
+                Ok(())
+            }
+        }
+    }
+
+    fn add_membership(&mut self, column: &str, operand: &Json) -> Result<(), String> {
+        let Json::Array(members) = operand else {
+            return Err("\"in\" needs a list".to_owned());
+        };
+        let members: Vec<Value> = members.iter().map(scalar).collect::<Result<_, _>>()?;
+        let count = members.len();
+        let values: Vec<Value> =
+            members.into_iter().filter(|value| *value != Value::Null).collect();
+        let marks = vec!["?"; values.len()].join(", ");
+        // NULL is in no list, for SQL.
+        let sql = if values.len() < count {
+            format!("({column} IN ({marks}) OR {column} IS NULL)")
+        } else {
+            format!("{column} IN ({marks})")
+        };
+        self.push(&sql, values);
+        Ok(())
+    }
+
+    fn add_likeness(&mut self, column: &str, operand: &Json) -> Result<(), String> {
+        let Json::String(pattern) = operand else {
+            return Err("\"like\" needs a string".to_owned());
+        };
+        self.push(&format!("{column} LIKE ?"), [Value::Text(pattern.clone())]);
+        Ok(())
+    }
+
+    fn add_nullness(&mut self, column: &str, operand: &Json) -> Result<(), String> {
+        let test = match operand {
+            Json::Bool(true) => "IS NULL",
+            Json::Bool(false) => "IS NOT NULL",
+            _ => return Err("\"is_null\" needs true or false".to_owned()),
+        };
+        self.push(&format!("{column} {test}"), []);
+        Ok(())
+    }
+
+    fn push(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
+        let joint = if self.sql.is_empty() { " WHERE " } else { " AND " };
+        self.sql.push_str(joint);
+        self.sql.push_str(sql);
+        self.values.extend(values);
+    }
+}
+
+fn scalar(json: &Json) -> Result<Value, String> {
+    value::from_json(json).map_err(str::to_owned)
+}

@@ -1,0 +1,9 @@
+//! Building of statements: SQL text with the values of its parameters. Names are looked up in the schema and quoted;
+//! values are always bound.
+
+pub(crate) mod change;
+pub(crate) mod create_table;
+mod filter;
+pub(crate) mod identifier;
+mod order;
+pub(crate) mod select;

@@ -1,0 +1,134 @@
+use super::identifier::quote;
+use crate::model::error::Error;
+use crate::model::read::{OrderBy, OrderTerm};
+use crate::model::schema::{Column, Table};
+use crate::model::value::Value;
+
+/// The order of a request, in terms of columns.
+pub(super) struct Order {
+    terms: Vec<Term>,
+    /// Whether no two rows are equal in all terms.
+    is_total: bool,
+}
+
+struct Term {
+    column: String,
+    desc: bool,
+    /// Whether rows can have NULL here.
+    is_nullable: bool,
+}
+
+/// The order that was asked for. It ends with the columns that identify a row, so that pages neither
+/// overlap nor leave rows out; in the direction of the last term, for which an index can still serve.
+pub(super) fn by(table: &Table, order: Option<&OrderBy>) -> Result<Order, Error> {
+    let mut terms = match order {
+        None => Vec::new(),
+        Some(OrderBy::Text(text)) => parse_text(table, text)?,
+        Some(OrderBy::Terms(terms)) => terms
+            .iter()
+            .map(|term| match term {
+                OrderTerm::Text(text) => parse_term(table, text),
+                OrderTerm::Column { column, desc } => Ok(Term::of(table.column(column)?, *desc)),
+            })
+            .collect::<Result<_, _>>()?,
+    };
+    let desc = terms.last().is_some_and(|term| term.desc);
+    let identity = table.row_identity();
+    let is_total = !identity.is_empty();
+    let identity = identity.into_iter().map(str::to_owned);
+    terms.extend(identity.map(|column| Term { column, desc, is_nullable: false }));
+    Ok(Order { terms, is_total })
+}
+
+impl Order {
+    /// SQLite bounds the depth of expressions, and a condition nests by two for each term.
+    const MAX_KEY_TERMS: usize = 16;
+
+    /// The `ORDER BY` clause, if there is an order.
+    pub(super) fn clause(&self) -> String {
+        let term = |term: &Term| {
+            format!("{}{}", quote(&term.column), if term.desc { " DESC" } else { "" })
+        };
+        let terms: Vec<String> = self.terms.iter().map(term).collect();
+        match terms.as_slice() {
+            [] => String::new(),
+            terms => format!(" ORDER BY {}", terms.join(", ")),
+        }
+    }
+
+    /// The columns whose values are the place of a row in this order. Empty if rows can have the same place, or
+    /// if there are too many columns.
+    pub(super) fn key(&self) -> impl Iterator<Item = &str> {
+        let has_key = self.is_total && self.terms.len() <= Self::MAX_KEY_TERMS;
+        let terms = if has_key { self.terms.as_slice() } else { &[] };
+        terms.iter().map(|term| term.column.as_str())
+    }
+
+    /// The condition under which a row comes after the one with this key, whose values are bound from the
+    /// parameter `first` on.
+    pub(super) fn after(&self, key: &[Value], first: usize) -> String {
+        let mut condition = "FALSE".to_owned();
+        for (index, (term, value)) in self.terms.iter().zip(key).enumerate().rev() {
+            let parameter = first + index;
+            let (beyond, column) = (term.beyond(value, parameter), quote(&term.column));
+            condition = format!("({beyond} OR ({column} IS ?{parameter} AND {condition}))");
+        }
+        // This follows from the condition, and lets an index lead to the first row.
+        match (self.terms.first(), key.first()) {
+            (Some(term), Some(value)) if *value != Value::Null => {
+                let column = quote(&term.column);
+                match term {
+                    Term { desc: false, .. } => format!("{column} >= ?{first} AND {condition}"),
+                    Term { is_nullable: false, .. } => {
+                        format!("{column} <= ?{first} AND {condition}")
+                    }
+                    _ => condition,
+                }
+            }
+            _ => condition,
+        }
+    }
+}
+
+impl Term {
+    fn of(column: &Column, desc: bool) -> Self {
+        Self { column: column.name.clone(), desc, is_nullable: !column.not_null }
+    }
+
+    /// The condition under which a row comes after another value of this term alone. SQLite takes NULL for the
+    /// smallest value.
+    fn beyond(&self, value: &Value, parameter: usize) -> String {
+        let column = quote(&self.column);
+        match (self.desc, value) {
+            (false, Value::Null) => format!("{column} IS NOT NULL"),
+            (false, _) => format!("{column} > ?{parameter}"),
+            (true, Value::Null) => "FALSE".to_owned(),
+            (true, _) if self.is_nullable => {
+                format!("({column} < ?{parameter} OR {column} IS NULL)")
+            }
+            (true, _) => format!("{column} < ?{parameter}"),
+        }
+    }
+}
+
+fn parse_text(table: &Table, text: &str) -> Result<Vec<Term>, Error> {
+    // A column's name may hold a comma.
+    match parse_term(table, text) {
+        Ok(term) => Ok(vec![term]),
+        Err(_) => text.split(',').map(|term| parse_term(table, term)).collect(),
+    }
+}
+
+fn parse_term(table: &Table, text: &str) -> Result<Term, Error> {
+    let text = text.trim();
+    // A column's name may end in " desc".
+    if let Ok(column) = table.column(text) {
+        return Ok(Term::of(column, false));
+    }
+    let (name, desc) = match text.rsplit_once(char::is_whitespace) {
+        Some((name, word)) if word.eq_ignore_ascii_case("desc") => (name.trim_end(), true),
+        Some((name, word)) if word.eq_ignore_ascii_case("asc") => (name.trim_end(), false),
+        _ => (text, false),
+    };
+    Ok(Term::of(table.column(name)?, desc))
+}

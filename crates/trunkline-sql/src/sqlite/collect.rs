@@ -1,0 +1,175 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use rusqlite::{Row, Statement};
+use serde_json::value::RawValue;
+
+use super::value;
+use crate::model::error::Error;
+use crate::model::rowset::{ResultColumn, Rowset, TruncatedBy};
+use crate::model::value::Value;
+
+/// The maximum size of a result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bounds {
+    pub(super) max_rows: u64,
+    /// Of the rows' JSON text.
+    pub(super) max_bytes: usize,
+}
+
+/// Steps a statement whose parameters are bound, until its end or a bound.
+pub(super) fn collect(
+    statement: &mut Statement<'_>,
+    bounds: Bounds,
+    started: Instant,
+) -> Result<Rowset, Error> {
+    let mut rows = Collector::new(bounds, started);
+    rows.take(statement)?;
+    rows.finish()
+}
+
+/// Rows on their way to one result, of one statement or of several that give the same columns.
+pub(super) struct Collector {
+    bounds: Bounds,
+    started: Instant,
+    text: Vec<u8>,
+    row_count: u64,
+    truncated_by: Option<TruncatedBy>,
+    columns: Option<Vec<ResultColumn>>,
+    /// The number of columns at the end that are the key of a row, and not in the result.
+    key_width: usize,
+    key: Option<Vec<Value>>,
+}
+
+impl Collector {
+    pub(super) fn new(bounds: Bounds, started: Instant) -> Self {
+        let mut text = Vec::with_capacity(1_024);
+        text.push(b'[');
+        Self {
+            bounds,
+            started,
+            text,
+            row_count: 0,
+            truncated_by: None,
+            columns: None,
+            key_width: 0,
+            key: None,
+        }
+    }
+
+    /// Takes the last columns as the key of each row, and leaves them out of the result.
+    pub(super) fn keyed_by_last(mut self, columns: usize) -> Self {
+        self.key_width = columns;
+        self
+    }
+
+    /// The key of the last row that was taken.
+    pub(super) fn take_key(&mut self) -> Option<Vec<Value>> {
+        self.key.take()
+    }
+
+    /// Steps a statement whose parameters are bound. A reading one is left at a bound: to know whether
+    /// there is more it steps to the row after the last one, and no further. A writing one goes on to its
+    /// end, since SQLite checks foreign keys only there.
+    pub(super) fn take(&mut self, statement: &mut Statement<'_>) -> Result<(), Error> {
+        let is_reading = statement.readonly();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            if self.truncated_by.is_none() {
+                self.take_row(row)?;
+            }
+            if self.truncated_by.is_some() && is_reading {
+                break;
+            }
+        }
+        drop(rows);
+        self.columns.get_or_insert_with(|| result_columns(statement, self.key_width));
+        Ok(())
+    }
+
+    fn take_row(&mut self, row: &Row<'_>) -> Result<(), Error> {
+        // Not before the first step: a schema change makes SQLite compile the statement again there.
+        let columns = || result_columns(row.as_ref(), self.key_width);
+        let width = self.columns.get_or_insert_with(columns).len();
+        if self.row_count == self.bounds.max_rows {
+            self.truncated_by = Some(TruncatedBy::Rows);
+            return Ok(());
+        }
+        let row_start = self.text.len();
+        if self.row_count > 0 {
+            self.text.push(b',');
+        }
+        if write_row(&mut self.text, row, width, self.bounds.max_bytes)? {
+            self.row_count += 1;
+            let keys = (width..width + self.key_width).map(|index| row.get(index).ok());
+            self.key = keys.collect();
+        } else {
+            self.text.truncate(row_start);
+            self.truncated_by = Some(TruncatedBy::Bytes);
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<Rowset, Error> {
+        self.text.push(b']');
+        Ok(Rowset {
+            columns: self.columns.unwrap_or_default(),
+            rows: raw_json(self.text)?,
+            row_count: self.row_count,
+            truncated: self.truncated_by.is_some(),
+            truncated_by: self.truncated_by,
+            next_cursor: None,
+            hint: None,
+            elapsed_ms: (self.started.elapsed().as_secs_f64() * 1e6).round() / 1e3,
+        })
+    }
+}
+
+/// All columns but the last ones, which are a key.
+fn result_columns(statement: &Statement<'_>, key_width: usize) -> Vec<ResultColumn> {
+    let describe = |column: &rusqlite::Column<'_>| ResultColumn {
+        name: column.name().to_owned(),
+        declared_type: column.decl_type().map(str::to_owned),
+    };
+    // rusqlite panics for a declared type that is not valid UTF-8. The result is then without types.
+    let described =
+        catch_unwind(AssertUnwindSafe(|| statement.columns().iter().map(describe).collect()));
+    let mut described: Vec<_> = described.unwrap_or_else(|_| {
+        let untyped = |name: &str| ResultColumn { name: name.to_owned(), declared_type: None };
+        statement.column_names().into_iter().map(untyped).collect()
+    });
+    described.truncate(described.len().saturating_sub(key_width));
+    described
+}
+
+/// Writes a row, and returns whether it ended within the bound. The text may then end anywhere.
+fn write_row(
+    text: &mut Vec<u8>,
+    row: &Row<'_>,
+    width: usize,
+    max_bytes: usize,
+) -> Result<bool, Error> {
+    text.push(b'[');
+    for index in 0..width {
+        if index > 0 {
+            text.push(b',');
+        }
+        let cell = row.get_ref(index)?;
+        // Before it is written: a value can have 16 MB, and six times that in escapes.
+        if text.len() + value::least_bytes(cell) >= max_bytes {
+            return Ok(false);
+        }
+        value::write(text, cell);
+    }
+    text.push(b']');
+    // One more for the end of the array.
+    Ok(text.len() < max_bytes)
+}
+
+fn raw_json(text: Vec<u8>) -> Result<Box<RawValue>, Error> {
+    // It is valid by construction, so this cannot fail, but a constructor without the check is unsafe.
+    String::from_utf8(text)
+        .ok()
+        .and_then(|text| RawValue::from_string(text).ok())
+        .ok_or(Error::ReaderLost)
+}

@@ -1,0 +1,260 @@
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+
+use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
+use super::file::DatabaseFile;
+use super::session::Session;
+use super::settings::Settings;
+use super::workers::Pool;
+use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
+use crate::model::create_table::{CreateTable, Created};
+use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableList};
+use crate::model::error::{Error, OpenError};
+use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
+use crate::model::rowset::Rowset;
+
+/// A SQLite database that is served. Clones share its readers and its writer, which end with the last
+/// clone.
+///
+/// # Cancel safety
+///
+/// Dropping the future of a call, or cancelling the token that it was given, interrupts the call. A change
+/// is then rolled back, unless its commit has begun.
+#[derive(Clone)]
+pub struct Database {
+    pools: Arc<Pools>,
+}
+
+/// The readers come first: they end before the writer does.
+struct Pools {
+    readers: Pool,
+    writer: Option<Pool>,
+}
+
+impl Database {
+    /// Opens a database file and starts its readers, and its writer if [`Settings::writable`] is set. The
+    /// file is read once, to find out whether it can be served. Blocks for as long as that takes, up to
+    /// [`Settings::lock_wait`].
+    ///
+    /// # Errors
+    ///
+    /// See [`OpenError`].
+    pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, OpenError> {
+        if settings.readers == 0 {
+            return Err(OpenError::Setting { setting: "readers" });
+        }
+        let file = Arc::new(DatabaseFile::find(path.as_ref())?);
+        let settings = Arc::new(settings);
+        let writing =
+            if settings.writable { Some(file.connect_for_writing(&settings)?) } else { None };
+        file.connect(&settings)?;
+        let readers = Pool::readers(file, settings)?;
+        let writer = match writing {
+            Some(connection) => Some(Pool::writer(connection, &readers)?),
+            None => None,
+        };
+        Ok(Self { pools: Arc::new(Pools { readers, writer }) })
+    }
+
+    /// The settings that it was opened with.
+    pub fn settings(&self) -> &Settings {
+        self.pools.readers.settings()
+    }
+
+    /// The reason why the last calls could not read or change the database. It is safe to
+    /// send to a client. It looks for the file, at most once a second, and at nothing else.
+    pub fn problem(&self) -> Option<String> {
+        let Pools { readers, writer } = &*self.pools;
+        readers.problem().or_else(|| writer.as_ref()?.problem())
+    }
+
+    /// Ends the readers and the writer of all clones, and waits until the file is closed; returns whether
+    /// that happened within `patience`. Running calls may end, later ones fail with
+    /// [`Error::Closed`]. Blocks.
+    ///
+    /// A database in WAL mode that was served writable has its log next to it until then, and for good if
+    /// the process ends earlier: SQLite takes the log in when the file is opened next. Closing is needless
+    /// for a database that is served read-only.
+    pub fn close(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let Pools { readers, writer } = &*self.pools;
+        writer.iter().for_each(Pool::close);
+        readers.close();
+        let are_readers_done = readers.wait_for_end(until);
+        are_readers_done && writer.as_ref().is_none_or(|writer| writer.wait_for_end(until))
+    }
+
+    /// Lists tables and views.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadCursor`], and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    pub async fn list_tables(
+        &self,
+        request: ListTables,
+        cancel: &CancellationToken,
+    ) -> Result<TableList, Error> {
+        self.read(cancel, move |session| list_tables::list_tables(session, &request)).await
+    }
+
+    /// Describes one table or view.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownTable`], [`Error::BadArgument`], and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    pub async fn describe_table(
+        &self,
+        request: DescribeTable,
+        cancel: &CancellationToken,
+    ) -> Result<TableDescription, Error> {
+        self.read(cancel, move |session| describe_table::describe_table(session, &request)).await
+    }
+
+    /// Reads rows of one table or view.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
+    /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    pub async fn query_records(
+        &self,
+        request: QueryRecords,
+        cancel: &CancellationToken,
+    ) -> Result<Rowset, Error> {
+        self.read(cancel, move |session| query_records::query_records(session, &request)).await
+    }
+
+    /// Runs one SQL statement: a reading one on a reader, and with `read_only: false` any one that is
+    /// allowed on the writer.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`]; what is wrong with the statement ([`Error::Sql`], [`Error::Forbidden`],
+    /// [`Error::NoStatement`], [`Error::MultipleStatements`], [`Error::NulInSql`], [`Error::OverLimit`],
+    /// [`Error::Constraint`]), with its parameters ([`Error::BadParams`]) or with the request
+    /// ([`Error::BadArgument`]). For every operation: [`Error::Timeout`], [`Error::Cancelled`],
+    /// [`Error::OutOfMemory`]; [`Error::Busy`], [`Error::Locked`], [`Error::Changing`] and
+    /// [`Error::Closed`], which are worth a retry; and [`Error::Unavailable`], [`Error::Failure`],
+    /// [`Error::ReaderLost`] and [`Error::Unconfirmed`], which are not the caller's fault.
+    pub async fn execute_raw_query(
+        &self,
+        request: RawQuery,
+        cancel: &CancellationToken,
+    ) -> Result<RawOutcome, Error> {
+        if request.read_only {
+            let timeout = raw_query::timeout(&request, self.settings())?;
+            let changes = raw_query::looks_like_change(&request.query);
+            let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
+            let outcome = self.pools.readers.call(timeout, cancel, work).await;
+            return outcome
+                .map_err(|error| if changes { self.mention_writing(error) } else { error });
+        }
+        let writer = self.writer()?;
+        let timeout = raw_query::timeout(&request, self.settings())?;
+        let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
+        writer.call(timeout, cancel, work).await
+    }
+
+    /// Adds records to a table, all or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
+    /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for what cannot be written to (a view, a
+    /// generated column), and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    pub async fn insert_record(
+        &self,
+        request: InsertRecord,
+        cancel: &CancellationToken,
+    ) -> Result<Inserted, Error> {
+        self.write(cancel, move |session| insert::insert_record(session, &request)).await
+    }
+
+    /// Changes the rows of a table that match filters.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`insert_record`](Self::insert_record), [`Error::BadFilter`], and
+    /// [`Error::TooManyRows`].
+    pub async fn update_record(
+        &self,
+        request: UpdateRecord,
+        cancel: &CancellationToken,
+    ) -> Result<Affected, Error> {
+        self.write(cancel, move |session| change::update_record(session, &request)).await
+    }
+
+    /// Deletes the rows of a table that match filters.
+    ///
+    /// # Errors
+    ///
+    /// As of [`update_record`](Self::update_record).
+    pub async fn delete_record(
+        &self,
+        request: DeleteRecord,
+        cancel: &CancellationToken,
+    ) -> Result<Affected, Error> {
+        self.write(cancel, move |session| change::delete_record(session, &request)).await
+    }
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
+    /// [`Error::OverLimit`] for too many columns, and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    pub async fn create_table(
+        &self,
+        request: CreateTable,
+        cancel: &CancellationToken,
+    ) -> Result<Created, Error> {
+        self.write(cancel, move |session| change::create_table(session, &request)).await
+    }
+
+    async fn read<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        self.pools.readers.call(self.settings().timeout, cancel, work).await
+    }
+
+    async fn write<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        self.writer()?.call(self.settings().timeout, cancel, work).await
+    }
+
+    fn writer(&self) -> Result<&Pool, Error> {
+        self.pools.writer.as_ref().ok_or(Error::ReadOnly)
+    }
+
+    /// Adds the remedy for a statement that writes without `read_only: false`.
+    fn mention_writing(&self, error: Error) -> Error {
+        match error {
+            Error::Forbidden { reason } if self.pools.writer.is_some() => Error::Forbidden {
+                reason: reason
+                    + "; a statement that changes the database needs \"read_only\": false",
+            },
+            other => other,
+        }
+    }
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Database")
+            .field("settings", self.settings())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,179 @@
+use rusqlite::{ErrorCode, ffi};
+
+use crate::model::error::Error;
+
+/// Most characters of a message of SQLite: functions, triggers and schemas put any text into it.
+const MESSAGE_LENGTH: usize = 1_000;
+
+/// SQLite's result codes, sorted by who can do something about them. The messages of the kept codes come
+/// from SQLite's compiler and functions, which know nothing of files.
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        let (cause, message, offset) = match &error {
+            rusqlite::Error::SqliteFailure(cause, message) => (cause, message.as_deref(), None),
+            rusqlite::Error::SqlInputError { error: cause, msg, offset, .. } => {
+                (cause, Some(msg.as_str()), usize::try_from(*offset).ok())
+            }
+            _ => return Self::Failure(error),
+        };
+        let message = message.unwrap_or("no message");
+        match cause.code {
+            // The authorizer's refusal of a function is an ordinary error.
+            ErrorCode::Unknown if message.starts_with("not authorized") => {
+                Self::Forbidden { reason: quoted(message) }
+            }
+            // SQLITE_ERROR, which rusqlite calls unknown: the SQL is wrong.
+            ErrorCode::Unknown if is_limit(message) => Self::OverLimit { message: quoted(message) },
+            ErrorCode::Unknown | ErrorCode::TypeMismatch => {
+                let (table, column) = place_of_mistake(message);
+                Self::Sql { message: cut(message), offset, table, column }
+            }
+            ErrorCode::ConstraintViolation => {
+                let (table, column) = place_of_constraint(message);
+                Self::Constraint { message: cut(message), table, column }
+            }
+            // Also of a statement that SQLite recompiles, where the role is not known.
+            ErrorCode::AuthorizationForStatementDenied => Self::Forbidden {
+                reason: "it does something that this server lets no caller do".to_owned(),
+            },
+            ErrorCode::ReadOnly if needs_recovery(cause.extended_code) => Self::NeedsRecovery,
+            // The file was replaced in this moment.
+            ErrorCode::ReadOnly if cause.extended_code == ffi::SQLITE_READONLY_DBMOVED => {
+                Self::Changing
+            }
+            ErrorCode::ReadOnly => {
+                Self::Forbidden { reason: "it can change the database".to_owned() }
+            }
+            ErrorCode::TooBig => Self::OverLimit { message: quoted(message) },
+            ErrorCode::OutOfMemory => Self::OutOfMemory,
+            ErrorCode::DiskFull => Self::DiskFull,
+            // Which of deadline and cancellation it was, the reader knows.
+            ErrorCode::OperationInterrupted => Self::Cancelled,
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Locked,
+            _ => Self::Failure(error),
+        }
+    }
+}
+
+/// SQLite's message within another one.
+fn quoted(message: &str) -> String {
+    format!("SQLite says {:?}", cut(message))
+}
+
+fn cut(message: &str) -> String {
+    match message.char_indices().nth(MESSAGE_LENGTH) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}
+
+/// A reader met the journal of a writer that has ended in the middle of a transaction.
+fn needs_recovery(extended_code: i32) -> bool {
+    matches!(
+        extended_code,
+        ffi::SQLITE_READONLY_ROLLBACK
+            | ffi::SQLITE_READONLY_RECOVERY
+            | ffi::SQLITE_READONLY_CANTINIT
+    )
+}
+
+/// SQLite reports most of its limits as plain errors. The text after these beginnings may be a name of
+/// the schema; a name that looks like one of them never stands first.
+fn is_limit(message: &str) -> bool {
+    const BEGINNINGS: [&str; 12] = [
+        "too many columns ",
+        "too many FROM clause terms, max: ",
+        "too many SQL variables",
+        "too many terms in ",
+        "too many arguments on function ",
+        "too many references to ",
+        "too many schema objects",
+        "Expression tree is too large (maximum depth ",
+        "LIKE or GLOB pattern too complex",
+        "VIEWs and/or subqueries nested too deep",
+        "parser stack overflow",
+        "Recursion limit",
+    ];
+    BEGINNINGS.iter().any(|beginning| message.starts_with(beginning))
+}
+
+/// A table and a column, if known.
+///
+/// The names in SQLite's messages are not quoted, so a name that could be read in two ways is left out.
+type Place = (Option<String>, Option<String>);
+
+/// Of a message about SQL that is wrong.
+fn place_of_mistake(message: &str) -> Place {
+    if let Some(table) = message.strip_prefix("no such table: ") {
+        return (Some(without_schema(table).to_owned()), None);
+    }
+    if let Some(column) = message.strip_prefix("no such column: ") {
+        // SQLite's hint about a name in double quotes.
+        let column = column.split(" - should this be").next().unwrap_or(column);
+        let column = column.trim_matches('"');
+        return match dotted(column) {
+            Some((table, column)) => (Some(table), Some(column)),
+            None => (None, Some(column.to_owned())),
+        };
+    }
+    for (before, after) in [
+        ("cannot INSERT into generated column \"", "\""),
+        ("cannot UPDATE generated column \"", "\""),
+    ] {
+        if let Some(column) = between(message, before, after) {
+            return (None, Some(column.to_owned()));
+        }
+    }
+    for (before, after) in [
+        ("cannot modify ", " because it is a view"),
+        ("table ", " may not be modified"),
+        ("table ", " already exists"),
+    ] {
+        if let Some(table) = between(message, before, after) {
+            return (Some(without_schema(table).trim_matches('"').to_owned()), None);
+        }
+    }
+    let parts = message.strip_prefix("table ").map(|rest| rest.split(" has no column named "));
+    match parts.map(Iterator::collect::<Vec<_>>).as_deref() {
+        Some([table, column]) => {
+            (Some(without_schema(table).to_owned()), Some((*column).to_owned()))
+        }
+        _ => (None, None),
+    }
+}
+
+/// Of a message about a constraint: "UNIQUE constraint failed: emp.name". The message of a trigger may be
+/// anything. A CHECK is reported by its name or its expression, which name no column.
+fn place_of_constraint(message: &str) -> Place {
+    // "cannot store TEXT value in INTEGER column emp.age"
+    if message.starts_with("cannot store ") {
+        let place = message.split_once(" column ").and_then(|(_, place)| dotted(place));
+        return place.map_or((None, None), |(table, column)| (Some(table), Some(column)));
+    }
+    let places = ["UNIQUE constraint failed: ", "NOT NULL constraint failed: "]
+        .iter()
+        .find_map(|kind| message.strip_prefix(kind))
+        .unwrap_or_default();
+    let (mut table, mut column) = (None, None);
+    for (index, place) in places.split(", ").enumerate() {
+        (table, column) = match dotted(place) {
+            Some((first, second)) => (Some(first), Some(second).filter(|_| index == 0)),
+            None => (None, None),
+        };
+    }
+    (table, column)
+}
+
+fn between<'m>(message: &'m str, before: &str, after: &str) -> Option<&'m str> {
+    message.strip_prefix(before)?.strip_suffix(after)
+}
+
+fn without_schema(table: &str) -> &str {
+    table.strip_prefix("main.").unwrap_or(table)
+}
+
+/// A table and its column, if there is exactly one dot.
+fn dotted(place: &str) -> Option<(String, String)> {
+    let (table, column) = place.split_once('.')?;
+    (!column.contains('.')).then(|| (table.to_owned(), column.to_owned()))
+}

@@ -1,0 +1,87 @@
+use crate::model::change::{Affected, DeleteRecord, UpdateRecord};
+use crate::model::create_table::{CreateTable, Created};
+use crate::model::error::Error;
+use crate::model::schema::Table;
+use crate::query;
+use crate::query::change::Change;
+use crate::sqlite::row_limit::{RowLimit, direct_rows};
+use crate::sqlite::schema;
+use crate::sqlite::session::Session;
+use crate::sqlite::value;
+
+pub(crate) fn update_record(
+    session: &mut Session<'_>,
+    request: &UpdateRecord,
+) -> Result<Affected, Error> {
+    let table = session.table(&request.table_name)?;
+    let change = Change::update(&table, request)?;
+    let limit = RowLimit::begin(session, request.max_affected, 0)?;
+    run(session, &table, &change, &limit, request.dry_run)
+}
+
+pub(crate) fn delete_record(
+    session: &mut Session<'_>,
+    request: &DeleteRecord,
+) -> Result<Affected, Error> {
+    let table = session.table(&request.table_name)?;
+    let change = Change::delete(&table, request)?;
+    let limit = RowLimit::begin(session, request.max_affected, 0)?;
+    run(session, &table, &change, &limit, request.dry_run)
+}
+
+/// Runs a change, and refuses it if it affected too many rows.
+fn run(
+    session: &mut Session<'_>,
+    table: &Table,
+    change: &Change,
+    limit: &RowLimit,
+    dry_run: bool,
+) -> Result<Affected, Error> {
+    let count = || {
+        let rows_affected =
+            execute(session, change).map_err(|error| limit.explain(session, error))?;
+        let cascaded = limit.further_rows(session, rows_affected)?;
+        limit.check(rows_affected + cascaded)?;
+        Ok(Affected { rows_affected, cascaded, dry_run })
+    };
+    let affected = count().map_err(|error: Error| error.on_table(&table.name))?;
+    if dry_run {
+        session.discard_changes();
+    }
+    Ok(affected)
+}
+
+/// Runs a statement, and returns the number of rows that it changed itself. It is compiled in each call: the
+/// authorizer records the tables that it may change meanwhile.
+fn execute(session: &Session<'_>, change: &Change) -> Result<u64, Error> {
+    let before = session.connection().total_changes();
+    let mut statement = session.prepare(&change.sql)?;
+    value::bind(&mut statement, &change.values)?;
+    statement.raw_execute()?;
+    Ok(direct_rows(session, before))
+}
+
+pub(crate) fn create_table(
+    session: &mut Session<'_>,
+    request: &CreateTable,
+) -> Result<Created, Error> {
+    let name = &request.table_name;
+    let ddl = query::create_table::create_table(request)?;
+    match session.table(name) {
+        Ok(table) if request.if_not_exists => {
+            return Ok(Created {
+                ddl: schema::ddl(session, &table.name)?,
+                table: table.name.clone(),
+                created: false,
+            });
+        }
+        Ok(table) => return Err(Error::TableExists { table: table.name.clone() }),
+        Err(Error::UnknownTable { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    session
+        .prepare(&ddl)
+        .and_then(|mut s| Ok(s.raw_execute()?))
+        .map_err(|error| error.on_table(name))?;
+    Ok(Created { table: name.clone(), ddl: schema::ddl(session, name)?, created: true })
+}

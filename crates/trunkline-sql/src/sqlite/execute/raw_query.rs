@@ -1,0 +1,199 @@
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use rusqlite::Statement;
+use serde_json::{Map, Value as Json};
+
+use crate::model::error::Error;
+use crate::model::read::{Changed, Params, RawOutcome, RawQuery};
+use crate::model::rowset::{RowNumber, Rowset};
+use crate::model::value;
+use crate::sqlite::collect::{Bounds, Collector};
+use crate::sqlite::row_limit::{RowLimit, direct_rows};
+use crate::sqlite::security::WriterState;
+use crate::sqlite::session::Session;
+use crate::sqlite::settings::Settings;
+
+/// The time that the call may take.
+pub(crate) fn timeout(request: &RawQuery, settings: &Settings) -> Result<Duration, Error> {
+    match request.timeout_ms {
+        Some(0) => Err(Error::BadArgument {
+            argument: "timeout_ms",
+            reason: "it must be at least 1".to_owned(),
+        }),
+        Some(requested) => Ok(settings.timeout.min(Duration::from_millis(requested))),
+        None => Ok(settings.timeout),
+    }
+}
+
+fn bounds(request: &RawQuery, settings: &Settings) -> Bounds {
+    Bounds {
+        max_rows: request
+            .max_rows
+            .map_or(settings.max_rows, |requested| requested.min(settings.max_rows)),
+        max_bytes: settings.max_bytes,
+    }
+}
+
+/// Whether a statement begins like one that the writer may take. It affects the message of an error only.
+pub(crate) fn looks_like_change(sql: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["ALTER", "CREATE", "DELETE", "DROP", "INSERT", "REPLACE", "UPDATE", "WITH"];
+    let first = without_comments(sql).split(|c: char| !c.is_ascii_alphabetic()).next();
+    first.is_some_and(|first| WORDS.iter().any(|word| word.eq_ignore_ascii_case(first)))
+}
+
+fn without_comments(sql: &str) -> &str {
+    let mut rest = sql.trim_start();
+    loop {
+        let end = match (rest.strip_prefix("--"), rest.strip_prefix("/*")) {
+            (Some(comment), _) => comment.split_once('\n'),
+            (_, Some(comment)) => comment.split_once("*/"),
+            _ => return rest,
+        };
+        rest = end.map_or("", |(_, rest)| rest).trim_start();
+    }
+}
+
+/// On a reader.
+pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
+    let mut rows = Collector::new(bounds(request, session.settings()), Instant::now());
+    session.with_statement(&request.query, |statement| {
+        bind(statement, request.params.as_ref())?;
+        rows.take(statement)
+    })?;
+    let rowset = rowset(rows, session.settings())?;
+    Ok(RawOutcome::Rows(rowset.with_hint(|rowset| match rowset.row_count {
+        0 => r#"raise "max_rows" to read rows"#.to_owned(),
+        rows => format!("add ORDER BY, LIMIT and OFFSET {rows} to the query for the next rows"),
+    })))
+}
+
+/// On the writer.
+pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
+    let mut rows = Collector::new(bounds(request, session.settings()), Instant::now());
+    let limit = RowLimit::begin(session, request.max_affected, 0)?;
+    let before = session.connection().total_changes();
+    // Compiled anew each time: what it inserts into is learnt while it is compiled.
+    let mut statement = session.prepare(&request.query)?;
+    let changes_schema = session.writer_state().is_some_and(WriterState::changes_schema);
+    refuse_index_of_shadow(session, limit.shadow_tables())?;
+    bind(&mut statement, request.params.as_ref())?;
+    rows.take(&mut statement).map_err(|error| limit.explain(session, error))?;
+    // A change of the schema leaves the count of an earlier statement.
+    let rows_affected = if changes_schema { 0 } else { direct_rows(session, before) };
+    limit.check(rows_affected + limit.further_rows(session, rows_affected)?)?;
+    // `ALTER TABLE` has columns too, of a query that it makes for itself.
+    if statement.column_count() > 0 && (statement.is_explain() > 0 || !changes_schema) {
+        let is_change = !statement.readonly();
+        let rowset = rowset(rows, session.settings())?;
+        return Ok(RawOutcome::Rows(rowset.with_hint(|_| {
+            let done = if is_change { "the change is complete; " } else { "" };
+            format!("{done}use a SELECT with \"read_only\": true for the other rows")
+        })));
+    }
+    let inserted_row = session.writer_state().and_then(WriterState::inserted_row);
+    Ok(RawOutcome::Changed(Changed {
+        rows_affected,
+        last_insert_rowid: inserted_row.map(RowNumber),
+    }))
+}
+
+/// SQLite keeps callers from writing to the shadow tables of a virtual one, but lets them index these; a
+/// unique index would break the virtual table.
+fn refuse_index_of_shadow(
+    session: &Session<'_>,
+    shadow_tables: &HashSet<String>,
+) -> Result<(), Error> {
+    let table = session.writer_state().and_then(WriterState::indexed_table);
+    let is_shadow =
+        |table: &String| shadow_tables.iter().any(|shadow| shadow.eq_ignore_ascii_case(table));
+    if table.as_ref().is_some_and(is_shadow) {
+        let reason = "the table holds the content of a virtual table".to_owned();
+        return Err(Error::Forbidden { reason });
+    }
+    Ok(())
+}
+
+fn rowset(rows: Collector, settings: &Settings) -> Result<Rowset, Error> {
+    let rowset = rows.finish()?;
+    if rowset.is_first_row_too_large() {
+        return Err(Error::OverLimit {
+            message: format!(
+                "the first row alone has more than the {} bytes of a result; \
+                 select fewer columns, or parts of them",
+                settings.max_bytes
+            ),
+        });
+    }
+    Ok(rowset)
+}
+
+/// Gives every parameter its value. One without a value would silently be NULL, so it is an error, as is
+/// a value without a parameter.
+fn bind(statement: &mut Statement<'_>, params: Option<&Params>) -> Result<(), Error> {
+    match params {
+        None => bind_by_position(statement, &[]),
+        Some(Params::ByPosition(values)) => bind_by_position(statement, values),
+        Some(Params::ByName(values)) => bind_by_name(statement, values),
+    }
+}
+
+fn bind_by_position(statement: &mut Statement<'_>, values: &[Json]) -> Result<(), Error> {
+    let count = statement.parameter_count();
+    if values.len() != count {
+        return bad_params(format!(
+            "the statement has {count}, and {} values were given",
+            values.len()
+        ));
+    }
+    for (index, value) in (1..).zip(values) {
+        bind_one(statement, index, &format!("number {index}"), value)?;
+    }
+    Ok(())
+}
+
+fn bind_by_name(statement: &mut Statement<'_>, values: &Map<String, Json>) -> Result<(), Error> {
+    let count = statement.parameter_count();
+    let mut used = 0;
+    for index in 1..=count {
+        let Some(name) = statement.parameter_name(index).map(str::to_owned) else {
+            return bad_params(format!("parameter number {index} has no name; give an array"));
+        };
+        let bare = name.get(1..).unwrap_or_default();
+        let Some(value) = values.get(&name).or_else(|| values.get(bare)) else {
+            return bad_params(format!("{name:?} has no value"));
+        };
+        bind_one(statement, index, &name, value)?;
+        used += 1;
+    }
+    if used < values.len() {
+        let names: Vec<&str> =
+            (1..=count).filter_map(|index| statement.parameter_name(index)).collect();
+        let is_known = |given: &str| {
+            let is = |name: &&str| *name == given || name.get(1..) == Some(given);
+            names.iter().any(is)
+        };
+        if let Some(unknown) = values.keys().find(|given| !is_known(given)) {
+            return bad_params(format!("the statement has no parameter {unknown:?}"));
+        }
+        return bad_params("one parameter is given under two names".to_owned());
+    }
+    Ok(())
+}
+
+fn bind_one(
+    statement: &mut Statement<'_>,
+    index: usize,
+    name: &str,
+    json: &Json,
+) -> Result<(), Error> {
+    match value::from_json(json) {
+        Ok(value) => Ok(statement.raw_bind_parameter(index, value)?),
+        Err(reason) => bad_params(format!("{name}: {reason}")),
+    }
+}
+
+fn bad_params<T>(reason: String) -> Result<T, Error> {
+    Err(Error::BadParams { reason })
+}

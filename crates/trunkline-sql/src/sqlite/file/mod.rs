@@ -1,0 +1,222 @@
+//! The database file: how it is opened so that serving it leaves no trace but what callers write.
+
+mod fingerprint;
+mod watch;
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::model::error::OpenError;
+use crate::sqlite::security::{self, Role};
+use crate::sqlite::settings::Settings;
+use fingerprint::FileFingerprint;
+use watch::{OpenFile, PathWatch};
+
+/// Creates an empty database at `path`: a file of no bytes, which SQLite reads as a database without
+/// tables.
+///
+/// # Errors
+///
+/// `AlreadyExists` if there is a file, which is not changed, and other errors of the operating system.
+pub fn create_empty(path: impl AsRef<Path>) -> io::Result<()> {
+    File::create_new(path).map(drop)
+}
+
+/// The database file that is served, which another one may replace.
+#[derive(Debug)]
+pub(crate) struct DatabaseFile {
+    watch: Mutex<PathWatch>,
+}
+
+/// A hardened connection.
+pub(crate) struct HardenedConnection {
+    pub(crate) inner: Connection,
+    pub(crate) role: Role,
+    file: Arc<DatabaseFile>,
+    open_file: OpenFile,
+    access: Access,
+}
+
+/// How a connection detects writes of other processes.
+enum Access {
+    /// By SQLite's locks on the file.
+    RollbackJournal,
+    /// By the log and its index, which exist.
+    SharedLog,
+    /// By SQLite's locks, or the log, which it makes if it needs one: it writes.
+    Writing,
+    /// Not at all; its results hold only as long as the fingerprint matches.
+    Unlocked(FileFingerprint),
+}
+
+impl DatabaseFile {
+    pub(crate) fn find(path: &Path) -> Result<Self, OpenError> {
+        Ok(Self { watch: Mutex::new(PathWatch::find(path)?) })
+    }
+
+    /// The file of this name. It is looked for at most once a second.
+    ///
+    /// # Errors
+    /// [`OpenError::Missing`] and [`OpenError::Replaced`].
+    pub(crate) fn open_file(&self) -> Result<OpenFile, OpenError> {
+        self.watch().open_file()
+    }
+
+    fn check(&self) -> Result<OpenFile, OpenError> {
+        let mut watch = self.watch();
+        watch.check();
+        watch.open_file()
+    }
+
+    fn watch(&self) -> MutexGuard<'_, PathWatch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Opens a connection that changes no byte of the file and creates no other file.
+    ///
+    /// A database in WAL mode is the hard case. SQLite reads it through a `-wal` and a `-shm` file, and
+    /// creates both if they are missing, even for a read-only connection, which cannot remove them
+    /// afterwards. They are missing exactly when no process has the database open, and then the main file
+    /// holds everything: so it is opened as `immutable`, which reads the main file alone, without locks.
+    /// That alone would be unsafe, since a writer may come at any time. Therefore the file's [`FileFingerprint`] is
+    /// compared before and after each call ([`HardenedConnection::is_current`]): a result that a writer may have torn
+    /// is thrown away and read again. If `-wal` and `-shm` exist, the connection shares them in the
+    /// ordinary way, as the processes do that made them.
+    pub(crate) fn connect(
+        self: &Arc<Self>,
+        settings: &Settings,
+    ) -> Result<HardenedConnection, OpenError> {
+        let open_file = self.check()?;
+        let access = open_file
+            .access()
+            .map_err(|source| OpenError::Io { path: open_file.path(), source })?;
+        let connection = open_file.connect(matches!(access, Access::Unlocked(_)));
+        self.harden((open_file, connection), Role::Reader, access, settings)
+    }
+
+    /// Opens a connection that may change the file, and rolls back what a crashed writer left. In WAL mode
+    /// it makes the log and its index, and takes them away when it is closed as the last one of all
+    /// processes: so it has to be opened before the readers, which then share them, and closed after them.
+    pub(crate) fn connect_for_writing(
+        self: &Arc<Self>,
+        settings: &Settings,
+    ) -> Result<HardenedConnection, OpenError> {
+        let open_file = self.check()?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(open_file.path(), flags);
+        let hardened =
+            self.harden((open_file, connection), Role::writer(), Access::Writing, settings)?;
+        // SQLite opens a file that it may not write for reading, without an error.
+        match hardened.inner.is_readonly("main") {
+            Ok(false) => {}
+            Ok(true) => return Err(OpenError::NotWritable { path: hardened.open_file.path() }),
+            Err(source) => return Err(hardened.open_file.refusal(source)),
+        }
+        // The first read of the content rolls back, and creates the log.
+        let query = "SELECT count(*) FROM sqlite_schema";
+        let outcome = hardened.inner.query_row(query, [], |_| Ok(()));
+        match outcome {
+            Ok(()) => Ok(hardened),
+            Err(source) => Err(hardened.open_file.refusal(source)),
+        }
+    }
+
+    fn harden(
+        self: &Arc<Self>,
+        (open_file, connection): (OpenFile, rusqlite::Result<Connection>),
+        role: Role,
+        access: Access,
+        settings: &Settings,
+    ) -> Result<HardenedConnection, OpenError> {
+        let harden = |connection| {
+            security::harden(&connection, &role, settings)?;
+            Ok(connection)
+        };
+        match connection.and_then(harden) {
+            Ok(inner) => {
+                Ok(HardenedConnection { inner, role, file: Arc::clone(self), open_file, access })
+            }
+            Err(source) => Err(open_file.refusal(source)),
+        }
+    }
+}
+
+impl OpenFile {
+    fn access(&self) -> io::Result<Access> {
+        if !self.is_in_wal_mode()? {
+            return Ok(Access::RollbackJournal);
+        }
+        let fingerprint = FileFingerprint::take(&self.path())?;
+        Ok(if fingerprint.is_closed() { Access::Unlocked(fingerprint) } else { Access::SharedLog })
+    }
+
+    /// Bytes 18 and 19 of the header, "file format write version" and "read version", are 2 in WAL mode.
+    fn is_in_wal_mode(&self) -> io::Result<bool> {
+        let mut versions = [0; 2];
+        match self.read_at(&mut versions, 18) {
+            Ok(()) => Ok(versions.contains(&2)),
+            // A database without content has no header.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn connect(&self, immutable: bool) -> rusqlite::Result<Connection> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        if immutable {
+            let uri = format!("file:{}?immutable=1", percent_encoded(&self.path()));
+            Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+        } else {
+            Connection::open_with_flags(self.path(), flags)
+        }
+    }
+
+    fn refusal(&self, source: rusqlite::Error) -> OpenError {
+        let path = self.path();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => OpenError::NotADatabase { path },
+            Some(ErrorCode::ReadOnly) => OpenError::NeedsRecovery { path },
+            _ => OpenError::Sqlite { path, source },
+        }
+    }
+}
+
+impl HardenedConnection {
+    /// Whether the connection is one to the file that is served now.
+    pub(crate) fn is_served(&self) -> bool {
+        let served = match self.access {
+            // What is written to a file that has no name any more is lost.
+            Access::Writing => self.file.check(),
+            _ => self.file.open_file(),
+        };
+        served.is_ok_and(|served| served.is_same(&self.open_file))
+    }
+
+    /// Whether all that was read so far, and what will be read now, comes from one state of the file, and
+    /// reading creates no file. If not, the results are void and the connection has to be replaced.
+    pub(crate) fn is_current(&self) -> bool {
+        match &self.access {
+            // A writer may have turned WAL mode on and gone again.
+            Access::RollbackJournal => !matches!(self.open_file.is_in_wal_mode(), Ok(true)),
+            Access::SharedLog | Access::Writing => true,
+            Access::Unlocked(fingerprint) => fingerprint.is_current(),
+        }
+    }
+}
+
+fn percent_encoded(path: &Path) -> String {
+    let mut encoded = String::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                encoded.push(char::from(*byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}

@@ -1,0 +1,144 @@
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::fingerprint::with_suffix;
+use crate::model::error::OpenError;
+
+/// The path that is served, and the file that was found there last.
+#[derive(Debug)]
+pub(super) struct PathWatch {
+    /// The given name, made absolute: links in it may come to lead elsewhere.
+    name: PathBuf,
+    open_file: OpenFile,
+    problem: Option<Problem>,
+    checked: Instant,
+}
+
+/// A file that was found at the path. Clones are the same file.
+#[derive(Clone, Debug)]
+pub(crate) struct OpenFile(Arc<OpenFileInner>);
+
+#[derive(Debug)]
+struct OpenFileInner {
+    /// Without links.
+    path: PathBuf,
+    /// For a look at the header. It is never closed: with any descriptor of a file, POSIX takes away all
+    /// locks that the process has on it, also those with which SQLite reads at that moment.
+    header: ManuallyDrop<File>,
+    identity: Identity,
+}
+
+/// Device and inode.
+type Identity = (u64, u64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Problem {
+    /// The file is missing.
+    Missing,
+    /// There is another file, and next to it a log or journal, which may be that of the old one.
+    /// SQLite would apply it to the new one.
+    BesideLog,
+}
+
+/// The interval between two looks at the path.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+impl PathWatch {
+    pub(super) fn find(name: &Path) -> Result<Self, OpenError> {
+        let open_file = OpenFile::find(name)?;
+        let name = std::path::absolute(name)
+            .map_err(|source| OpenError::Io { path: name.to_owned(), source })?;
+        Ok(Self { name, open_file, problem: None, checked: Instant::now() })
+    }
+
+    pub(super) fn open_file(&mut self) -> Result<OpenFile, OpenError> {
+        if self.checked.elapsed() >= INTERVAL {
+            self.check();
+        }
+        let path = self.name.clone();
+        match self.problem {
+            None => Ok(self.open_file.clone()),
+            Some(Problem::Missing) => Err(OpenError::Missing { path }),
+            Some(Problem::BesideLog) => Err(OpenError::Replaced { path }),
+        }
+    }
+
+    /// Looks whether it is still the same file.
+    pub(super) fn check(&mut self) {
+        self.checked = Instant::now();
+        let path = self.name.display();
+        let problem = match fs::metadata(&self.name) {
+            Ok(found) if identity(&found) == self.open_file.0.identity => None,
+            Ok(_) if has_log(&self.name) => Some(Problem::BesideLog),
+            Ok(_) => match OpenFile::find(&self.name) {
+                Ok(open_file) => {
+                    tracing::warn!(%path, "the database file was replaced; the new one is served");
+                    self.open_file = open_file;
+                    None
+                }
+                Err(_) => Some(Problem::Missing),
+            },
+            Err(_) => Some(Problem::Missing),
+        };
+        if problem != self.problem {
+            match problem {
+                None => tracing::info!(%path, "the database file is served again"),
+                Some(Problem::Missing) => {
+                    tracing::error!(%path, "the database file was removed or renamed; calls fail until it is back");
+                }
+                Some(Problem::BesideLog) => tracing::error!(
+                    %path,
+                    "the database file was replaced while it had a log, which may be that of the old file; \
+                     calls fail until the log is removed"
+                ),
+            }
+        }
+        self.problem = problem;
+    }
+}
+
+impl OpenFile {
+    fn find(path: &Path) -> Result<Self, OpenError> {
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => OpenError::Missing { path: path.to_owned() },
+            _ => OpenError::Io { path: path.to_owned(), source },
+        };
+        if !fs::metadata(path).map_err(failed)?.is_file() {
+            return Err(OpenError::NotAFile { path: path.to_owned() });
+        }
+        let header = ManuallyDrop::new(File::open(path).map_err(failed)?);
+        let identity = identity(&header.metadata().map_err(failed)?);
+        // An absolute name cannot begin with `file:`, which SQLite would read as an URI with options.
+        let path = fs::canonicalize(path).map_err(failed)?;
+        Ok(Self(Arc::new(OpenFileInner { path, header, identity })))
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.0.path.clone()
+    }
+
+    pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.header.read_exact_at(bytes, offset)
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.0.identity == other.0.identity
+    }
+}
+
+fn identity(metadata: &Metadata) -> Identity {
+    (metadata.dev(), metadata.ino())
+}
+
+fn has_log(name: &Path) -> bool {
+    // They are next to the file that links lead to.
+    let path = fs::canonicalize(name).unwrap_or_else(|_| name.to_owned());
+    ["-wal", "-journal"]
+        .iter()
+        .any(|suffix| fs::metadata(with_suffix(&path, suffix)).is_ok_and(|log| log.len() > 0))
+}

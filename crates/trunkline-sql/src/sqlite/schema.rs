@@ -1,0 +1,149 @@
+//! Lookups of tables and columns in the schema.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::session::{Session, SpecialTables, TableCache};
+use super::value;
+use crate::model::error::Error;
+use crate::model::nearest::nearest_names;
+use crate::model::schema::{Column, Table, TableKind, Visibility};
+
+impl Session<'_> {
+    /// A table or view, looked up again only after the schema has changed.
+    pub(super) fn table(&mut self, name: &str) -> Result<Arc<Table>, Error> {
+        self.refresh_table_cache()?;
+        if let Some(table) = self.tables.tables.get(name) {
+            return Ok(Arc::clone(table));
+        }
+        let table = Arc::new(find(self, name)?);
+        if self.tables.tables.len() >= TableCache::CAPACITY {
+            self.tables.tables.clear();
+        }
+        self.tables.tables.insert(name.to_owned(), Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// The shadow tables, and those without row numbers.
+    pub(super) fn special_tables(&mut self) -> Result<SpecialTables, Error> {
+        self.refresh_table_cache()?;
+        if let Some(special) = &self.tables.special {
+            return Ok(special.clone());
+        }
+        let rows = self.rows(
+            "SELECT name, type = 'shadow' FROM pragma_table_list \
+             WHERE schema = 'main' AND (type = 'shadow' OR type = 'table' AND wr)",
+            &[],
+            |row| Ok((value::name(row, 0)?, row.get::<_, bool>(1)?)),
+        )?;
+        let named = rows.into_iter().filter_map(|(name, is_shadow)| Some((name.ok()?, is_shadow)));
+        let (shadow, other): (Vec<_>, Vec<_>) = named.partition(|(_, is_shadow)| *is_shadow);
+        let names = |tables: Vec<(String, bool)>| {
+            Arc::new(tables.into_iter().map(|(name, _)| name).collect::<HashSet<_>>())
+        };
+        let special = SpecialTables { shadow: names(shadow), without_rowid: names(other) };
+        self.tables.special = Some(special.clone());
+        Ok(special)
+    }
+
+    /// Clears the cache if the schema has changed since it was filled.
+    fn refresh_table_cache(&mut self) -> Result<(), Error> {
+        let versions = self.rows("PRAGMA schema_version", &[], |row| row.get(0))?;
+        let schema_version = versions.first().copied().unwrap_or_default();
+        if self.tables.schema_version != schema_version {
+            self.tables = TableCache { schema_version, ..TableCache::default() };
+        }
+        Ok(())
+    }
+}
+
+/// Looks a table or view up, as SQLite does: ASCII letters match in either case.
+fn find(session: &mut Session<'_>, name: &str) -> Result<Table, Error> {
+    let found = session.rows(
+        "SELECT name, type, wr FROM pragma_table_list \
+         WHERE schema = 'main' AND name = ?1 COLLATE NOCASE",
+        &[name],
+        |row| {
+            let found: (String, String, bool) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(found)
+        },
+    )?;
+    let Some((name, kind, without_rowid)) = found.into_iter().next() else {
+        return Err(unknown_table(session, name)?);
+    };
+    load(session, name, kind_of(&kind), without_rowid)
+}
+
+/// Reads the columns of a table whose other facts are known.
+pub(super) fn load(
+    session: &mut Session<'_>,
+    name: String,
+    kind: TableKind,
+    without_rowid: bool,
+) -> Result<Table, Error> {
+    let found = columns(session, &name).map_err(|error| error.on_table(&name))?;
+    let mut table =
+        Table { name, kind, without_rowid, columns: Vec::new(), unreadable_columns: Vec::new() };
+    for column in found {
+        match column {
+            Ok(column) => table.columns.push(column),
+            Err(name) => table.unreadable_columns.push(name),
+        }
+    }
+    Ok(table)
+}
+
+/// The kind that `pragma_table_list` reports.
+pub(super) fn kind_of(name: &str) -> TableKind {
+    match name {
+        "view" => TableKind::View,
+        "virtual" => TableKind::Virtual,
+        _ => TableKind::Table,
+    }
+}
+
+/// The columns of a table; of those whose name is not valid UTF-8, the name as it can be shown.
+fn columns(session: &mut Session<'_>, table: &str) -> Result<Vec<Result<Column, String>>, Error> {
+    session.rows(
+        "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1)",
+        &[table],
+        |row| {
+            let name = match value::name(row, 0)? {
+                Ok(name) => name,
+                Err(shown) => return Ok(Err(shown)),
+            };
+            Ok(Ok(Column {
+                name,
+                declared_type: value::some_text(row, 1)?,
+                not_null: row.get(2)?,
+                default: value::text(row, 3)?,
+                key_place: row.get(4)?,
+                visibility: match row.get::<_, u32>(5)? {
+                    1 => Visibility::Hidden,
+                    2 => Visibility::GeneratedVirtual,
+                    3 => Visibility::GeneratedStored,
+                    _ => Visibility::Normal,
+                },
+            }))
+        },
+    )
+}
+
+/// The statement that created a table or view, as the schema keeps it.
+pub(super) fn ddl(session: &mut Session<'_>, table: &str) -> Result<Option<String>, Error> {
+    let found = session.rows(
+        "SELECT sql FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1",
+        &[table],
+        |row| value::text(row, 0),
+    )?;
+    Ok(found.into_iter().next().flatten())
+}
+
+fn unknown_table(session: &mut Session<'_>, name: &str) -> Result<Error, Error> {
+    let names = session
+        .names("SELECT name FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow'")?;
+    Ok(Error::UnknownTable {
+        table: name.to_owned(),
+        candidates: nearest_names(name, names.iter()),
+    })
+}

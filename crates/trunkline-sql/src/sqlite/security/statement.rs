@@ -1,0 +1,68 @@
+use rusqlite::fallible_iterator::FallibleIterator;
+use rusqlite::{Batch, Connection, ErrorCode, Statement};
+
+use super::limits::SQL_LENGTH;
+use super::role::Role;
+use crate::model::error::Error;
+
+/// Compiles SQL text that is exactly one statement, and for a reader a reading one.
+///
+/// It goes through `Batch`, which compiles one statement at a time. `Connection::prepare` looks for a
+/// second statement by calling itself on the rest of the text, so that 99 KB of `SELECT 1;` overflow the
+/// stack and abort the process.
+pub(crate) fn prepare_single<'c>(
+    connection: &'c Connection,
+    role: &Role,
+    sql: &str,
+) -> Result<Statement<'c>, Error> {
+    if sql.len() > SQL_LENGTH {
+        return Err(Error::OverLimit {
+            message: format!("the SQL text has {} bytes, and {SQL_LENGTH} are allowed", sql.len()),
+        });
+    }
+    // SQLite stops reading at a NUL: the text after it would be neither compiled nor refused.
+    if let Some(offset) = sql.find('\0') {
+        return Err(Error::NulInSql { offset });
+    }
+    if let Role::Writer(writer_state) = role {
+        writer_state.begin_compilation();
+    }
+    let statement = only_one(connection, role, sql);
+    if let Role::Writer(writer_state) = role {
+        writer_state.end_compilation();
+    }
+    let statement = statement?;
+    if matches!(role, Role::Reader) && !statement.readonly() {
+        return Err(Error::Forbidden { reason: "it can change the database".to_owned() });
+    }
+    Ok(statement)
+}
+
+fn only_one<'c>(
+    connection: &'c Connection,
+    role: &Role,
+    sql: &str,
+) -> Result<Statement<'c>, Error> {
+    let mut statements = Batch::new(connection, sql);
+    let statement = statements.next().map_err(|error| forbidden(role, error))?;
+    let statement = statement.ok_or(Error::NoStatement)?;
+    // A rest that does not even compile is a second statement as well.
+    if !matches!(statements.next(), Ok(None)) {
+        return Err(Error::MultipleStatements);
+    }
+    Ok(statement)
+}
+
+/// Explains the refusals of the authorizer, whose message has no reason.
+fn forbidden(role: &Role, error: rusqlite::Error) -> Error {
+    if error.sqlite_error_code() != Some(ErrorCode::AuthorizationForStatementDenied) {
+        return error.into();
+    }
+    let reason = match role {
+        Role::Reader => "it does something else than reading tables or describing them",
+        Role::Writer(_) => {
+            "it does something else than reading and changing the rows and the schema of this database"
+        }
+    };
+    Error::Forbidden { reason: reason.to_owned() }
+}

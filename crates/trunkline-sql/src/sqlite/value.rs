@@ -1,0 +1,145 @@
+//! Values of SQLite: as parameters, as JSON text, and as names of the schema.
+
+use std::io::Write;
+
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value as Owned, ValueRef};
+use rusqlite::{Row, Statement};
+
+use crate::model::error::Error;
+use crate::model::rowset::MAX_EXACT;
+use crate::model::value::Value;
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Owned(Owned::Null),
+            Self::Integer(integer) => ToSqlOutput::Owned(Owned::Integer(*integer)),
+            Self::Real(real) => ToSqlOutput::Owned(Owned::Real(*real)),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::TextBytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Text(bytes)),
+            Self::Blob(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        })
+    }
+}
+
+impl FromSql for Value {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Ok(match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(integer) => Self::Integer(integer),
+            ValueRef::Real(real) => Self::Real(real),
+            ValueRef::Text(bytes) => Self::text(bytes.to_vec()),
+            ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
+        })
+    }
+}
+
+/// Binds values to the parameters of a statement, by position.
+pub(super) fn bind<'v>(
+    statement: &mut Statement<'_>,
+    values: impl IntoIterator<Item = &'v Value>,
+) -> Result<(), Error> {
+    for (index, value) in (1..).zip(values) {
+        statement.raw_bind_parameter(index, value)?;
+    }
+    Ok(())
+}
+
+/// Reads a name of the schema. SQLite keeps names as bytes. The inner error is a name that is not valid UTF-8, with
+/// U+FFFD in place of the invalid bytes: no request can hold such a name, and no statement that has it can be compiled
+/// here.
+pub(super) fn name(row: &Row<'_>, index: usize) -> rusqlite::Result<Result<String, String>> {
+    let bytes = row.get_ref(index)?.as_bytes()?;
+    Ok(match str::from_utf8(bytes) {
+        Ok(name) => Ok(name.to_owned()),
+        Err(_) => Err(String::from_utf8_lossy(bytes).into_owned()),
+    })
+}
+
+/// Reads a text that is only shown, with U+FFFD in place of bytes that are not valid UTF-8.
+pub(super) fn text(row: &Row<'_>, index: usize) -> rusqlite::Result<Option<String>> {
+    let bytes = row.get_ref(index)?.as_bytes_or_null()?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+}
+
+/// Reads a text that is only shown and that SQLite always gives.
+pub(super) fn some_text(row: &Row<'_>, index: usize) -> rusqlite::Result<String> {
+    Ok(text(row, index)?.unwrap_or_default())
+}
+
+/// A lower bound of the bytes that [`write`] adds, known without looking at them.
+pub(super) fn least_bytes(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 1,
+        ValueRef::Text(bytes) => bytes.len() + 2,
+        ValueRef::Blob(bytes) => bytes.len() / 3 * 4,
+    }
+}
+
+/// Writes a value as JSON text.
+pub(super) fn write(text: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Null => text.extend_from_slice(b"null"),
+        ValueRef::Integer(value) if value.unsigned_abs() <= MAX_EXACT => put(text, &value),
+        ValueRef::Integer(value) => put(text, &value.to_string()),
+        ValueRef::Real(value) if value.is_finite() => put(text, &value),
+        ValueRef::Real(value) => {
+            let sign = if value < 0.0 { "-" } else { "" };
+            put_format(text, format_args!(r#"{{"$float":"{sign}Infinity"}}"#));
+        }
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(valid) => put(text, valid),
+            Err(_) => put_bytes(text, "$text", bytes),
+        },
+        ValueRef::Blob(bytes) => put_bytes(text, "$blob", bytes),
+    }
+}
+
+fn put_bytes(text: &mut Vec<u8>, tag: &str, bytes: &[u8]) {
+    let base64 = Base64Display::new(bytes, &STANDARD);
+    let length = bytes.len();
+    put_format(text, format_args!(r#"{{"{tag}":"{base64}","bytes":{length}}}"#));
+}
+
+/// Numbers and strings have a JSON form, and a `Vec` takes all that is written: neither can fail.
+fn put(text: &mut Vec<u8>, value: &(impl serde::Serialize + ?Sized)) {
+    drop(serde_json::to_writer(text, value));
+}
+
+fn put_format(text: &mut Vec<u8>, arguments: std::fmt::Arguments<'_>) {
+    drop(text.write_fmt(arguments));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ValueRef, least_bytes, write};
+
+    #[test]
+    fn every_kind_of_value() {
+        let rows = [
+            (ValueRef::Null, "null"),
+            (ValueRef::Integer(-3), "-3"),
+            (ValueRef::Integer(1 << 53), "9007199254740992"),
+            (ValueRef::Integer((1 << 53) + 1), r#""9007199254740993""#),
+            (ValueRef::Integer(-(1 << 53)), "-9007199254740992"),
+            (ValueRef::Integer(i64::MIN), r#""-9223372036854775808""#),
+            (ValueRef::Real(1.0), "1.0"),
+            (ValueRef::Real(-0.25), "-0.25"),
+            (ValueRef::Real(f64::INFINITY), r#"{"$float":"Infinity"}"#),
+            (ValueRef::Real(f64::NEG_INFINITY), r#"{"$float":"-Infinity"}"#),
+            (ValueRef::Text(b"a\"\n\x01"), r#""a\"\n\u0001""#),
+            (ValueRef::Text("é😀".as_bytes()), r#""é😀""#),
+            (ValueRef::Text(b"\xff"), r#"{"$text":"/w==","bytes":1}"#),
+            (ValueRef::Blob(b""), r#"{"$blob":"","bytes":0}"#),
+            (ValueRef::Blob(b"\0\x01"), r#"{"$blob":"AAE=","bytes":2}"#),
+        ];
+        for (value, expected) in rows {
+            let mut text = Vec::new();
+            write(&mut text, value);
+            assert_eq!(String::from_utf8_lossy(&text), expected);
+            assert!(least_bytes(value) <= text.len(), "{expected}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
+use tokio::time::timeout_at;
+use tokio_util::sync::CancellationToken;
+
+use super::cancellation::{self, Cancellation};
+use super::lock;
+use super::slots::{Answer, Job, Slots, Work, WorkerGuard};
+use super::worker::{self, Kind, WaitGroup};
+use crate::model::error::{Error, ErrorClass, OpenError};
+use crate::sqlite::file::{DatabaseFile, HardenedConnection};
+use crate::sqlite::session::Session;
+use crate::sqlite::settings::Settings;
+
+/// Workers of one role, and the calls that wait for them.
+pub(crate) struct Pool {
+    file: Arc<DatabaseFile>,
+    settings: Arc<Settings>,
+    slots: Arc<Slots>,
+    /// One permit for each call that may wait.
+    queue: Semaphore,
+    /// The maximum number of stuck workers that are replaced.
+    replaceable: usize,
+    threads: Arc<WaitGroup>,
+    /// The failure of the database in the last call.
+    problem: Mutex<Option<String>>,
+}
+
+/// How long a commit that has begun may go on after its caller's time before the caller is answered.
+const COMMIT_WAIT: Duration = Duration::from_secs(5);
+
+impl Pool {
+    pub(crate) fn readers(
+        file: Arc<DatabaseFile>,
+        settings: Arc<Settings>,
+    ) -> Result<Self, OpenError> {
+        let threads = Arc::new(WaitGroup::default());
+        let mut idle = Vec::with_capacity(settings.readers);
+        for _ in 0..settings.readers {
+            idle.push(worker::start(&file, &settings, &threads, Kind::Reader)?);
+        }
+        Ok(Self {
+            slots: Arc::new(Slots::new(idle)),
+            queue: Semaphore::new(settings.queue),
+            replaceable: settings.stuck_readers,
+            threads,
+            file,
+            settings,
+            problem: Mutex::default(),
+        })
+    }
+
+    /// The one writer, on a connection that is open.
+    pub(crate) fn writer(
+        connection: HardenedConnection,
+        readers: &Self,
+    ) -> Result<Self, OpenError> {
+        let (file, settings) = (Arc::clone(&readers.file), Arc::clone(&readers.settings));
+        let threads = Arc::new(WaitGroup::default());
+        let kind = Kind::Writer {
+            connection: Some(Box::new(connection)),
+            readers: Arc::clone(&readers.threads),
+        };
+        let inbox = worker::start(&file, &settings, &threads, kind)?;
+        Ok(Self {
+            slots: Arc::new(Slots::new(vec![inbox])),
+            queue: Semaphore::new(settings.write_queue),
+            replaceable: 0,
+            threads,
+            file,
+            settings,
+            problem: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Runs `work` on a worker. On a reader it may run more than once, if the file changed under it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future interrupts the work. A writer's work is then rolled back, unless its commit has
+    /// begun.
+    pub(crate) async fn call<T, F>(
+        &self,
+        timeout: Duration,
+        cancel: &CancellationToken,
+        work: F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        let outcome = self.run(timeout, cancel, work).await;
+        match &outcome {
+            Ok(_) => *lock(&self.problem) = None,
+            // `DatabaseFile` reports problems of the path.
+            Err(Error::Missing | Error::Replaced | Error::ReaderLost | Error::Unconfirmed) => {}
+            Err(error) if error.class() == ErrorClass::Database => {
+                *lock(&self.problem) = Some(error.to_string());
+            }
+            Err(_) => {}
+        }
+        outcome
+    }
+
+    /// The failure of the database in the last call, or the absence of its file.
+    pub(crate) fn problem(&self) -> Option<String> {
+        if self.slots.free().is_closed() {
+            return None;
+        }
+        match self.file.open_file() {
+            Ok(_) => lock(&self.problem).clone(),
+            Err(error) => Some(worker::unavailable(error).to_string()),
+        }
+    }
+
+    async fn run<T, F>(
+        &self,
+        timeout: Duration,
+        cancel: &CancellationToken,
+        work: F,
+    ) -> Result<T, Error>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
+    {
+        let started = Instant::now();
+        let patience = cancellation::deadline(started, timeout.min(self.settings.queue_wait));
+        let cancellation = Arc::new(Cancellation::new(started, timeout));
+        let worker = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Err(Error::Cancelled),
+            worker = self.worker(&cancellation, patience) => worker?,
+        };
+
+        let (reply, mut answer) = oneshot::channel();
+        let inbox = worker.inbox();
+        let job = Job::new(Box::new(Work::new(work, reply)), Arc::clone(&cancellation), worker);
+        // Dropping this future, or leaving it early, stops the work.
+        let _cancel_on_drop = cancellation::DropGuard::new(&cancellation);
+        inbox.send(job).map_err(|_| Error::ReaderLost)?;
+
+        let over = tokio::select! {
+            biased;
+            answer = &mut answer => return taken(answer),
+            () = cancel.cancelled() => Error::Cancelled,
+            () = tokio::time::sleep_until(cancellation.deadline().into()) => cancellation.timeout_error(),
+        };
+        if cancellation.cancel() {
+            return Err(over);
+        }
+        match tokio::time::timeout(COMMIT_WAIT, answer).await {
+            Ok(answer) => taken(answer),
+            Err(_) => Err(Error::Unconfirmed),
+        }
+    }
+
+    /// Takes no more calls, interrupts none, and lets the threads end.
+    pub(crate) fn close(&self) {
+        self.slots.close();
+    }
+
+    /// Waits until all threads have ended and their connections are closed, and returns whether that
+    /// happened in time. Blocks.
+    pub(crate) fn wait_for_end(&self, until: Instant) -> bool {
+        self.threads.wait(until)
+    }
+
+    async fn worker(
+        &self,
+        cancellation: &Arc<Cancellation>,
+        patience: Instant,
+    ) -> Result<WorkerGuard, Error> {
+        // Also if others are free: a stuck one takes the processor from them.
+        self.replace_stuck();
+        let permit = match self.slots.free().try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => self.wait_for_worker(patience).await?,
+        };
+        self.slots.take(permit, cancellation).ok_or(Error::Closed)
+    }
+
+    async fn wait_for_worker(&self, patience: Instant) -> Result<SemaphorePermit<'_>, Error> {
+        let mut next_look = self.replace_stuck();
+        if let Ok(permit) = self.slots.free().try_acquire() {
+            return Ok(permit);
+        }
+        let _place = self.queue.try_acquire().map_err(|_| self.no_place())?;
+        let mut free = pin!(self.slots.free().acquire());
+        loop {
+            let until = next_look.map_or(patience, |look| look.min(patience));
+            match timeout_at(until.into(), &mut free).await {
+                Ok(permit) => return permit.map_err(|_| Error::Closed),
+                Err(_) if until == patience => return Err(Error::Busy),
+                Err(_) => next_look = self.replace_stuck(),
+            }
+        }
+    }
+
+    fn no_place(&self) -> Error {
+        if self.slots.free().is_closed() { Error::Closed } else { Error::Busy }
+    }
+
+    fn replace_stuck(&self) -> Option<Instant> {
+        self.slots.replace_stuck(self.replaceable, || {
+            let started = worker::start(&self.file, &self.settings, &self.threads, Kind::Reader);
+            started.inspect_err(|error| tracing::error!(%error, "no reader for a stuck one")).ok()
+        })
+    }
+}
+
+/// The outcome of an answer, whose worker becomes free.
+fn taken<T>(answer: Result<Answer<T>, oneshot::error::RecvError>) -> Result<T, Error> {
+    answer.map_or(Err(Error::ReaderLost), |(outcome, _)| outcome)
+}

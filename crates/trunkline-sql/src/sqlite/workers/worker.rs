@@ -1,0 +1,232 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::ErrorCode;
+
+use super::lock;
+use super::slots::{Job, Task};
+use super::transaction::Transaction;
+use crate::model::error::{Error, OpenError};
+use crate::sqlite::file::{DatabaseFile, HardenedConnection};
+use crate::sqlite::security::Role;
+use crate::sqlite::session::Session;
+use crate::sqlite::settings::Settings;
+
+/// SQLite recurses over nested SQL. The parser's depth is limited so that this is ample.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Runs of one job on a file that keeps changing.
+const MAX_RUNS: u32 = 4;
+
+/// How long a writer waits for the readers to end before it closes its connection.
+const READERS_WAIT: Duration = Duration::from_secs(10);
+
+/// The kind of a worker.
+pub(super) enum Kind {
+    /// Reads, and opens its connection with its first job.
+    Reader,
+    /// Writes.
+    Writer {
+        /// Its first connection.
+        connection: Option<Box<HardenedConnection>>,
+        /// It closes its connection after theirs: only the last connection of a database in WAL mode can
+        /// take the log away, and only a writing one.
+        readers: Arc<WaitGroup>,
+    },
+}
+
+/// Starts a worker and returns its inbox. It ends when the last sender of the inbox is dropped.
+pub(super) fn start(
+    file: &Arc<DatabaseFile>,
+    settings: &Arc<Settings>,
+    threads: &Arc<WaitGroup>,
+    kind: Kind,
+) -> Result<Sender<Job>, OpenError> {
+    let (inbox, jobs) = channel();
+    let name = if matches!(kind, Kind::Reader) { "sql-reader" } else { "sql-writer" };
+    let (file, settings) = (Arc::clone(file), Arc::clone(settings));
+    let mut worker = Worker { file, settings, kind, jobs };
+    let running = threads.enter();
+    thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || {
+            // rusqlite asserts in a few places that SQLite never ran out of memory. The unwinding drops
+            // the job, whose caller learns of it, and the connection; the next job starts afresh.
+            while catch_unwind(AssertUnwindSafe(|| worker.serve())).is_err() {}
+            drop(worker);
+            drop(running);
+        })
+        .map_err(OpenError::Thread)?;
+    Ok(inbox)
+}
+
+struct Worker {
+    file: Arc<DatabaseFile>,
+    settings: Arc<Settings>,
+    kind: Kind,
+    jobs: Receiver<Job>,
+}
+
+impl Worker {
+    fn serve(&mut self) {
+        let mut next = None;
+        if let Kind::Writer { connection, .. } = &mut self.kind
+            && let Some(connection) = connection.take()
+        {
+            next = self.serve_with(&connection, None);
+        }
+        while let Some(job) = next.take().or_else(|| self.jobs.recv().ok()) {
+            match self.connect() {
+                Ok(connection) => next = self.serve_with(&connection, Some(job)),
+                Err(error) => job.fail(unavailable(error)),
+            }
+        }
+    }
+
+    fn connect(&self) -> Result<HardenedConnection, OpenError> {
+        match self.kind {
+            Kind::Reader => self.file.connect(&self.settings),
+            Kind::Writer { .. } => self.file.connect_for_writing(&self.settings),
+        }
+    }
+
+    /// Runs jobs until a fresh connection is needed, and returns the job that needs it, if any.
+    fn serve_with(&self, connection: &HardenedConnection, mut first: Option<Job>) -> Option<Job> {
+        let mut session = Session::new(connection, &self.settings);
+        while let Some(mut job) = first.take().or_else(|| self.jobs.recv().ok()) {
+            // Not asked again after the run: what a writer has committed is not done again.
+            let is_served = connection.is_served();
+            if is_served && connection.is_current() {
+                run(&mut job, connection, &mut session);
+            }
+            if !is_served || !connection.is_current() {
+                if job.runs >= MAX_RUNS {
+                    job.fail(Error::Changing);
+                    return None;
+                }
+                job.runs += 1;
+                return Some(job);
+            }
+            let spoils_connection = matches!(job.task.error(), Some(Error::OutOfMemory))
+                || !connection.inner.is_autocommit();
+            job.finish();
+            if spoils_connection {
+                return None;
+            }
+        }
+        if let Kind::Writer { readers, .. } = &self.kind {
+            readers.wait(Instant::now() + READERS_WAIT);
+        }
+        None
+    }
+}
+
+/// Opening reads the schema, so what can stop a query can stop it as well.
+pub(super) fn unavailable(error: OpenError) -> Error {
+    match error {
+        OpenError::Sqlite { source, .. } if is_passing(&source) => source.into(),
+        OpenError::NeedsRecovery { .. } => Error::NeedsRecovery,
+        OpenError::Missing { .. } => Error::Missing,
+        OpenError::Replaced { .. } => Error::Replaced,
+        other => Error::Unavailable(other),
+    }
+}
+
+fn is_passing(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::OutOfMemory)
+    )
+}
+
+fn run(job: &mut Job, connection: &HardenedConnection, session: &mut Session<'_>) {
+    let Job { task, cancellation, .. } = job;
+    if cancellation.is_over() {
+        task.fail(cancellation.reason());
+        return;
+    }
+    if let Err(error) = cancellation.attach(connection) {
+        task.fail(error.into());
+        return;
+    }
+    match &connection.role {
+        Role::Reader => task.run(session),
+        Role::Writer(writer_state) => {
+            let transaction = Transaction {
+                connection: &connection.inner,
+                writer_state,
+                cancellation,
+                lock_wait: session.settings().lock_wait,
+            };
+            writer_state.reset();
+            if let Err(error) = run_in(&transaction, task.as_mut(), session) {
+                task.fail(error);
+            }
+            writer_state.reset();
+        }
+    }
+    cancellation.detach();
+    if matches!(task.error(), Some(Error::Cancelled)) {
+        task.fail(cancellation.reason());
+    }
+}
+
+/// Runs a task between the beginning and the end of a transaction. The error is that of one of the two.
+fn run_in(
+    transaction: &Transaction<'_>,
+    task: &mut dyn Task,
+    session: &mut Session<'_>,
+) -> Result<(), Error> {
+    transaction.begin()?;
+    task.run(session);
+    let outcome = match task.error() {
+        Some(_) => None,
+        None if session.discards_changes() => Some(transaction.rehearse_commit()),
+        None => return transaction.commit().inspect_err(|_| session.forget_changes()),
+    };
+    session.forget_changes();
+    transaction.roll_back();
+    outcome.unwrap_or(Ok(()))
+}
+
+/// The number of running threads of a pool.
+#[derive(Default)]
+pub(super) struct WaitGroup {
+    running: Mutex<usize>,
+    one_ended: Condvar,
+}
+
+/// A running thread, until it is dropped.
+pub(super) struct WaitGroupGuard(Arc<WaitGroup>);
+
+impl WaitGroup {
+    pub(super) fn enter(self: &Arc<Self>) -> WaitGroupGuard {
+        *lock(&self.running) += 1;
+        WaitGroupGuard(Arc::clone(self))
+    }
+
+    /// Waits until all have ended, and returns whether that happened in time.
+    pub(super) fn wait(&self, until: Instant) -> bool {
+        let mut running = lock(&self.running);
+        while *running > 0 {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.one_ended.wait_timeout(running, left);
+            running = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+}
+
+impl Drop for WaitGroupGuard {
+    fn drop(&mut self) {
+        *lock(&self.0.running) -= 1;
+        self.0.one_ended.notify_all();
+    }
+}
