@@ -1,4 +1,4 @@
-//! An agent over trunkline operations: language models with tools, and tools that are commands.
+//! An agent over trunkline operations: a language model that calls them as tools.
 //!
 //! ```
 //! use serde_json::{Value, json};
@@ -29,13 +29,10 @@
 mod agent;
 pub mod conversation;
 mod cut;
-#[cfg(unix)]
 pub mod door;
 pub mod model;
 mod operations;
 mod planner;
-#[cfg(unix)]
-pub mod tools;
 
 pub use agent::{
     Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event, Events, Metadata,

@@ -9,8 +9,8 @@ use trunkline::limits::MemoryBudget;
 use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::tools::{ToolFolder, management};
 use trunkline_agent::{Agent, Patterns, RefreshError, Settings, operations};
+use trunkline_tools::{ToolFolder, management};
 
 use crate::serve::entries;
 

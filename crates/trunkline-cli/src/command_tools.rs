@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 use trunkline::{Changing, Rpc};
-use trunkline_agent::tools::{self, Launcher, ToolFolder, ToolSettings};
+use trunkline_tools::{Launcher, ToolFolder, ToolSettings};
 
 #[derive(Args)]
 pub(crate) struct Folder {
@@ -52,10 +52,10 @@ impl Place<'_> {
         settings.programs.insert(NAME.to_owned(), program.clone());
         settings.launcher = Some(Launcher { program, arguments });
         let folder = ToolFolder::open(self.folder, settings)?;
-        self.operations.replace(tools::operations(&folder))?;
+        self.operations.replace(trunkline_tools::operations(&folder))?;
         let place = self.operations.clone();
         folder.on_change(move |folder, _| {
-            if let Err(error) = place.replace(tools::operations(folder)) {
+            if let Err(error) = place.replace(trunkline_tools::operations(folder)) {
                 tracing::error!(%error, "the tools cannot be offered; those of before stay");
             }
         });

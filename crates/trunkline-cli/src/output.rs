@@ -4,8 +4,8 @@ use std::io::{self, Write, stderr, stdout};
 use std::net::SocketAddr;
 use std::path::Path;
 
-use trunkline_agent::tools::ToolFolder;
 use trunkline_jobs::{ResourceType, Verb};
+use trunkline_tools::ToolFolder;
 
 use crate::records::Opened;
 

@@ -100,7 +100,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
                 .door(rpc.openrpc_door())
                 .door(metrics::door(&rpc));
             let service = match &tools {
-                Some(_) => service.door(trunkline_agent::door::tools(&api)),
+                Some(_) => service.door(trunkline_tools::endpoint(&api)),
                 None => service,
             };
             let service = match &recorder {

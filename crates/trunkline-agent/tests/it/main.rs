@@ -17,7 +17,5 @@ mod replies;
 mod scripted;
 mod storage;
 mod streams;
-#[cfg(unix)]
-mod tools;
 mod turn_bounds;
 mod written_calls;

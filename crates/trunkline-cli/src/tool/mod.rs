@@ -1,12 +1,16 @@
 //! `trunkline tool`: what command tools are made of.
 
 mod calculator;
-mod limited;
-mod supervisor;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+
+use crate::output;
+
+/// The exit code of shells for a command that cannot be executed.
+const CANNOT_EXECUTE: u8 = 126;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -27,15 +31,21 @@ enum Tool {
     /// of JSON are often read as floats. A decimal that does not end is rounded to 50 digits, or to a whole number
     /// if that has more; only then there is a fraction, and it is exact.
     Calculator,
-    /// Lowers its own limits, and runs a command under them: with the first line of stdin, and as long as stdin
-    /// is open.
+    /// Runs a command under limits, as the launcher of command tools.
     #[command(hide = true)]
-    Run(limited::Arguments),
+    Run {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
 }
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.tool {
         Tool::Calculator => calculator::run(),
-        Tool::Run(arguments) => limited::run(arguments),
+        Tool::Run { arguments } => trunkline_tools::launch(arguments.iter().cloned())
+            .unwrap_or_else(|error| {
+                output::error(&error.into());
+                ExitCode::from(CANNOT_EXECUTE)
+            }),
     }
 }
