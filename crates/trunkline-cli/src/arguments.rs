@@ -8,7 +8,7 @@ use trunkline::limits::MemoryBudget;
 
 use crate::{
     agent, call, chat, command_tools, edn, execute, history, limits, monitor, openrpc, records,
-    resources, tool,
+    resources,
 };
 
 /// Serves a SQLite database, and records of declared types, over JSON-RPC 2.0, the Model Context
@@ -45,8 +45,9 @@ pub(crate) enum Command {
     Chat(chat::Arguments),
     /// Converts documents between EDN and JSON, from stdin to stdout.
     Edn(edn::Arguments),
-    /// Runs what command tools are made of: a calculator.
-    Tool(tool::Arguments),
+    /// Runs the commands of tools.
+    #[command(subcommand, hide = true)]
+    Tool(command_tools::Launch),
 }
 
 #[derive(Args)]

@@ -1,12 +1,16 @@
 //! `--tools`: a folder of manifests, whose commands are tools.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, Subcommand};
 use trunkline::{Changing, Rpc};
 use trunkline_tools::{Launcher, ToolFolder, ToolSettings};
+
+use crate::output;
 
 #[derive(Args)]
 pub(crate) struct Folder {
@@ -16,7 +20,17 @@ pub(crate) struct Folder {
     path: Option<PathBuf>,
 }
 
-/// What the methods of command tools begin with.
+/// The launcher of command tools, which this program starts itself.
+#[derive(Subcommand)]
+pub(crate) enum Launch {
+    /// Runs a command under limits.
+    Run {
+        #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<OsString>,
+    },
+}
+
+/// The prefix of the methods of command tools.
 pub(crate) const NAMESPACE: &str = "tool";
 
 /// What commands call this program.
@@ -98,4 +112,14 @@ pub(crate) async fn end(folder: &ToolFolder) {
     if tokio::time::timeout(ENDING, folder.idle()).await.is_err() {
         tracing::warn!("commands of tools still run");
     }
+}
+
+/// Runs a command as its launcher, and ends as it does.
+pub(crate) fn run(Launch::Run { arguments }: Launch) -> ExitCode {
+    /// The exit code of shells for a command that cannot be executed.
+    const CANNOT_EXECUTE: u8 = 126;
+    trunkline_tools::launch(arguments).unwrap_or_else(|error| {
+        output::error(&error.into());
+        ExitCode::from(CANNOT_EXECUTE)
+    })
 }

@@ -21,7 +21,6 @@ mod resources;
 mod serve;
 mod service;
 mod stdio;
-mod tool;
 mod tools;
 
 use std::process::ExitCode;
@@ -42,7 +41,7 @@ fn main() -> ExitCode {
         Command::Monitor(arguments) => return monitor::run(&arguments),
         Command::Chat(arguments) => return chat::run(&arguments),
         Command::Edn(arguments) => return edn::run(&arguments),
-        Command::Tool(arguments) => return tool::run(&arguments),
+        Command::Tool(arguments) => return command_tools::run(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
