@@ -17,11 +17,16 @@ use crate::serve::entries;
 /// The variable of the endpoint's key. There is no flag: other users of the machine can read command lines.
 const KEY: &str = "TRUNKLINE_AGENT_KEY";
 
+/// The remedy in the error of a chat without a model.
+const MODEL_SETUP: &str = "start the server with `--agent-url <BASE> --agent-model <NAME>`, where the base is \
+    `http://127.0.0.1:11434/v1` for Ollama, `https://api.openai.com/v1` for OpenAI, or that of another \
+    OpenAI-compatible endpoint, whose key is in `TRUNKLINE_AGENT_KEY`; the other `agent.*` methods need no model";
+
 #[derive(Args)]
 pub(crate) struct Asked {
     /// The base URL of an OpenAI-compatible endpoint, like http://127.0.0.1:11434/v1, whose model answers
-    /// at POST /api; its key, if it wants one, is in TRUNKLINE_AGENT_KEY. Without it, messages are matched
-    /// with the words of tools. Needs --agent-model.
+    /// at POST /api; its key, if it requires one, is in TRUNKLINE_AGENT_KEY. Without it, agent.chat fails,
+    /// and the other methods of the agent work. Needs --agent-model.
     #[arg(id = "url", long = "agent-url", value_name = "BASE", env = "TRUNKLINE_AGENT_URL")]
     url: Option<String>,
     /// The model's name, as the endpoint knows it.
@@ -80,6 +85,7 @@ impl Asked {
             allow: if allow.is_empty() { all() } else { allow },
             deny: entries(&self.deny).collect(),
             context_tokens: self.context.unwrap_or(defaults.context_tokens),
+            model_setup: MODEL_SETUP.to_owned(),
             ..defaults
         };
         let (model, context) = (self.model()?, settings.context_tokens);

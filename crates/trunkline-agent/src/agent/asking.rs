@@ -5,7 +5,7 @@ use tokio::time::Instant;
 use super::context::tokens;
 use super::reply::Stop;
 use super::turn::{Turn, millis};
-use crate::model::{Completion, Message, Model, ModelError, ToolCall, Usage};
+use crate::model::{Completion, Message, ModelError, ToolCall, Usage};
 
 impl Turn<'_> {
     /// Why the model is not asked again, if it is not.
@@ -21,16 +21,16 @@ impl Turn<'_> {
     }
 
     /// Asks the model, and passes on what it says.
-    pub(super) async fn ask(&mut self, model: &Model) -> Result<Completion, ModelError> {
+    pub(super) async fn ask(&mut self) -> Result<Completion, ModelError> {
         let left_out = self.fit();
         if left_out > 0 {
             let turns = if left_out == 1 { "turn" } else { "turns" };
             self.status(format!("The context is full: {left_out} earlier {turns} left out")).await;
         }
-        self.status(format!("Asking {}", model.name())).await;
+        self.status(format!("Asking {}", self.model.name())).await;
         let since = Instant::now();
         self.metadata.model_calls += 1;
-        let asked = self.read(model).await;
+        let asked = self.read().await;
         self.metadata.model_ms += millis(since.elapsed());
         let completion = asked?;
         // What it says is known now as a whole.
@@ -44,8 +44,8 @@ impl Turn<'_> {
         Ok(completion)
     }
 
-    async fn read(&mut self, model: &Model) -> Result<Completion, ModelError> {
-        let mut reply = model.ask(&self.messages, &self.capabilities.offered().tools).await?;
+    async fn read(&mut self) -> Result<Completion, ModelError> {
+        let mut reply = self.model.ask(&self.messages, &self.capabilities.offered().tools).await?;
         while let Some(text) = reply.text().await? {
             // It stays if the time is up before the rest is there.
             self.response.push_str(&text);

@@ -42,6 +42,12 @@ pub enum Error {
         /// How many there may be.
         limit: usize,
     },
+    /// No model is configured.
+    #[error("no model is configured{}{remedy}", if remedy.is_empty() { "" } else { "; " })]
+    NoModel {
+        /// How to configure one: [`Settings::model_setup`](super::Settings::model_setup).
+        remedy: String,
+    },
     /// The model has not answered.
     #[error("the model has not answered")]
     Model {

@@ -33,8 +33,8 @@ use crate::conversation::{
 use crate::model::{self, Message, Model};
 
 pub use caller::Caller;
+use capability::Capabilities;
 pub use capability::CapabilityDescription;
-pub(crate) use capability::{Capabilities, Capability};
 pub use error::{Error, RefreshError};
 pub use event::{Event, Events};
 pub use patterns::Patterns;
@@ -47,10 +47,10 @@ use execution::Executor;
 use running::Running;
 use turn::{Finished, Turn};
 
-/// Offers the operations of a service to a language model, and makes the calls that it wants; without a
-/// model, it matches words. Cloning is cheap.
+/// Offers the operations of a service to a language model, and makes the calls that the model requests. Without a
+/// model, [`chat`](Self::chat) fails; the other methods work. Cloning is cheap.
 ///
-/// Calls are made as if the caller had made them: with their principal, in their trace, past no layer.
+/// Calls are made as if the caller had made them: with their principal, in their trace, through all layers.
 #[derive(Clone)]
 pub struct Agent {
     inner: Arc<Inner>,
@@ -130,7 +130,7 @@ impl Agent {
     /// limit is reached, or a call wants to be confirmed. The turn is kept before it is answered.
     ///
     /// # Errors
-    /// When nothing could be answered. What the calls of a turn end in is in its steps instead.
+    /// If there is no model, or no answer. The errors of the calls of a turn are in its steps instead.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls that run, and the turn is forgotten; calls that have ended stay
@@ -139,6 +139,8 @@ impl Agent {
         let ChatRequest { message, conversation_id, confirm } = request;
         let message = message.filter(|message| !message.trim().is_empty());
         self.check(message.as_deref(), conversation_id.as_deref(), confirm.as_deref())?;
+        let no_model = || Error::NoModel { remedy: self.inner.settings.model_setup.clone() };
+        let model = self.inner.model.as_ref().ok_or_else(no_model)?;
         let owner = caller.key();
         let is_new = conversation_id.is_none();
         let conversation = conversation_id.unwrap_or_else(|| Uuid::now_v7().to_string());
@@ -150,7 +152,7 @@ impl Agent {
         };
         let title = is_new.then(|| title(message.as_deref().unwrap_or_default()));
 
-        let mut turn = Turn::begin(&self.inner, caller, self.capabilities(), history);
+        let mut turn = Turn::begin(&self.inner, model, caller, self.capabilities(), history);
         let outcome = Box::pin(turn.run(message, confirmed)).await;
         if let Err(error) = outcome {
             let mut is_there = !is_new;

@@ -16,12 +16,12 @@ use super::event::{Event, PATIENCE};
 use super::reply::{ChatReply, Metadata, Pending, Step, Stop, Usage};
 use super::token::token;
 use crate::conversation::PendingCall;
-use crate::model::{self, Arguments, Completion, Message, Model, ToolCall};
-use crate::planner;
+use crate::model::{Completion, Message, Model, ToolCall};
 
 /// A turn that is not over.
 pub(super) struct Turn<'a> {
     pub(super) agent: &'a Inner,
+    pub(super) model: &'a Model,
     pub(super) caller: &'a Caller,
     pub(super) capabilities: Arc<Capabilities>,
     /// What the model is told: its task, what was said before, and what this turn adds.
@@ -64,6 +64,7 @@ pub(super) struct Finished {
 impl<'a> Turn<'a> {
     pub(super) fn begin(
         agent: &'a Inner,
+        model: &'a Model,
         caller: &'a Caller,
         capabilities: Arc<Capabilities>,
         history: Vec<Message>,
@@ -71,9 +72,10 @@ impl<'a> Turn<'a> {
         let began = Instant::now();
         let mut messages = vec![Message::System { content: agent.settings.instructions.clone() }];
         messages.extend(history);
-        let model = agent.model.as_ref().map(|model| model.name().to_owned());
+        let metadata = Metadata { model: model.name().to_owned(), ..Metadata::default() };
         Self {
             agent,
+            model,
             caller,
             capabilities,
             begun_at: messages.len(),
@@ -88,7 +90,7 @@ impl<'a> Turn<'a> {
             steps: Vec::new(),
             usage: Usage::default(),
             sent_tokens: 0,
-            metadata: Metadata { model, ..Metadata::default() },
+            metadata,
             pending: None,
             budget: Budget::new(agent.settings.max_steps_bytes),
         }
@@ -100,27 +102,15 @@ impl<'a> Turn<'a> {
         message: Option<String>,
         confirmed: Option<PendingCall>,
     ) -> Result<(), Error> {
-        let said = message.clone().unwrap_or_else(|| "I confirm the call.".to_owned());
+        let said = message.unwrap_or_else(|| "I confirm the call.".to_owned());
         self.messages.push(Message::User { content: said });
-        let is_confirmed = confirmed.is_some();
         if let Some(call) = confirmed
             && let Some(stop) = self.make_confirmed(call).await
         {
             self.stop(stop).await;
             return Ok(());
         }
-        match (self.agent.model.clone(), message) {
-            (Some(model), _) => self.converse(&model).await,
-            (None, Some(message)) if !is_confirmed => {
-                self.answer_offline(&message).await;
-                Ok(())
-            }
-            (None, _) => {
-                let response = planner::confirmed(self.steps.last());
-                self.respond(response).await;
-                Ok(())
-            }
-        }
+        self.converse().await
     }
 
     /// The reply, and what is kept.
@@ -177,14 +167,14 @@ impl<'a> Turn<'a> {
         }
     }
 
-    async fn converse(&mut self, model: &Model) -> Result<(), Error> {
+    async fn converse(&mut self) -> Result<(), Error> {
         loop {
             if let Some(stop) = self.exhausted() {
                 self.stop(stop).await;
                 return Ok(());
             }
             let Completion { content, mut calls, is_written, is_cut, .. } =
-                match timeout_at(self.deadline, self.ask(model)).await {
+                match timeout_at(self.deadline, self.ask()).await {
                     Ok(completion) => completion?,
                     Err(_) => {
                         self.stop(Stop::Time).await;
@@ -214,27 +204,6 @@ impl<'a> Turn<'a> {
                 return Ok(());
             }
         }
-    }
-
-    async fn answer_offline(&mut self, message: &str) {
-        let plan = planner::plan(message, &self.capabilities);
-        self.status("No model is configured: matching words".to_owned()).await;
-        self.metadata.confidence = Some(plan.confidence());
-        if let Some((capability, arguments)) = plan.call() {
-            let call = ToolCall {
-                id: model::id(),
-                name: capability.name().to_owned(),
-                arguments: Arguments::Object(arguments),
-            };
-            let tool_calls = vec![call.called()];
-            self.messages.push(Message::Assistant { content: String::new(), tool_calls });
-            if let Some(stop) = self.make(vec![call], Origin::Called).await {
-                self.stop(stop).await;
-                return;
-            }
-        }
-        let response = plan.response(self.steps.last());
-        self.respond(response).await;
     }
 
     async fn answered(&mut self, content: String, is_cut: bool) {

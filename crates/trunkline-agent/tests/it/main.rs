@@ -10,7 +10,6 @@ mod context;
 mod conversation;
 mod conversation_kill;
 mod house;
-mod planner;
 #[cfg(unix)]
 mod reload;
 mod replies;
