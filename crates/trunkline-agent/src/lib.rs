@@ -30,7 +30,6 @@
 
 mod agent;
 pub mod conversation;
-mod cut;
 pub mod door;
 pub mod model;
 mod operations;

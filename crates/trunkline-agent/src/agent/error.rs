@@ -102,3 +102,9 @@ fn unkept(source: &ConversationError) -> String {
         _ => "the turn could not be kept".to_owned(),
     }
 }
+
+/// The beginning of a name, for messages.
+pub(super) fn excerpt(name: &str) -> String {
+    const LONGEST: usize = 128;
+    name.chars().take(LONGEST).collect()
+}

@@ -1,7 +1,5 @@
 //! The loop: a turn of a conversation, step by step.
 
-mod asking;
-mod budget;
 mod caller;
 mod capability;
 mod context;
@@ -9,12 +7,10 @@ mod error;
 mod event;
 mod execution;
 mod patterns;
-mod refreshed;
 mod reply;
 mod round;
 mod running;
 mod settings;
-mod token;
 mod turn;
 
 use std::fmt;
@@ -33,17 +29,16 @@ use crate::conversation::{
 use crate::model::{self, Message, Model};
 
 pub use caller::Caller;
-use capability::Capabilities;
-pub use capability::CapabilityDescription;
+pub use capability::{CapabilityDescription, Refreshed};
 pub use error::{Error, RefreshError};
 pub use event::{Event, Events};
 pub use patterns::Patterns;
-pub use refreshed::Refreshed;
 pub use reply::{ChatReply, ChatRequest, Metadata, Pending, Step, StepError, Stop, Usage};
 pub use settings::Settings;
 
-use budget::Budget;
-use execution::Executor;
+use capability::Capabilities;
+use error::excerpt;
+use execution::{Budget, Executor};
 use running::Running;
 use turn::{Finished, Turn};
 
@@ -152,7 +147,8 @@ impl Agent {
         };
         let title = is_new.then(|| title(message.as_deref().unwrap_or_default()));
 
-        let mut turn = Turn::begin(&self.inner, model, caller, self.capabilities(), history);
+        let mut turn =
+            Turn::begin(&self.inner.executor, model, caller, self.capabilities(), history);
         let outcome = Box::pin(turn.run(message, confirmed)).await;
         if let Err(error) = outcome {
             let mut is_there = !is_new;
@@ -301,12 +297,6 @@ impl Agent {
 fn title(message: &str) -> String {
     const LONGEST: usize = 80;
     message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
-}
-
-/// As much of a name as is told to people.
-fn excerpt(name: &str) -> String {
-    const LONGEST: usize = 128;
-    name.chars().take(LONGEST).collect()
 }
 
 impl fmt::Debug for Agent {

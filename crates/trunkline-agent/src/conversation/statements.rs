@@ -1,16 +1,65 @@
-//! The statements.
+//! The records of conversations, and the SQL statements on them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use trunkline::JsonSchema;
 
 use super::bounded::bounded;
 use super::settings::Settings;
-use super::{PendingCall, Summary, Turn, file};
 use crate::model::Message;
+
+/// A conversation without its messages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Its id.
+    pub conversation_id: String,
+    /// How it began.
+    pub title: String,
+    /// When it began: milliseconds since 1970, UTC.
+    pub created_ms: i64,
+    /// When its last turn ended.
+    pub updated_ms: i64,
+    /// How many messages are kept of it.
+    pub messages: u64,
+    /// How many bytes they have.
+    pub bytes: u64,
+}
+
+/// A call that waits to be confirmed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingCall {
+    /// The token that confirms it.
+    pub(crate) token: String,
+    pub(crate) tool: String,
+    /// The operation when the call was proposed.
+    #[serde(default)]
+    pub(crate) identity: Identity,
+    pub(crate) arguments: Map<String, Value>,
+}
+
+/// The identity of an operation: its name, and a hash that differs if another operation has the name later.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) operation: String,
+    pub(crate) fingerprint: u64,
+}
+
+/// A finished turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) caller: String,
+    pub(crate) conversation: String,
+    /// The title of a new conversation. Any other must exist.
+    pub(crate) title: Option<String>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) pending: Option<PendingCall>,
+}
 
 pub(super) fn messages(
     connection: &Connection,
@@ -133,7 +182,7 @@ pub(super) fn delete(
 
 /// Takes what was deleted out of the log.
 fn clean(connection: &Connection) {
-    if let Err(cause) = file::clean(connection) {
+    if let Err(cause) = vacuum(connection) {
         tracing::warn!(%cause, "what was deleted is in the log of the file until it is closed");
     }
 }
@@ -143,6 +192,15 @@ pub(super) fn forget_old(connection: &Connection, settings: &Settings) -> rusqli
     let oldest = now() - millis(settings.max_age);
     let sql = "DELETE FROM conversation WHERE updated_ms < ?1";
     connection.execute(sql, [oldest]).map(|deleted| deleted > 0)
+}
+
+/// Removes deleted content from the write-ahead log, too, and returns free pages to the file system.
+pub(super) fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
+    // Files that were created without `auto_vacuum` keep their pages. Each step returns one page.
+    let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut pages = vacuum.query([])?;
+    while pages.next()?.is_some() {}
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 fn belongs(connection: &Connection, caller: &str, conversation: &str) -> rusqlite::Result<bool> {
