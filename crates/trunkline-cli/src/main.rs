@@ -1,31 +1,17 @@
 //! The `trunkline` binary.
 
-mod access;
-mod agent;
 mod arguments;
-mod call;
-mod chat;
 mod client;
-mod command_tools;
-mod database;
-mod edn;
-mod execute;
-mod history;
-mod limits;
-mod logging;
-mod monitor;
-mod openrpc;
-mod output;
-mod records;
-mod resources;
-mod serve;
-mod service;
-mod stdio;
-mod tools;
+mod commands;
+mod server;
+mod terminal;
 
 use std::process::ExitCode;
 
 use arguments::Command;
+use commands::{call, chat, edn, execute, monitor, openrpc, resources, tools};
+use server::{command_tools, serve, stdio};
+use terminal::{logging, output};
 
 fn main() -> ExitCode {
     let command = arguments::parse();

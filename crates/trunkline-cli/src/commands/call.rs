@@ -1,29 +1,37 @@
-//! `trunkline call`, and how results and failures are shown, which the client's other commands share.
+//! `trunkline call`.
 
-mod arguments;
-mod document;
-mod failure;
-mod printed;
-mod rowset;
-mod table;
-mod text;
-mod words;
-
-use std::io::{ErrorKind, stdin};
+use std::io::stdin;
 use std::process::ExitCode;
 
+use clap::Args;
 use serde_json::value::RawValue;
+use trunkline::client::http::Url;
 use trunkline::client::{Client, Settings};
 
-pub(crate) use self::arguments::{Arguments, Connection, NOTES, ToolsArguments, url};
-pub(crate) use self::document::indented;
-pub(crate) use self::failure::Failure;
-pub(crate) use self::printed::Form;
-pub(crate) use self::table::Table;
-pub(crate) use self::text::{cut, line, lines};
-pub(crate) use self::words::{Words, document};
+use super::connection::{Connection, NOTES, url};
 use crate::client::{CallError, Observed};
-use crate::output;
+use crate::terminal::{Failure, Form, Words, finish, wait_for};
+
+/// Calls a method of a JSON-RPC 2.0 server over HTTP, and prints its result.
+#[derive(Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct Arguments {
+    /// Where the server answers, like http://127.0.0.1:8080
+    #[arg(value_parser = url)]
+    url: Url,
+    /// The method, like db.list_tables
+    method: String,
+    /// Params: nothing; one JSON object or array; - to read it from stdin; or key=value for each
+    /// param by name. A value that is a JSON number, true, false, null, object, array or quoted
+    /// string is taken as that, any other as a string; key:=JSON takes nothing but JSON.
+    #[arg(value_name = "PARAMS")]
+    params: Vec<String>,
+    /// Send a notification: nothing answers, and nothing is printed.
+    #[arg(long, conflicts_with = "json")]
+    notify: bool,
+    #[command(flatten)]
+    connection: Connection,
+}
 
 /// Calls the method, and prints its result.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
@@ -48,30 +56,4 @@ fn call(arguments: &Arguments, form: Form) -> Result<String, Failure> {
         let result: Box<RawValue> = client.call(method, params).await.map_err(failed)?;
         Ok(form.value(&result))
     })
-}
-
-/// Runs a client to its end.
-pub(crate) fn wait_for<T>(client: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Failure::Output)?;
-    let done = runtime.block_on(client);
-    // A look-up of a name may still be running.
-    runtime.shutdown_background();
-    done
-}
-
-/// Prints what a command has to print.
-pub(crate) fn finish(form: Form, command: impl FnOnce() -> Result<String, Failure>) -> ExitCode {
-    let printed = command().and_then(|text| match output::data(&text) {
-        // As in `trunkline call … | head -1`.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        done => done.map_err(Failure::Output),
-    });
-    match printed {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            output::complain(&failure.text(form));
-            failure.exit_code()
-        }
-    }
 }

@@ -1,3 +1,5 @@
+//! The connection to a server, from the command line.
+
 use std::time::Duration;
 
 use clap::Args;
@@ -7,8 +9,8 @@ use http::{HeaderName, HeaderValue};
 use trunkline::client::Http;
 use trunkline::client::http::{BearerError, Settings, Url, UrlError};
 
-use super::failure::Failure;
 use crate::client::CallError;
+use crate::terminal::Failure;
 
 pub(crate) const NOTES: &str = "\
 Redirects are not followed, and proxies are not used. https trusts the certificates of this machine;
@@ -20,45 +22,6 @@ Exit codes:
   2  the command line is wrong
   3  no answer: no connection, TLS failed, it broke off, or time ran out
   4  what answered does not keep to the protocol, or refused on the HTTP level";
-
-/// Calls a method of a JSON-RPC 2.0 server over HTTP, and prints its result.
-#[derive(Args)]
-#[command(after_help = NOTES)]
-pub(crate) struct Arguments {
-    /// Where the server answers, like http://127.0.0.1:8080
-    #[arg(value_parser = url)]
-    pub(super) url: Url,
-    /// The method, like db.list_tables
-    pub(super) method: String,
-    /// Params: nothing; one JSON object or array; - to read it from stdin; or key=value for each
-    /// param by name. A value that is a JSON number, true, false, null, object, array or quoted
-    /// string is taken as that, any other as a string; key:=JSON takes nothing but JSON.
-    #[arg(value_name = "PARAMS")]
-    pub(super) params: Vec<String>,
-    /// Send a notification: nothing answers, and nothing is printed.
-    #[arg(long, conflicts_with = "json")]
-    pub(super) notify: bool,
-    #[command(flatten)]
-    pub(super) connection: Connection,
-}
-
-/// Lists the tools of an MCP server, or calls one.
-#[derive(Args)]
-#[command(after_help = NOTES)]
-pub(crate) struct ToolsArguments {
-    /// The server, like http://127.0.0.1:8080 (its /mcp is asked), or its MCP endpoint
-    #[arg(value_parser = url)]
-    pub(crate) url: Url,
-    /// The tool to call; without it, all are listed.
-    pub(crate) name: Option<String>,
-    /// Arguments: nothing; one JSON object; - to read it from stdin; or key=value for each. Where
-    /// the tool wants a string, a value is one; else it is JSON if it can be; key:=JSON takes nothing
-    /// but JSON.
-    #[arg(value_name = "ARGUMENTS")]
-    pub(crate) arguments: Vec<String>,
-    #[command(flatten)]
-    pub(crate) connection: Connection,
-}
 
 /// How a server is reached, and how its answers are printed.
 #[derive(Args)]

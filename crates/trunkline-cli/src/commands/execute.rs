@@ -1,17 +1,37 @@
 //! `trunkline execute`.
 
-mod arguments;
-
 use std::io::stdin;
 use std::process::ExitCode;
 
+use clap::Args;
 use serde::de::IgnoredAny;
 use serde_json::json;
 use trunkline::client::http::Url;
 
-pub(crate) use self::arguments::Arguments;
-use crate::call::{Failure, Form, document, finish, wait_for};
 use crate::client::{Members, Native};
+use crate::commands::connection::{Connection, NOTES, url};
+use crate::terminal::{Failure, Form, document, finish, wait_for};
+
+/// Sends a native command to a server, and prints its result.
+#[derive(Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct Arguments {
+    /// The server, like http://127.0.0.1:8080 (its /execute is asked), or the endpoint itself
+    #[arg(value_parser = url)]
+    url: Url,
+    /// The command, a JSON object like '{"command": "list", "resource": "todo"}'; - reads it from
+    /// stdin.
+    #[arg(required_unless_present = "revert", conflicts_with = "revert")]
+    command: Option<String>,
+    /// It may have been executed before: ask /repeat, which does nothing a second time.
+    #[arg(long, conflicts_with = "revert")]
+    repeat: bool,
+    /// Undo what the command with this `metadata.requestId` has done: ask /revert.
+    #[arg(long, value_name = "REQUEST_ID")]
+    revert: Option<String>,
+    #[command(flatten)]
+    connection: Connection,
+}
 
 /// Where commands are sent, which a URL may name.
 const ENDPOINTS: [&str; 3] = ["/execute", "/repeat", "/revert"];

@@ -1,17 +1,31 @@
 //! `trunkline openrpc`.
 
-mod arguments;
-
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline::client::{Client, Settings};
 
-pub(crate) use self::arguments::Arguments;
-use crate::call::{Failure, Form, finish, indented, wait_for};
 use crate::client::{CallError, Observed};
+use crate::commands::connection::{Connection, NOTES, url};
+use crate::terminal::{Failure, Form, finish, indented, wait_for};
+use trunkline::client::http::Url;
+
+/// Prints what a JSON-RPC 2.0 server says of itself: its OpenRPC document.
+#[derive(Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct Arguments {
+    /// Where the server answers, like http://127.0.0.1:8080
+    #[arg(value_parser = url)]
+    url: Url,
+    /// Write the document to this file, and print nothing.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    connection: Connection,
+}
 
 /// What a document has at least.
 #[derive(Deserialize)]

@@ -12,7 +12,7 @@ use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, Patterns, RefreshError, Settings, operations};
 use trunkline_tools::{ToolFolder, management};
 
-use crate::serve::entries;
+use super::access::entries;
 
 /// The variable of the endpoint's key. There is no flag: other users of the machine can read command lines.
 const KEY: &str = "TRUNKLINE_AGENT_KEY";

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use trunkline::{Changing, Rpc};
 use trunkline_tools::{Launcher, ToolFolder, ToolSettings};
 
-use crate::output;
+use crate::terminal::output;
 
 #[derive(Args)]
 pub(crate) struct Folder {

@@ -4,10 +4,60 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::builder::{BoolishValueParser, RangedU64ValueParser};
+use clap::{Args, value_parser};
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::{Database, OpenError, Settings};
 
-use crate::arguments::Source;
+/// The database, and what callers may do with it.
+#[derive(Args)]
+pub(crate) struct Source {
+    /// The SQLite database to serve. Without it, trunkline.db is opened, or created empty.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_DB")]
+    pub(crate) db: Option<PathBuf>,
+    /// Let callers change the database; a missing one is created. Otherwise they can only read.
+    #[arg(long, env = "TRUNKLINE_WRITABLE", value_parser = BoolishValueParser::new())]
+    pub(crate) writable: bool,
+    /// Fill a missing or empty database with a small TPC-H sample.
+    #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
+    pub(crate) sample: bool,
+    /// The most rows that one call may read.
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 1_000,
+        env = "TRUNKLINE_MAX_ROWS",
+        value_parser = value_parser!(u64).range(1..=10_000_000)
+    )]
+    pub(crate) max_rows: u64,
+    /// Maximum rows that one call changes, raw SQL and cascades included, if it names no other limit.
+    #[arg(
+        long,
+        value_name = "ROWS",
+        default_value_t = 1_000,
+        env = "TRUNKLINE_MAX_AFFECTED",
+        value_parser = value_parser!(u64).range(1..=1_000_000_000_000)
+    )]
+    pub(crate) max_affected: u64,
+    /// The longest that one query may take, in milliseconds.
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = 5_000,
+        env = "TRUNKLINE_QUERY_TIMEOUT_MS",
+        value_parser = value_parser!(u64).range(1..=86_400_000)
+    )]
+    pub(crate) query_timeout_ms: u64,
+    /// Maximum memory of SQLite in bytes, for all queries together.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 256 << 20,
+        env = "TRUNKLINE_HEAP_LIMIT",
+        value_parser = RangedU64ValueParser::<usize>::new().range(32 << 20..=1 << 40)
+    )]
+    pub(crate) heap_limit: usize,
+}
 
 /// The file that is served when none is named.
 const DEFAULT: &str = "trunkline.db";

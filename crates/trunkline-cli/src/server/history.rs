@@ -13,7 +13,7 @@ use trunkline::history::log::{self, LogError};
 use trunkline::history::{History, Log, Redaction, Settings};
 use trunkline::http::HttpService;
 
-use crate::serve::entries;
+use super::access::entries;
 
 /// What is kept of calls.
 #[derive(Args)]

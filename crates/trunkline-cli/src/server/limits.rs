@@ -4,7 +4,31 @@ use std::fs::read_to_string;
 use std::io;
 use std::path::Path;
 
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use tokio::signal::unix::{SignalKind, signal};
+use trunkline::limits::MemoryBudget;
+
+/// The memory for requests and replies.
+#[derive(Args)]
+pub(crate) struct Memory {
+    /// Maximum bytes of requests and replies held for all clients together, from 32 MiB. Requests beyond it
+    /// are refused with 503 [default: an eighth of the memory of the machine or cgroup, from 64 MiB to 1 GiB]
+    #[arg(
+        long = "max-memory",
+        value_name = "BYTES",
+        env = "TRUNKLINE_MAX_MEMORY",
+        value_parser = RangedU64ValueParser::<usize>::new().range(32 << 20..)
+    )]
+    max_memory: Option<usize>,
+}
+
+impl Memory {
+    /// The budget for all services of the process.
+    pub(crate) fn budget(&self) -> MemoryBudget {
+        MemoryBudget::new(self.max_memory.unwrap_or_else(default_memory))
+    }
+}
 
 /// Each connection takes a file descriptor, and the usual limit of 1,024 is soon reached. Where
 /// the limit cannot be raised, connections wait to be accepted.

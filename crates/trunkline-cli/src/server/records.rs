@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use clap::Args;
 use trunkline_jobs::{ResourceType, ResourceTypes, Resources, Settings};
 
-use crate::command_tools;
-use crate::serve::entries;
+use super::access::entries;
+use super::command_tools;
 
 /// The resources beside the database, and which of them are tools.
 #[derive(Args)]

@@ -1,9 +1,12 @@
 //! `trunkline serve`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use tower::Layer;
 use trunkline::http::{self, HttpService};
 use trunkline::layers::rate_limit::Rate;
@@ -15,12 +18,69 @@ use trunkline::{CancellationToken, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_jobs::Resources;
 
-use crate::arguments::Serve;
-use crate::database::Opened;
-use crate::history::Recorder;
-use crate::output::Started;
-use crate::service::{self, Service};
-use crate::{access, agent, command_tools, database, limits, output, records};
+use super::access::{self, Access, entries};
+use super::database::{self, Opened, Source};
+use super::history::Recorder;
+use super::service::{self, Service};
+use super::started::{self, Started};
+use super::{agent, command_tools, history, limits, records};
+use crate::terminal::output;
+
+#[derive(Args)]
+pub(crate) struct Serve {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    records: records::Arguments,
+    #[command(flatten)]
+    tools: command_tools::Folder,
+    #[command(flatten)]
+    agent: agent::Asked,
+    /// The address to listen on.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080", env = "TRUNKLINE_LISTEN")]
+    listen: String,
+    #[command(flatten)]
+    access: Access,
+    #[command(flatten)]
+    history: history::Kept,
+    /// How many calls a second each caller may make, by its token or its address; more are refused
+    /// (HTTP 429). Twice as many may come at once. Without it, nobody is refused. Calls of the
+    /// methods that are served count, as tools and as members of batches, too, one by one; unknown
+    /// methods, lists of tools and wrong tokens do not.
+    #[arg(
+        long,
+        value_name = "CALLS",
+        env = "TRUNKLINE_RATE_LIMIT",
+        value_parser = RangedU64ValueParser::<u32>::new().range(1..=1_000_000)
+    )]
+    rate_limit: Option<u32>,
+    /// Serve https: the server's certificate and those that lead to a root, as PEM. A file that is
+    /// replaced is used within a minute, and connections stay open. Needs --tls-key.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_CERT", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key that belongs to --tls-cert, as PEM.
+    #[arg(long, value_name = "FILE", env = "TRUNKLINE_TLS_KEY", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// A name that clients may call this server, besides localhost and its address; without a
+    /// port. Repeats, or several with commas between them.
+    #[arg(long, value_name = "HOST", env = "TRUNKLINE_ALLOW_HOST", value_delimiter = ',')]
+    allow_host: Vec<String>,
+    /// An origin whose web pages may call and read the replies, like `https://app.example.com`; `*`
+    /// is any. Repeats, or several with commas between them.
+    #[arg(long, value_name = "ORIGIN", env = "TRUNKLINE_ALLOW_ORIGIN", value_delimiter = ',')]
+    allow_origin: Vec<String>,
+    /// The most bytes that a request's body may have.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = 1 << 20,
+        env = "TRUNKLINE_MAX_BODY",
+        value_parser = RangedU64ValueParser::<usize>::new().range(64..=1 << 30)
+    )]
+    max_body: usize,
+    #[command(flatten)]
+    memory: limits::Memory,
+}
 
 /// Serves until SIGINT or SIGTERM, and answers what runs before it ends, unless there is a second one.
 pub(crate) fn run(arguments: &Serve) -> anyhow::Result<()> {
@@ -118,7 +178,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let (rpc, records, tools, shutdown, server) =
         begun.inspect_err(|_| close(&served, conversations.as_ref(), recorder.as_ref()))?;
     done.iter().for_each(|done| output::note(done));
-    output::started(&Started {
+    started::print(&Started {
         database: &path,
         writable: arguments.source.writable,
         address: server.local_addr(),
@@ -235,12 +295,6 @@ fn http_settings(arguments: &Serve) -> anyhow::Result<http::Settings> {
         settings.cors_origins.push(parsed.into());
     }
     Ok(settings)
-}
-
-/// What a list holds. A variable that is set to nothing is a list with one empty entry, which would
-/// let in whoever sends an empty name.
-pub(crate) fn entries(list: &[String]) -> impl Iterator<Item = &str> {
-    list.iter().map(|entry| entry.trim()).filter(|entry| !entry.is_empty())
 }
 
 /// The components of which the last use has failed.

@@ -12,8 +12,8 @@ use trunkline::{BuildError, Changing, Limits, Router};
 use trunkline_mcp::{Mcp, Settings};
 use trunkline_sql::Database;
 
-use crate::command_tools;
-use crate::records::Opened;
+use super::command_tools;
+use super::records::Opened;
 
 const INSTRUCTIONS: &str = "A SQLite database. list_tables and describe_table tell what is in it; \
     query_records reads rows of one table, execute_raw_query runs one SQL statement with parameters. \

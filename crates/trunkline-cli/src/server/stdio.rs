@@ -3,15 +3,27 @@
 use std::io::{stdin, stdout};
 
 use anyhow::{Context, bail};
+use clap::Args;
 use tracing::field::display;
 use trunkline::CancellationToken;
 use trunkline::server::shutdown_signal;
 use trunkline_mcp::Mcp;
 
-use crate::arguments::Stdio;
-use crate::database::{self, Opened};
-use crate::service::Service;
-use crate::{command_tools, limits, records};
+use super::database::{self, Opened, Source};
+use super::service::Service;
+use super::{command_tools, limits, records};
+
+#[derive(Args)]
+pub(crate) struct Stdio {
+    #[command(flatten)]
+    source: Source,
+    #[command(flatten)]
+    records: records::Arguments,
+    #[command(flatten)]
+    tools: command_tools::Folder,
+    #[command(flatten)]
+    memory: limits::Memory,
+}
 
 /// Serves the client that started this process, until it closes stdin, or SIGINT or SIGTERM; what it
 /// asked for until then is answered, unless there is a second signal.

@@ -11,8 +11,8 @@ use trunkline::ErrorObject;
 use trunkline::client;
 use trunkline::client::TransportError;
 
-use super::printed::Form;
-use super::{document, text};
+use super::form::Form;
+use super::{document, output, text};
 use crate::client::{CallError, McpError, Members, NativeError, Refusal};
 
 /// Why a command printed no result.
@@ -236,4 +236,30 @@ fn is_refused(error: &TransportError) -> bool {
         let error = cause.downcast_ref::<io::Error>();
         error.is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     })
+}
+
+/// Runs a client to its end.
+pub(crate) fn wait_for<T>(client: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Failure::Output)?;
+    let done = runtime.block_on(client);
+    // A look-up of a name may still be running.
+    runtime.shutdown_background();
+    done
+}
+
+/// Prints what a command has to print.
+pub(crate) fn finish(form: Form, command: impl FnOnce() -> Result<String, Failure>) -> ExitCode {
+    let printed = command().and_then(|text| match output::data(&text) {
+        // As in `trunkline call … | head -1`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        done => done.map_err(Failure::Output),
+    });
+    match printed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::complain(&failure.text(form));
+            failure.exit_code()
+        }
+    }
 }

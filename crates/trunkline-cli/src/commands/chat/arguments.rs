@@ -1,7 +1,7 @@
 use clap::Args;
 use trunkline::client::http::Url;
 
-use crate::call::{Connection, url};
+use crate::commands::connection::{Connection, url};
 
 const NOTES: &str = "\
 On a terminal, lines are edited, Ctrl-C cancels a turn, and Ctrl-D ends the chat. What is typed while a turn

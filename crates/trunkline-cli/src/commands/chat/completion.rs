@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::command::COMMANDS;
-use crate::call::line;
+use crate::terminal::line;
 
 /// Commands, and the names that they take, as far as the server has told of them. Clones are one.
 #[derive(Debug, Clone, Default)]

@@ -8,13 +8,14 @@ use trunkline::client::http::Url;
 
 use super::command::{Command, Line};
 use super::editor::PROMPT;
-use super::input::{Input, Typed};
+use super::input::Input;
+use super::lines::Typed;
 use super::question::QUESTION;
 use super::redraw::Redraw;
 use super::session::{Flow, Session};
 use super::terminal::{self, Terminal};
-use crate::call::Failure;
-use crate::output;
+use crate::terminal::Failure;
+use crate::terminal::output;
 
 pub(super) struct Dialogue {
     session: Session,

@@ -12,11 +12,11 @@ use rustyline::{CompletionType, Config, Context, ExternalPrinter, Helper};
 
 use super::completion::Completion;
 use super::history_file;
-use super::input::Typed;
+use super::lines::Typed;
 use super::paint::Paint;
 use super::redraw::Redraw;
-use crate::call::Failure;
-use crate::output;
+use crate::terminal::Failure;
+use crate::terminal::output;
 
 /// Lines of a terminal, with editing and with those of earlier chats.
 pub(super) struct Editor {

@@ -6,9 +6,9 @@ use std::thread;
 use tokio::sync::oneshot;
 
 use super::editor::Editor;
-use super::lines::Lines;
+use super::lines::{Lines, Typed};
 use super::question::{Question, question};
-use crate::call::Failure;
+use crate::terminal::Failure;
 
 /// What is typed, one by one as it is asked for. The thread ends with it, or with the process.
 pub(super) struct Input {
@@ -21,17 +21,6 @@ pub(super) struct Input {
 enum Ask {
     Line(oneshot::Sender<Result<Typed, Failure>>),
     Consent(Question, oneshot::Sender<Result<bool, Failure>>),
-}
-
-/// What has come.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
-    Line(String),
-    /// Ctrl-C; whether there was nothing on the line.
-    Interrupted {
-        was_empty: bool,
-    },
-    End,
 }
 
 /// What lines are read from.

@@ -1,7 +1,17 @@
 use std::io::{BufRead, Read, stdin};
 
-use super::input::Typed;
-use crate::call::Failure;
+use crate::terminal::Failure;
+
+/// An input of the user.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    Line(String),
+    /// Ctrl-C; whether there was nothing on the line.
+    Interrupted {
+        was_empty: bool,
+    },
+    End,
+}
 
 /// The lines of stdin, where that is no terminal.
 pub(super) struct Lines;

@@ -5,8 +5,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::{Failure, Form, Table, indented, line, lines};
 use crate::client::agent_result;
+use crate::terminal::{Failure, Form, Table, indented, line, lines};
 
 /// The tools of an agent.
 pub(super) struct Tools {

@@ -32,8 +32,8 @@ use self::lines::Lines;
 use self::redraw::Redraw;
 use self::session::Session;
 use self::view::View;
-use crate::call::{Failure, Form, finish, wait_for};
 use crate::client::Agent;
+use crate::terminal::{Failure, Form, finish, wait_for};
 
 /// Talks until nothing more is said.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {

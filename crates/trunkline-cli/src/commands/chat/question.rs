@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read};
 
 use super::terminal::forget_typed;
-use crate::output;
+use crate::terminal::output;
 
 /// What is asked before a call that changes something.
 pub(super) const QUESTION: &str = "make this call? [y/N] ";

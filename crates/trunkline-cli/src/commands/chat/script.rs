@@ -1,9 +1,10 @@
 //! A chat with a script: the first failure ends it.
 
 use super::command::Line;
-use super::input::{Input, Typed};
+use super::input::Input;
+use super::lines::Typed;
 use super::session::{Flow, Session};
-use crate::call::Failure;
+use crate::terminal::Failure;
 
 /// Says one thing.
 pub(super) async fn once(session: &mut Session, message: &str) -> Result<(), Failure> {

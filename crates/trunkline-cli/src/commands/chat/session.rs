@@ -12,8 +12,8 @@ use super::command::{COMMANDS, Command, Line};
 use super::completion::Completion;
 use super::listing::{Conversations, Tools};
 use super::view::View;
-use crate::call::Failure;
 use crate::client::{Agent, Answer, CallError, Event, Members, Pending, Said};
+use crate::terminal::Failure;
 
 pub(super) struct Session {
     agent: Agent,

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::{cut, line};
 use crate::client::{Members, Step, StepError};
+use crate::terminal::{cut, line};
 
 /// `table="Track" limit=3`
 pub(super) fn of_arguments(json: &str) -> String {

@@ -6,9 +6,9 @@ use std::mem::take;
 use super::paint::Paint;
 use super::summary;
 use super::terminal::is_plain;
-use crate::call::{Failure, Form, cut, indented, line, lines};
 use crate::client::{Called, Event, Pending, Step, StepError, Told};
-use crate::output;
+use crate::terminal::output;
+use crate::terminal::{Failure, Form, cut, indented, line, lines};
 
 pub(super) struct View {
     pub(super) form: Form,

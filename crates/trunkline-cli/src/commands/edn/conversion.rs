@@ -6,7 +6,7 @@ use trunkline_edn::{Error, Reader, Reason, Value};
 use super::arguments::{Arguments, Format, Keys};
 use super::failure::Wrong;
 use super::layout;
-use crate::call::indented;
+use crate::terminal::indented;
 
 /// How documents are read and written.
 pub(super) struct Conversion {

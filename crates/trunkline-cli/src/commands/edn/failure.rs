@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use trunkline_edn::{Error, Position};
 
-use crate::call::line;
+use crate::terminal::line;
 
 /// Why not all documents were converted.
 pub(super) enum Failure {

@@ -15,7 +15,7 @@ use self::conversion::Conversion;
 use self::end::End;
 use self::failure::Failure;
 use self::input::Input;
-use crate::output;
+use crate::terminal::output;
 
 /// Converts the documents on stdin, until its end or the first that is wrong.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {

@@ -2,7 +2,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use trunkline::client::http::Url;
 
-use crate::call::{Connection, url};
+use crate::commands::connection::{Connection, url};
 
 const NOTES: &str = "\
 It ends with Ctrl-C, and comes again when the connection breaks: what the server still keeps of the time

@@ -12,9 +12,9 @@ use trunkline::server::shutdown_signal;
 
 pub(crate) use self::arguments::Arguments;
 use self::row::{HEADER, Row, Tone};
-use crate::call::{Failure, Form, finish, wait_for};
 use crate::client::{CallError, Seen, Watch};
-use crate::output;
+use crate::terminal::output;
+use crate::terminal::{Failure, Form, finish, wait_for};
 
 /// Shows what comes, until it is ended.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
@@ -102,6 +102,6 @@ impl View {
 
     /// What is no entry goes where it does not mix with them.
     fn tell(&self, text: &str) {
-        output::complain(&format!("trunkline: {}\n", crate::call::line(text)));
+        output::complain(&format!("trunkline: {}\n", crate::terminal::line(text)));
     }
 }

@@ -1,7 +1,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::call::{cut, line};
+use crate::terminal::{cut, line};
 
 /// What is shown of an entry. What a server does not tell is left out.
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use trunkline::client::http::Url;
 
-use crate::call::{Connection, NOTES, url};
+use crate::commands::connection::{Connection, NOTES, url};
 
 /// Shows the types of resources of a file, or of a server.
 #[derive(Args)]

@@ -9,9 +9,10 @@ use std::process::ExitCode;
 pub(crate) use self::arguments::Arguments;
 use self::arguments::{Source, Wanted};
 use self::summary::Summary;
-use crate::call::{Failure, Form, Table, finish, line, wait_for};
 use crate::client::Native;
-use crate::{output, records};
+use crate::server::records;
+use crate::terminal::output;
+use crate::terminal::{Failure, Form, Table, finish, line, wait_for};
 
 /// Lists the types, or describes one.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {

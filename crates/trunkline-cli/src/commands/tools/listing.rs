@@ -1,7 +1,7 @@
 //! The list of tools, for people.
 
-use crate::call::{Form, line};
 use crate::client::{Property, Tool};
+use crate::terminal::{Form, line};
 
 pub(super) fn of(tools: &[Tool], form: Form) -> String {
     let mut out = String::new();

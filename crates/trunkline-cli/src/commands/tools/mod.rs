@@ -5,14 +5,35 @@ mod listing;
 use std::io::stdin;
 use std::process::ExitCode;
 
+use clap::Args;
 use serde_json::value::RawValue;
+use trunkline::client::http::Url;
 
-use crate::call::{Failure, Form, ToolsArguments, Words, finish, line, lines, wait_for};
 use crate::client::{Content, Mcp, Property, Tool, ToolAnswer, Tools};
-use crate::output;
+use crate::commands::connection::{Connection, NOTES, url};
+use crate::terminal::output;
+use crate::terminal::{Failure, Form, Words, finish, line, lines, wait_for};
+
+/// Lists the tools of an MCP server, or calls one.
+#[derive(Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct Arguments {
+    /// The server, like http://127.0.0.1:8080 (its /mcp is asked), or its MCP endpoint
+    #[arg(value_parser = url)]
+    url: Url,
+    /// The tool to call; without it, all are listed.
+    name: Option<String>,
+    /// Arguments: nothing; one JSON object; - to read it from stdin; or key=value for each. Where
+    /// the tool wants a string, a value is one; else it is JSON if it can be; key:=JSON takes nothing
+    /// but JSON.
+    #[arg(value_name = "ARGUMENTS")]
+    arguments: Vec<String>,
+    #[command(flatten)]
+    connection: Connection,
+}
 
 /// Lists the tools, or calls one.
-pub(crate) fn run(arguments: &ToolsArguments) -> ExitCode {
+pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let form = Form::of_streams(arguments.connection.json);
     finish(form, || {
         let words = Words::read(&arguments.arguments, stdin()).map_err(Failure::Usage)?;
@@ -23,7 +44,7 @@ pub(crate) fn run(arguments: &ToolsArguments) -> ExitCode {
     })
 }
 
-async fn ask(arguments: &ToolsArguments, words: Words, form: Form) -> Result<String, Failure> {
+async fn ask(arguments: &Arguments, words: Words, form: Form) -> Result<String, Failure> {
     let url = arguments.url.clone().or_path("/mcp");
     let connection = &arguments.connection;
     let mcp = Mcp::begin(connection.connect(url)?, connection.timeout()).await?;
