@@ -125,7 +125,7 @@ impl Agent {
     /// limit is reached, or a call wants to be confirmed. The turn is kept before it is answered.
     ///
     /// # Errors
-    /// If there is no model, or no answer. The errors of the calls of a turn are in its steps instead.
+    /// If no model is configured or the model fails. Errors of calls are in the steps of the turn.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls that run, and the turn is forgotten; calls that have ended stay

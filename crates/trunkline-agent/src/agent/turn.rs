@@ -206,7 +206,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Why the model is not asked again, if it is not.
+    /// The limit of the turn that is reached, if any.
     fn exhausted(&self) -> Option<Stop> {
         let settings = self.executor.settings();
         if self.metadata.model_calls >= settings.max_steps {
@@ -218,7 +218,7 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Asks the model, and passes on what it says.
+    /// Asks the model, and passes on its reply as events.
     async fn ask(&mut self) -> Result<Completion, ModelError> {
         let left_out = self.fit();
         if left_out > 0 {
@@ -231,9 +231,9 @@ impl<'a> Turn<'a> {
         let asked = self.read().await;
         self.metadata.model_ms += millis(since.elapsed());
         let completion = asked?;
-        // What it says is known now as a whole.
+        // The reply is complete now.
         self.response.clear();
-        // Some servers write the count, and do not count.
+        // Some servers report a usage of 0.
         let reported = completion.usage.filter(|usage| usage.total_tokens > 0);
         self.usage.estimated |= reported.is_none();
         let usage = reported.unwrap_or_else(|| self.estimate(&completion));
@@ -245,7 +245,7 @@ impl<'a> Turn<'a> {
     async fn read(&mut self) -> Result<Completion, ModelError> {
         let mut reply = self.model.ask(&self.messages, &self.capabilities.offered().tools).await?;
         while let Some(text) = reply.text().await? {
-            // It stays if the time is up before the rest is there.
+            // The part is kept if the time is up before the rest arrives.
             self.response.push_str(&text);
             self.token(text).await;
         }
@@ -270,11 +270,11 @@ impl<'a> Turn<'a> {
 
     /// Leaves out the oldest turns of those before this one, until what is left and the tools fit into the
     /// model's context. It leaves out whole turns: a result without its call, which servers refuse, is never
-    /// sent. Tells how many.
+    /// sent. Returns the number of turns.
     fn fit(&mut self) -> usize {
         let room = room(self.executor.settings().context_tokens);
         let mut bytes = self.capabilities.offered().bytes + size(&self.messages);
-        // The first one tells the task.
+        // The first message has the instructions.
         let (mut end, mut turns) = (1, 0);
         while bytes > room && end < self.begun_at {
             let earlier = &self.messages[end..self.begun_at];

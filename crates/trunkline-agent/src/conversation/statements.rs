@@ -19,15 +19,15 @@ use crate::model::Message;
 pub struct Summary {
     /// Its id.
     pub conversation_id: String,
-    /// How it began.
+    /// The beginning of its first message.
     pub title: String,
     /// When it began: milliseconds since 1970, UTC.
     pub created_ms: i64,
     /// When its last turn ended.
     pub updated_ms: i64,
-    /// How many messages are kept of it.
+    /// The number of stored messages.
     pub messages: u64,
-    /// How many bytes they have.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 

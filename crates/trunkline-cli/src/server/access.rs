@@ -8,26 +8,26 @@ use trunkline::history::door::Readers;
 use trunkline::http;
 use trunkline::layers::authorize::{Requirement, Rules, claim, scope};
 
-/// Who may call.
+/// The flags of access control.
 #[derive(Args)]
 pub(crate) struct Access {
     /// A token that requests must carry as `Authorization: Bearer TOKEN`. Repeats; the variable
     /// holds one token. Prefer it: other users of the machine can read command lines.
     // Never a list: half of a token that has the separator in it would open the door.
     #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_BEARER", hide_env_values = true)]
-    pub(crate) bearer: Vec<String>,
+    bearer: Vec<String>,
     /// Let in requests with signed tokens (JWT): the JSON Web Key Set that they are checked with, as
     /// a file or an https URL. Changed keys are used without a restart. Needs --audience.
     #[arg(long, value_name = "FILE|URL", env = "TRUNKLINE_JWKS")]
-    pub(crate) jwks: Option<String>,
+    jwks: Option<String>,
     /// Whom signed tokens have to be for (`aud`); `*` lets in those for anybody. Repeats, or several
     /// with commas between them: one of them is enough.
     #[arg(long, value_name = "AUDIENCE", env = "TRUNKLINE_AUDIENCE", value_delimiter = ',')]
-    pub(crate) audience: Vec<String>,
+    audience: Vec<String>,
     /// Who has to have issued signed tokens (`iss`). Repeats, or several with commas between them:
     /// one of them is enough.
     #[arg(long, value_name = "ISSUER", env = "TRUNKLINE_ISSUER", value_delimiter = ',')]
-    pub(crate) issuer: Vec<String>,
+    issuer: Vec<String>,
     /// What the token of a call has to say, for methods of a name like `db.*`: a value of a claim
     /// like `role:admin` or `realm_access.roles:admin`, or a scope like `scope:read`. A claim may be
     /// named by a URL: of `https://example.com/roles:admin` the value is what follows the last colon.
@@ -40,7 +40,7 @@ pub(crate) struct Access {
         env = "TRUNKLINE_REQUIRE",
         value_delimiter = ','
     )]
-    pub(crate) require: Vec<String>,
+    require: Vec<String>,
 }
 
 /// Sets which tokens open the doors, and tells whether one is needed. Keys are read now: a server

@@ -1,5 +1,4 @@
-//! The records beside the database: of which types they are, where they are kept, and which of them are
-//! tools.
+//! The resources beside the database: their types, their directory, and which of them are tools.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -36,7 +36,7 @@ pub(super) struct Answer {
 /// The maximum number of pages of a list.
 pub(super) const MAX_PAGES: usize = 100;
 
-/// Why MCP did not get its result.
+/// Why an MCP request has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum McpError {
     #[error(transparent)]

@@ -7,11 +7,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use trunkline::client::http::Url;
 
 use super::command::{Command, Line};
-use super::editor::PROMPT;
+use super::editor::{PROMPT, Redraw};
 use super::input::Input;
 use super::lines::Typed;
 use super::question::QUESTION;
-use super::redraw::Redraw;
 use super::session::{Flow, Session};
 use super::terminal::{self, Terminal};
 use crate::terminal::Failure;

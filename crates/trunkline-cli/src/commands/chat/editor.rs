@@ -1,7 +1,12 @@
 use std::cell::RefCell;
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::env;
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::process::{Signal, getpid, kill_process};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -11,12 +16,27 @@ use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, ExternalPrinter, Helper};
 
 use super::completion::Completion;
-use super::history_file;
 use super::lines::Typed;
 use super::paint::Paint;
-use super::redraw::Redraw;
 use crate::terminal::Failure;
 use crate::terminal::output;
+
+/// Requests that the editor shows its line again, after another program has used the terminal.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Redraw(Arc<AtomicBool>);
+
+impl Redraw {
+    /// Sends SIGINT: only that signal interrupts the editor.
+    pub(super) fn ask(&self) {
+        self.0.store(true, Ordering::SeqCst);
+        let _ = kill_process(getpid(), Signal::INT);
+    }
+
+    /// Whether a redraw was requested since the last call: then the signal was not Ctrl-C.
+    pub(super) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::SeqCst)
+    }
+}
 
 /// Lines of a terminal, with editing and with those of earlier chats.
 pub(super) struct Editor {
@@ -49,7 +69,7 @@ impl Editor {
         let printer = editor.create_external_printer();
         // Where lines are not edited, there is none.
         let attention = printer.ok().map(|printer| Box::new(printer) as Box<_>);
-        let history = history_file::path();
+        let history = history_path();
         let mut this = Self { editor, history, redraw, _attention: attention };
         this.load();
         Ok(this)
@@ -80,7 +100,7 @@ impl Editor {
         let Some(path) = &self.history else { return };
         match self.editor.load_history(path) {
             Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::NotFound => {
-                if let Err(error) = history_file::make_directory(path) {
+                if let Err(error) = make_directory(path) {
                     self.give_up(&error);
                 }
             }
@@ -164,4 +184,23 @@ impl Completer for Assistant {
     ) -> rustyline::Result<(usize, Vec<String>)> {
         Ok(self.completion.of(&line[..at]))
     }
+}
+
+/// `trunkline/chat_history` in the user's state directory, as the XDG Base Directory Specification defines it;
+/// `None` if that directory is unknown.
+fn history_path() -> Option<PathBuf> {
+    let set = |name: &str| env::var_os(name).map(PathBuf::from);
+    let state = set("XDG_STATE_HOME").filter(|path| path.is_absolute());
+    let state = state.or_else(|| set("HOME").map(|home| home.join(".local/state")));
+    let path = state?.join("trunkline/chat_history");
+    path.is_absolute().then_some(path)
+}
+
+/// Creates the directory of the file, for its owner only.
+fn make_directory(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    path.parent().map_or(Ok(()), |directory| builder.create(directory))
 }

@@ -1,17 +1,14 @@
 //! `trunkline chat`.
 
-mod arguments;
 mod command;
 mod completion;
 mod dialogue;
 mod editor;
-mod history_file;
 mod input;
 mod lines;
 mod listing;
 mod paint;
 mod question;
-mod redraw;
 mod script;
 mod session;
 mod summary;
@@ -21,19 +18,58 @@ mod view;
 use std::io::{ErrorKind, IsTerminal, stdin, stdout};
 use std::process::ExitCode;
 
+use clap::Args;
+use trunkline::client::http::Url;
 use trunkline::code;
 
-pub(crate) use self::arguments::Arguments;
 use self::completion::Completion;
 use self::dialogue::Dialogue;
-use self::editor::Editor;
+use self::editor::{Editor, Redraw};
 use self::input::{Input, Source};
 use self::lines::Lines;
-use self::redraw::Redraw;
 use self::session::Session;
 use self::view::View;
 use crate::client::Agent;
+use crate::commands::connection::{Connection, url};
 use crate::terminal::{Failure, Form, finish, wait_for};
+
+const NOTES: &str = "\
+On a terminal, lines are edited, Ctrl-C cancels a turn, and Ctrl-D ends the chat. What is typed while a turn
+runs is thrown away. Lines are kept in $XDG_STATE_HOME/trunkline/chat_history (by default in ~/.local/state),
+unless they begin with a blank.
+
+Otherwise each line of stdin is a message. Answers go to stdout; what is done meanwhile goes to stderr. The
+first failure ends it. With --json, each event is a line of JSON on stdout.
+
+--timeout-ms is for a turn to begin, and for commands. A turn that has begun may take as long as the server
+lets it, which shows life at least each minute.
+
+Lines that begin with a slash are commands: /help lists them. //text says /text.
+
+Exit codes:
+  0  it was ended, on a terminal also by SIGTERM, or all was answered
+  1  the answer is an error, or cannot be printed
+  2  the command line, or a command, is wrong
+  3  no answer: no connection, TLS failed, it broke off, or time ran out
+  4  what answered does not keep to the protocol, or refused on the HTTP level
+Ctrl-C and SIGTERM end a script as they end other programs: shells tell 130 and 143.";
+
+/// Talks with the agent of a server.
+#[derive(Args)]
+#[command(after_help = NOTES)]
+pub(crate) struct Arguments {
+    /// The server (its /api is asked), or the endpoint itself
+    #[arg(value_parser = endpoint, default_value = "http://127.0.0.1:8080")]
+    url: Url,
+    /// Say this, print the answer, and end.
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    message: Option<String>,
+    /// Go on with this conversation.
+    #[arg(long, value_name = "ID")]
+    conversation: Option<String>,
+    #[command(flatten)]
+    connection: Connection,
+}
 
 /// Talks until nothing more is said.
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
@@ -79,4 +115,9 @@ fn talk(arguments: &Arguments, form: Form) -> Result<(), Failure> {
             None => script::run(&mut session, &mut Input::read(Source::Stdin(Lines))?).await,
         }
     })
+}
+
+/// With or without a slash at its end, it is the same one.
+fn endpoint(text: &str) -> Result<Url, String> {
+    url(text.strip_suffix("/api/").map(|server| format!("{server}/api")).as_deref().unwrap_or(text))
 }

@@ -5,7 +5,6 @@ use trunkline_edn::{Error, Reader, Reason, Value};
 
 use super::arguments::{Arguments, Format, Keys};
 use super::failure::Wrong;
-use super::layout;
 use crate::terminal::indented;
 
 /// How documents are read and written.
@@ -72,7 +71,7 @@ impl Conversion {
             }
             // As values, numbers would lose digits.
             (Format::Json, Format::Json) if self.pretty => Ok(indented(source)),
-            (Format::Json, Format::Json) => Ok(layout::compact(source)),
+            (Format::Json, Format::Json) => Ok(compact(source)),
         }
     }
 }
@@ -109,4 +108,35 @@ impl Iterator for Documents<'_> {
             Err(error) => Err(Wrong::of(&error.located_in(source), span.start)),
         })
     }
+}
+
+/// Valid JSON without white space between its tokens, which are unchanged.
+fn compact(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    // Every second part is in quotes.
+    while let Some((between, string)) = rest.split_once('"') {
+        push_tokens(between, &mut out);
+        let end = end_of_string(string);
+        out.push('"');
+        out.push_str(&string[..end]);
+        rest = &string[end..];
+    }
+    push_tokens(rest, &mut out);
+    out
+}
+
+fn push_tokens(text: &str, out: &mut String) {
+    out.extend(text.split_ascii_whitespace());
+}
+
+/// The length of a string after its first quote, with the last one.
+fn end_of_string(text: &str) -> usize {
+    let mut is_escaped = false;
+    let is_end = |byte: u8| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    };
+    text.bytes().position(is_end).map_or(text.len(), |at| at + 1)
 }

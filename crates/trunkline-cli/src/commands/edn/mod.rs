@@ -5,7 +5,6 @@ mod conversion;
 mod end;
 mod failure;
 mod input;
-mod layout;
 
 use std::io::{BufWriter, ErrorKind, Read, Write, stdin, stdout};
 use std::process::ExitCode;
