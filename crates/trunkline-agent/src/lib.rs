@@ -1,9 +1,10 @@
-//! An agent over trunkline operations: language models with tools, and tools that are commands.
+//! An agent over trunkline operations: a language model that calls them as tools.
 //!
 //! ```
 //! use serde_json::{Value, json};
 //! use trunkline::{Limits, Operation, Router};
 //! use trunkline_agent::conversation::Conversations;
+//! use trunkline_agent::model::{self, Model};
 //! use trunkline_agent::{Agent, operations};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -13,13 +14,14 @@
 //! let service = Router::new().operation(time.tool("current_time")).build()?;
 //!
 //! let conversations = Conversations::open(directory.path(), Default::default())?;
-//! // With a model: Some(Model::new(model::Settings::new("http://127.0.0.1:11434/v1", "qwen3"))?)
-//! let agent = Agent::new(service, None, conversations, Default::default());
+//! let model = Model::new(model::Settings::new("http://127.0.0.1:11434/v1", "qwen3"))?;
+//! let agent = Agent::new(service, Some(model), conversations, Default::default());
 //! let limits = Limits { call_timeout: Some(agent.call_timeout()), ..Limits::default() };
 //! let api = Router::new().merge(operations(&agent)).limits(limits).build()?;
 //!
-//! let reply: Value = api.call("agent.chat", &json!({ "message": "tell the current time" })).await?;
-//! assert_eq!(reply["steps"][0]["result"], "It is noon");
+//! // `agent.chat` asks the model; this calls a tool directly, and needs none.
+//! let step: Value = api.call("agent.execute_tool", &json!({ "tool": "current_time" })).await?;
+//! assert_eq!(step["result"], "It is noon");
 //! # Ok(())
 //! # }
 //! ```
@@ -28,14 +30,9 @@
 
 mod agent;
 pub mod conversation;
-mod cut;
-#[cfg(unix)]
 pub mod door;
 pub mod model;
 mod operations;
-mod planner;
-#[cfg(unix)]
-pub mod tools;
 
 pub use agent::{
     Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event, Events, Metadata,

@@ -1,32 +1,17 @@
 //! The `trunkline` binary.
 
-mod access;
-mod agent;
 mod arguments;
-mod call;
-mod chat;
 mod client;
-mod command_tools;
-mod database;
-mod edn;
-mod execute;
-mod history;
-mod limits;
-mod logging;
-mod monitor;
-mod openrpc;
-mod output;
-mod records;
-mod resources;
-mod serve;
-mod service;
-mod stdio;
-mod tool;
-mod tools;
+mod commands;
+mod server;
+mod terminal;
 
 use std::process::ExitCode;
 
 use arguments::Command;
+use commands::{call, chat, edn, execute, monitor, openrpc, resources, tools};
+use server::{command_tools, serve, stdio};
+use terminal::{logging, output};
 
 fn main() -> ExitCode {
     let command = arguments::parse();
@@ -42,7 +27,7 @@ fn main() -> ExitCode {
         Command::Monitor(arguments) => return monitor::run(&arguments),
         Command::Chat(arguments) => return chat::run(&arguments),
         Command::Edn(arguments) => return edn::run(&arguments),
-        Command::Tool(arguments) => return tool::run(&arguments),
+        Command::Tool(arguments) => return command_tools::run(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

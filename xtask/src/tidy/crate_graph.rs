@@ -18,6 +18,7 @@ const RULES: &[Rule] = &[
     rule("trunkline-mcp", &["trunkline"]),
     rule("trunkline-sql", &["trunkline", "trunkline-mcp"]),
     rule("trunkline-resources", &["trunkline"]),
+    rule("trunkline-tools", &["trunkline"]),
     rule("trunkline-agent", &["trunkline", "trunkline-mcp"]),
     rule(
         "trunkline-cli",
@@ -27,6 +28,7 @@ const RULES: &[Rule] = &[
             "trunkline-mcp",
             "trunkline-sql",
             "trunkline-resources",
+            "trunkline-tools",
             "trunkline-agent",
         ],
     ),

@@ -216,6 +216,43 @@ impl Capability {
     }
 }
 
+/// The tools, and their changes.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Refreshed {
+    /// All tools.
+    pub tools: Vec<CapabilityDescription>,
+    /// The names of new tools.
+    pub added: Vec<String>,
+    /// The names of tools with another description or schema.
+    pub changed: Vec<String>,
+    /// The names of removed tools.
+    pub removed: Vec<String>,
+}
+
+impl Refreshed {
+    pub(super) fn between(
+        before: &[CapabilityDescription],
+        tools: Vec<CapabilityDescription>,
+    ) -> Self {
+        let find = |tools: &[CapabilityDescription], name: &str| {
+            tools.iter().find(|tool| tool.name == name).cloned()
+        };
+        let mut refreshed =
+            Self { tools: Vec::new(), added: Vec::new(), changed: Vec::new(), removed: Vec::new() };
+        for tool in &tools {
+            match find(before, &tool.name) {
+                None => refreshed.added.push(tool.name.clone()),
+                Some(earlier) if earlier != *tool => refreshed.changed.push(tool.name.clone()),
+                Some(_) => {}
+            }
+        }
+        let gone = before.iter().filter(|tool| find(&tools, &tool.name).is_none());
+        refreshed.removed = gone.map(|tool| tool.name.clone()).collect();
+        Self { tools, ..refreshed }
+    }
+}
+
 fn tool_name(operation: &Registered) -> &str {
     operation.description().tool.as_deref().unwrap_or(operation.name())
 }

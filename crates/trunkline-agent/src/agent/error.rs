@@ -42,6 +42,12 @@ pub enum Error {
         /// How many there may be.
         limit: usize,
     },
+    /// No model is configured.
+    #[error("no model is configured{}{remedy}", if remedy.is_empty() { "" } else { "; " })]
+    NoModel {
+        /// How to configure one: [`Settings::model_setup`](super::Settings::model_setup).
+        remedy: String,
+    },
     /// The model has not answered.
     #[error("the model has not answered")]
     Model {
@@ -95,4 +101,10 @@ fn unkept(source: &ConversationError) -> String {
         }
         _ => "the turn could not be kept".to_owned(),
     }
+}
+
+/// The beginning of a name, for messages.
+pub(super) fn excerpt(name: &str) -> String {
+    const LONGEST: usize = 128;
+    name.chars().take(LONGEST).collect()
 }

@@ -1,7 +1,7 @@
 //! One call on behalf of a caller.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use serde_json::value::RawValue;
@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use tower::Service;
 use trunkline::{Call, ErrorObject, Id, Outcome, Rendering, Rpc, code};
 
-use super::budget::Budget;
 use super::caller::Caller;
 use super::capability::Capability;
 use super::event::Event;
@@ -34,6 +33,30 @@ pub(super) struct Executed {
     error: Option<ErrorObject>,
 }
 
+/// The number of bytes of arguments and results that may still be passed on. Clones share it.
+#[derive(Debug, Clone)]
+pub(super) struct Budget {
+    left: Arc<AtomicUsize>,
+    limit: usize,
+}
+
+impl Budget {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { left: Arc::new(AtomicUsize::new(limit)), limit }
+    }
+
+    /// The initial number.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Takes a number of bytes; false, and none are taken, if fewer are left.
+    pub(super) fn take(&self, bytes: usize) -> bool {
+        let left = |left: usize| left.checked_sub(bytes);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok()
+    }
+}
+
 impl Executor {
     pub(super) fn new(rpc: Rpc, settings: &Arc<Settings>) -> Self {
         Self { rpc, settings: Arc::clone(settings), last_id: Arc::default() }
@@ -41,6 +64,10 @@ impl Executor {
 
     pub(super) fn rpc(&self) -> &Rpc {
         &self.rpc
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// Makes a call whose arguments were checked. What comes of it is taken from the budget.

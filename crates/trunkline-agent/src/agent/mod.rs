@@ -1,7 +1,5 @@
 //! The loop: a turn of a conversation, step by step.
 
-mod asking;
-mod budget;
 mod caller;
 mod capability;
 mod context;
@@ -9,12 +7,10 @@ mod error;
 mod event;
 mod execution;
 mod patterns;
-mod refreshed;
 mod reply;
 mod round;
 mod running;
 mod settings;
-mod token;
 mod turn;
 
 use std::fmt;
@@ -33,24 +29,23 @@ use crate::conversation::{
 use crate::model::{self, Message, Model};
 
 pub use caller::Caller;
-pub use capability::CapabilityDescription;
-pub(crate) use capability::{Capabilities, Capability};
+pub use capability::{CapabilityDescription, Refreshed};
 pub use error::{Error, RefreshError};
 pub use event::{Event, Events};
 pub use patterns::Patterns;
-pub use refreshed::Refreshed;
 pub use reply::{ChatReply, ChatRequest, Metadata, Pending, Step, StepError, Stop, Usage};
 pub use settings::Settings;
 
-use budget::Budget;
-use execution::Executor;
+use capability::Capabilities;
+use error::excerpt;
+use execution::{Budget, Executor};
 use running::Running;
 use turn::{Finished, Turn};
 
-/// Offers the operations of a service to a language model, and makes the calls that it wants; without a
-/// model, it matches words. Cloning is cheap.
+/// Offers the operations of a service to a language model, and makes the calls that the model requests. Without a
+/// model, [`chat`](Self::chat) fails; the other methods work. Cloning is cheap.
 ///
-/// Calls are made as if the caller had made them: with their principal, in their trace, past no layer.
+/// Calls are made as if the caller had made them: with their principal, in their trace, through all layers.
 #[derive(Clone)]
 pub struct Agent {
     inner: Arc<Inner>,
@@ -130,7 +125,7 @@ impl Agent {
     /// limit is reached, or a call wants to be confirmed. The turn is kept before it is answered.
     ///
     /// # Errors
-    /// When nothing could be answered. What the calls of a turn end in is in its steps instead.
+    /// If no model is configured or the model fails. Errors of calls are in the steps of the turn.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls that run, and the turn is forgotten; calls that have ended stay
@@ -139,6 +134,8 @@ impl Agent {
         let ChatRequest { message, conversation_id, confirm } = request;
         let message = message.filter(|message| !message.trim().is_empty());
         self.check(message.as_deref(), conversation_id.as_deref(), confirm.as_deref())?;
+        let no_model = || Error::NoModel { remedy: self.inner.settings.model_setup.clone() };
+        let model = self.inner.model.as_ref().ok_or_else(no_model)?;
         let owner = caller.key();
         let is_new = conversation_id.is_none();
         let conversation = conversation_id.unwrap_or_else(|| Uuid::now_v7().to_string());
@@ -150,7 +147,8 @@ impl Agent {
         };
         let title = is_new.then(|| title(message.as_deref().unwrap_or_default()));
 
-        let mut turn = Turn::begin(&self.inner, caller, self.capabilities(), history);
+        let mut turn =
+            Turn::begin(&self.inner.executor, model, caller, self.capabilities(), history);
         let outcome = Box::pin(turn.run(message, confirmed)).await;
         if let Err(error) = outcome {
             let mut is_there = !is_new;
@@ -299,12 +297,6 @@ impl Agent {
 fn title(message: &str) -> String {
     const LONGEST: usize = 80;
     message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
-}
-
-/// As much of a name as is told to people.
-fn excerpt(name: &str) -> String {
-    const LONGEST: usize = 128;
-    name.chars().take(LONGEST).collect()
 }
 
 impl fmt::Debug for Agent {

@@ -97,13 +97,10 @@ pub struct Usage {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[non_exhaustive]
 pub struct Metadata {
-    /// The model; none if there is none, and words were matched.
-    pub model: Option<String>,
+    /// The name of the model.
+    pub model: String,
     /// The tool that was called last.
     pub tool_used: Option<String>,
-    /// Without a model: how sure it is that the tool is the right one, 0 to 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<f64>,
     /// Why the turn ended before the model was done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<Stop>,

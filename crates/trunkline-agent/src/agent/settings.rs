@@ -15,6 +15,8 @@ pub struct Settings {
     pub unconfirmed: Patterns,
     /// What the model is told about its task. Default: to use the tools, and to answer from their results.
     pub instructions: String,
+    /// How to configure a model, for the error of a chat without one. Default: empty.
+    pub model_setup: String,
     /// How many times the model is asked in a turn. Default 12.
     pub max_steps: u32,
     /// How many calls a turn may make. Default 32.
@@ -62,6 +64,7 @@ impl Default for Settings {
             deny: Patterns::default(),
             unconfirmed: Patterns::default(),
             instructions: INSTRUCTIONS.to_owned(),
+            model_setup: String::new(),
             max_steps: 12,
             max_calls: 32,
             max_repeats: 2,

@@ -7,21 +7,20 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
-use super::Inner;
-use super::budget::Budget;
 use super::caller::Caller;
 use super::capability::{Capabilities, Capability, Origin};
+use super::context::{room, size, tokens};
 use super::error::Error;
 use super::event::{Event, PATIENCE};
+use super::execution::{Budget, Executor};
 use super::reply::{ChatReply, Metadata, Pending, Step, Stop, Usage};
-use super::token::token;
 use crate::conversation::PendingCall;
-use crate::model::{self, Arguments, Completion, Message, Model, ToolCall};
-use crate::planner;
+use crate::model::{self, Completion, Message, Model, ModelError, ToolCall};
 
 /// A turn that is not over.
 pub(super) struct Turn<'a> {
-    pub(super) agent: &'a Inner,
+    pub(super) executor: &'a Executor,
+    pub(super) model: &'a Model,
     pub(super) caller: &'a Caller,
     pub(super) capabilities: Arc<Capabilities>,
     /// What the model is told: its task, what was said before, and what this turn adds.
@@ -63,23 +62,26 @@ pub(super) struct Finished {
 
 impl<'a> Turn<'a> {
     pub(super) fn begin(
-        agent: &'a Inner,
+        executor: &'a Executor,
+        model: &'a Model,
         caller: &'a Caller,
         capabilities: Arc<Capabilities>,
         history: Vec<Message>,
     ) -> Self {
         let began = Instant::now();
-        let mut messages = vec![Message::System { content: agent.settings.instructions.clone() }];
+        let mut messages =
+            vec![Message::System { content: executor.settings().instructions.clone() }];
         messages.extend(history);
-        let model = agent.model.as_ref().map(|model| model.name().to_owned());
+        let metadata = Metadata { model: model.name().to_owned(), ..Metadata::default() };
         Self {
-            agent,
+            executor,
+            model,
             caller,
             capabilities,
             begun_at: messages.len(),
             messages,
             began,
-            deadline: began + agent.settings.timeout,
+            deadline: began + executor.settings().timeout,
             made: HashMap::new(),
             calls: 0,
             has_called: false,
@@ -88,9 +90,9 @@ impl<'a> Turn<'a> {
             steps: Vec::new(),
             usage: Usage::default(),
             sent_tokens: 0,
-            metadata: Metadata { model, ..Metadata::default() },
+            metadata,
             pending: None,
-            budget: Budget::new(agent.settings.max_steps_bytes),
+            budget: Budget::new(executor.settings().max_steps_bytes),
         }
     }
 
@@ -100,27 +102,15 @@ impl<'a> Turn<'a> {
         message: Option<String>,
         confirmed: Option<PendingCall>,
     ) -> Result<(), Error> {
-        let said = message.clone().unwrap_or_else(|| "I confirm the call.".to_owned());
+        let said = message.unwrap_or_else(|| "I confirm the call.".to_owned());
         self.messages.push(Message::User { content: said });
-        let is_confirmed = confirmed.is_some();
         if let Some(call) = confirmed
             && let Some(stop) = self.make_confirmed(call).await
         {
             self.stop(stop).await;
             return Ok(());
         }
-        match (self.agent.model.clone(), message) {
-            (Some(model), _) => self.converse(&model).await,
-            (None, Some(message)) if !is_confirmed => {
-                self.answer_offline(&message).await;
-                Ok(())
-            }
-            (None, _) => {
-                let response = planner::confirmed(self.steps.last());
-                self.respond(response).await;
-                Ok(())
-            }
-        }
+        self.converse().await
     }
 
     /// The reply, and what is kept.
@@ -177,14 +167,14 @@ impl<'a> Turn<'a> {
         }
     }
 
-    async fn converse(&mut self, model: &Model) -> Result<(), Error> {
+    async fn converse(&mut self) -> Result<(), Error> {
         loop {
             if let Some(stop) = self.exhausted() {
                 self.stop(stop).await;
                 return Ok(());
             }
             let Completion { content, mut calls, is_written, is_cut, .. } =
-                match timeout_at(self.deadline, self.ask(model)).await {
+                match timeout_at(self.deadline, self.ask()).await {
                     Ok(completion) => completion?,
                     Err(_) => {
                         self.stop(Stop::Time).await;
@@ -216,25 +206,88 @@ impl<'a> Turn<'a> {
         }
     }
 
-    async fn answer_offline(&mut self, message: &str) {
-        let plan = planner::plan(message, &self.capabilities);
-        self.status("No model is configured: matching words".to_owned()).await;
-        self.metadata.confidence = Some(plan.confidence());
-        if let Some((capability, arguments)) = plan.call() {
-            let call = ToolCall {
-                id: model::id(),
-                name: capability.name().to_owned(),
-                arguments: Arguments::Object(arguments),
-            };
-            let tool_calls = vec![call.called()];
-            self.messages.push(Message::Assistant { content: String::new(), tool_calls });
-            if let Some(stop) = self.make(vec![call], Origin::Called).await {
-                self.stop(stop).await;
-                return;
-            }
+    /// The limit of the turn that is reached, if any.
+    fn exhausted(&self) -> Option<Stop> {
+        let settings = self.executor.settings();
+        if self.metadata.model_calls >= settings.max_steps {
+            Some(Stop::Steps)
+        } else if self.usage.counted_tokens >= settings.max_tokens {
+            Some(Stop::Tokens)
+        } else {
+            None
         }
-        let response = plan.response(self.steps.last());
-        self.respond(response).await;
+    }
+
+    /// Asks the model, and passes on its reply as events.
+    async fn ask(&mut self) -> Result<Completion, ModelError> {
+        let left_out = self.fit();
+        if left_out > 0 {
+            let turns = if left_out == 1 { "turn" } else { "turns" };
+            self.status(format!("The context is full: {left_out} earlier {turns} left out")).await;
+        }
+        self.status(format!("Asking {}", self.model.name())).await;
+        let since = Instant::now();
+        self.metadata.model_calls += 1;
+        let asked = self.read().await;
+        self.metadata.model_ms += millis(since.elapsed());
+        let completion = asked?;
+        // The reply is complete now.
+        self.response.clear();
+        // Some servers report a usage of 0.
+        let reported = completion.usage.filter(|usage| usage.total_tokens > 0);
+        self.usage.estimated |= reported.is_none();
+        let usage = reported.unwrap_or_else(|| self.estimate(&completion));
+        self.usage.add(usage, self.sent_tokens);
+        self.sent_tokens = usage.prompt_tokens;
+        Ok(completion)
+    }
+
+    async fn read(&mut self) -> Result<Completion, ModelError> {
+        let mut reply = self.model.ask(&self.messages, &self.capabilities.offered().tools).await?;
+        while let Some(text) = reply.text().await? {
+            // The part is kept if the time is up before the rest arrives.
+            self.response.push_str(&text);
+            self.token(text).await;
+        }
+        let is_called = |name: &str| !self.has_called && self.capabilities.called(name).is_some();
+        let (completion, rest) = reply.finish(is_called)?;
+        if let Some(text) = rest {
+            self.token(text).await;
+        }
+        Ok(completion)
+    }
+
+    fn estimate(&self, completion: &Completion) -> model::Usage {
+        let said: usize = self.messages.iter().map(Message::bytes).sum();
+        let read = said + self.capabilities.offered().bytes;
+        let of_call = |call: &ToolCall| call.called().function.arguments.len() + call.name.len();
+        let written =
+            completion.content.len() + completion.calls.iter().map(of_call).sum::<usize>();
+        let (prompt_tokens, completion_tokens) = (tokens(read), tokens(written));
+        let total_tokens = prompt_tokens + completion_tokens;
+        model::Usage { prompt_tokens, completion_tokens, total_tokens, cached_tokens: 0 }
+    }
+
+    /// Leaves out the oldest turns of those before this one, until what is left and the tools fit into the
+    /// model's context. It leaves out whole turns: a result without its call, which servers refuse, is never
+    /// sent. Returns the number of turns.
+    fn fit(&mut self) -> usize {
+        let room = room(self.executor.settings().context_tokens);
+        let mut bytes = self.capabilities.offered().bytes + size(&self.messages);
+        // The first message has the instructions.
+        let (mut end, mut turns) = (1, 0);
+        while bytes > room && end < self.begun_at {
+            let earlier = &self.messages[end..self.begun_at];
+            let next = earlier.iter().skip(1).position(|one| matches!(one, Message::User { .. }));
+            let turn = &earlier[..next.map_or(earlier.len(), |next| next + 1)];
+            bytes -= size(turn);
+            self.sent_tokens = self.sent_tokens.saturating_sub(tokens(size(turn)));
+            end += turn.len();
+            turns += 1;
+        }
+        self.messages.drain(1..end);
+        self.begun_at -= end - 1;
+        turns
     }
 
     async fn answered(&mut self, content: String, is_cut: bool) {
@@ -279,6 +332,13 @@ impl<'a> Turn<'a> {
     }
 }
 
-pub(super) fn millis(duration: Duration) -> u64 {
+fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A random token that confirms a call.
+fn token() -> Result<String, Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| Error::Random)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

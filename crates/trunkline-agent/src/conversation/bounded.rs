@@ -1,7 +1,6 @@
 //! A turn in no more than so many bytes.
 
-use crate::cut::cut;
-use crate::model::{Called, Message};
+use crate::model::{Called, Message, cut};
 
 /// The longest mark of a text that is cut.
 const MARK: usize = 80;

@@ -5,8 +5,8 @@ use std::path::Path;
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::OpenError;
-use super::kept;
 use super::settings::Settings;
+use super::statements;
 
 const NAME: &str = "agent.sqlite";
 
@@ -57,8 +57,8 @@ pub(super) fn open(directory: &Path, settings: &Settings) -> Result<Connection, 
         }
         _ => return Err(OpenError::NotOurs { path }),
     }
-    if kept::forget_old(&connection, settings).map_err(failed)? {
-        clean(&connection).map_err(failed)?;
+    if statements::forget_old(&connection, settings).map_err(failed)? {
+        statements::vacuum(&connection).map_err(failed)?;
     }
     Ok(connection)
 }
@@ -84,15 +84,6 @@ fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
-}
-
-/// Takes what was deleted out of the log, too, and gives back its room.
-pub(super) fn clean(connection: &Connection) -> rusqlite::Result<()> {
-    // Files that were made without `auto_vacuum` give nothing back. Each step gives back one page.
-    let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
-    let mut pages = vacuum.query([])?;
-    while pages.next()?.is_some() {}
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
 fn marks(connection: &Connection) -> rusqlite::Result<(i64, u32)> {

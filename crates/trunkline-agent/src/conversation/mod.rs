@@ -6,24 +6,22 @@
 mod bounded;
 mod error;
 mod file;
-mod kept;
 mod reserve;
 mod settings;
+mod statements;
 mod thread;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-use trunkline::JsonSchema;
-
 use crate::model::Message;
 use thread::Worker;
 
 pub use error::{ConversationError, OpenError};
 pub use settings::Settings;
+pub use statements::Summary;
+pub(crate) use statements::{Identity, PendingCall, Turn};
 
 /// Conversations, each of which belongs to one caller. Cloning is cheap; the thread ends with the last clone.
 #[derive(Debug, Clone)]
@@ -33,54 +31,6 @@ pub struct Conversations {
     settings: Arc<Settings>,
     /// Why the last turn could not be read or kept.
     problem: Arc<Mutex<Option<String>>>,
-}
-
-/// What is known of a conversation without reading it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[non_exhaustive]
-pub struct Summary {
-    /// Its id.
-    pub conversation_id: String,
-    /// How it began.
-    pub title: String,
-    /// When it began: milliseconds since 1970, UTC.
-    pub created_ms: i64,
-    /// When its last turn ended.
-    pub updated_ms: i64,
-    /// How many messages are kept of it.
-    pub messages: u64,
-    /// How many bytes they have.
-    pub bytes: u64,
-}
-
-/// A call that waits to be confirmed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PendingCall {
-    /// What confirms it.
-    pub(crate) token: String,
-    pub(crate) tool: String,
-    /// What it was when the call was proposed.
-    #[serde(default)]
-    pub(crate) identity: Identity,
-    pub(crate) arguments: Map<String, Value>,
-}
-
-/// What an operation is: its name, and what tells it from others that have it later.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
-    pub(crate) operation: String,
-    pub(crate) fingerprint: u64,
-}
-
-/// A turn that is over.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    pub(crate) caller: String,
-    pub(crate) conversation: String,
-    /// What the conversation is called, if it is new. One that is not has to be there.
-    pub(crate) title: Option<String>,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) pending: Option<PendingCall>,
 }
 
 impl Conversations {
@@ -129,13 +79,15 @@ impl Conversations {
         conversation: &str,
     ) -> Result<Option<Vec<Message>>, ConversationError> {
         let (caller, conversation) = (caller.to_owned(), conversation.to_owned());
-        self.run(move |connection, _| kept::messages(connection, &caller, &conversation)).await
+        self.run(move |connection, _| statements::messages(connection, &caller, &conversation))
+            .await
     }
 
     /// Keeps a turn, and forgets what is too much or too old.
     pub(crate) async fn keep(&self, turn: Turn) -> Result<(), ConversationError> {
-        let is_kept =
-            self.run(move |connection, settings| kept::keep(connection, settings, &turn)).await?;
+        let is_kept = self
+            .run(move |connection, settings| statements::keep(connection, settings, &turn))
+            .await?;
         if is_kept { Ok(()) } else { Err(ConversationError::Deleted) }
     }
 
@@ -148,7 +100,7 @@ impl Conversations {
     ) -> Result<Option<PendingCall>, ConversationError> {
         let place = (caller.to_owned(), conversation.to_owned(), token.to_owned());
         self.run(move |connection, settings| {
-            kept::take_pending(connection, settings, (&place.0, &place.1), &place.2)
+            statements::take_pending(connection, settings, (&place.0, &place.1), &place.2)
         })
         .await
     }
@@ -156,7 +108,7 @@ impl Conversations {
     /// The caller's conversations, the one with the newest turn first.
     pub(crate) async fn list(&self, caller: &str) -> Result<Vec<Summary>, ConversationError> {
         let caller = caller.to_owned();
-        self.run(move |connection, settings| kept::list(connection, settings, &caller)).await
+        self.run(move |connection, settings| statements::list(connection, settings, &caller)).await
     }
 
     /// Deletes one of the caller's conversations; false if there is none of this id.
@@ -166,7 +118,7 @@ impl Conversations {
         conversation: &str,
     ) -> Result<bool, ConversationError> {
         let (caller, conversation) = (caller.to_owned(), conversation.to_owned());
-        self.run(move |connection, _| kept::delete(connection, &caller, &conversation)).await
+        self.run(move |connection, _| statements::delete(connection, &caller, &conversation)).await
     }
 
     async fn run<T: Send + 'static>(

@@ -1,12 +1,8 @@
 //! What a reply adds up to.
 
-use serde::{Deserialize, Serialize};
-use trunkline::JsonSchema;
-
-use super::chunk::{CallPart, Chunk};
+use super::chunk::{CallPart, Chunk, Usage};
 use super::error::{ModelError, said};
 use super::settings::Settings;
-use super::thought;
 use super::tool_call::{self, Arguments, ToolCall};
 
 /// A whole reply of a model.
@@ -23,23 +19,6 @@ pub struct Completion {
     pub is_written: bool,
     /// Whether the model had more to say than it was allowed to.
     pub is_cut: bool,
-}
-
-/// How many tokens were read and written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
-    /// Read by the model.
-    #[serde(default)]
-    pub prompt_tokens: u64,
-    /// Written by it.
-    #[serde(default)]
-    pub completion_tokens: u64,
-    /// Both.
-    #[serde(default)]
-    pub total_tokens: u64,
-    /// Those of the prompt that the endpoint had in a cache, if it reports them.
-    #[serde(default)]
-    pub cached_tokens: u64,
 }
 
 /// A reply that comes in parts.
@@ -192,7 +171,7 @@ impl Accumulator {
 
     /// What it says by now, without what the model only thinks.
     pub(super) fn said(&self) -> &str {
-        thought::behind(&self.content).unwrap_or_default()
+        after_thought(&self.content).unwrap_or_default()
     }
 
     /// The whole.
@@ -217,7 +196,7 @@ impl Accumulator {
             calls.push(ToolCall::new(id, &call.name, arguments));
         }
         let is_cut = self.finish.as_deref() == Some("length");
-        let content = match thought::behind(&self.content) {
+        let content = match after_thought(&self.content) {
             Some(said) => said.to_owned(),
             None if is_cut => String::new(),
             // It was no thought, then.
@@ -249,5 +228,42 @@ impl Partial {
 fn extend(text: &mut String, whole: &str) {
     if let Some(rest) = whole.strip_prefix(&**text) {
         text.push_str(rest);
+    }
+}
+
+const OPENING: &str = "<think>";
+const CLOSING: &str = "</think>";
+
+/// The text after the thought at its beginning, which some servers do not remove; the whole text if there is no
+/// thought. `None` while that is not known.
+fn after_thought(text: &str) -> Option<&str> {
+    let beginning = text.trim_start();
+    if let Some(thought) = beginning.strip_prefix(OPENING) {
+        return thought.split_once(CLOSING).map(|(_, rest)| rest.trim_start());
+    }
+    let may_open = !beginning.is_empty() && OPENING.starts_with(beginning);
+    (!may_open).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::after_thought;
+
+    #[test]
+    fn thoughts_are_taken_off() {
+        for (text, expected) in [
+            ("", Some("")),
+            (" Yes", Some(" Yes")),
+            ("\n<think>Well.</think>\n\nYes", Some("Yes")),
+            ("<think></think>", Some("")),
+            ("<think>Well.</think>Yes </think>", Some("Yes </think>")),
+            ("Yes <think>no</think>", Some("Yes <think>no</think>")),
+            ("<thinking>", Some("<thinking>")),
+            ("<", None),
+            (" <think", None),
+            ("<think>Well.</thin", None),
+        ] {
+            assert_eq!(after_thought(text), expected, "{text:?}");
+        }
     }
 }

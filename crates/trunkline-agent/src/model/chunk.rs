@@ -1,8 +1,8 @@
 //! A part of a reply, as servers send it.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use super::accumulator::Usage;
+use trunkline::JsonSchema;
 
 /// A part of a stream, or a reply in one piece. What has another type than it should have is taken as if it
 /// were not there: no answer is lost for how its tokens are counted.
@@ -33,6 +33,23 @@ pub(super) struct CallPart {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) arguments: String,
+}
+
+/// The number of tokens of a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Usage {
+    /// Read by the model.
+    #[serde(default)]
+    pub prompt_tokens: u64,
+    /// Written by it.
+    #[serde(default)]
+    pub completion_tokens: u64,
+    /// Both.
+    #[serde(default)]
+    pub total_tokens: u64,
+    /// Those of the prompt that the endpoint had in a cache, if it reports them.
+    #[serde(default)]
+    pub cached_tokens: u64,
 }
 
 impl Chunk {

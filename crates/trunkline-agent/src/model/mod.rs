@@ -11,7 +11,6 @@ mod reply;
 mod retry;
 mod settings;
 mod sse;
-mod thought;
 mod tool_call;
 
 use std::sync::Arc;
@@ -28,8 +27,10 @@ use trunkline::Schema;
 use trunkline::client::Http;
 use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlError};
 
-pub use accumulator::{Completion, Usage};
+pub use accumulator::Completion;
+pub use chunk::Usage;
 pub use error::{ModelError, Stage};
+pub(crate) use message::cut;
 pub use message::{Called, CalledFunction, Message};
 pub use reply::Reply;
 pub use settings::Settings;

@@ -89,6 +89,10 @@ impl RpcError for Error {
                 let data = Data { kind: Some("refresh"), ..data };
                 object(code::APPLICATION, "The tools were not refreshed", &data)
             }
+            Self::NoModel { .. } => {
+                let data = Data { kind: Some("no_model"), ..data };
+                object(code::APPLICATION, "No model is configured", &data)
+            }
             Self::Model { source, steps, conversation_id } => {
                 let conversation_id = conversation_id.as_deref();
                 of_model(source, Data { steps, conversation_id, ..data })

@@ -26,7 +26,7 @@ use crate::conversation::Summary;
 /// `data.steps` what was done before, and `data.conversation_id` the conversation, where there is one. What
 /// could not be kept, and tools that could not be looked for, are -32000, too. A model that does not want to
 /// answer is of the kind `refused`, one whose answer is empty `empty`, and one that says more than it may
-/// `too_large`.
+/// `too_large`; without a model, the kind is `no_model`.
 pub fn operations<S>(agent: &Agent) -> Router<S> {
     Router::new()
         .operation(chat_operation())

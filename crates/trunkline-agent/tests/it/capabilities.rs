@@ -132,8 +132,7 @@ async fn what_is_confirmed_is_what_was_proposed() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_command_that_is_another_is_not_confirmed() {
-    use crate::tools::support::Folder;
-    use trunkline_agent::tools::{self, ToolFolder, ToolSettings};
+    use trunkline_tools::{ToolFolder, ToolSettings};
 
     let manifest = |lines: &str| {
         format!("name = 'note'\ndescription = 'A note.'\n{lines}\ninput_schema.type = 'object'\n")
@@ -152,18 +151,19 @@ async fn a_command_that_is_another_is_not_confirmed() {
             json!({ "error": { "code": code::REFUSED } }),
         ),
     ] {
-        let directory = Folder::new();
-        directory.write("note.toml", &echo);
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("note.toml");
+        std::fs::write(&file, &echo).unwrap();
         let folder = ToolFolder::open(directory.path(), ToolSettings::default()).unwrap();
         let changing = Changing::new();
-        changing.replace(tools::operations(&folder)).unwrap();
+        changing.replace(trunkline_tools::operations(&folder)).unwrap();
         let rpc = Router::new().changing("tool", &changing).build().unwrap();
         let said = Answer::calls(&[("1", "note", "")]);
         let (_directory, _scripted, agent) = agent(rpc, Settings::default(), said).await;
         let reply = go(&agent).await;
-        directory.write("note.toml", &after);
+        std::fs::write(&file, &after).unwrap();
         folder.reload().unwrap();
-        changing.replace(tools::operations(&folder)).unwrap();
+        changing.replace(trunkline_tools::operations(&folder)).unwrap();
         includes(name, &confirm(&agent, &reply).await, &json!([expected]));
     }
 }

@@ -89,7 +89,7 @@ async fn a_refresh_that_fails_says_so() {
 
 #[tokio::test]
 async fn what_makes_no_sense_is_refused() {
-    let mut plan = Plan::offline();
+    let mut plan = Plan::answering().await;
     plan.agent.max_message_bytes = 10;
     let house = plan.build().await;
     let invalid =
@@ -105,10 +105,22 @@ async fn what_makes_no_sense_is_refused() {
     ] {
         includes(&params.to_string(), &told(house.chat(&params).await), &expected);
     }
-    let mut plan = Plan::offline();
+    let mut plan = Plan::answering().await;
     plan.agent.max_turns = 0;
     let found = told(plan.build().await.chat(&json!({ "message": "Hi" })).await);
     includes("too many turns", &found, &json!({ "error": { "code": -32005 } }));
+}
+
+#[tokio::test]
+async fn a_chat_without_a_model_is_refused() {
+    let mut plan = Plan::offline();
+    plan.agent.model_setup = "set `--url`".to_owned();
+    let house = plan.build().await;
+    let found = told(house.chat(&json!({ "message": "Hi" })).await);
+    let data = json!({ "kind": "no_model", "reason": "no model is configured; set `--url`" });
+    includes("chat", &found, &json!({ "error": { "code": -32000, "data": data } }));
+    let listed = house.call("agent.list_conversations", &json!({})).await.unwrap();
+    assert_eq!(listed, json!({ "conversations": [] }));
 }
 
 #[test]
@@ -156,10 +168,12 @@ fn only_our_own_files_are_opened() {
 #[tokio::test]
 async fn a_turn_that_cannot_be_kept_is_an_error_that_tells_what_was_done() {
     let directory = tempfile::tempdir().unwrap();
-    let house = Plan::offline().build_in(directory.path()).await;
+    let add = Answer::calls(&[("1", "add", r#"{"a": 1, "b": 2}"#)]);
+    let scripted = Scripted::rows(vec![add, Answer::text("3")]).await;
+    let house = Plan::with_model(&scripted.url).build_in(directory.path()).await;
     let file = rusqlite::Connection::open(directory.path().join("agent.sqlite")).unwrap();
     file.execute_batch("DROP TABLE turn").unwrap();
-    let found = told(house.chat(&json!({ "message": "add numbers a=1 b=2" })).await);
+    let found = told(house.chat(&json!({ "message": "What is 1 + 2?" })).await);
     let data = json!({ "kind": "unkept", "steps": [{ "tool": "add", "result": 3 }] });
     includes("unkept", &found, &json!({ "error": { "code": -32000, "data": data } }));
 }

@@ -130,7 +130,7 @@ async fn conversations_go_on_are_listed_and_deleted() {
 
 #[tokio::test]
 async fn conversations_are_their_callers() {
-    let house = Plan::offline().build().await;
+    let house = Plan::answering().await.build().await;
     let caller = |name: &str| {
         let mut extensions = Extensions::new();
         extensions.insert(Principal::new(name));
@@ -182,12 +182,12 @@ async fn until(mut done: impl FnMut() -> bool) {
 #[tokio::test]
 async fn what_is_kept_is_bounded() {
     let directory = tempfile::tempdir().unwrap();
-    let limited = || {
-        let mut plan = Plan::offline();
+    let limited = async || {
+        let mut plan = Plan::answering().await;
         (plan.conversations.max_messages, plan.conversations.max_conversations) = (4, 2);
         plan
     };
-    let house = limited().build_in(directory.path()).await;
+    let house = limited().await.build_in(directory.path()).await;
     let first = house.chat(&json!({ "message": "Sing 0!" })).await.unwrap();
     let id = first["conversation_id"].clone();
     for number in 1..5 {
@@ -205,11 +205,11 @@ async fn what_is_kept_is_bounded() {
     }
     drop(house);
 
-    let again = limited().build_in(directory.path()).await;
+    let again = limited().await.build_in(directory.path()).await;
     let listed = again.call("agent.list_conversations", &json!({})).await.unwrap();
     includes("kept", &listed, &json!({ "conversations": [{ "title": "b" }, { "title": "a" }] }));
     drop(again);
-    let mut plan = limited();
+    let mut plan = limited().await;
     plan.conversations.max_age = Duration::ZERO;
     let now = SystemTime::now();
     until(|| now.elapsed().is_ok_and(|age| age > Duration::from_millis(1))).await;

@@ -58,7 +58,7 @@ async fn talk(directory: &Path) -> ! {
 }
 
 async fn house(directory: &Path) -> House {
-    let mut plan = Plan::offline();
+    let mut plan = Plan::answering().await;
     plan.conversations.max_messages = usize::MAX;
     plan.build_in(directory).await
 }

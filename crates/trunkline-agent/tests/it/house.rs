@@ -15,6 +15,8 @@ use trunkline_agent::conversation::{self, Conversations};
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, Settings, operations};
 
+use crate::scripted::{Answer, Scripted};
+
 /// What there is to be called, and what was.
 #[derive(Default)]
 pub(crate) struct Seen {
@@ -36,23 +38,33 @@ pub(crate) struct House {
     pub(crate) url: String,
     _server: ServerHandle,
     _directory: Option<TempDir>,
+    _endpoint: Option<Scripted>,
 }
 
 /// What is different from the defaults.
 pub(crate) struct Plan {
     pub(crate) agent: Settings,
     pub(crate) model: Option<model::Settings>,
+    /// The endpoint of the model, if no test looks at it.
+    endpoint: Option<Scripted>,
     pub(crate) conversations: conversation::Settings,
 }
 
 impl Plan {
     pub(crate) fn offline() -> Self {
         let (agent, conversations) = (Settings::default(), conversation::Settings::default());
-        Self { agent, model: None, conversations }
+        Self { agent, model: None, endpoint: None, conversations }
     }
 
     pub(crate) fn with_model(url: &str) -> Self {
         Self { model: Some(model::Settings::new(url, "tiny")), ..Self::offline() }
+    }
+
+    /// With a model that gives the same answer to each message.
+    pub(crate) async fn answering() -> Self {
+        let endpoint = Scripted::rows(vec![Answer::text("Well.")]).await;
+        let plan = Self::with_model(&endpoint.url);
+        Self { endpoint: Some(endpoint), ..plan }
     }
 
     pub(crate) async fn build(self) -> House {
@@ -74,7 +86,16 @@ impl Plan {
         let server = Server::bind("127.0.0.1:0").serve(api).await.unwrap();
         let url = format!("http://{}", server.local_addr());
         let client = Client::new(Http::connect(&url).unwrap());
-        House { client, agent, seen, history, url, _server: server, _directory: None }
+        House {
+            client,
+            agent,
+            seen,
+            history,
+            url,
+            _server: server,
+            _directory: None,
+            _endpoint: self.endpoint,
+        }
     }
 }
 

@@ -10,14 +10,11 @@ mod context;
 mod conversation;
 mod conversation_kill;
 mod house;
-mod planner;
 #[cfg(unix)]
 mod reload;
 mod replies;
 mod scripted;
 mod storage;
 mod streams;
-#[cfg(unix)]
-mod tools;
 mod turn_bounds;
 mod written_calls;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -15,11 +16,10 @@ use trunkline::client::{Client, Http};
 use trunkline::{Changing, Router, Server, ServerHandle};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::tools::{self, ToolFolder, ToolSettings};
 use trunkline_agent::{Agent, door, operations};
+use trunkline_tools::{ToolFolder, ToolSettings};
 
 use crate::scripted::{Answer, Scripted};
-use crate::tools::support::Folder;
 
 const CHATS: usize = 20;
 
@@ -44,18 +44,19 @@ async fn repeating() -> Scripted {
 }
 
 /// `POST /api` and `POST /tools/reload`, over the tools of a folder.
-async fn serve(tools: &Folder, conversations: &Folder, model_url: &str) -> ServerHandle {
-    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+async fn serve(tools: &Path, conversations: &Path, model_url: &str) -> ServerHandle {
+    let folder = ToolFolder::open(tools, ToolSettings::default()).unwrap();
     let changing = Changing::new();
-    changing.replace(tools::operations(&folder)).unwrap();
+    changing.replace(trunkline_tools::operations(&folder)).unwrap();
     let rpc = Router::new().changing("tool", &changing).build().unwrap();
-    folder.on_change(move |folder, _| changing.replace(tools::operations(folder)).unwrap());
-    let conversations = Conversations::open(conversations.path(), Default::default()).unwrap();
+    folder
+        .on_change(move |folder, _| changing.replace(trunkline_tools::operations(folder)).unwrap());
+    let conversations = Conversations::open(conversations, Default::default()).unwrap();
     let model = Model::new(model::Settings::new(model_url, "tiny")).unwrap();
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
-    let api = Router::new().merge(operations(&agent)).merge(tools::management(&folder));
+    let api = Router::new().merge(operations(&agent)).merge(trunkline_tools::management(&folder));
     let api = api.build().unwrap();
-    let service = rpc.http().door(door::api(&api)).door(door::tools(&api));
+    let service = rpc.http().door(door::api(&api)).door(trunkline_tools::endpoint(&api));
     Server::bind("127.0.0.1:0").serve(service).await.unwrap()
 }
 
@@ -63,7 +64,7 @@ async fn serve(tools: &Folder, conversations: &Folder, model_url: &str) -> Serve
 fn manifest(name: &str, version: usize) -> String {
     let timeout_ms = 60_000 + version;
     format!(
-        "name = '{name}'\ndescription = 'Version {version}.'\ncommand = ['./echo.sh']\n\
+        "name = '{name}'\ndescription = 'Version {version}.'\ncommand = ['cat']\n\
          read_only = true\ntimeout_ms = {timeout_ms}\n[input_schema]\ntype = 'object'\n"
     )
 }
@@ -99,11 +100,11 @@ async fn chat(
 
 /// Reads the folder again, with another `echo` each time, and another tool that was not there before and will
 /// be gone the next time.
-async fn reload(tools: &Folder, reloading: &Http, version: usize) {
+async fn reload(tools: &Path, reloading: &Http, version: usize) {
     let (other, earlier) = (format!("other_{version}"), format!("other_{}", version - 1));
-    tools.write("echo.toml", &manifest("echo", version));
-    tools.write(&format!("{other}.toml"), &manifest(&other, version));
-    fs::remove_file(tools.path().join(format!("{earlier}.toml"))).unwrap();
+    fs::write(tools.join("echo.toml"), manifest("echo", version)).unwrap();
+    fs::write(tools.join(format!("{other}.toml")), manifest(&other, version)).unwrap();
+    fs::remove_file(tools.join(format!("{earlier}.toml"))).unwrap();
     let mut headers = HeaderMap::new();
     headers.insert("content-type", "application/json".parse().unwrap());
     let reply = reloading.post(headers, "{}".into()).await.unwrap().json().await.unwrap();
@@ -114,13 +115,12 @@ async fn reload(tools: &Folder, reloading: &Http, version: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn reloads_lose_no_call_of_a_turn() {
-    let (tools, kept) = (Folder::new(), Folder::new());
-    tools.script("echo.sh", "cat");
+    let (tools, kept) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for name in ["echo", "other_0"] {
-        tools.write(&format!("{name}.toml"), &manifest(name, 0));
+        fs::write(tools.path().join(format!("{name}.toml")), manifest(name, 0)).unwrap();
     }
     let scripted = repeating().await;
-    let server = serve(&tools, &kept, &scripted.url).await;
+    let server = serve(tools.path(), kept.path(), &scripted.url).await;
     let url = format!("http://{}", server.local_addr());
     let reloading = Http::connect(&format!("{url}/tools/reload")).unwrap();
     let client = Client::new(Http::connect(&format!("{url}/api")).unwrap());
@@ -134,7 +134,7 @@ async fn reloads_lose_no_call_of_a_turn() {
         // Whenever a turn has ended, others are on their way.
         while turns.recv().await.is_some() {
             let version = reloads.load(Ordering::Relaxed) + 1;
-            reload(&tools, &reloading, version).await;
+            reload(tools.path(), &reloading, version).await;
             reloads.store(version, Ordering::Relaxed);
         }
         chats.await.unwrap();

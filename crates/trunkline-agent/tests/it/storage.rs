@@ -28,7 +28,7 @@ async fn conversations(house: &House) -> Vec<Value> {
 #[tokio::test]
 async fn what_is_deleted_is_not_in_the_files() {
     let directory = tempfile::tempdir().unwrap();
-    let house = Plan::offline().build_in(directory.path()).await;
+    let house = Plan::answering().await.build_in(directory.path()).await;
     let size = || fs::metadata(directory.path().join(FILE)).unwrap().len();
     let long = format!("{MARKER} {}", "x".repeat(50_000));
     let said = house.chat(&json!({ "message": long })).await.unwrap();
@@ -47,7 +47,7 @@ async fn what_is_deleted_is_not_in_the_files() {
 async fn what_gives_way_is_not_in_the_files() {
     for (name, goes_on) in [("a conversation", false), ("a turn", true)] {
         let directory = tempfile::tempdir().unwrap();
-        let mut plan = Plan::offline();
+        let mut plan = Plan::answering().await;
         (plan.conversations.max_conversations, plan.conversations.max_messages) = (1, 2);
         let house = plan.build_in(directory.path()).await;
         let first = house.chat(&json!({ "message": "Hi" })).await.unwrap();
@@ -71,7 +71,7 @@ async fn a_file_of_before_is_cleaned_too() {
     file.execute_batch("PRAGMA journal_mode = delete; PRAGMA auto_vacuum = none; VACUUM").unwrap();
     file.execute_batch("PRAGMA journal_mode = wal").unwrap();
     drop(file);
-    let house = Plan::offline().build_in(directory.path()).await;
+    let house = Plan::answering().await.build_in(directory.path()).await;
     let said = house.chat(&json!({ "message": MARKER })).await.unwrap();
     let id = json!({ "conversation_id": said["conversation_id"] });
     house.call("agent.delete_conversation", &id).await.unwrap();
@@ -102,7 +102,7 @@ async fn the_last_turn_of_a_conversation_is_bounded_too() {
 
 #[tokio::test]
 async fn a_large_message_is_kept_in_part() {
-    let mut plan = Plan::offline();
+    let mut plan = Plan::answering().await;
     plan.conversations.max_bytes = 1_000;
     let house = plan.build().await;
     house.chat(&json!({ "message": "Sing! ".repeat(1_000) })).await.unwrap();
@@ -138,7 +138,7 @@ async fn a_conversation_that_is_deleted_meanwhile_does_not_come_back() {
 #[tokio::test]
 async fn what_nobody_waits_for_any_more_is_not_kept() {
     let directory = tempfile::tempdir().unwrap();
-    let mut plan = Plan::offline();
+    let mut plan = Plan::answering().await;
     plan.conversations.timeout = Duration::from_millis(400);
     let house = plan.build_in(directory.path()).await;
     let file = rusqlite::Connection::open(directory.path().join(FILE)).unwrap();

@@ -2,7 +2,6 @@
 //! It knows no command line.
 
 mod agent;
-mod call_error;
 mod mcp;
 mod members;
 mod native;
@@ -13,9 +12,8 @@ mod watch;
 pub(crate) use self::agent::{
     Agent, Answer, Called, Event, Pending, Said, Step, StepError, Told, result as agent_result,
 };
-pub(crate) use self::call_error::CallError;
 pub(crate) use self::mcp::{Content, Mcp, McpError, Property, Tool, ToolAnswer, Tools};
 pub(crate) use self::members::Members;
 pub(crate) use self::native::{Native, NativeError, Refusal};
-pub(crate) use self::observed::Observed;
+pub(crate) use self::observed::{CallError, Observed};
 pub(crate) use self::watch::{Seen, Watch};

@@ -1,10 +1,26 @@
+//! A call over HTTP, with its status.
+
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
-use trunkline::client::{Http, Message, ProtocolError, Transport, TransportFuture};
+use trunkline::client::{Error, Http, Message, ProtocolError, Transport, TransportFuture};
 
-/// HTTP for one call, which keeps what status the reply had: people are helped by it.
+/// Why a call has no result, and the HTTP status, if there was a reply.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub(crate) struct CallError {
+    pub(crate) error: Error,
+    pub(crate) status: Option<StatusCode>,
+}
+
+impl CallError {
+    pub(crate) fn new(error: impl Into<Error>, status: Option<StatusCode>) -> Self {
+        Self { error: error.into(), status }
+    }
+}
+
+/// HTTP for one call, which keeps the status of the reply for error messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Observed {
     http: Http,

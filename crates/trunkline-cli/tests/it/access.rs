@@ -9,7 +9,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 
-use crate::support::{Server, post, run, tpch, trunkline};
+use crate::support::{Model, Server, post, run, tpch, trunkline};
 
 /// An issuer with a new key.
 pub(crate) struct Issuer(Ed25519KeyPair);
@@ -133,8 +133,9 @@ fn tokens_without_a_subject_are_separate_callers() {
     let folder = crate::resources::place();
     let issuer = Issuer::new();
     issuer.publish(folder.path());
-    let server =
-        crate::resources::serve(folder.path(), &["--jwks", "jwks.json", "--audience", "*"]);
+    let model = Model::listing();
+    let arguments = [&["--jwks", "jwks.json", "--audience", "*"], &model.flags()[..]].concat();
+    let server = crate::resources::serve(folder.path(), &arguments);
     let pairs: [Pair; 8] = [
         ("one subject", [json!({"sub": "a", "n": 1}), json!({"sub": "a", "n": 2})], true),
         ("two subjects", [json!({"sub": "b"}), json!({"sub": "c"})], false),

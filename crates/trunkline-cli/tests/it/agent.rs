@@ -2,27 +2,54 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Server, post, run, tpch, trunkline};
+use crate::support::{Model, PATIENCE, Server, post, run, tpch, trunkline};
 
 fn call(server: &Server, method: &str, params: &Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     server.connect().ask(&post("/api", &[], &body)).json()
 }
 
+/// A server with a model.
+fn server_with(model: &Model, folder: &Path, arguments: &[&str]) -> Server {
+    let mut command = trunkline(folder);
+    command.args(["--listen", "127.0.0.1:0", "--db", "tpch.db"]).args(model.flags());
+    command.args(arguments);
+    Server::start(command)
+}
+
 #[test]
-fn without_a_model_words_are_matched() {
+fn without_a_model_only_chats_fail() {
     let (_folder, database) = tpch();
     let server = Server::of(&database);
+    let error = &call(&server, "agent.chat", &json!({ "message": "list the tables" }))["error"];
+    assert_eq!((&error["code"], &error["data"]["kind"]), (&json!(-32000), &json!("no_model")));
+    let reason = error["data"]["reason"].as_str().unwrap();
+    for part in ["--agent-url", "--agent-model", "Ollama", "OpenAI", "TRUNKLINE_AGENT_KEY"] {
+        assert!(reason.contains(part), "{reason}");
+    }
+    let listed = call(&server, "agent.list_capabilities", &json!({}));
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 16, "{listed}");
+    let step = call(&server, "agent.execute_tool", &json!({ "tool": "list_tables" }));
+    assert_eq!(step["result"]["result"]["tables"].as_array().unwrap().len(), 8, "{step}");
+    let refreshed = call(&server, "agent.refresh_capabilities", &json!({}));
+    assert_eq!(refreshed["result"]["added"], json!([]), "{refreshed}");
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn a_turn_calls_tools_and_is_kept() {
+    let (folder, _) = tpch();
+    let server = server_with(&Model::listing(), folder.path(), &[]);
     let said = call(&server, "agent.chat", &json!({ "message": "list the tables" }));
     let result = &said["result"];
     assert_eq!(result["steps"][0]["tool"], "list_tables", "{said}");
     let tables = result["steps"][0]["result"]["tables"].as_array().unwrap();
     assert_eq!(tables.len(), 8);
-    assert!(result["response"].as_str().unwrap().contains("No model is configured"), "{said}");
     let id = &result["conversation_id"];
 
     // One trace over the chat and the call that it made.
@@ -46,18 +73,22 @@ fn without_a_model_words_are_matched() {
 /// A statement that may not change anything is not taken for one that may, because the database may be changed.
 #[test]
 fn reading_a_writable_database_needs_no_confirmation() {
-    let (folder, database) = tpch();
-    let mut command = trunkline(folder.path());
-    command.args(["--listen", "127.0.0.1:0", "--writable", "--db"]).arg(database);
-    let server = Server::start(command);
-    for (message, response) in [
-        ("execute raw query query='SELECT count(*) AS regions FROM region'", "\"rows\""),
-        ("execute raw query query='DELETE FROM region'", "which failed"),
-        ("execute raw query query='DELETE FROM region' read_only=false", "more than read"),
+    let (folder, _) = tpch();
+    let model = Model::new(|question, speech| match &*question.results() {
+        [] => {
+            let arguments = serde_json::from_str(question.said()).unwrap();
+            speech.calls(&[("execute_raw_query", arguments)]);
+        }
+        _ => speech.says("Done."),
+    });
+    let server = server_with(&model, folder.path(), &["--writable"]);
+    for (arguments, place) in [
+        (json!({ "query": "SELECT count(*) AS regions FROM region" }), "/steps/0/result/rows"),
+        (json!({ "query": "DELETE FROM region" }), "/steps/0/error"),
+        (json!({ "query": "DELETE FROM region", "read_only": false }), "/pending/confirm"),
     ] {
-        let said = call(&server, "agent.chat", &json!({ "message": message }));
-        let found = said["result"]["response"].as_str().unwrap();
-        assert!(found.contains(response), "{message}: {found}");
+        let said = call(&server, "agent.chat", &json!({ "message": arguments.to_string() }));
+        assert!(said["result"].pointer(place).is_some(), "{arguments}: {said}");
     }
     let rows = server.sql(&json!({ "query": "SELECT count(*) FROM region" })).unwrap();
     assert_eq!(rows, json!([[5]]));
@@ -65,8 +96,8 @@ fn reading_a_writable_database_needs_no_confirmation() {
 
 #[test]
 fn a_turn_tells_what_happens() {
-    let (_folder, database) = tpch();
-    let server = Server::of(&database);
+    let (folder, _) = tpch();
+    let server = server_with(&Model::listing(), folder.path(), &[]);
     let body = json!({
         "jsonrpc": "2.0", "id": "a", "method": "agent.chat", "params": { "message": "list the tables" }
     });
@@ -110,9 +141,11 @@ fn a_turn_tells_what_happens() {
 #[test]
 fn conversations_stay_those_of_a_token() {
     let (folder, database) = tpch();
+    let model = Model::listing();
     let kept = |tokens: &[&str], asking: &str, message: Option<&str>| {
         let mut command = trunkline(folder.path());
         command.args(["--listen", "127.0.0.1:0", "--data-dir", "data", "--db"]).arg(&database);
+        command.args(model.flags());
         for token in tokens {
             command.args(["--bearer", token]);
         }

@@ -18,7 +18,7 @@ use crate::support::{Ended, Model, PATIENCE, Question, Server, Speech, run, tpch
 pub(crate) fn server_with(model: &Model, database: &Path) -> Server {
     let mut command = trunkline(database.parent().unwrap());
     command.args(["--listen", "127.0.0.1:0", "--writable", "--db"]).arg(database);
-    command.args(["--agent-model", "tiny", "--agent-url", &model.url]);
+    command.args(model.flags());
     Server::start(command)
 }
 
@@ -55,7 +55,18 @@ fn check_rows(url: &str, rows: &[Row<'_>]) {
 fn without_a_model() {
     let (_folder, path) = tpch();
     let server = Server::of(&path);
-    let answer = &["No model is configured", "lineitem"][..];
+    let refused = &["error -32000: No model is configured\n", "--agent-url", "kind: no_model"][..];
+    let url = url(server.address);
+    check("a message", &chat(&url, &["-m", "hi"], ""), 1, &[], refused);
+    check("a command", &chat(&url, &[], "/tools"), 0, &["list_tables  "], &[]);
+    assert_eq!(server.stop().code, Some(0));
+}
+
+#[test]
+fn messages_and_commands() {
+    let (_folder, path) = tpch();
+    let server = server_with(&Model::listing(), &path);
+    let answer = &["lineitem"][..];
     let called = &["> list_tables\n< {\"tables\":[", " ms\n"][..];
     let clauses = "list the tables\n/clear\nlist the tables\n/conversations\n";
     check_rows(
@@ -76,7 +87,7 @@ fn without_a_model() {
             ("no tool", &[], "/tools fly\n/tools", 2, &[], &["no tool fly", "/tools lists"]),
             ("no command", &[], "/tolls\n/tools", 2, &[], &["no command /tolls (is it /tools?)"]),
             ("no message", &[], "/usr/bin is full", 2, &[], &["no command /usr/bin"]),
-            ("said all the same", &[], "//tools", 0, &["No model is configured"], &["matching"]),
+            ("said all the same", &[], "//tools", 0, &["/tools\n"], &["Asking"]),
             ("/help", &[], "/help", 0, &[], &["/tools [NAME]", "/quit", "//text"]),
             ("/quit", &[], "/quit\n/tolls", 0, &[], &[]),
             ("nothing to confirm", &[], "/confirm", 2, &[], &["no call waits"]),
@@ -101,6 +112,7 @@ fn who_does_not_answer() {
     let (folder, _path) = tpch();
     let mut start = trunkline(folder.path());
     start.args(["--listen", "127.0.0.1:0", "--db", "tpch.db", "--bearer", "s3cret-of-16-bytes"]);
+    start.args(Model::listing().flags());
     let server = Server::start(start);
     let address = url(server.address);
     let denied = &["-32007", "TRUNKLINE_TOKEN"][..];

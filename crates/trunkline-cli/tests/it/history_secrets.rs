@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Server, post, tpch, trunkline};
+use crate::support::{Model, Server, post, tpch, trunkline};
 
 const LOGIN: &str = r#"
 name = "login"
@@ -31,7 +31,11 @@ fn place() -> (TempDir, Server) {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = trunkline(folder.path());
     command.args(["--listen", "127.0.0.1:0", "--data-dir", "data", "--tools", "tools", "--db"]);
-    command.arg(database);
+    let model = Model::new(|question, speech| match &*question.results() {
+        [] => speech.calls(&[("login", json!({ "password": "hunter2x" }))]),
+        _ => speech.says("Done."),
+    });
+    command.arg(database).args(model.flags());
     let server = Server::start_where_told(command);
     (folder, server)
 }
@@ -79,7 +83,7 @@ fn secrets_that_come_back_are_not_kept() {
 #[test]
 fn chats_are_streams() {
     let (_folder, server) = place();
-    let chat = call("agent.chat", &json!({ "message": "list the tables" }));
+    let chat = call("agent.chat", &json!({ "message": "Log in." }));
     let mut connection = server.connect();
     connection.ask(&post("/api", &["Accept: text/event-stream"], &chat));
     while !connection.line().starts_with("event: response") {}

@@ -1,4 +1,4 @@
-//! `trunkline tool`: the calculator, and limits.
+//! Command tools under the launcher of the binary.
 
 mod examples;
 mod folder;
@@ -6,29 +6,10 @@ mod limits;
 
 use std::io::{Read, Write};
 use std::process::{Command, Output, Stdio};
-use std::thread;
-
-use serde_json::{Value, json};
 
 use crate::support::trunkline;
 
-/// The exit code, stdout and stderr of `trunkline tool …`, which is given this on stdin.
-fn tool(arguments: &[&str], stdin: &str) -> (Option<i32>, String, String) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = trunkline(folder.path());
-    command.arg("tool").args(arguments).stdin(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut pipe = child.stdin.take().unwrap();
-    let stdin = stdin.to_owned();
-    // What is refused is not read to its end.
-    let writer = thread::spawn(move || drop(pipe.write_all(stdin.as_bytes())));
-    let ended = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (ended.status.code(), text(ended.stdout), text(ended.stderr))
-}
-
-/// The same of `trunkline tool run …`, whose stdin has a line and stays open.
+/// Runs `trunkline tool run …`, whose stdin has a line and stays open.
 fn run(mut command: Command, arguments: &[&str]) -> Output {
     command.args(["tool", "run"]).args(arguments).stdin(Stdio::piped());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -46,35 +27,6 @@ fn limited(arguments: &[&str]) -> (Option<i32>, String, String) {
     let ended = run(trunkline(folder.path()), arguments);
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (ended.status.code(), text(ended.stdout), text(ended.stderr))
-}
-
-#[test]
-fn the_calculator() {
-    let (code, stdout, stderr) = tool(&["calculator"], "{\"expression\":\"0.1 + 0.2\"}\n");
-    assert_eq!((code, &*stderr), (Some(0), ""));
-    let answer: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(answer, json!({ "result": "0.3", "exact": true }));
-    let (_, stdout, _) = tool(&["calculator"], "{\"expression\":\"1/3\"}");
-    let answer: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(answer["fraction"], "1/3");
-}
-
-/// What the calculator says that was given this.
-#[track_caller]
-fn check_refused(stdin: &str, expected: &str) {
-    let (code, stdout, stderr) = tool(&["calculator"], stdin);
-    assert_eq!((code, &*stdout), (Some(1), ""), "{stdin:.100}");
-    assert!(stderr.contains(expected), "{stdin:.100}: {stderr}");
-}
-
-#[test]
-fn what_the_calculator_refuses() {
-    let divides = "trunkline: character 2 of the expression: this divides by zero\n";
-    check_refused("{\"expression\":\"1/0\"}", divides);
-    check_refused("", "write {\"expression\": \"…\"} to stdin");
-    check_refused("{\"expression\":\"1\",\"x\":1}", "unknown field `x`");
-    check_refused("{\"expression\":1}", "invalid type: integer `1`");
-    check_refused(&" ".repeat(100_000), "there are more than 65536 bytes on stdin");
 }
 
 /// What a shell tells of its limits that runs under these.

@@ -2,6 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use trunkline::client::ProtocolError;
+
+use crate::client::CallError;
 
 /// What happens in a turn.
 #[derive(Debug)]
@@ -122,4 +125,14 @@ impl Answer {
         let told = steps.chain([said]).map(|event| Told { event, json: None });
         told.chain([Told { event: Event::Done(answer), json: Some(done) }])
     }
+}
+
+/// Reads a result of a method of an agent.
+///
+/// # Errors
+///
+/// If it has another type.
+pub(crate) fn result<'r, T: Deserialize<'r>>(json: &'r RawValue) -> Result<T, CallError> {
+    serde_json::from_str(json.get())
+        .map_err(|error| CallError::new(ProtocolError::Result { reason: error.to_string() }, None))
 }

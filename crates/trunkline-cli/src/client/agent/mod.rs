@@ -13,9 +13,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use trunkline::Id;
-use trunkline::client::{Client, Http, ProtocolError, Settings, Transport, TransportError};
+use trunkline::client::{Client, Http, Settings, Transport, TransportError};
 
-pub(crate) use self::event::{Answer, Called, Event, Pending, Step, StepError, Told};
+pub(crate) use self::event::{Answer, Called, Event, Pending, Step, StepError, Told, result};
 pub(crate) use self::turn::Turn;
 use crate::client::{CallError, Observed};
 
@@ -92,14 +92,4 @@ impl Agent {
         let reply = reply.and_then(|reply| reply).map_err(|error| CallError::new(error, None))?;
         Ok(Turn::new(reply, Id::from(id), target()))
     }
-}
-
-/// Reads a result of [`Agent::call`].
-///
-/// # Errors
-///
-/// When it is another than was expected.
-pub(crate) fn result<'r, T: serde::Deserialize<'r>>(json: &'r RawValue) -> Result<T, CallError> {
-    serde_json::from_str(json.get())
-        .map_err(|error| CallError::new(ProtocolError::Result { reason: error.to_string() }, None))
 }

@@ -13,8 +13,7 @@ use trunkline::client::http::Reply;
 use trunkline::client::{Cause, Error, ProtocolError, Response, TransportError};
 use trunkline::{Id, Outcome};
 
-use super::event::{Answer, Event, Told};
-use super::result;
+use super::event::{Answer, Event, Told, result};
 use crate::client::CallError;
 use crate::client::sse::{self, Events};
 

@@ -3,13 +3,25 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 use trunkline::ErrorObject;
 use trunkline::client::{Error, ProtocolError};
 
-use super::exchange::{Answer, Exchange};
-use super::{McpError, Params, params_text, read};
+use super::exchange::{Answer, Exchange, McpError, read};
 use crate::client::CallError;
+
+/// The params of each request.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Params<'p> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cursor: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<&'p str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) arguments: Option<&'p RawValue>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub(super) meta: Option<Meta>,
+}
 
 /// The one version that this client speaks without a session.
 const MODERN: &str = "2026-07-28";
@@ -189,4 +201,8 @@ impl Era {
         }
         headers
     }
+}
+
+fn params_text(params: &Params<'_>) -> Box<RawValue> {
+    to_raw_value(params).expect("text and JSON are JSON")
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderValue};
-use serde::Serialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use trunkline::client::http::Reply;
@@ -31,6 +31,24 @@ pub(super) struct Answer {
     /// As it was received.
     pub(super) result: Box<RawValue>,
     pub(super) headers: HeaderMap,
+}
+
+/// The maximum number of pages of a list.
+pub(super) const MAX_PAGES: usize = 100;
+
+/// Why an MCP request has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum McpError {
+    #[error(transparent)]
+    Call(#[from] CallError),
+    #[error("cannot begin MCP")]
+    Begin(#[source] CallError),
+    #[error("the server speaks other versions of MCP: {}", .0.join(", "))]
+    Versions(Vec<String>),
+    #[error("the answer to {method} is not what MCP says: {reason}")]
+    Malformed { method: &'static str, reason: String },
+    #[error("the list of tools has no end: it was left after {MAX_PAGES} pages")]
+    Endless,
 }
 
 #[derive(Serialize)]
@@ -155,4 +173,16 @@ fn raw(outcome: &Outcome) -> Result<Box<RawValue>, Error> {
 fn is_request(text: &str) -> bool {
     let members: Result<Members<IgnoredAny>, _> = serde_json::from_str(text);
     members.is_ok_and(|Members(members)| members.iter().any(|(name, _)| name == "method"))
+}
+
+/// Parses the result of a method.
+pub(super) fn read<'a, T: Deserialize<'a>>(
+    method: &'static str,
+    answer: &'a Answer,
+) -> Result<T, McpError> {
+    serde_json::from_str(answer.result.get()).map_err(|error| malformed(method, error))
+}
+
+pub(super) fn malformed(method: &'static str, error: serde_json::Error) -> McpError {
+    McpError::Malformed { method, reason: error.to_string() }
 }

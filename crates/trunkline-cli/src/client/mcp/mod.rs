@@ -10,18 +10,16 @@ mod tool;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName};
-use serde::{Deserialize, Serialize};
-use serde_json::value::{RawValue, to_raw_value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use trunkline::client::Http;
 
-use self::era::Era;
-use self::exchange::{Answer, Exchange};
+use self::era::{Era, Params};
+pub(crate) use self::exchange::McpError;
+use self::exchange::{Answer, Exchange, MAX_PAGES, malformed, read};
 pub(crate) use self::schema::Property;
 pub(crate) use self::tool::{Content, Tool, ToolAnswer};
 use super::CallError;
-
-/// The most pages of a list that are read.
-const MAX_PAGES: usize = 100;
 
 /// A server whose era is known.
 #[derive(Debug)]
@@ -36,34 +34,6 @@ pub(crate) struct Tools {
     pub(crate) tools: Vec<Tool>,
     /// The names of tools that must not be used, and why.
     pub(crate) rejected: Vec<(String, String)>,
-}
-
-/// Why MCP did not get its result.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum McpError {
-    #[error(transparent)]
-    Call(#[from] CallError),
-    #[error("cannot begin MCP")]
-    Begin(#[source] CallError),
-    #[error("the server speaks other versions of MCP: {}", .0.join(", "))]
-    Versions(Vec<String>),
-    #[error("the answer to {method} is not what MCP says: {reason}")]
-    Malformed { method: &'static str, reason: String },
-    #[error("the list of tools has no end: it was left after {MAX_PAGES} pages")]
-    Endless,
-}
-
-/// The params of all that is sent.
-#[derive(Debug, Default, Serialize)]
-struct Params<'p> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cursor: Option<&'p str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<&'p str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    arguments: Option<&'p RawValue>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
-    meta: Option<era::Meta>,
 }
 
 #[derive(Deserialize)]
@@ -144,16 +114,4 @@ impl Mcp {
     ) -> Result<Answer, CallError> {
         self.era.request(&self.exchange, method, params, headers).await
     }
-}
-
-fn params_text(params: &Params<'_>) -> Box<RawValue> {
-    to_raw_value(params).expect("text and JSON are JSON")
-}
-
-fn read<'a, T: Deserialize<'a>>(method: &'static str, answer: &'a Answer) -> Result<T, McpError> {
-    serde_json::from_str(answer.result.get()).map_err(|error| malformed(method, error))
-}
-
-fn malformed(method: &'static str, error: serde_json::Error) -> McpError {
-    McpError::Malformed { method, reason: error.to_string() }
 }

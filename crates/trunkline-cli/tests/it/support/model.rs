@@ -44,6 +44,20 @@ impl Model {
         });
         Self { url }
     }
+
+    /// Calls `list_tables` for "list the tables" and answers with the result; repeats any other message.
+    pub(crate) fn listing() -> Self {
+        Self::new(|question, speech| match (question.said(), &*question.results()) {
+            ("list the tables", []) => speech.calls(&[("list_tables", json!({}))]),
+            (_, [result, ..]) => speech.says(result),
+            (said, []) => speech.says(said),
+        })
+    }
+
+    /// The flags of a server with this model.
+    pub(crate) fn flags(&self) -> [&str; 4] {
+        ["--agent-model", "tiny", "--agent-url", &self.url]
+    }
 }
 
 impl Question {

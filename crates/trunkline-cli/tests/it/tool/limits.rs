@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trunkline_agent::tools::{ProcessBound, ProcessLimits};
+use trunkline_tools::{ProcessBound, ProcessLimits};
 
 use super::folder::{call, open};
 use crate::support::runs;
@@ -51,7 +51,7 @@ fn a_fork_bomb_is_bounded() {
 fn processes_that_leave_their_group_end_with_their_tool() {
     const LEFT: usize = 20;
     let directory = tool(&format!(
-        "i=0\nwhile [ $i -lt {LEFT} ]; do\n\
+        ": > pids\ni=0\nwhile [ $i -lt {LEFT} ]; do\n\
          setsid sh -c 'echo $$ >> pids; (setsid sleep 1000 & echo $! >> pids); exec sleep 1000' >/dev/null &\n\
          i=$((i+1))\ndone\n\
          while [ \"$(wc -l < pids)\" -lt {} ]; do sleep 0.01; done\necho 1",

@@ -1,0 +1,274 @@
+//! The records of conversations, and the SQL statements on them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use trunkline::JsonSchema;
+
+use super::bounded::bounded;
+use super::settings::Settings;
+use crate::model::Message;
+
+/// A conversation without its messages.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Summary {
+    /// Its id.
+    pub conversation_id: String,
+    /// The beginning of its first message.
+    pub title: String,
+    /// When it began: milliseconds since 1970, UTC.
+    pub created_ms: i64,
+    /// When its last turn ended.
+    pub updated_ms: i64,
+    /// The number of stored messages.
+    pub messages: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+}
+
+/// A call that waits to be confirmed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PendingCall {
+    /// The token that confirms it.
+    pub(crate) token: String,
+    pub(crate) tool: String,
+    /// The operation when the call was proposed.
+    #[serde(default)]
+    pub(crate) identity: Identity,
+    pub(crate) arguments: Map<String, Value>,
+}
+
+/// The identity of an operation: its name, and a hash that differs if another operation has the name later.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    pub(crate) operation: String,
+    pub(crate) fingerprint: u64,
+}
+
+/// A finished turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) caller: String,
+    pub(crate) conversation: String,
+    /// The title of a new conversation. Any other must exist.
+    pub(crate) title: Option<String>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) pending: Option<PendingCall>,
+}
+
+pub(super) fn messages(
+    connection: &Connection,
+    caller: &str,
+    conversation: &str,
+) -> rusqlite::Result<Option<Vec<Message>>> {
+    if !belongs(connection, caller, conversation)? {
+        return Ok(None);
+    }
+    let mut turns = connection
+        .prepare_cached("SELECT messages FROM turn WHERE conversation = ?1 ORDER BY number")?;
+    let turns =
+        turns.query_map([conversation], |row| parsed::<Vec<Message>>(&row.get::<_, String>(0)?))?;
+    let turns: Vec<_> = turns.collect::<rusqlite::Result<_>>()?;
+    Ok(Some(turns.into_iter().flatten().collect()))
+}
+
+/// False if the conversation that the turn is of is not there any more.
+pub(super) fn keep(
+    connection: &mut Connection,
+    settings: &Settings,
+    turn: &Turn,
+) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let Turn { caller, conversation, title, messages, pending } = turn;
+    if title.is_none() && !belongs(&transaction, caller, conversation)? {
+        return Ok(false);
+    }
+    let messages = bounded(messages.clone(), settings.max_bytes);
+    let now = now();
+    let pending_until = pending.as_ref().map(|_| now + millis(settings.pending_age));
+    let pending = pending.as_ref().map(written).transpose()?;
+    // Ids are made here, so that one which is there is the same caller's.
+    transaction.execute(
+        "INSERT INTO conversation VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET \
+         updated_ms = excluded.updated_ms, pending = excluded.pending, \
+         pending_until_ms = excluded.pending_until_ms",
+        params![conversation, caller, title.as_deref().unwrap_or_default(), now, pending, pending_until],
+    )?;
+    let bytes: usize = messages.iter().map(Message::bytes).sum();
+    transaction.execute(
+        "INSERT INTO turn SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM turn \
+         WHERE conversation = ?1",
+        params![conversation, written(&messages)?, integer(messages.len()), integer(bytes)],
+    )?;
+    let mut is_less = shorten(&transaction, settings, conversation)?;
+    is_less |= forget_many(&transaction, settings, caller)?;
+    is_less |= forget_old(&transaction, settings)?;
+    transaction.commit()?;
+    if is_less {
+        clean(connection);
+    }
+    Ok(true)
+}
+
+pub(super) fn take_pending(
+    connection: &mut Connection,
+    settings: &Settings,
+    (caller, conversation): (&str, &str),
+    token: &str,
+) -> rusqlite::Result<Option<PendingCall>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let pending: Option<Option<String>> = transaction
+        .query_row(
+            "SELECT pending FROM conversation \
+             WHERE id = ?1 AND caller = ?2 AND pending_until_ms > ?3 AND pending_until_ms <= ?4",
+            // A clock that was set back gives no call more time than it had.
+            params![conversation, caller, now(), now() + millis(settings.pending_age)],
+            |row| row.get(0),
+        )
+        .optional()?;
+    let pending: Option<PendingCall> = pending.flatten().as_deref().map(parsed).transpose()?;
+    let Some(pending) = pending.filter(|pending| pending.token == token) else { return Ok(None) };
+    transaction.execute(
+        "UPDATE conversation SET pending = NULL, pending_until_ms = NULL WHERE id = ?1",
+        [conversation],
+    )?;
+    transaction.commit()?;
+    Ok(Some(pending))
+}
+
+pub(super) fn list(
+    connection: &Connection,
+    settings: &Settings,
+    caller: &str,
+) -> rusqlite::Result<Vec<Summary>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id, title, created_ms, updated_ms, \
+         (SELECT coalesce(sum(count), 0) FROM turn WHERE conversation = id), \
+         (SELECT coalesce(sum(bytes), 0) FROM turn WHERE conversation = id) \
+         FROM conversation WHERE caller = ?1 AND updated_ms >= ?2 \
+         ORDER BY updated_ms DESC, id DESC LIMIT ?3",
+    )?;
+    let (oldest, most) = (now() - millis(settings.max_age), integer(settings.max_conversations));
+    let summaries = statement.query_map(params![caller, oldest, most], |row| {
+        Ok(Summary {
+            conversation_id: row.get(0)?,
+            title: row.get(1)?,
+            created_ms: row.get(2)?,
+            updated_ms: row.get(3)?,
+            messages: row.get::<_, i64>(4)?.unsigned_abs(),
+            bytes: row.get::<_, i64>(5)?.unsigned_abs(),
+        })
+    })?;
+    summaries.collect()
+}
+
+pub(super) fn delete(
+    connection: &Connection,
+    caller: &str,
+    conversation: &str,
+) -> rusqlite::Result<bool> {
+    let sql = "DELETE FROM conversation WHERE id = ?1 AND caller = ?2";
+    let is_deleted = connection.execute(sql, [conversation, caller])? > 0;
+    if is_deleted {
+        clean(connection);
+    }
+    Ok(is_deleted)
+}
+
+/// Takes what was deleted out of the log.
+fn clean(connection: &Connection) {
+    if let Err(cause) = vacuum(connection) {
+        tracing::warn!(%cause, "what was deleted is in the log of the file until it is closed");
+    }
+}
+
+/// Those without a turn for too long. Whether there were any.
+pub(super) fn forget_old(connection: &Connection, settings: &Settings) -> rusqlite::Result<bool> {
+    let oldest = now() - millis(settings.max_age);
+    let sql = "DELETE FROM conversation WHERE updated_ms < ?1";
+    connection.execute(sql, [oldest]).map(|deleted| deleted > 0)
+}
+
+/// Removes deleted content from the write-ahead log, too, and returns free pages to the file system.
+pub(super) fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
+    // Files that were created without `auto_vacuum` keep their pages. Each step returns one page.
+    let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
+    let mut pages = vacuum.query([])?;
+    while pages.next()?.is_some() {}
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+fn belongs(connection: &Connection, caller: &str, conversation: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM conversation WHERE id = ?1 AND caller = ?2)";
+    connection.query_row(sql, [conversation, caller], |row| row.get(0))
+}
+
+/// Deletes the oldest turns of a conversation, beyond what may be kept of it. Whether there were any.
+fn shorten(
+    transaction: &Transaction<'_>,
+    settings: &Settings,
+    conversation: &str,
+) -> rusqlite::Result<bool> {
+    transaction
+        .execute(
+            "DELETE FROM turn WHERE conversation = ?1 AND number IN ( \
+               SELECT number FROM ( \
+                 SELECT number, \
+                   sum(count) OVER newer AS count, sum(bytes) OVER newer AS bytes, \
+                   max(number) OVER () AS last \
+                 FROM turn WHERE conversation = ?1 WINDOW newer AS (ORDER BY number DESC) \
+               ) WHERE (count > ?2 OR bytes > ?3) AND number < last)",
+            params![conversation, integer(settings.max_messages), integer(settings.max_bytes)],
+        )
+        .map(|deleted| deleted > 0)
+}
+
+/// Deletes those of a caller, and of all, beyond how many there may be. Whether there were any.
+fn forget_many(
+    transaction: &Transaction<'_>,
+    settings: &Settings,
+    caller: &str,
+) -> rusqlite::Result<bool> {
+    let (own, all) = (integer(settings.max_conversations), integer(settings.max_total));
+    let of_caller = transaction.execute(
+        "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation WHERE caller = ?1 \
+         ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?2)",
+        params![caller, own],
+    )?;
+    transaction
+        .execute(
+            "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation \
+             ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?1)",
+            [all],
+        )
+        .map(|of_all| of_caller + of_all > 0)
+}
+
+/// Milliseconds since 1970.
+fn now() -> i64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+/// At most a tenth of what there is room for, so that sums have some.
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX).min(i64::MAX / 10)
+}
+
+fn integer(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn written(value: &(impl Serialize + ?Sized)) -> rusqlite::Result<String> {
+    serde_json::to_string(value)
+        .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+}
+
+fn parsed<T: DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(text)
+        .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Text, error.into()))
+}

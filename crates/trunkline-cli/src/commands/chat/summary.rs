@@ -1,0 +1,138 @@
+//! Calls and what came of them, as lines.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::client::{Members, Step, StepError};
+use crate::terminal::{cut, line};
+
+/// `table="Track" limit=3`
+pub(super) fn of_arguments(json: &str) -> String {
+    let Ok(Members(members)) = serde_json::from_str::<Members<&RawValue>>(json) else {
+        return one_line(json);
+    };
+    let one =
+        |(name, value): (String, &RawValue)| format!("{}={}", line(&name), one_line(value.get()));
+    members.into_iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+/// `< 3 rows, 12 ms`, with the name of its call if that is needed. What is too long is cut, but for the time.
+pub(super) fn of_step(step: &Step, name: &str, columns: usize) -> String {
+    let text = match (&step.error, &step.result) {
+        (Some(error), _) => of_error(error),
+        (None, Some(result)) => of_result(result),
+        (None, None) => "nothing".to_owned(),
+    };
+    let is_made = step.error.as_ref().is_none_or(|error| !error.is_refusal());
+    let time = if is_made { format!(", {} ms", step.ms) } else { String::new() };
+    let text = format!("< {name}{text}");
+    format!("{}{time}", cut(&text, columns.saturating_sub(time.len())))
+}
+
+/// How many rows, and what is in a single one; a text; or JSON.
+fn of_result(result: &RawValue) -> String {
+    #[derive(Deserialize)]
+    struct Rows<'r> {
+        #[serde(borrow)]
+        rows: Vec<&'r RawValue>,
+        #[serde(default)]
+        truncated: bool,
+    }
+    if let Ok(Rows { rows, truncated }) = serde_json::from_str(result.get()) {
+        return match &rows[..] {
+            [row] if !truncated => format!("1 row: {}", one_line(row.get())),
+            [_] => "1 row, and there are more".to_owned(),
+            rows if truncated => format!("{} rows, and there are more", rows.len()),
+            rows => format!("{} rows", rows.len()),
+        };
+    }
+    match serde_json::from_str::<String>(result.get()) {
+        Ok(text) => line(&text).into_owned(),
+        Err(_) => one_line(result.get()),
+    }
+}
+
+fn of_error(error: &StepError) -> String {
+    let reason = error.data.as_ref().and_then(|data| reason(data));
+    let reason = reason.map(|reason| format!(": {}", line(&reason))).unwrap_or_default();
+    let message = line(&error.message);
+    match error.is_refusal() {
+        true => format!("{message}{reason}"),
+        false => format!("error {}: {message}{reason}", error.code),
+    }
+}
+
+/// Why a call has failed: a sentence, or what is wrong with the first of its arguments that is wrong.
+fn reason(data: &RawValue) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Data {
+        reason: Option<String>,
+        #[serde(default)]
+        errors: Vec<Wrong>,
+    }
+    #[derive(Deserialize)]
+    struct Wrong {
+        #[serde(default)]
+        pointer: String,
+        reason: String,
+    }
+    let Data { reason, errors } = serde_json::from_str(data.get()).ok()?;
+    let first = errors.first().map(|Wrong { pointer, reason }| format!("{pointer} {reason}"));
+    reason.or_else(|| first.map(|first| first.trim_start().to_owned()))
+}
+
+/// JSON on one line, in which nothing can steer a terminal.
+fn one_line(json: &str) -> String {
+    // In strings they can only be escaped.
+    line(&json.replace(['\n', '\r', '\t'], " ")).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments() {
+        for (json, expected) in [
+            ("{}", ""),
+            (r#"{"table": "Track", "limit":3.0}"#, r#"table="Track" limit=3.0"#),
+            ("{\"a\":\n[1]}", "a=[1]"),
+            ("{\"a\\u001b\":\"\u{9b}\"}", r#"a\u{1b}="\u{9b}""#),
+            ("[1]", "[1]"),
+        ] {
+            assert_eq!(of_arguments(json), expected, "{json}");
+        }
+    }
+
+    #[track_caller]
+    fn check(outcome: &str, expected: &str) {
+        let step = format!(r#"{{"tool":"t","arguments":{{}},"ms":7,{outcome}}}"#);
+        let step: Step = serde_json::from_str(&step).unwrap();
+        assert_eq!(of_step(&step, "", 40), expected, "{outcome}");
+    }
+
+    #[test]
+    fn steps() {
+        check(r#""result":{"rows":[],"columns":[]}"#, "< 0 rows, 7 ms");
+        check(r#""result":{"rows":[[3503]]}"#, "< 1 row: [3503], 7 ms");
+        check(
+            r#""result":{"rows":[[1],[2]],"truncated":true}"#,
+            "< 2 rows, and there are more, 7 ms",
+        );
+        check(r#""result":{"rows":3}"#, r#"< {"rows":3}, 7 ms"#);
+        check(r#""result":"two\nlines""#, r"< two\nlines, 7 ms");
+        check(r#""result":null"#, "< nothing, 7 ms");
+        let long = format!(r#""result":"{}""#, "x".repeat(50));
+        check(&long, &format!("< {}…, 7 ms", "x".repeat(31)));
+        check(
+            r#""error":{"code":-32003,"message":"M","data":{"reason":"no\u001b"}}"#,
+            r"< error -32003: M: no\u{1b}, 7 ms",
+        );
+        check(
+            r#""error":{"code":-32602,"message":"M","data":{"errors":[{"pointer":"/a","reason":"no"}]}}"#,
+            "< error -32602: M: /a no, 7 ms",
+        );
+        check(r#""error":{"code":-32003,"message":"M","data":[]}"#, "< error -32003: M, 7 ms");
+        check(r#""error":{"code":-32009,"message":"Not confirmed"}"#, "< Not confirmed");
+    }
+}

@@ -1,0 +1,142 @@
+//! Documents in one format as documents in the other.
+
+use trunkline_edn::json::{self, FromJson, ToJson};
+use trunkline_edn::{Error, Reader, Reason, Value};
+
+use super::arguments::{Arguments, Format, Keys};
+use super::failure::Wrong;
+use crate::terminal::indented;
+
+/// How documents are read and written.
+pub(super) struct Conversion {
+    from: Format,
+    to: Format,
+    pretty: bool,
+    to_json: ToJson,
+    from_json: FromJson,
+}
+
+/// A document that was converted.
+pub(super) struct Document {
+    pub(super) text: String,
+    /// Where it ends in the text that was converted.
+    pub(super) end: usize,
+}
+
+impl Conversion {
+    /// # Errors
+    ///
+    /// Why the arguments do not go together.
+    pub(super) fn of(arguments: &Arguments) -> Result<Self, &'static str> {
+        let Arguments { from, to, pretty, keys, unwrap_tags, .. } = *arguments;
+        let is_to_json = from == Format::Edn && to == Format::Json;
+        let is_from_json = from == Format::Json && to == Format::Edn;
+        match keys {
+            Some(Keys::Name) if !is_to_json => {
+                return Err("--keys name goes with --from edn --to json");
+            }
+            Some(Keys::String) if !is_from_json => {
+                return Err("--keys string goes with --from json --to edn");
+            }
+            _ if unwrap_tags && !is_to_json => {
+                return Err("--unwrap-tags goes with --from edn --to json");
+            }
+            _ => {}
+        }
+        let to_json = ToJson { names: keys == Some(Keys::Name), unwrap_tags };
+        let keys = match keys {
+            Some(Keys::String) => json::Keys::String,
+            _ => json::Keys::Keyword,
+        };
+        let from_json = FromJson { keys, ..FromJson::default() };
+        Ok(Self { from, to, pretty, to_json, from_json })
+    }
+
+    /// The documents of a text, up to the first that is wrong.
+    pub(super) fn documents<'a>(&'a self, text: &'a str) -> Documents<'a> {
+        let reader = match self.from {
+            Format::Edn => Either::Edn(Reader::new(text)),
+            Format::Json => Either::Json(json::Reader::with_options(text, self.from_json.clone())),
+        };
+        Documents { conversion: self, text, reader }
+    }
+
+    fn written(&self, value: &Value, source: &str) -> Result<String, Error> {
+        match (self.from, self.to) {
+            (_, Format::Edn) if self.pretty => Ok(format!("{value:#}")),
+            (_, Format::Edn) => Ok(value.to_string()),
+            (Format::Edn, Format::Json) => {
+                let json = json::to_string_with(value, &self.to_json)?;
+                Ok(if self.pretty { indented(&json) } else { json })
+            }
+            // As values, numbers would lose digits.
+            (Format::Json, Format::Json) if self.pretty => Ok(indented(source)),
+            (Format::Json, Format::Json) => Ok(compact(source)),
+        }
+    }
+}
+
+pub(super) struct Documents<'a> {
+    conversion: &'a Conversion,
+    text: &'a str,
+    reader: Either<'a>,
+}
+
+enum Either<'a> {
+    Edn(Reader<'a>),
+    Json(json::Reader<'a>),
+}
+
+impl Iterator for Documents<'_> {
+    type Item = Result<Document, Wrong>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (read, span) = match &mut self.reader {
+            Either::Edn(reader) => (reader.next()?, reader.span()),
+            Either::Json(reader) => (reader.next()?, reader.span()),
+        };
+        let value = match read {
+            Ok(value) => value,
+            Err(error) => {
+                let is_incomplete = matches!(error.reason(), Reason::UnexpectedEnd { .. });
+                return Some(Err(Wrong { is_incomplete, ..Wrong::of(&error, 0) }));
+            }
+        };
+        let source = &self.text[span.clone()];
+        Some(match self.conversion.written(&value, source) {
+            Ok(text) => Ok(Document { text, end: span.end }),
+            Err(error) => Err(Wrong::of(&error.located_in(source), span.start)),
+        })
+    }
+}
+
+/// Valid JSON without white space between its tokens, which are unchanged.
+fn compact(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut rest = json;
+    // Every second part is in quotes.
+    while let Some((between, string)) = rest.split_once('"') {
+        push_tokens(between, &mut out);
+        let end = end_of_string(string);
+        out.push('"');
+        out.push_str(&string[..end]);
+        rest = &string[end..];
+    }
+    push_tokens(rest, &mut out);
+    out
+}
+
+fn push_tokens(text: &str, out: &mut String) {
+    out.extend(text.split_ascii_whitespace());
+}
+
+/// The length of a string after its first quote, with the last one.
+fn end_of_string(text: &str) -> usize {
+    let mut is_escaped = false;
+    let is_end = |byte: u8| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    };
+    text.bytes().position(is_end).map_or(text.len(), |at| at + 1)
+}

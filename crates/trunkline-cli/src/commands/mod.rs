@@ -1,0 +1,11 @@
+//! The commands of the client, one module each.
+
+pub(crate) mod call;
+pub(crate) mod chat;
+mod connection;
+pub(crate) mod edn;
+pub(crate) mod execute;
+pub(crate) mod monitor;
+pub(crate) mod openrpc;
+pub(crate) mod resources;
+pub(crate) mod tools;

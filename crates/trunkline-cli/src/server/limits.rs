@@ -1,0 +1,141 @@
+//! What the system allows the process.
+
+use std::fs::read_to_string;
+use std::io;
+use std::path::Path;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+use tokio::signal::unix::{SignalKind, signal};
+use trunkline::limits::MemoryBudget;
+
+/// The memory for requests and replies.
+#[derive(Args)]
+pub(crate) struct Memory {
+    /// Maximum bytes of requests and replies held for all clients together, from 32 MiB. Requests beyond it
+    /// are refused with 503 [default: an eighth of the memory of the machine or cgroup, from 64 MiB to 1 GiB]
+    #[arg(
+        long = "max-memory",
+        value_name = "BYTES",
+        env = "TRUNKLINE_MAX_MEMORY",
+        value_parser = RangedU64ValueParser::<usize>::new().range(32 << 20..)
+    )]
+    max_memory: Option<usize>,
+}
+
+impl Memory {
+    /// The budget for all services of the process.
+    pub(crate) fn budget(&self) -> MemoryBudget {
+        MemoryBudget::new(self.max_memory.unwrap_or_else(default_memory))
+    }
+}
+
+/// Each connection takes a file descriptor, and the usual limit of 1,024 is soon reached. Where
+/// the limit cannot be raised, connections wait to be accepted.
+pub(crate) fn raise_open_files() {
+    if let Err(error) = rlimit::increase_nofile_limit(u64::MAX) {
+        tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+}
+
+/// Makes a write beyond the largest size that files may have (`ulimit -f`) fail like one to a full disk:
+/// by default, its signal ends the process. Needs a runtime, which takes the signal in and drops it.
+pub(crate) fn outlive_file_size() -> io::Result<()> {
+    /// The same number on Linux, macOS and the BSDs.
+    const SIGXFSZ: i32 = 25;
+    // The handler stays when this is dropped.
+    signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
+}
+
+/// Restarts the program with an allocator that returns memory after a peak: by default, glibc keeps what
+/// was freed of blocks of up to 32 MiB. Its settings are read from the environment, before `main`. Where one
+/// of them is set, nothing is changed.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn return_freed_memory() {
+    use std::os::unix::process::CommandExt;
+
+    /// Blocks from this size are returned when they are freed, and so is free memory at the end of the heap.
+    const THRESHOLD: &str = "131072";
+    const SETTINGS: [&str; 2] = ["MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"];
+    if SETTINGS.iter().any(|setting| std::env::var_os(setting).is_some()) {
+        return;
+    }
+    // Not `/proc/self/exe`, which would be the name of the process.
+    let mut arguments = std::env::args_os();
+    let (Some(name), Ok(program)) = (arguments.next(), std::env::current_exe()) else {
+        return;
+    };
+    let mut command = std::process::Command::new(program);
+    let command = command.arg0(name).args(arguments);
+    let error = command.envs(SETTINGS.map(|setting| (setting, THRESHOLD))).exec();
+    // The process continues and keeps more memory.
+    tracing::debug!(%error, "failed to change the settings of the allocator");
+}
+
+/// Other allocators need no settings.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn return_freed_memory() {}
+
+/// The default of `--max-memory`: an eighth of the memory of the machine or of the cgroup, whichever is less,
+/// from 64 MiB to 1 GiB. Where neither is known: 256 MiB.
+pub(crate) fn default_memory() -> usize {
+    let known = [machine_memory(), cgroup_memory()];
+    let memory = known.into_iter().flatten().min().unwrap_or(2 << 30);
+    usize::try_from(memory / 8).unwrap_or(usize::MAX).clamp(64 << 20, 1 << 30)
+}
+
+/// The memory of the machine in bytes (proc(5)).
+fn machine_memory() -> Option<u64> {
+    let text = read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim_end().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// The least `memory.max` of this process's cgroup and those above it (cgroup v2).
+fn cgroup_memory() -> Option<u64> {
+    let groups = read_to_string("/proc/self/cgroup").ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    least_limit(Path::new("/sys/fs/cgroup"), group)
+}
+
+fn least_limit(root: &Path, group: &str) -> Option<u64> {
+    let group = root.join(group);
+    let groups = group.ancestors().take_while(|group| group.starts_with(root));
+    // The root has no such file, and a group without a limit has `max` in it.
+    let limit = |group: &Path| read_to_string(group.join("memory.max")).ok()?.trim().parse().ok();
+    groups.filter_map(limit).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{default_memory, least_limit};
+
+    #[test]
+    fn limits_of_cgroups() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |group: &str, limit: &str| {
+            let group = root.path().join(group);
+            fs::create_dir_all(&group).unwrap();
+            fs::write(group.join("memory.max"), limit).unwrap();
+        };
+        write("system.slice/unit.service", "268435456\n");
+        write("system.slice", "1073741824\n");
+        write("user.slice/session", "max\n");
+        #[track_caller]
+        fn check(root: &std::path::Path, group: &str, expected: Option<u64>) {
+            assert_eq!(least_limit(root, group), expected, "{group}");
+        }
+        check(root.path(), "system.slice/unit.service", Some(256 << 20));
+        check(root.path(), "system.slice/other.service", Some(1 << 30));
+        check(root.path(), "user.slice/session", None);
+        check(root.path(), "", None);
+    }
+
+    #[test]
+    fn the_default_is_bounded() {
+        assert!((64 << 20..=1 << 30).contains(&default_memory()));
+    }
+}

@@ -1,0 +1,13 @@
+//! `trunkline serve` and `trunkline mcp`: the server.
+
+mod access;
+mod agent;
+pub(crate) mod command_tools;
+mod database;
+mod history;
+mod limits;
+pub(crate) mod records;
+pub(crate) mod serve;
+mod service;
+mod started;
+pub(crate) mod stdio;

@@ -1,0 +1,33 @@
+//! Text on stdout and stderr. A failure to write it is ignored, except for data.
+
+use std::io::{self, Write, stderr, stdout};
+
+pub(crate) fn note(text: &str) {
+    drop(writeln!(stdout(), "{text}"));
+}
+
+/// A result, which somebody waits for: it is told if it cannot be written.
+pub(crate) fn data(text: &str) -> io::Result<()> {
+    let mut stdout = stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Why there is no result, in lines.
+pub(crate) fn complain(lines: &str) {
+    drop(stderr().write_all(lines.as_bytes()));
+}
+
+/// An error and its causes, each on its line.
+pub(crate) fn error(error: &anyhow::Error) {
+    complain(&causes(error));
+}
+
+/// The same as text.
+pub(crate) fn causes(error: &anyhow::Error) -> String {
+    let mut text = format!("trunkline: {error}\n");
+    for cause in error.chain().skip(1) {
+        text += &format!("  because: {cause}\n");
+    }
+    text
+}

@@ -1,0 +1,102 @@
+//! `GET /tools` and `POST /tools/reload`: the management of a folder over HTTP.
+
+use std::sync::Arc;
+
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Method, Response, StatusCode};
+use serde_json::{Map, Value, json};
+use tower::Service;
+use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, StatusPolicy, respond};
+use trunkline::{Call, ErrorObject, Extensions, Id, Reply, Rpc, code};
+
+use crate::operations::{LIST_TOOLS, RELOAD_TOOLS};
+
+/// The HTTP endpoint of a folder, for [`HttpService::door`](trunkline::http::HttpService::door): `rpc` is the
+/// service of its [management](crate::management).
+///
+/// `GET /tools` returns the result of `agent.list_tools`, `POST /tools/reload` that of `agent.reload_tools`. A
+/// failure is a JSON-RPC error with a status other than 200. The body of a reload is `{}`, or empty.
+#[must_use]
+pub fn endpoint(rpc: &Rpc) -> Arc<dyn Door> {
+    Arc::new(Tools(rpc.clone()))
+}
+
+struct Tools(Rpc);
+
+impl Door for Tools {
+    fn paths(&self) -> &[(&'static str, &'static [Method])] {
+        &[("/tools", &[Method::GET, Method::HEAD]), ("/tools/reload", &[Method::POST])]
+    }
+
+    fn name(&self) -> &'static str {
+        "tools"
+    }
+
+    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
+        let method = if request.method == Method::POST { RELOAD_TOOLS } else { LIST_TOOLS };
+        Box::pin(async move {
+            let fault = match request.method {
+                Method::POST => fault(&request.body),
+                _ => None,
+            };
+            let mut response = match self.call(method, request.extensions, fault).await {
+                Ok(json) => found(json),
+                Err(error) => failed(error),
+            };
+            let no_cache = HeaderValue::from_static("no-cache");
+            response.headers_mut().insert(CACHE_CONTROL, no_cache);
+            response
+        })
+    }
+}
+
+impl Tools {
+    /// A refused request passes the layers, too, so that rules and rate limits apply to it.
+    async fn call(
+        &self,
+        method: &str,
+        extensions: Extensions,
+        fault: Option<ErrorObject>,
+    ) -> Result<Vec<u8>, ErrorObject> {
+        let mut call = Call::request(&Id::from(1), method, &json!({}))?;
+        if let Some(error) = fault {
+            call = call.refused(error);
+        }
+        *call.extensions_mut() = extensions;
+        let Ok(outcome) = Service::call(&mut self.0.clone(), call).await;
+        outcome.as_result().map(<[u8]>::to_vec).map_err(Clone::clone)
+    }
+}
+
+/// The error of a body that is neither empty nor an empty object.
+fn fault(body: &[u8]) -> Option<ErrorObject> {
+    if body.is_empty() {
+        return None;
+    }
+    let refused = |reason: &str| Some(ErrorObject::invalid_params(reason));
+    match serde_json::from_slice::<Map<String, Value>>(body) {
+        Ok(members) if members.is_empty() => None,
+        Ok(_) => refused("there are no params: send {}"),
+        Err(error) => refused(&format!("the body is no JSON object: {error}")),
+    }
+}
+
+fn found(json: Vec<u8>) -> Response<ReplyBody> {
+    let mut response = Response::new(ReplyBody::from(json));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, json);
+    response
+}
+
+fn failed(error: ErrorObject) -> Response<ReplyBody> {
+    let code = error.code();
+    let reply = Reply::error(error, None);
+    let status = match StatusPolicy::ByError.status(&reply) {
+        StatusCode::OK if code == code::INVALID_PARAMS => StatusCode::BAD_REQUEST,
+        StatusCode::OK if code == code::BUSY => StatusCode::SERVICE_UNAVAILABLE,
+        StatusCode::OK if code == code::TIMEOUT => StatusCode::GATEWAY_TIMEOUT,
+        StatusCode::OK => StatusCode::INTERNAL_SERVER_ERROR,
+        status => status,
+    };
+    respond(status, reply)
+}

@@ -1,0 +1,135 @@
+//! The files of a folder.
+
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::manifest::{ManifestError, ToolManifest, bytes};
+use crate::run::Tool;
+use crate::settings::ToolSettings;
+
+/// A manifest, and the tool that it declares.
+#[derive(Debug)]
+pub(super) struct File {
+    bytes: Vec<u8>,
+    /// The tool, or why the manifest is rejected.
+    pub(super) tool: Result<Arc<Tool>, String>,
+    /// Whether another reading may give another result, though the file has not changed.
+    pub(super) is_unsettled: bool,
+}
+
+impl File {
+    /// Reads a file of a folder. If it has not changed, its tool is reused.
+    pub(super) fn read(
+        folder: &Path,
+        name: &OsStr,
+        settings: &ToolSettings,
+        before: Option<&Self>,
+    ) -> Self {
+        let bytes = match bytes(&folder.join(name), Path::new(name), settings) {
+            Ok(bytes) => bytes,
+            Err(error) => return Self::unreadable(&error, before),
+        };
+        if let Some(before) = before.filter(|before| before.holds_for(&bytes, settings)) {
+            return Self { bytes, tool: before.tool.clone(), is_unsettled: false };
+        }
+        let manifest = ToolManifest::of(&bytes, Path::new(name), folder, settings);
+        let is_unsettled = manifest.as_ref().is_err_and(ManifestError::is_of_surroundings);
+        let tool = manifest
+            .map_err(|error| with_source(&error))
+            .and_then(|manifest| Tool::new(manifest).map(Arc::new));
+        Self { bytes, tool, is_unsettled }
+    }
+
+    /// A file that is temporarily unreadable keeps its tool.
+    fn unreadable(error: &ManifestError, before: Option<&Self>) -> Self {
+        let reason = with_source(error);
+        let is_passing =
+            matches!(error, ManifestError::Unreadable { source, .. } if is_passing(source));
+        let kept = before.filter(|before| is_passing && before.tool.is_ok());
+        match kept {
+            Some(before) => {
+                tracing::warn!(reason, "cannot read a manifest; keeping its tool");
+                let (bytes, tool) = (before.bytes.clone(), before.tool.clone());
+                Self { bytes, tool, is_unsettled: true }
+            }
+            None => {
+                let is_unsettled = error.is_of_surroundings();
+                Self { bytes: Vec::new(), tool: Err(reason), is_unsettled }
+            }
+        }
+    }
+
+    fn holds_for(&self, bytes: &[u8], settings: &ToolSettings) -> bool {
+        self.bytes == bytes
+            && match &self.tool {
+                Ok(tool) => tool.manifest.has_program(settings),
+                Err(_) => !self.is_unsettled,
+            }
+    }
+}
+
+/// Whether the error may be temporary, such as too many open files.
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidInput, NotFound, PermissionDenied};
+    !matches!(error.kind(), InvalidInput | NotFound | PermissionDenied)
+}
+
+/// The names of the first manifests, and the one after them.
+pub(super) fn names(path: &Path, most: usize) -> io::Result<(BTreeSet<OsString>, Option<String>)> {
+    let mut files = BTreeSet::new();
+    let mut more: Option<OsString> = None;
+    for entry in path.read_dir()? {
+        let name = entry?.file_name();
+        // Editors write hidden files next to the one that is edited.
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        if is_hidden || Path::new(&name).extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        files.insert(name);
+        if files.len() > most
+            && let Some(last) = files.pop_last()
+        {
+            more = Some(more.map_or(last.clone(), |one| one.min(last)));
+        }
+    }
+    Ok((files, more.map(|name| name.to_string_lossy().into_owned())))
+}
+
+fn with_source(error: &dyn Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+/// A file outside the watched folder, whose changes cause no events, and its last known version.
+#[derive(Debug)]
+pub(super) struct Elsewhere {
+    path: PathBuf,
+    was: Option<Version>,
+}
+
+/// The file's device and number, and when it was changed: seconds, and nanoseconds.
+type Version = (u64, u64, i64, i64);
+
+impl Elsewhere {
+    /// The file at a path, unless it is in this folder.
+    pub(super) fn of(path: PathBuf, folder: &Path) -> Option<Self> {
+        let is_here = path.parent() == Some(folder) && !path.is_symlink();
+        (!is_here).then(|| Self { was: version(&path), path })
+    }
+
+    pub(super) fn has_changed(&self) -> bool {
+        version(&self.path) != self.was
+    }
+}
+
+fn version(path: &Path) -> Option<Version> {
+    let found = path.metadata().ok()?;
+    Some((found.dev(), found.ino(), found.ctime(), found.ctime_nsec()))
+}

@@ -1,0 +1,221 @@
+//! The process that stays with a program while it runs, and ends everything that the program has started.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, Write, stdin};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{ChildStdin, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, kill_process_group,
+    wait, waitid,
+};
+
+use super::error::LaunchError;
+use super::protocol::Report;
+
+/// The time that killed processes get to disappear.
+const TO_GO: Duration = Duration::from_secs(4);
+/// Stacks count towards the limit of memory.
+const STACK: usize = 64 << 10;
+
+/// The first line of stdin: the input of the program.
+type Input = Vec<u8>;
+
+/// The program, shared by the thread that waits for it and the one that ends it.
+#[derive(Clone, Default)]
+struct Leader(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// Set while the id belongs to the program and to no later process.
+    pid: Option<Pid>,
+    is_cancelled: bool,
+}
+
+/// The threads that serve a program. They are started before its limits are set.
+pub(super) struct Supervisor {
+    leader: Leader,
+    input: Receiver<Input>,
+    feeding: Sender<(ChildStdin, Input)>,
+}
+
+impl Supervisor {
+    pub(super) fn start() -> Result<Self, LaunchError> {
+        adopt_orphans();
+        let leader = Leader::default();
+        let (sender, input) = channel();
+        let followed = leader.clone();
+        spawn("tool-control", move || follow(&sender, &followed))?;
+        let (feeding, fed) = channel();
+        spawn("tool-input", move || feed(&fed))?;
+        Ok(Self { leader, input, feeding })
+    }
+
+    /// Runs a program with the first line of stdin, until it ends or stdin is closed. Then nothing that it has
+    /// started runs any more.
+    pub(super) fn run(self, command: &mut Command) -> Result<ExitStatus, LaunchError> {
+        let program = PathBuf::from(command.get_program());
+        let failed = |source| LaunchError::Execute { program: program.clone(), source };
+        let input = self.input.recv().map_err(|_| LaunchError::Closed)?;
+        let mut child = {
+            let mut leader = self.leader.lock();
+            if leader.is_cancelled {
+                return Err(LaunchError::Closed);
+            }
+            let child = command.process_group(0).stdin(Stdio::piped()).spawn().map_err(failed)?;
+            leader.pid = pid(child.id());
+            child
+        };
+        if let Some(pipe) = child.stdin.take() {
+            // The thread runs until this process ends.
+            let _ = self.feeding.send((pipe, input));
+        }
+        if let Some(pid) = pid(child.id()) {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
+        }
+        self.leader.signal(Signal::KILL);
+        self.leader.lock().pid = None;
+        let status = child.wait().map_err(failed)?;
+        end_descendants();
+        Ok(status)
+    }
+}
+
+impl Leader {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.lock().pid {
+            let _ = kill_process_group(pid, signal);
+            // The program may have moved to another group.
+            let _ = kill_process(pid, signal);
+        }
+    }
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), LaunchError> {
+    let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
+    builder.spawn(work).map(drop).map_err(LaunchError::Thread)
+}
+
+/// Follows stdin: the first line is the input of the program, each other line sends it SIGTERM, and the end of
+/// stdin kills it.
+fn follow(input: &Sender<Input>, leader: &Leader) {
+    let mut lines = stdin().lock();
+    let mut line = Vec::new();
+    if lines.read_until(b'\n', &mut line).is_err() || line.last() != Some(&b'\n') {
+        return;
+    }
+    // The receiver lives until this process ends.
+    let _ = input.send(std::mem::take(&mut line));
+    while let Ok(1..) = lines.read_until(b'\n', &mut line) {
+        leader.signal(Signal::TERM);
+        line.clear();
+    }
+    leader.lock().is_cancelled = true;
+    leader.signal(Signal::KILL);
+}
+
+fn feed(fed: &Receiver<(ChildStdin, Input)>) {
+    if let Ok((mut pipe, input)) = fed.recv() {
+        // A program may close its stdin without reading it.
+        let _ = pipe.write_all(&input);
+    }
+}
+
+/// Makes this process the parent of orphaned descendants, so that they can be found.
+fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::set_child_subreaper(Some(getpid())) {
+        tracing::debug!(%error, "cannot adopt orphans: processes that leave their group are not found");
+    }
+}
+
+/// Kills all descendants, in whatever group they are, until no children are left.
+fn end_descendants() {
+    let end = Instant::now() + TO_GO;
+    while has_children() && Instant::now() < end {
+        for process in descendants() {
+            // Its id is not reused before its parent has waited for it, and that is killed here, too.
+            let _ = kill_process(process, Signal::KILL);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn has_children() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+/// All direct and indirect children of this process.
+fn descendants() -> Vec<Pid> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(number) = number
+            && let Some(parent) = parent_of(number)
+        {
+            children.entry(parent).or_default().push(number);
+        }
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![std::process::id()];
+    while let Some(parent) = parents.pop() {
+        for child in children.remove(&parent).unwrap_or_default() {
+            found.extend(pid(child));
+            parents.push(child);
+        }
+    }
+    found
+}
+
+/// `12 (name, which may have spaces) S 11 …`
+fn parent_of(process: u32) -> Option<u32> {
+    let stat = fs::read(format!("/proc/{process}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn pid(number: u32) -> Option<Pid> {
+    Pid::from_raw(number.try_into().ok()?)
+}
+
+/// Ends as the program has ended. A signal that the exit status cannot carry is reported.
+pub(super) fn end_like(status: ExitStatus) -> ExitCode {
+    /// Shells add this to the number of a signal.
+    const BY_SIGNAL: i32 = 128;
+    let code = match (status.code(), status.signal()) {
+        (Some(code), _) => code,
+        (None, Some(signal)) => {
+            report(&Report::Signal(signal));
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                // Some signals do not end this process.
+                let _ = kill_process(getpid(), signal);
+            }
+            BY_SIGNAL + signal
+        }
+        (None, None) => return ExitCode::FAILURE,
+    };
+    u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+/// Writes a report to stdin, which is a socket if a service has started this process.
+pub(super) fn report(report: &Report) {
+    // Any other stdin can only be read.
+    let _ = rustix::io::write(stdin(), format!("{report}\n").as_bytes());
+}

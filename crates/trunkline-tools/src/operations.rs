@@ -1,0 +1,161 @@
+//! The operations: one for each tool, and those that manage the folder.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use trunkline::layers::ValidateLayer;
+use trunkline::{
+    Effect, ErrorDescription, ErrorObject, Json, Operation, RawParams, Router, RpcError, State,
+    code,
+};
+
+use crate::folder::{FolderError, Reloaded, ToolFolder};
+use crate::manifest::ToolManifest;
+use crate::run::{RunError, Tool};
+
+pub(crate) const LIST_TOOLS: &str = "agent.list_tools";
+pub(crate) const RELOAD_TOOLS: &str = "agent.reload_tools";
+
+/// The operations of the tools that are in a folder now, each under the name of its tool, by which language models
+/// call it, too. Arguments are validated against the input schema before the tool is run.
+///
+/// The errors are -32602 with `data.errors` for invalid arguments, -32002 for a tool that fails, -32004
+/// for a timeout, and -32005 if too many tools run; `data.kind` and `data.reason` have the details, see
+/// [`RunError`].
+pub fn operations(folder: &ToolFolder) -> Router {
+    let catalog = folder.catalog();
+    let operations = catalog.tools().map(|tool| operation(folder, tool));
+    operations.fold(Router::new(), Router::operation).layer(ValidateLayer::new())
+}
+
+fn operation(folder: &ToolFolder, tool: &Arc<Tool>) -> Operation {
+    let manifest = Arc::clone(&tool.manifest);
+    let timeout = folder.call_timeout(tool);
+    let (folder, tool) = (folder.clone(), Arc::clone(tool));
+    let run = move |RawParams(arguments): RawParams| {
+        let (folder, tool) = (folder.clone(), Arc::clone(&tool));
+        async move { run(&folder, &tool, arguments).await }
+    };
+    let mut operation = Operation::new(&*manifest.name, run)
+        .description(&*manifest.description)
+        .input_schema(manifest.input.clone())
+        .errors::<RunError>()
+        .timeout(timeout)
+        .tool(&*manifest.name)
+        .revision(revision(&manifest));
+    if let Some(title) = &manifest.title {
+        operation = operation.title(&**title);
+    }
+    if let Some(output) = &manifest.output {
+        operation = operation.output_schema(output.clone());
+    }
+    match manifest.effect {
+        Some(Effect::Reads) => operation.read_only(),
+        Some(Effect::Adds) => operation.additive(),
+        Some(Effect::Destroys) => operation.destructive(),
+        None => operation,
+    }
+}
+
+/// The command and its environment: a tool that runs another command is another tool.
+fn revision(manifest: &ToolManifest) -> String {
+    let (program, folder) = (manifest.program.to_string_lossy(), manifest.folder.to_string_lossy());
+    json!([program, manifest.arguments, folder, manifest.env]).to_string()
+}
+
+async fn run(
+    folder: &ToolFolder,
+    tool: &Arc<Tool>,
+    arguments: Option<Box<RawValue>>,
+) -> Result<Box<RawValue>, RunError> {
+    // Params by position are empty here: no operation declares names.
+    let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
+    folder.run(tool, arguments.as_deref()).await
+}
+
+/// The operations that manage a folder: `agent.list_tools` lists its tools and rejected files,
+/// `agent.reload_tools` reads the folder again and lists the changes. Neither of them is a tool: merge them into
+/// the router of the agent, not into that of the tools.
+///
+/// The one error is -32000, for a folder that cannot be read; the previous tools stay.
+pub fn management<S>(folder: &ToolFolder) -> Router<S> {
+    let list = Operation::new(LIST_TOOLS, list)
+        .title("List tools")
+        .description("Lists the tools of the folder, and what is rejected there, with the reasons.")
+        .output_schema(listing())
+        .read_only()
+        .closed_world();
+    let reload = Operation::new(RELOAD_TOOLS, reload)
+        .title("Reload tools")
+        .description(
+            "Reads the folder of tools, and reports which were added, changed and removed.",
+        )
+        .output_schema(listing())
+        .errors::<FolderError>()
+        .additive()
+        .idempotent()
+        .closed_world();
+    Router::new().operation(list).operation(reload).with_state(folder.clone())
+}
+
+fn list(State(folder): State<ToolFolder>) -> Json<Reloaded> {
+    Json(folder.listing())
+}
+
+async fn reload(State(folder): State<ToolFolder>) -> Result<Reloaded, FolderError> {
+    folder.refresh().await
+}
+
+fn listing() -> Value {
+    let names = json!({ "type": "array", "items": { "type": "string" } });
+    let tool = json!({
+        "type": "object",
+        "required": ["name", "description", "inputSchema"],
+        "properties": {
+            "name": { "type": "string" },
+            "title": { "type": "string" },
+            "description": { "type": "string" },
+            "inputSchema": { "type": "object" },
+            "outputSchema": { "type": ["object", "boolean"] },
+        },
+    });
+    let rejected = json!({
+        "type": "object",
+        "required": ["file", "reason"],
+        "properties": { "file": { "type": "string" }, "reason": { "type": "string" } },
+    });
+    json!({
+        "type": "object",
+        "required": ["added", "changed", "removed", "tools", "rejected"],
+        "properties": {
+            "added": names,
+            "changed": names,
+            "removed": names,
+            "tools": { "type": "array", "items": tool },
+            "rejected": { "type": "array", "items": rejected },
+            "failure": { "type": "string" },
+        },
+    })
+}
+
+const UNREADABLE: &str = "The tools could not be read";
+
+impl RpcError for FolderError {
+    fn into_error_object(self) -> ErrorObject {
+        tracing::warn!(
+            error = &self as &dyn std::error::Error,
+            "cannot read the tools; keeping the previous ones"
+        );
+        let reason = format!("{}; the tools are those of before", self.source);
+        ErrorObject::new(code::APPLICATION, UNREADABLE).with_data(&json!({ "reason": reason }))
+    }
+
+    fn from_error_object(_: &ErrorObject) -> Option<Self> {
+        None
+    }
+
+    fn descriptions() -> Vec<ErrorDescription> {
+        vec![ErrorDescription::new(code::APPLICATION, UNREADABLE)]
+    }
+}

@@ -1,0 +1,141 @@
+//! Processes of tools, under limits.
+
+mod cgroup;
+mod error;
+mod pipes;
+mod process;
+mod tool;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+pub use error::RunError;
+pub(crate) use tool::Tool;
+
+use crate::json_text::normal;
+use crate::settings::{Launcher, ToolSettings};
+use cgroup::Parent;
+use process::Process;
+
+/// The mechanism that limits the number of processes of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProcessBound {
+    /// None: no launcher is configured, or the service runs as root and cannot create cgroups.
+    Nothing,
+    /// `RLIMIT_NPROC`, which counts all processes of the service's user.
+    Rlimit,
+    /// A cgroup for each run. It also ends processes that have left the process group of the tool.
+    ///
+    /// On cgroups of version 2, the service needs a unit of systemd that is delegated to it
+    /// (`Delegate=pids`) and keeps it in a cgroup of its own (`DelegateSubgroup=main`).
+    Cgroup,
+}
+
+/// The state that all runs of a folder share.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    settings: ToolSettings,
+    permits: Arc<Semaphore>,
+    /// Processes outlive calls that are dropped, by the grace period.
+    tasks: TaskTracker,
+    cgroups: Option<Parent>,
+}
+
+impl Runner {
+    pub(crate) fn new(settings: ToolSettings) -> Self {
+        // Only launchers enter cgroups.
+        let cgroups = settings.launcher.as_ref().and_then(|_| Parent::find());
+        let permits = Arc::new(Semaphore::new(settings.concurrency.min(Semaphore::MAX_PERMITS)));
+        let runner = Self { settings, permits, tasks: TaskTracker::new(), cgroups };
+        if runner.settings.launcher.is_none() {
+            tracing::warn!(
+                "no launcher is configured: tools run without limits of CPU time and memory"
+            );
+        } else if runner.process_bound() == ProcessBound::Nothing {
+            tracing::warn!(
+                "the number of processes of a tool is not limited: \
+                 this process runs as root and cannot create cgroups"
+            );
+        }
+        runner
+    }
+
+    pub(crate) fn settings(&self) -> &ToolSettings {
+        &self.settings
+    }
+
+    pub(crate) fn process_bound(&self) -> ProcessBound {
+        match self.settings.launcher {
+            None => ProcessBound::Nothing,
+            Some(_) if self.cgroups.is_some() => ProcessBound::Cgroup,
+            Some(_) if rustix::process::geteuid().is_root() => ProcessBound::Nothing,
+            Some(_) => ProcessBound::Rlimit,
+        }
+    }
+
+    /// Waits until no process of a tool runs.
+    pub(crate) async fn idle(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.tasks.reopen();
+    }
+
+    /// The maximum duration of a call of a tool.
+    pub(crate) fn call_timeout(&self, tool: &Tool) -> Duration {
+        let ToolSettings { max_wait, grace, .. } = self.settings;
+        let own = tool.manifest.timeout + process::ENDING;
+        own.saturating_add(max_wait).saturating_add(grace)
+    }
+
+    /// Runs a tool.
+    ///
+    /// # Cancel safety
+    /// When this is dropped, the processes of the tool are ended.
+    pub(crate) async fn run(
+        &self,
+        tool: &Arc<Tool>,
+        arguments: Option<&RawValue>,
+    ) -> Result<Box<RawValue>, RunError> {
+        let permit = Arc::clone(&self.permits).acquire_owned();
+        let permit = timeout(self.settings.max_wait, permit);
+        // The semaphore is never closed.
+        let Ok(Ok(permit)) = permit.await else {
+            return Err(RunError::Busy { concurrency: self.settings.concurrency });
+        };
+        let process = Process {
+            tool: Arc::clone(tool),
+            launch: self.launch()?,
+            path: self.settings.path.clone(),
+            grace: self.settings.grace,
+        };
+        let input = normal(arguments.map_or("{}", RawValue::get)) + "\n";
+        let cancel = CancellationToken::new();
+        let _dropped = cancel.clone().drop_guard();
+        let running = self.tasks.spawn(async move {
+            let _permit = permit;
+            process.run(input, &cancel).await
+        });
+        running.await.unwrap_or_else(|error| Err(RunError::Unstarted(error.into())))
+    }
+
+    /// The launch of a process, if there is a launcher.
+    fn launch(&self) -> Result<Option<process::Launch>, RunError> {
+        let Some(Launcher { program, arguments }) = &self.settings.launcher else {
+            return Ok(None);
+        };
+        let limits = self.settings.limits;
+        let cgroup = match &self.cgroups {
+            Some(parent) => Some(parent.child(limits.processes).map_err(RunError::Unstarted)?),
+            None => None,
+        };
+        let program = program.clone();
+        Ok(Some(process::Launch { program, arguments: arguments.clone(), limits, cgroup }))
+    }
+}

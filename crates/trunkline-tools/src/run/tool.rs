@@ -1,0 +1,51 @@
+//! A tool, and its results.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use trunkline::layers::validation::Validator;
+use trunkline::limits::DistinctKeys;
+
+use super::error::RunError;
+use crate::json_text::on_one_line;
+use crate::manifest::ToolManifest;
+
+/// A manifest, and the validator of its results.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    pub(crate) manifest: Arc<ToolManifest>,
+    output: Option<Validator>,
+}
+
+impl Tool {
+    /// Compiles the output schema of a manifest; the error is for people.
+    pub(crate) fn new(manifest: ToolManifest) -> Result<Self, String> {
+        let output = manifest.output.as_ref().map(Validator::new).transpose();
+        let output = output.map_err(|error| error.to_string())?;
+        Ok(Self { manifest: Arc::new(manifest), output })
+    }
+
+    /// The JSON value on stdout, if it is one that matches the output schema.
+    pub(super) fn result(&self, stdout: &[u8], stderr: String) -> Result<Box<RawValue>, RunError> {
+        let text = match std::str::from_utf8(stdout) {
+            Ok(text) if text.trim().is_empty() => Err("there is nothing on stdout".to_owned()),
+            Ok(text) => Ok(text),
+            Err(error) => Err(format!("byte {} is not UTF-8", error.valid_up_to())),
+        };
+        // Limits the nesting, too.
+        let parsed = text.and_then(|text| {
+            let DistinctKeys(value) =
+                serde_json::from_str(text).map_err(|error| error.to_string())?;
+            let raw =
+                RawValue::from_string(on_one_line(text)).map_err(|error| error.to_string())?;
+            Ok((value, raw))
+        });
+        let (value, raw) = parsed.map_err(|reason| RunError::NotJson { reason, stderr })?;
+        if let Some(validator) = &self.output {
+            validator
+                .check(&value, raw.get().len())
+                .map_err(|faults| RunError::Misfit { faults })?;
+        }
+        Ok(raw)
+    }
+}

@@ -1,0 +1,111 @@
+//! Settings.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The settings of a folder of tools.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// Most manifests of a folder. Default: 256.
+    pub max_tools: usize,
+    /// Most bytes of a manifest. Default: 64 KiB.
+    pub max_manifest_bytes: usize,
+    /// Names that no tool may take, since other tools of the service have them. Default: none.
+    pub taken: BTreeSet<String>,
+    /// The `PATH` of tools, in which programs without a slash are looked up. Default: that of this
+    /// process, or `/usr/local/bin:/usr/bin:/bin`.
+    pub path: OsString,
+    /// Programs that are not looked up in [`path`](Self::path), by the name that stands in a command without a
+    /// slash. Default: none.
+    pub programs: BTreeMap<String, PathBuf>,
+    /// Most processes of tools at once, without those that they start themselves. More calls wait.
+    /// Default: 16.
+    pub concurrency: usize,
+    /// How long a call waits for its turn; then it is busy. The time that a tool has begins with its
+    /// process. Default: 10 s.
+    pub max_wait: Duration,
+    /// How long a tool has after SIGTERM, before SIGKILL. Default: 500 ms.
+    pub grace: Duration,
+    /// How long nothing changes in a watched folder before it is read again. Default: 100 ms.
+    pub debounce: Duration,
+    /// How often a folder is read that the system cannot watch. Default: 2 s.
+    pub poll_interval: Duration,
+    /// The program that sets the limits of processes. Default: none; processes run without limits.
+    pub launcher: Option<Launcher>,
+    /// The limits that the launcher sets.
+    pub limits: ProcessLimits,
+}
+
+/// A program that lowers its own limits and then runs another program under them. [`launch`](crate::launch)
+/// implements it; `trunkline tool run` calls that.
+///
+/// It is started with [`arguments`](Self::arguments), then `--cpu-seconds N --memory-bytes N
+/// --file-bytes N --open-files N --processes N`, optionally `--cgroup DIRECTORY` (it writes `0` to the
+/// `cgroup.procs` in it), `--`, and the program to run with its arguments.
+///
+/// Its stdin is a socket. The first line is the stdin of the program; each other line sends the program SIGTERM.
+/// When the socket is closed, as when the service has ended, the launcher kills the program and everything that
+/// it has started; so it does when the program ends. It ends as the program did, with its exit code or by its
+/// signal. Before that it may write a line to the socket: `signal N` if it cannot end by that signal itself,
+/// `unstarted REASON` if the program was not started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    /// The program: an absolute path.
+    pub program: PathBuf,
+    /// Its first arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// The limits of a process of a tool. The limits of each process are those of all that it starts; only
+/// [`processes`](Self::processes) counts them together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProcessLimits {
+    /// Seconds of CPU time (`RLIMIT_CPU`). Default: 60.
+    pub cpu_seconds: u64,
+    /// Bytes of address space (`RLIMIT_AS`). Default: 4 GiB, since some runtimes reserve much that they
+    /// never use.
+    pub memory_bytes: u64,
+    /// Bytes of each file that it writes (`RLIMIT_FSIZE`). Default: 64 MiB.
+    pub file_bytes: u64,
+    /// Open files (`RLIMIT_NOFILE`). Default: 256.
+    pub open_files: u64,
+    /// Processes and threads, besides those that its user runs already. Default: 64.
+    ///
+    /// `RLIMIT_NPROC` does not hold for root: there it is a cgroup that bounds them, if the service may
+    /// make one ([`ProcessBound`](crate::ProcessBound)).
+    pub processes: u64,
+}
+
+impl Default for ToolSettings {
+    fn default() -> Self {
+        let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
+        Self {
+            max_tools: 256,
+            max_manifest_bytes: 64 << 10,
+            taken: BTreeSet::new(),
+            path: path.unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
+            programs: BTreeMap::new(),
+            concurrency: 16,
+            max_wait: Duration::from_secs(10),
+            grace: Duration::from_millis(500),
+            debounce: Duration::from_millis(100),
+            poll_interval: Duration::from_secs(2),
+            launcher: None,
+            limits: ProcessLimits::default(),
+        }
+    }
+}
+
+impl Default for ProcessLimits {
+    fn default() -> Self {
+        Self {
+            cpu_seconds: 60,
+            memory_bytes: 4 << 30,
+            file_bytes: 64 << 20,
+            open_files: 256,
+            processes: 64,
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Tools behind a launcher.
+
+use std::fs;
+
+use serde_json::json;
+use trunkline_tools::{Launcher, ProcessBound, ProcessLimits, ToolSettings};
+
+use super::support::Folder;
+
+/// Tells what it was started with, and runs what it is to.
+const LAUNCHER: &str = "\
+printf '%s\\n' \"$@\" > ../told
+while [ \"$1\" != -- ]; do shift; done
+shift
+read -r line
+printf '%s\\n' \"$line\" | \"$@\"";
+
+#[tokio::test]
+async fn a_launcher_is_told_the_limits() {
+    let place = Folder::new();
+    place.script("launch.sh", LAUNCHER);
+    fs::create_dir(place.path().join("tools")).unwrap();
+    let folder = place.path().join("tools");
+    fs::write(
+        folder.join("t.toml"),
+        "name = 't'\ndescription = 'd'\ncommand = ['echo', '-n', '--', '1']\n[input_schema]\ntype = 'object'",
+    )
+    .unwrap();
+    let program = place.path().join("launch.sh");
+    let settings = ToolSettings {
+        launcher: Some(Launcher { program, arguments: vec!["tool".into(), "run".into()] }),
+        limits: ProcessLimits {
+            cpu_seconds: 1,
+            memory_bytes: 2,
+            file_bytes: 3,
+            open_files: 4,
+            processes: 50,
+        },
+        ..ToolSettings::default()
+    };
+    let folder = trunkline_tools::ToolFolder::open(&folder, settings).unwrap();
+    let router = trunkline_tools::operations(&folder);
+    let error = router.build().unwrap().call::<i64>("t", &json!({})).await.unwrap_err();
+    // Echo knows no `--`, and prints it.
+    assert!(error.to_string().contains("not one JSON value"), "{error}");
+    let told = fs::read_to_string(place.path().join("told")).unwrap();
+    let told: Vec<_> = told.lines().collect();
+    let limits =
+        "tool run --cpu-seconds 1 --memory-bytes 2 --file-bytes 3 --open-files 4 --processes 50";
+    let limits: Vec<_> = limits.split(' ').collect();
+    let (begin, rest) = told.split_at(limits.len());
+    assert_eq!(begin, limits);
+    let rest = match (folder.process_bound(), rest) {
+        (ProcessBound::Cgroup, ["--cgroup", path, rest @ ..]) => {
+            assert!(!fs::exists(path).unwrap(), "{path} is left");
+            rest
+        }
+        (ProcessBound::Rlimit | ProcessBound::Nothing, rest) => rest,
+        other => panic!("{other:?}"),
+    };
+    let [separator, program, arguments @ ..] = rest else { panic!("{rest:?}") };
+    assert_eq!(*separator, "--");
+    assert!(program.ends_with("/echo"), "{program}");
+    assert_eq!(arguments, ["-n", "--", "1"]);
+}

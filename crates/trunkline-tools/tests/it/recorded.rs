@@ -1,0 +1,42 @@
+//! Calls of tools in the history.
+
+use serde_json::json;
+use trunkline::Extensions;
+use trunkline::history::{Filter, History, Settings};
+use trunkline_tools::ToolSettings;
+
+use super::support::Folder;
+
+const SECRET: &str = "hunter2-is-secret";
+
+/// What the history keeps of a call with a secret among its arguments.
+async fn call(script: &str) -> String {
+    let tools = Folder::new();
+    tools.tool("t", script, "");
+    let served = tools.serve(ToolSettings::default());
+    let history = History::new(Settings::default());
+    let rpc = served.rpc.clone().recorded(history.clone());
+    let params = json!({ "api_key": SECRET, "city": "Bern" });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tool.t", "params": params });
+    rpc.handle(body.to_string().into(), Extensions::through("json-rpc")).await;
+    let entries = history.entries(&Filter::default()).entries;
+    let texts = entries.iter().flat_map(|entry| [&entry.request, &entry.response]);
+    let kept: Vec<_> = texts.flatten().map(|text| text.as_str().to_owned()).collect();
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    kept.concat()
+}
+
+#[tokio::test]
+async fn a_secret_in_the_arguments_is_not_kept() {
+    let kept = call("grep -c hunter2").await;
+    assert!(kept.contains("Bern") && kept.contains("\"result\":1"), "the tool has it: {kept}");
+    assert!(!kept.contains(SECRET), "{kept}");
+
+    let kept = call("cat").await;
+    assert!(kept.contains("\"result\":{"), "{kept}");
+    assert!(!kept.contains(SECRET), "in the result: {kept}");
+
+    let kept = call("cat >&2; exit 1").await;
+    assert!(kept.contains("exit code 1"), "{kept}");
+    assert!(!kept.contains(SECRET), "in what it says on stderr: {kept}");
+}
