@@ -19,8 +19,8 @@ pub(crate) struct Source {
     /// Let callers change the database; a missing one is created. Otherwise they can only read.
     #[arg(long, env = "TRUNKLINE_WRITABLE", value_parser = BoolishValueParser::new())]
     pub(crate) writable: bool,
-    #[cfg(feature = "sample")]
     /// Fill a missing or empty database with a small TPC-H sample.
+    #[cfg(feature = "sample")]
     #[arg(long, env = "TRUNKLINE_SAMPLE", value_parser = BoolishValueParser::new())]
     pub(crate) sample: bool,
     /// The most rows that one call may read.

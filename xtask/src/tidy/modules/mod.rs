@@ -48,11 +48,10 @@ struct Declaration {
     only: BTreeMap<String, Vec<String>>,
 }
 
-/// Checks a crate that has a declaration; the others are named in the output of the check.
 pub(super) fn check(workspace: &Workspace, package: &Package) -> Result<Vec<Finding>> {
     let Some(declared) = package.metadata.get("modules") else {
-        println!("{}: the order of its modules is not declared", package.name);
-        return Ok(Vec::new());
+        let message = "its manifest declares no order of modules ([package.metadata.modules])";
+        return Ok(vec![Finding::in_crate(&package.name, message)]);
     };
     let declared = Declaration::deserialize(declared)
         .with_context(|| format!("package.metadata.modules of {}", package.name))?;
