@@ -1,6 +1,6 @@
 //! The project's own rules: those that no compiler and no linter knows.
 //!
-//! A rule is a function from what it looks at to [`Finding`]s. What it looks at is handed to it,
+//! A rule is a function from what it looks at to [`Finding`](finding::Finding)s. What it looks at is handed to it,
 //! so its tests show it failing on bad input without a file system.
 
 mod crate_count;
