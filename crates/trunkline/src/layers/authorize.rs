@@ -193,7 +193,7 @@ fn has_word(found: &Value, word: &str) -> bool {
 
 /// Says what the methods that it wraps require of who calls them.
 ///
-/// It wraps methods that are registered before it. [`Rules`](super::Rules) hold for those that are
+/// It wraps methods that are registered before it. [`Rules`] hold for those that are
 /// registered later, too.
 #[derive(Debug, Clone)]
 pub struct AuthorizeLayer {

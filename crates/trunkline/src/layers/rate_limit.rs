@@ -21,9 +21,9 @@ use crate::request::Peer;
 
 /// Refuses the calls of who calls too often, with -32010 and `data.retry_after_ms`; nothing is run.
 ///
-/// The caller is the [`Principal`](crate::access::Principal), by its name and who has given it (each
+/// The caller is the [`Principal`], by its name and who has given it (each
 /// signed token without a subject is a separate principal), or without one the address of the
-/// [`Peer`](crate::http::Peer), of an IPv6 address its first 64 bits, which are one customer's. Behind
+/// [`Peer`], of an IPv6 address its first 64 bits, which are one customer's. Behind
 /// a proxy that is the proxy. Calls of whom nothing is known are those of one caller. Each caller has
 /// its own bucket (of [`Rate::burst`] calls), which all operations share that one layer wraps. A member
 /// of a batch counts as any call; a notification, too.
