@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-use crate::location::{FormStep, Path, Position, Step};
+use crate::location::{FormStep, Path, Position, Step, truncate};
 
 /// An error of reading, conversion or serde, with its location if that is known.
 #[derive(Clone)]
@@ -214,14 +214,6 @@ impl Reason {
 /// Text of a message, truncated.
 pub(crate) fn quoted(text: &str) -> Box<str> {
     truncate(text, MAX_QUOTED)
-}
-
-/// The first `length` characters of a text.
-pub(crate) fn truncate(text: &str, length: usize) -> Box<str> {
-    match text.char_indices().nth(length) {
-        Some((end, _)) => format!("{}…", &text[..end]).into(),
-        None => text.into(),
-    }
 }
 
 impl Error {

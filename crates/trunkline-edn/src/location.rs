@@ -114,10 +114,15 @@ impl Step {
     /// The step to the value of a key.
     #[must_use]
     pub fn key(text: &str) -> Self {
-        match text.char_indices().nth(MAX_KEY) {
-            Some((end, _)) => Self::Key(format!("{}…", &text[..end])),
-            None => Self::Key(text.to_owned()),
-        }
+        Self::Key(truncate(text, MAX_KEY).into())
+    }
+}
+
+/// The first `length` characters of a text.
+pub(crate) fn truncate(text: &str, length: usize) -> Box<str> {
+    match text.char_indices().nth(length) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
     }
 }
 

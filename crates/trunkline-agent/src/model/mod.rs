@@ -10,7 +10,6 @@ mod message;
 mod reply;
 mod retry;
 mod settings;
-mod sse;
 mod tool_call;
 
 use std::sync::Arc;

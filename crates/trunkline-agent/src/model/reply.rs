@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 use trunkline::client::http::Reply as HttpReply;
+use trunkline::http::{EventReader, EventTooLarge, MessageEvent};
 
 use super::accumulator::{Accumulator, Completion};
 use super::error::{ModelError, Stage};
 use super::settings::Settings;
-use super::sse::{self, Parser};
 use super::tool_call;
 
 /// A reply that has begun: its [`text`](Self::text) as it comes, and then the whole.
@@ -27,7 +27,7 @@ pub struct Reply {
 
 #[derive(Debug)]
 enum Form {
-    Stream(Parser),
+    Stream(EventReader),
     /// In one piece, whatever was asked for; or so it seems yet.
     Whole(Vec<u8>),
 }
@@ -41,7 +41,7 @@ const REST: Duration = Duration::from_millis(20);
 impl Reply {
     pub(super) fn new(http: HttpReply, settings: &Arc<Settings>, deadline: Instant) -> Self {
         let form = match &*http.media_type() {
-            "text/event-stream" => Form::Stream(Parser::default()),
+            "text/event-stream" => Form::Stream(EventReader::new(settings.max_reply)),
             _ => Form::Whole(Vec::new()),
         };
         let accumulator = Accumulator::new(settings);
@@ -114,16 +114,14 @@ impl Reply {
     async fn advance(&mut self) -> Result<(), ModelError> {
         let chunk = self.chunk().await?;
         match &mut self.form {
-            Form::Stream(parser) => match &chunk {
-                Some(bytes) => parser.feed(bytes),
-                None => parser.end(),
-            },
+            // Some servers omit the empty line after the last event.
+            Form::Stream(events) => events.push(chunk.as_deref().unwrap_or(b"\n\n")),
             Form::Whole(body) => {
                 body.extend_from_slice(chunk.as_deref().unwrap_or_default());
-                if sse::is_stream(body) {
-                    let mut parser = Parser::default();
-                    parser.feed(body);
-                    self.form = Form::Stream(parser);
+                if is_stream(body) {
+                    let mut events = EventReader::new(self.settings.max_reply);
+                    events.push(body.trim_ascii_start());
+                    self.form = Form::Stream(events);
                 } else {
                     if chunk.is_none() {
                         self.ended = true;
@@ -146,8 +144,9 @@ impl Reply {
     }
 
     async fn read_events(&mut self) -> Result<(), ModelError> {
-        let Form::Stream(parser) = &mut self.form else { return Ok(()) };
-        while let Some(data) = parser.next() {
+        let Form::Stream(events) = &mut self.form else { return Ok(()) };
+        let too_large = |EventTooLarge { limit, .. }| ModelError::TooLarge { what: "reply", limit };
+        while let Some(MessageEvent { data, .. }) = events.next_event().map_err(too_large)? {
             if data.trim() == DONE {
                 self.ended = true;
                 // Whatever comes of it, the reply is whole.
@@ -168,4 +167,12 @@ impl Reply {
             Err(_) => Err(ModelError::timeout(Stage::Idle, idle_timeout)),
         }
     }
+}
+
+/// Whether a body that begins with these bytes is a stream of events, whatever its media type: some servers declare
+/// `text/plain`.
+fn is_stream(beginning: &[u8]) -> bool {
+    const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"id:", b"retry:", b":"];
+    let beginning = beginning.trim_ascii_start();
+    FIELDS.into_iter().any(|field| beginning.starts_with(field))
 }

@@ -6,7 +6,6 @@ mod mcp;
 mod members;
 mod native;
 mod observed;
-mod sse;
 mod watch;
 
 pub(crate) use self::agent::{

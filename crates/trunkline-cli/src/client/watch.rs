@@ -6,8 +6,8 @@ use serde::Deserialize;
 use tokio::time::{sleep, timeout};
 use trunkline::client::http::Reply;
 use trunkline::client::{Error, Http, ProtocolError, Response, Transport, TransportError};
+use trunkline::http::{EventReader, MessageEvent};
 
-use super::sse::{Event, Events};
 use crate::client::CallError;
 
 /// The history of a server as it comes, over connections that may break.
@@ -17,7 +17,7 @@ pub(crate) struct Watch {
     /// The longest that a stream may take to begin.
     timeout: Duration,
     open: Option<Open>,
-    /// What the server was told last that it has sent.
+    /// The last event id of the streams before.
     last: Option<HeaderValue>,
     has_begun: bool,
     is_interrupted: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 struct Open {
     reply: Reply,
-    events: Events,
+    events: EventReader,
     since: Instant,
 }
 
@@ -83,19 +83,17 @@ impl Watch {
                 }
                 continue;
             };
-            if let Some(event) = open.events.next_event() {
+            let Ok(event) = open.events.next_event() else {
+                return Err(self.failed(too_large(&self.http)));
+            };
+            if let Some(event) = event {
                 if let Some(seen) = self.seen(event)? {
                     return Ok(seen);
                 }
                 continue;
             }
             match timeout(SILENCE, open.reply.chunk()).await {
-                Ok(Ok(Some(chunk))) => {
-                    open.events.push(&chunk);
-                    if open.events.held() > LARGEST {
-                        return Err(self.failed(too_large(&self.http)));
-                    }
-                }
+                Ok(Ok(Some(chunk))) => open.events.push(&chunk),
                 // The server has ended it, as it does from time to time: that is no interruption yet.
                 Ok(Ok(None)) => self.close(),
                 Ok(Err(error)) => return Ok(self.interrupted(error.into())),
@@ -111,7 +109,7 @@ impl Watch {
         }
         match self.begin().await {
             Ok(reply) => {
-                let (events, since) = (Events::default(), Instant::now());
+                let (events, since) = (EventReader::new(LARGEST), Instant::now());
                 self.open = Some(Open { reply, events, since });
                 self.has_begun = true;
                 Ok(std::mem::take(&mut self.is_interrupted).then_some(Seen::Resumed))
@@ -143,17 +141,14 @@ impl Watch {
         })
     }
 
-    fn seen(&mut self, event: Event) -> Result<Option<Seen>, CallError> {
+    fn seen(&mut self, event: MessageEvent) -> Result<Option<Seen>, CallError> {
         #[derive(Deserialize)]
         struct Lost {
             count: u64,
         }
 
-        let Event { kind, id, data } = event;
-        if let Some(id) = id {
-            self.last = HeaderValue::try_from(id).ok().filter(|id| !id.is_empty());
-        }
-        Ok(match &*kind {
+        let MessageEvent { name, data, .. } = event;
+        Ok(match &*name {
             _ if data.is_empty() => None,
             "entry" => {
                 self.pause = FIRST_PAUSE;
@@ -172,7 +167,11 @@ impl Watch {
     }
 
     fn close(&mut self) {
-        if self.open.take().is_some_and(|open| open.since.elapsed() >= LASTING) {
+        let Some(open) = self.open.take() else { return };
+        if let Some(id) = open.events.last_event_id() {
+            self.last = HeaderValue::try_from(id).ok().filter(|id| !id.is_empty());
+        }
+        if open.since.elapsed() >= LASTING {
             self.pause = FIRST_PAUSE;
         }
     }

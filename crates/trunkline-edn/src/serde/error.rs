@@ -4,7 +4,8 @@ use std::fmt;
 
 use serde::{de, ser};
 
-use crate::error::{Error, Reason, quoted, truncate};
+use crate::error::{Error, Reason, quoted};
+use crate::location::truncate;
 use crate::value::Value;
 
 /// Maximum depth of collections in other types than [`Value`], and of a `Value` in another format. Both need

@@ -2,7 +2,6 @@
 
 mod algorithm;
 mod claims;
-mod distinct;
 mod error;
 mod jwk;
 mod key;

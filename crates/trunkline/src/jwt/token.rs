@@ -2,13 +2,13 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 
 use super::algorithm::Algorithm;
-use super::distinct::Distinct;
 use super::error::TokenError;
 use super::key::Key;
+use crate::limits::DistinctKeys;
 
 pub(super) struct Token<'a> {
     pub(super) algorithm: Algorithm,
@@ -68,8 +68,8 @@ fn decode(text: &[u8]) -> Result<Vec<u8>, TokenError> {
     BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| TokenError::Malformed)
 }
 
-/// A member that stands twice is an error, in whatever depth: two readers may disagree.
-pub(super) fn json<T: for<'de> Deserialize<'de>>(text: &[u8]) -> Result<T, TokenError> {
-    let read = serde_json::from_slice(text).and_then(|Distinct| serde_json::from_slice(text));
-    read.map_err(|_| TokenError::Malformed)
+/// Parses JSON without duplicate keys: of two, another reader may take the other one.
+pub(super) fn json<T: DeserializeOwned>(text: &[u8]) -> Result<T, TokenError> {
+    let DistinctKeys(value) = serde_json::from_slice(text).map_err(|_| TokenError::Malformed)?;
+    serde_json::from_value(value).map_err(|_| TokenError::Malformed)
 }

@@ -9,13 +9,13 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
-use trunkline::client::http::Reply;
+use trunkline::client::http::{Reply, Settings};
 use trunkline::client::{Cause, Error, ProtocolError, Response, TransportError};
+use trunkline::http::{EventReader, MessageEvent};
 use trunkline::{Id, Outcome};
 
 use super::event::{Answer, Event, Told, result};
 use crate::client::CallError;
-use crate::client::sse::{self, Events};
 
 /// A turn that is not over. Dropped, it is cancelled: the connection is closed.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Turn {
     status: StatusCode,
     id: Id,
     target: String,
-    events: Events,
+    events: EventReader,
     /// What was received in one, and is told in pieces.
     waiting: VecDeque<Told>,
     /// Whether a part of the answer was told before the response.
@@ -38,7 +38,8 @@ const SILENCE: Duration = Duration::from_secs(60);
 impl Turn {
     pub(super) fn new(reply: Reply, id: Id, target: String) -> Self {
         let status = reply.status;
-        let (events, waiting) = (Events::default(), VecDeque::new());
+        let events = EventReader::new(Settings::default().max_reply);
+        let waiting = VecDeque::new();
         let (has_told, is_done) = (false, false);
         Self { reply: Some(reply), status, id, target, events, waiting, has_told, is_done }
     }
@@ -65,7 +66,11 @@ impl Turn {
             if let Some(told) = self.waiting.pop_front() {
                 return Ok(Some(told));
             }
-            if let Some(event) = self.events.next_event() {
+            let event = self.events.next_event().map_err(|error| {
+                let target = self.target.clone();
+                TransportError::TooLarge { target, limit: error.limit }
+            })?;
+            if let Some(event) = event {
                 self.take(event)?;
                 continue;
             }
@@ -89,9 +94,12 @@ impl Turn {
         }
     }
 
-    fn take(&mut self, event: sse::Event) -> Result<(), Error> {
-        let sse::Event { kind, data, .. } = event;
-        if kind == "response" {
+    fn take(&mut self, event: MessageEvent) -> Result<(), Error> {
+        let MessageEvent { name, data, .. } = event;
+        if data.is_empty() {
+            return Ok(());
+        }
+        if name == "response" {
             let response = Response::parse(&Bytes::from(data))?;
             let answer = raw(&response.to(&self.id)?)?;
             // The response is the last one.
@@ -100,7 +108,7 @@ impl Turn {
         }
         let malformed =
             |error: serde_json::Error| ProtocolError::Result { reason: error.to_string() };
-        let event = Event::read(&kind, &data).map_err(malformed)?;
+        let event = Event::read(&name, &data).map_err(malformed)?;
         self.has_told |= matches!(event, Event::Token(_) | Event::Call(_) | Event::Result(_));
         self.is_done |= matches!(event, Event::Done(_));
         self.waiting.push_back(Told { event, json: Some(data) });

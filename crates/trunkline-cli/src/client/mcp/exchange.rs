@@ -8,11 +8,11 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
-use trunkline::client::http::Reply;
+use trunkline::client::http::{Reply, Settings};
 use trunkline::client::{Error, Failure, Http, ProtocolError, Response, Transport, TransportError};
+use trunkline::http::{EventReader, EventTooLarge, MessageEvent};
 use trunkline::{Id, Outcome};
 
-use crate::client::sse::Events;
 use crate::client::{CallError, Members};
 
 /// Requests over Streamable HTTP, one after the other: each has headers of its own, and a reply that
@@ -149,12 +149,14 @@ async fn result(id: &Id, reply: Reply) -> Result<Box<RawValue>, Error> {
 
 /// Reads events until the one with the answer.
 async fn from_events(id: &Id, mut reply: Reply) -> Result<Box<RawValue>, Error> {
-    let mut events = Events::default();
+    let mut events = EventReader::new(Settings::default().max_reply);
+    let malformed = |error: EventTooLarge| ProtocolError::Result { reason: error.to_string() };
     while let Some(chunk) = reply.chunk().await? {
         events.push(&chunk);
-        while let Some(data) = events.next() {
-            // Notifications and, before 2026-07-28, requests for what this client never offered.
-            if !is_request(&data) {
+        while let Some(MessageEvent { name, data, .. }) = events.next_event().map_err(malformed)? {
+            let is_message = name == "message" && !data.is_empty();
+            // Notifications and, before 2026-07-28, requests for features that this client does not announce.
+            if is_message && !is_request(&data) {
                 return raw(&Response::parse(&Bytes::from(data))?.to(id)?);
             }
         }
