@@ -40,8 +40,8 @@ pub(crate) struct Kept {
         value_parser = RangedU64ValueParser::<usize>::new().range(1..=1 << 40)
     )]
     history_bytes: usize,
-    /// The name of a member whose values are taken out of what is kept, too, like `iban`. Repeats, or
-    /// several with commas between them.
+    /// Additional name of members whose values are redacted, like `iban`. Repeats, or several separated by
+    /// commas.
     #[arg(long, value_name = "NAME", env = "TRUNKLINE_HISTORY_REDACT", value_delimiter = ',')]
     history_redact: Vec<String>,
     /// How many bytes the logs of calls may have, in the folder logs of the data directory; the oldest

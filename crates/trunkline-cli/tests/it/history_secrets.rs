@@ -1,4 +1,4 @@
-//! What a server keeps of secrets that come back, and of replies that are streams.
+//! Secrets in the history and the log of a server, and replies that are streams.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,17 +10,16 @@ use crate::support::{Model, Server, post, tpch, trunkline};
 
 const LOGIN: &str = r#"
 name = "login"
-description = "Logs in, or says why not."
+description = "Fails to log in."
 command = ["./login.sh"]
 read_only = true
 [input_schema]
 type = "object"
 properties.password.type = "string"
 "#;
-/// Says its arguments, as programs do that fail.
-const SCRIPT: &str = "#!/bin/sh\nread -r said\necho \"refused: $said\" >&2\nexit 3\n";
+const SCRIPT: &str = "#!/bin/sh\necho refused >&2\nexit 3\n";
 
-/// A server of a table with a secret, and of a tool that repeats one.
+/// A server with a tool that takes a password.
 fn place() -> (TempDir, Server) {
     let (folder, database) = tpch();
     let tools = folder.path().join("tools");
@@ -51,24 +50,19 @@ fn logged(folder: &TempDir) -> String {
 }
 
 #[test]
-fn secrets_that_come_back_are_not_kept() {
+fn secrets_are_not_kept() {
     let (folder, server) = place();
     let arguments = json!({ "password": "hunter2x" });
     let run = json!({ "tool": "login", "params": arguments });
-    let sql = json!({ "query": "SELECT 1 AS id, 'hunter' || '2x' AS api_key" });
-    let query = json!({ "name": "execute_raw_query", "arguments": sql });
-    let said = json!({ "message": "login password=hunter2x" });
     for (path, body) in [
         ("/", call("tool.login", &arguments)),
         ("/mcp", call("tools/call", &json!({ "name": "login", "arguments": arguments }))),
         ("/api", call("agent.execute_tool", &run)),
-        ("/api", call("agent.chat", &said)),
-        ("/", call("db.execute_raw_query", &sql)),
-        ("/mcp", call("tools/call", &query)),
+        ("/api", call("agent.chat", &json!({ "message": "Log in." }))),
     ] {
         let reply = server.connect().ask(&post(path, &[], &body));
         let reply = String::from_utf8(reply.body).unwrap();
-        assert!(reply.contains("hunter2x"), "the client has it: {body}: {reply}");
+        assert!(reply.contains("refused"), "{body}: {reply}");
     }
     let history = server.connect().get("/history").json().to_string();
     assert_eq!(server.stop().code, Some(0));

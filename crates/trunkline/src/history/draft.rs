@@ -3,7 +3,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::History;
 use super::entry::{Entry, Kind, Status, short};
-use super::redaction::{About, Known, Passage, Side};
+use super::redaction::Passage;
 use crate::access::Principal;
 use crate::extensions::Extensions;
 use crate::id::Id;
@@ -17,8 +17,6 @@ pub(super) struct Draft {
     started: Instant,
     /// How many bytes its texts may still have.
     room: usize,
-    /// The secrets of its request.
-    known: Known,
 }
 
 impl Draft {
@@ -46,16 +44,13 @@ impl Draft {
             stream_bytes: None,
         };
         let room = history.0.entry_bytes;
-        let (started, known) = (Instant::now(), Known::default());
-        Self { history: history.clone(), entry, started, room, known }
+        Self { history: history.clone(), entry, started: Instant::now(), room }
     }
 
-    /// Keeps what was sent. `params` are the names of the operation's params; none if it is none.
-    pub(super) fn request(&mut self, text: &[u8], params: Option<&[&'static str]>) {
-        let about = About { method: self.method(), side: Side::Request { params } };
+    /// Keeps the request. `params` are the names of the operation's params, if it is known.
+    pub(super) fn request(&mut self, text: &[u8], params: &[&'static str]) {
         let redact = &self.history.0.redact;
-        let (kept, known) = redact.keep(about, Passage::whole(text), self.room / 2, &self.known);
-        self.known = known;
+        let kept = redact.keep(self.method(), params, Passage::whole(text), self.room / 2);
         self.room = self.room.saturating_sub(kept.as_str().len());
         self.entry.request = Some(kept);
     }
@@ -77,9 +72,8 @@ impl Draft {
 
     /// Adds the entry with its response, and with the code of an error.
     pub(super) fn end_as(mut self, response: Option<Passage<'_>>, code: Option<i64>) {
-        let about = About { method: self.method(), side: Side::Response };
         let redact = &self.history.0.redact;
-        let keep = |passage| redact.keep(about, passage, self.room, &self.known).0;
+        let keep = |passage| redact.keep(self.method(), &[], passage, self.room);
         self.entry.response = response.map(keep);
         if code.is_some() {
             (self.entry.status, self.entry.code) = (Status::Error, code);

@@ -47,7 +47,7 @@ impl Observer for History {
         draft.entry.notification = id.is_none();
         draft.entry.batch_index = arrival.batch_index;
         let params = call.operation().map(|operation| &*operation.description().params);
-        draft.request(arrival.text, params);
+        draft.request(arrival.text, params.unwrap_or_default());
         let (notes, reply_bytes) = (Arc::clone(notes), arrival.reply_bytes);
         Recording::new(Running { draft: Some(draft), id, notes, reply_bytes })
     }
@@ -62,7 +62,7 @@ impl Observer for History {
         let mut draft = Draft::new(self, extensions);
         draft.entry.id = id.map(short_id);
         draft.entry.batch_index = arrival.batch_index;
-        draft.request(arrival.text, None);
+        draft.request(arrival.text, &[]);
         let id = id.cloned().unwrap_or(Id::NULL);
         draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
     }

@@ -1,78 +1,75 @@
-//! Names that look as if a secret stood behind them.
+//! The names of members whose values are secret.
 
-mod words;
-
-use words::Words;
-
-/// Of these, any part of a name, wherever its words begin and end.
-const PARTS: [&str; 14] = [
+/// The endings of secret names, [normalized](normalized).
+const SECRET: [&str; 35] = [
     "accesskey",
     "apikey",
+    "auth",
     "authorization",
+    "bearer",
+    "codeverifier",
+    "connectionstring",
     "cookie",
+    "cookies",
     "credential",
+    "credentials",
+    "csrf",
+    "cvc",
+    "cvv",
+    "encryptionkey",
+    "jwt",
+    "otp",
+    "pass",
     "passcode",
-    "passkey",
     "passphrase",
     "passwd",
     "password",
+    "passwordconfirmation",
+    "passwords",
+    "pin",
     "privatekey",
+    "pwd",
     "secret",
+    "secretkey",
+    "secrets",
     "sessid",
     "sessionid",
+    "signingkey",
+    "token",
+    "xsrf",
 ];
 
-pub(super) fn looks_secret(name: &str) -> bool {
-    // Most names are short, and stand for nothing of this kind.
-    name.len() >= SHORTEST && !is_of_protocols(name) && is_any(name, is_secret)
-}
+/// Normalized names of protocols that end like a secret's name: of MCP, LSP and paged results.
+const PUBLIC: [&str; 7] = [
+    "continuationtoken",
+    "nextpagetoken",
+    "nexttoken",
+    "pagetoken",
+    "partialresulttoken",
+    "progresstoken",
+    "workdonetoken",
+];
 
-/// The bytes of the shortest secret's name.
-const SHORTEST: usize = 3;
+/// At least the bytes of the longest constant.
+const LONGEST: usize = 32;
 
-/// The names that nearly every message has.
-fn is_of_protocols(name: &str) -> bool {
-    matches!(
-        name,
-        "jsonrpc" | "method" | "params" | "result" | "error" | "code" | "message" | "data" | "name"
-    )
-}
-
-fn is_secret(plain: &str, words: &Words<'_>) -> bool {
-    PARTS.iter().any(|part| plain.len() >= part.len() && plain.contains(part))
-        || words.tell_of_secret()
-}
-
-/// `more` are [plain](plain).
-pub(super) fn is_one_of(name: &str, more: &[Box<str>]) -> bool {
-    !more.is_empty() && is_any(name, |plain, _| more.iter().any(|other| **other == *plain))
-}
-
-/// Whether the [plain] name is so, or what it is without the namespace before it: `pin` of `user/pin`,
-/// which is how EDN's keywords are named, and of `user.pin`.
-fn is_any(name: &str, is_so: impl Fn(&str, &Words<'_>) -> bool) -> bool {
-    let is_end = |byte: u8| matches!(byte, b'/' | b'.');
-    let own = name.bytes().rposition(is_end).map(|end| &name[end + 1..]);
-    with_plain(name, &is_so) || own.is_some_and(|own| with_plain(own, is_so))
-}
-
-/// Whether a number behind this name counts things.
-pub(super) fn is_plural(name: &str) -> bool {
-    name.ends_with(['s', 'S'])
-}
-
-/// Calls `function` with the [plain] name, and its words, which takes no allocation for usual ones.
-fn with_plain<T>(name: &str, function: impl FnOnce(&str, &Words<'_>) -> T) -> T {
-    let mut buffer = [0; words::LONGEST];
-    let words = Words::of(name, &mut buffer);
-    if words.are_all() {
-        return function(words.plain(), &words);
+/// Whether the value of a member is secret. `more` are additional names.
+pub(super) fn is_secret(name: &str, more: &[Box<str>]) -> bool {
+    let mut buffer = [0; LONGEST];
+    let mut start = LONGEST;
+    let digits = |byte: &u8| byte.is_ascii_digit();
+    for byte in normalized(name).rev().skip_while(digits).take(LONGEST) {
+        start -= 1;
+        buffer[start] = byte;
     }
-    function(&plain(name), &words)
+    let end = &buffer[start..];
+    let is_public = || PUBLIC.iter().any(|public| public.as_bytes() == end);
+    SECRET.iter().any(|secret| end.ends_with(secret.as_bytes())) && !is_public()
+        || more.iter().any(|other| normalized(other).eq(normalized(name)))
 }
 
-/// A name without case, and without what divides words. Of names, no more is looked at than is kept.
-pub(super) fn plain(name: &str) -> String {
-    let letters = name.chars().filter(|char| char.is_alphanumeric());
-    letters.flat_map(char::to_lowercase).collect()
+/// The letters and digits of a name, ASCII letters in lower case.
+fn normalized(name: &str) -> impl DoubleEndedIterator<Item = u8> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    name.bytes().filter(is_part).map(|byte| byte.to_ascii_lowercase())
 }

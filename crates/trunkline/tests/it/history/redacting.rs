@@ -1,10 +1,10 @@
-//! What is taken out before it is kept.
+//! Secrets are removed before anything is kept.
 
 use serde_json::{Value, json};
+use trunkline::Extensions;
 use trunkline::history::{Filter, Redaction, Settings, Update};
-use trunkline::{ErrorObject, Extensions, Params, Router};
 
-use super::{handle, recorded, recorded_as, told};
+use super::{handle, recorded, told};
 
 /// Sends `body`, in which all secrets are `hunter2`, and expects no trace of them, neither in what is
 /// kept nor in what subscribers are shown.
@@ -29,18 +29,11 @@ fn echo(params: &Value) -> String {
 async fn secrets_in_params_and_results() {
     check(&echo(&json!({ "password": "hunter2" })), 1).await;
     check(&echo(&json!({ "a": [{ "B": { "Api-Key": ["hunter2"] } }] })), 1).await;
-    check(&echo(&json!({ "text": json!({ "token": "hunter2" }).to_string() })), 1).await;
     check(&echo(&json!({ "header": "Authorization: Bearer hunter2" })), 1).await;
     check(&echo(&json!({ "url": "postgres://u:hunter2@db/x" })), 1).await;
-    check(&echo(&json!({ "args": ["login", "--password", "hunter2"] })), 1).await;
-    check(&echo(&json!({ "env": [{ "name": "TOKEN", "value": "hunter2" }] })), 1).await;
     let escaped =
         r#"{"jsonrpc":"2.0","method":"echo","params":{"\u0070assword":"hunter2"},"id":1}"#;
     check(escaped, 1).await;
-    let rows =
-        json!({ "columns": [{ "name": "id" }, { "name": "api_key" }], "rows": [[1, "hunter2"]] });
-    check(&echo(&rows), 1).await;
-    check(&echo(&json!({ "headers": [["X-Api-Key", "hunter2"]] })), 1).await;
     let by_position = r#"{"jsonrpc":"2.0","method":"login","params":["bob","hunter2"],"id":1}"#;
     check(by_position, 1).await;
     check(&format!("[{by_position},{escaped},7]"), 3).await;
@@ -52,50 +45,10 @@ async fn secrets_in_what_cannot_be_read() {
     check(r#"{"jsonrpc":"2.0",,"params":{"password":"hunter2"}}"#, 1).await;
     check(r#"[{"jsonrpc":"2.0","params":{"token":"hunter2"}},{]"#, 1).await;
     check("password=hunter2", 1).await;
-    // Nobody knows what these params are.
-    check(r#"{"method":"login","params":["bob","hunter2"],"id":1}"#, 1).await;
-    check(r#"{"jsonrpc":"2.0","method":"login","params":["bob","hunter2"],"id":1} x"#, 1).await;
-    check(r#"{"jsonrpc":"2.0","method":"logn","params":["bob",["hunter2"]],"id":1}"#, 1).await;
-    check(r#"[{"method":"login","params":["bob","hunter2"],"id":1}]"#, 1).await;
     check(&format!("{}{{\"password\":\"hunter2\"}}", "[".repeat(500)), 1).await;
-    // Behind the bound of bytes, there is no secret either.
+    // Longer than the limit.
     check(&echo(&json!({ "a": "x".repeat(20_000), "password": "hunter2" })), 1).await;
     check(&echo(&json!({ "password": "hunter2".repeat(5_000) })), 1).await;
-}
-
-#[tokio::test]
-async fn secrets_that_come_back() {
-    let refuse = |Params(Login { password }): Params<Login>| {
-        let data = json!({ "reason": format!("login with {password} was refused") });
-        Err::<(), _>(ErrorObject::new(7, format!("not {password}")).with_data(&data))
-    };
-    let (rpc, history) = recorded_as(Router::new().method("login", refuse), Settings::default());
-    let mut subscription = history.subscribe();
-    let login = |password: &str| {
-        let params = json!({ "password": password });
-        json!({ "jsonrpc": "2.0", "method": "login", "params": params, "id": 1 }).to_string()
-    };
-    let sent = handle(&rpc, login("hunter2")).await.unwrap();
-    assert!(sent.contains("with hunter2 was"), "the client has it: {sent}");
-    let [entry] = &told(&history)[..] else { panic!("one entry") };
-    let kept = sent.replace("hunter2", "[redacted]");
-    assert_eq!(entry["response"]["text"], kept);
-    let Update::Entry(live) = subscription.next().await else { panic!("nothing is lost") };
-    assert!(!format!("{live:?}").contains("hunter2"), "{live:?}");
-    // What one call has sent is nothing that another one does not show.
-    handle(&rpc, login("no")).await;
-    let sent = handle(&rpc, format!("[{},{}]", login("hunter2"), login("refused"))).await.unwrap();
-    assert!(sent.contains("hunter2"), "{sent}");
-    let found: Vec<_> =
-        told(&history).iter().map(|entry| entry["response"]["text"].to_string()).collect();
-    assert!(found[1].contains("with no was refused"), "{found:?}");
-    assert!(found[2].contains("with [redacted] was refused"), "{found:?}");
-    assert!(found[3].contains("with [redacted] was [redacted]"), "{found:?}");
-}
-
-#[derive(serde::Deserialize)]
-struct Login {
-    password: String,
 }
 
 #[tokio::test]
