@@ -93,8 +93,8 @@ async fn what_is_kept_is_what_was_sent() {
     let secret = json!({ "name": "echo", "arguments": { "api_key": "hunter2" } });
     let reply = client.ask(post("/mcp", LEGACY, legacy("tools/call", secret).to_string())).await;
     assert!(String::from_utf8_lossy(&reply.body).contains("hunter2"), "the client has it");
-    let request = &told(&history)[1]["request"];
-    assert!(!request.to_string().contains("hunter2"), "{request:#}");
+    let entry = &told(&history)[1];
+    assert!(!entry.to_string().contains("hunter2"), "{entry:#}");
     in_time("the end of the server", server.stop()).await;
 }
 

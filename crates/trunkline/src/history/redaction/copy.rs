@@ -35,6 +35,10 @@ pub(super) struct Copy<'a> {
     names: &'a [Box<str>],
     /// The names of the params by position.
     params: &'a [&'static str],
+    /// The text is the value of a string.
+    is_nested: bool,
+    /// A secret was replaced.
+    found: bool,
 }
 
 /// The reason to stop copying: the text stops being JSON, or the limit is reached.
@@ -48,7 +52,7 @@ impl From<ScanError> for Stop {
 
 impl<'a> Copy<'a> {
     pub(super) fn new(limit: usize, names: &'a [Box<str>], params: &'a [&'static str]) -> Self {
-        Self { out: String::new(), limit, text: "", names, params }
+        Self { out: String::new(), limit, text: "", names, params, is_nested: false, found: false }
     }
 
     /// Copies a passage without the secrets of its body.
@@ -126,6 +130,7 @@ impl<'a> Copy<'a> {
         if let Ok((Kind::Null | Kind::Bool, span)) = value {
             return self.put_span(span);
         }
+        self.found = true;
         self.put("\"")?;
         self.put(REDACTED)?;
         self.put("\"")?;
@@ -134,10 +139,28 @@ impl<'a> Copy<'a> {
 
     fn string(&mut self, string: Text) -> Result<(), Stop> {
         let value = string.value(self.text.as_bytes());
-        match strings::redacted(&value, self.limit - self.out.len()) {
-            Some(redacted) => self.put(&serde_json::Value::from(redacted).to_string()),
+        let redacted = self.json_in_string(&value);
+        match redacted.or_else(|| strings::redacted(&value, self.limit - self.out.len())) {
+            Some(redacted) => {
+                self.found = true;
+                self.put(&serde_json::Value::from(redacted).to_string())
+            }
             None => self.put_span(string.span),
         }
+    }
+
+    /// JSON in a string, as in results of MCP tools, without its secrets; `None` if it has none.
+    fn json_in_string(&self, value: &str) -> Option<String> {
+        if self.is_nested || !value.starts_with(['{', '[']) {
+            return None;
+        }
+        let mut scanner = Scanner::new(value.as_bytes(), MAX_DEPTH);
+        scanner.value().and_then(|_| scanner.finish()).ok()?;
+        let new = Copy::new(self.limit - self.out.len(), self.names, &[]);
+        let mut inner = Copy { text: value, is_nested: true, ..new };
+        // What is behind the limit is not kept.
+        let _ = inner.value(&mut Scanner::new(value.as_bytes(), MAX_DEPTH));
+        inner.found.then_some(inner.out)
     }
 
     fn put_span(&mut self, span: Span) -> Result<(), Stop> {

@@ -181,7 +181,8 @@ fn credentials_after_a_scheme() {
 fn secrets_that_are_kept() {
     for text in [
         r#"["token=x","--password","x"]"#,
-        r#"{"text":"{\"token\":\"x\"}"}"#,
+        r#"{"text":"{\"text\":\"{\\\"token\\\":1}\"}"}"#,
+        r#"{"text":"{\"token\":\"x\""}"#,
         r#"["https://h/?token=x"]"#,
         r#"{"columns":["password"],"rows":[["x"]]}"#,
         r#"{"name":"password","value":"x"}"#,
@@ -256,4 +257,16 @@ fn additional_names_and_hooks() {
     check_with(&after, text, 99, r#"{"SSN":"x","token":"-"}"#, false);
     let panicking = Redaction::default().then(|_, _| panic!("a hook that fails"));
     check_with(&panicking, text, 99, "", false);
+}
+
+#[test]
+fn json_in_strings() {
+    let rows = [
+        (r#"{"text":"{\"token\":\"x\"}"}"#, r#"{"text":"{\"token\":\"[redacted]\"}"}"#),
+        (r#"["[{\"a\": 1, \"pin\": 2}]"]"#, r#"["[{\"a\":1,\"pin\":\"[redacted]\"}]"]"#),
+        (r#"["{\"a\": 1}"]"#, r#"["{\"a\": 1}"]"#),
+    ];
+    for (text, expected) in rows {
+        check(text, expected);
+    }
 }
