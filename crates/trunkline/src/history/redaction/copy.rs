@@ -1,5 +1,7 @@
 //! A copy of a JSON text without its secrets.
 
+use std::borrow::Cow;
+
 use super::super::beginning::beginning;
 use super::names::is_secret;
 use super::strings::{self, REDACTED};
@@ -57,6 +59,7 @@ impl<'a> Copy<'a> {
 
     /// Copies a passage without the secrets of its body.
     pub(super) fn redacted(&mut self, passage: Passage<'a>) -> Result<(), Stop> {
+        self.reserve(passage);
         self.put_bytes(passage.start)?;
         let (text, is_text) = text_of(passage.body);
         self.text = text;
@@ -71,9 +74,15 @@ impl<'a> Copy<'a> {
 
     /// Copies a passage unchanged.
     pub(super) fn plain(&mut self, passage: Passage<'_>) -> Result<(), Stop> {
+        self.reserve(passage);
         self.put_bytes(passage.start)?;
         self.put_bytes(passage.body)?;
         self.put_bytes(passage.end)
+    }
+
+    /// Makes space for a copy without changes.
+    fn reserve(&mut self, passage: Passage<'_>) {
+        self.out.reserve_exact(passage.len().min(self.limit));
     }
 
     fn value(&mut self, scanner: &mut Scanner<'_>) -> Result<(), Stop> {
@@ -96,7 +105,7 @@ impl<'a> Copy<'a> {
             separator = ",";
             self.put_span(name.span)?;
             self.put(":")?;
-            let name = name.value(self.text.as_bytes());
+            let name = self.unescaped(name);
             if is_secret(&name, self.names) {
                 self.secret(scanner)
             } else if name == "params" && scanner.peek() == Some(b'[') {
@@ -138,7 +147,7 @@ impl<'a> Copy<'a> {
     }
 
     fn string(&mut self, string: Text) -> Result<(), Stop> {
-        let value = string.value(self.text.as_bytes());
+        let value = self.unescaped(string);
         let redacted = self.json_in_string(&value);
         match redacted.or_else(|| strings::redacted(&value, self.limit - self.out.len())) {
             Some(redacted) => {
@@ -161,6 +170,14 @@ impl<'a> Copy<'a> {
         // What is behind the limit is not kept.
         let _ = inner.value(&mut Scanner::new(value.as_bytes(), MAX_DEPTH));
         inner.found.then_some(inner.out)
+    }
+
+    fn unescaped(&self, string: Text) -> Cow<'a, str> {
+        let range = string.span.range();
+        match string.escaped {
+            true => string.value(self.text.as_bytes()),
+            false => Cow::Borrowed(&self.text[range.start + 1..range.end - 1]),
+        }
     }
 
     fn put_span(&mut self, span: Span) -> Result<(), Stop> {

@@ -1,5 +1,7 @@
 //! Secrets inside strings: credentials after an authentication scheme, and passwords in URLs.
 
+use memchr::memchr2_iter;
+
 /// The replacement of a secret.
 pub(super) const REDACTED: &str = "[redacted]";
 
@@ -7,17 +9,16 @@ pub(super) const REDACTED: &str = "[redacted]";
 pub(super) fn redacted(text: &str, limit: usize) -> Option<String> {
     let mut out = String::new();
     let mut copied = 0;
-    for (at, byte) in text.bytes().enumerate() {
+    for at in memchr2_iter(b':', b' ', text.as_bytes()) {
         if at < copied {
             continue;
         }
         if out.len() + at - copied > limit {
             break;
         }
-        let secret = match byte {
+        let secret = match text.as_bytes()[at] {
             b':' => url_password(text, at),
-            b' ' => credentials(text, at),
-            _ => None,
+            _ => credentials(text, at),
         };
         if let Some((start, end)) = secret {
             out.push_str(&text[copied..start]);
