@@ -13,7 +13,7 @@ use crate::commands::connection::{Connection, NOTES, url};
 use crate::terminal::{Failure, Form, finish, indented, wait_for};
 use trunkline::client::http::Url;
 
-/// Prints what a JSON-RPC 2.0 server says of itself: its OpenRPC document.
+/// Prints the OpenRPC document of a JSON-RPC 2.0 server.
 #[derive(Args)]
 #[command(after_help = NOTES)]
 pub(crate) struct Arguments {

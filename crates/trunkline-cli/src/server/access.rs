@@ -13,27 +13,26 @@ use trunkline::layers::authorize::{Requirement, Rules, claim, scope};
 pub(crate) struct Access {
     /// A token that requests must carry as `Authorization: Bearer TOKEN`. Repeats; the variable
     /// holds one token. Prefer it: other users of the machine can read command lines.
-    // Never a list: half of a token that has the separator in it would open the door.
+    // Never a list: half of a token that contains the separator would be accepted.
     #[arg(long, value_name = "TOKEN", env = "TRUNKLINE_BEARER", hide_env_values = true)]
     bearer: Vec<String>,
     /// Let in requests with signed tokens (JWT): the JSON Web Key Set that they are checked with, as
     /// a file or an https URL. Changed keys are used without a restart. Needs --audience.
     #[arg(long, value_name = "FILE|URL", env = "TRUNKLINE_JWKS")]
     jwks: Option<String>,
-    /// Whom signed tokens have to be for (`aud`); `*` lets in those for anybody. Repeats, or several
-    /// with commas between them: one of them is enough.
+    /// An accepted audience (`aud`) of signed tokens; `*` accepts all. Repeatable or comma-separated;
+    /// one match is enough.
     #[arg(long, value_name = "AUDIENCE", env = "TRUNKLINE_AUDIENCE", value_delimiter = ',')]
     audience: Vec<String>,
-    /// Who has to have issued signed tokens (`iss`). Repeats, or several with commas between them:
-    /// one of them is enough.
+    /// An accepted issuer (`iss`) of signed tokens. Repeatable or comma-separated; one match is enough.
     #[arg(long, value_name = "ISSUER", env = "TRUNKLINE_ISSUER", value_delimiter = ',')]
     issuer: Vec<String>,
-    /// What the token of a call has to say, for methods of a name like `db.*`: a value of a claim
-    /// like `role:admin` or `realm_access.roles:admin`, or a scope like `scope:read`. A claim may be
-    /// named by a URL: of `https://example.com/roles:admin` the value is what follows the last colon.
-    /// Repeats, or several with commas between them: all that match a method count. `history=…` is for
-    /// those who may read /history and /logs, which otherwise are for holders of listed tokens, and with
-    /// rules for methods for nobody. Needs --jwks.
+    /// The claim that the token of a call needs, for methods that match a pattern like `db.*`: a value of a
+    /// claim like `role:admin` or `realm_access.roles:admin`, or a scope like `scope:read`. A claim may be
+    /// named by a URL: in `https://example.com/roles:admin` the value follows the last colon. Repeatable or
+    /// comma-separated; all rules that match a method apply. `history=…` is the rule for /history and /logs,
+    /// which without it only holders of listed tokens can read, and no one if there are rules for methods.
+    /// Needs --jwks.
     #[arg(
         long,
         value_name = "METHODS=CLAIM:VALUE",
@@ -43,8 +42,8 @@ pub(crate) struct Access {
     require: Vec<String>,
 }
 
-/// Sets which tokens open the doors, and tells whether one is needed. Keys are read now: a server
-/// that could let nobody in does not start.
+/// Sets the accepted tokens, and returns whether a token is required. Keys are read now: a server that could
+/// accept no token does not start.
 pub(crate) async fn guard(access: &Access, http: &mut http::Settings) -> anyhow::Result<bool> {
     check_tokens(&access.bearer)?;
     check_lists(access)?;

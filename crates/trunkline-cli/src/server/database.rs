@@ -68,7 +68,7 @@ const DEFAULT: &str = "trunkline.db";
 pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) database: Database,
-    /// What was done for it first.
+    /// The preparation of the file, if any.
     pub(crate) done: Option<String>,
 }
 
@@ -109,7 +109,7 @@ fn fill(path: &Path, arguments: &Source) -> anyhow::Result<Option<String>> {
     match sample::write(path, Scale::SMALL) {
         Ok(()) => Ok(Some(format!("filled {} with a TPC-H sample", path.display()))),
         Err(SampleError::NotEmpty) => {
-            Ok(Some(format!("{} has content already: it is served as it is", path.display())))
+            Ok(Some(format!("{} already has content and is served unchanged", path.display())))
         }
         Err(error) => {
             Err(error).with_context(|| format!("cannot fill {} with a sample", path.display()))

@@ -1,4 +1,4 @@
-//! The resources beside the database: their types, their directory, and which of them are tools.
+//! The resources that are served in addition to the database: their types, directory, and tools.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -43,10 +43,9 @@ pub(crate) struct Serve {
     access: Access,
     #[command(flatten)]
     history: history::Kept,
-    /// How many calls a second each caller may make, by its token or its address; more are refused
-    /// (HTTP 429). Twice as many may come at once. Without it, nobody is refused. Calls of the
-    /// methods that are served count, as tools and as members of batches, too, one by one; unknown
-    /// methods, lists of tools and wrong tokens do not.
+    /// Maximum calls per second of each caller, by its token or address; more are refused (HTTP 429). Bursts
+    /// may have twice as many. No limit by default. Each call of a served method counts, also as a tool or
+    /// as a member of a batch; unknown methods, lists of tools and wrong tokens do not.
     #[arg(
         long,
         value_name = "CALLS",

@@ -6,14 +6,14 @@ pub(crate) fn note(text: &str) {
     drop(writeln!(stdout(), "{text}"));
 }
 
-/// A result, which somebody waits for: it is told if it cannot be written.
+/// Writes a result to stdout. Unlike notes, a failure is returned.
 pub(crate) fn data(text: &str) -> io::Result<()> {
     let mut stdout = stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
-/// Why there is no result, in lines.
+/// Writes an error message to stderr.
 pub(crate) fn complain(lines: &str) {
     drop(stderr().write_all(lines.as_bytes()));
 }

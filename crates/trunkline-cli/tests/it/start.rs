@@ -152,7 +152,7 @@ fn health() {
 #[test]
 fn a_sample_takes_the_place_of_nothing_only() {
     let sample = "filled trunkline.db with a TPC-H sample";
-    let kept = "trunkline.db has content already: it is served as it is";
+    let kept = "trunkline.db already has content and is served unchanged";
     let rows: [(&str, Option<&str>, bool, &str, usize); 5] = [
         ("no file, sample", None, true, sample, 8),
         ("no file", None, false, "created trunkline.db, which is empty", 0),

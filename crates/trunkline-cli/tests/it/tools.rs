@@ -208,7 +208,7 @@ fn answers_of_tools() {
             &[],
             (1, &[], &["\"input_required\""]),
         ),
-        ("none", json!([]), &[], (4, &[], &["tools/call is not what MCP says"])),
+        ("none", json!([]), &[], (4, &[], &["the result of tools/call does not conform to MCP"])),
     ];
     for (name, called, flags, (code, stdout, stderr)) in rows {
         let called = called.clone();

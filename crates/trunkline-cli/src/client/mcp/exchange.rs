@@ -45,7 +45,7 @@ pub(crate) enum McpError {
     Begin(#[source] CallError),
     #[error("the server speaks other versions of MCP: {}", .0.join(", "))]
     Versions(Vec<String>),
-    #[error("the answer to {method} is not what MCP says: {reason}")]
+    #[error("the result of {method} does not conform to MCP: {reason}")]
     Malformed { method: &'static str, reason: String },
     #[error("the list of tools has no end: it was left after {MAX_PAGES} pages")]
     Endless,

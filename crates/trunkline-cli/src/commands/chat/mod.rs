@@ -44,7 +44,7 @@ first failure ends it. With --json, each event is a line of JSON on stdout.
 --timeout-ms is for a turn to begin, and for commands. A turn that has begun may take as long as the server
 lets it, which shows life at least each minute.
 
-Lines that begin with a slash are commands: /help lists them. //text says /text.
+Lines that begin with a slash are commands: /help lists them. //text sends /text.
 
 Exit codes:
   0  it was ended, on a terminal also by SIGTERM, or all was answered
@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     /// The server (its /api is asked), or the endpoint itself
     #[arg(value_parser = endpoint, default_value = "http://127.0.0.1:8080")]
     url: Url,
-    /// Say this, print the answer, and end.
+    /// Send this message, print the answer, and exit.
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     message: Option<String>,
     /// Go on with this conversation.

@@ -23,9 +23,8 @@ pub(crate) struct Arguments {
     url: Url,
     /// The tool to call; without it, all are listed.
     name: Option<String>,
-    /// Arguments: nothing; one JSON object; - to read it from stdin; or key=value for each. Where
-    /// the tool wants a string, a value is one; else it is JSON if it can be; key:=JSON takes nothing
-    /// but JSON.
+    /// Arguments: nothing; one JSON object; - to read it from stdin; or key=value for each. A value is a
+    /// string if the tool expects one, else JSON if it parses; key:=JSON accepts JSON only.
     #[arg(value_name = "ARGUMENTS")]
     arguments: Vec<String>,
     #[command(flatten)]
