@@ -5,9 +5,9 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::principal::Principal;
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
-use crate::extract::FromCall;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extract::FromCall;
 
 /// Extracts what the caller's token says, as a type of yours.
 ///

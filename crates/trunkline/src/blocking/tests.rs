@@ -10,12 +10,12 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
-use crate::error::code;
-use crate::extensions::Extensions;
-use crate::limits::calls::Limits;
-use crate::reply::Reply;
 use crate::router::Router;
 use crate::rpc::Rpc;
+use trunkline_core::error::code;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::reply::Reply;
 
 /// Holds calls back until it is opened, and knows how many are inside.
 #[derive(Default)]

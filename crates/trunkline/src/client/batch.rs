@@ -19,9 +19,9 @@ use super::made::Made;
 use super::pending::{Notification, Pending, read};
 use super::wire::Wire;
 use super::{Client, deadline};
-use crate::call::Call;
-use crate::error::{BoxError, ErrorObject, RpcError};
-use crate::outcome::Outcome;
+use trunkline_core::call::Call;
+use trunkline_core::error::{BoxError, ErrorObject, RpcError};
+use trunkline_core::outcome::Outcome;
 
 impl Client {
     /// An empty batch.

@@ -9,8 +9,8 @@ use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::error::{Failure, TransportError};
-use crate::call::Call;
-use crate::outcome::Outcome;
+use trunkline_core::call::Call;
+use trunkline_core::outcome::Outcome;
 
 /// How long the members that have come wait for the next one.
 const LATE: Duration = Duration::from_millis(20);

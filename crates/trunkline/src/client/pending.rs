@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 use super::Client;
 use super::error::{Error, ProtocolError};
 use super::made::Made;
-use crate::call::Call;
-use crate::error::{ErrorObject, RpcError};
-use crate::outcome::Outcome;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, RpcError};
+use trunkline_core::outcome::Outcome;
 
 impl Client {
     /// Calls a method. The call is made when what is returned is awaited, or added to a batch.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::error::Failure;
-use crate::id::Id;
+use trunkline_core::id::Id;
 
 /// Carries messages to one server.
 ///

@@ -12,10 +12,10 @@ use tokio::sync::Semaphore;
 
 use super::readers::Readers;
 use super::refused::{Refused, json};
-use crate::error::{ErrorObject, code};
 use crate::history::decoded;
 use crate::history::log::{Log, LogFile};
 use crate::http::{Door, DoorFuture, DoorRequest, ReplyBody};
+use trunkline_core::error::{ErrorObject, code};
 
 impl Log {
     /// The log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for

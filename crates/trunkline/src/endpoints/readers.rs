@@ -2,9 +2,9 @@ use http::StatusCode;
 
 use super::refused::Refused;
 use crate::access::Principal;
-use crate::error::{ErrorObject, code};
-use crate::extensions::Extensions;
 use crate::layers::authorize::Rules;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extensions::Extensions;
 
 /// What the rules call it to read the record.
 pub(super) const NAME: &str = "history";

@@ -9,10 +9,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::decoded::Param;
-use crate::error::RpcError;
-use crate::operation::Operation;
-use crate::params::may_be_absent;
-use crate::schema::Schema;
+use trunkline_core::error::RpcError;
+use trunkline_core::operation::Operation;
+use trunkline_core::params::may_be_absent;
+use trunkline_core::schema::Schema;
 
 /// Writes the schema of a type.
 pub type Generate = fn(&mut SchemaGenerator) -> schemars::Schema;

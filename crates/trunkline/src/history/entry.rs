@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::beginning::beginning;
 use super::time;
-use crate::id::Id;
+use trunkline_core::id::Id;
 
 /// What is known of one call that has ended, or of one end of a stream.
 ///

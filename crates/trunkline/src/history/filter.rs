@@ -4,8 +4,8 @@ use std::time::SystemTime;
 use serde::{Serialize, Serializer};
 
 use super::entry::{Entry, Status, short_id};
-use crate::id::Id;
-use crate::operation::matches;
+use trunkline_core::id::Id;
+use trunkline_core::operation::matches;
 
 /// Which entries are wanted. The default wants all, a hundred at a time.
 #[derive(Debug, Clone)]

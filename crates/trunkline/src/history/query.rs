@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::entry::Status;
 use super::filter::Filter;
 use super::time;
-use crate::id::Id;
+use trunkline_core::id::Id;
 
 /// Why the query of a URL is no [`Filter`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

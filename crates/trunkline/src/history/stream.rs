@@ -9,8 +9,8 @@ use pin_project_lite::pin_project;
 use super::History;
 use super::draft::Draft;
 use super::entry::{Kind, Status, short, short_id};
-use crate::extensions::Extensions;
-use crate::id::Id;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
 
 impl History {
     /// Begins the record of a reply that is a stream: one entry now, and one when what is returned is

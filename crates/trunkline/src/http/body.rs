@@ -13,7 +13,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 use super::refusal::Refusal;
-use crate::limits::{MemoryBudget, Reservation};
+use trunkline_core::limits::{MemoryBudget, Reservation};
 
 /// What the connection holds in addition while a body is incomplete, in bytes.
 const READ_BUFFER: usize = 16 << 10;

@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::{Event, ReplyBody};
 use crate::history::{Counted, StreamRecording};
-use crate::limits::MemoryBudget;
+use trunkline_core::limits::MemoryBudget;
 
 /// A reply that is a stream of server-sent [`Event`]s, which a [`Door`](super::Door) answers with.
 ///

@@ -8,7 +8,7 @@ use super::accept;
 use super::media_type;
 use super::refusal::Refusal;
 use super::route::Route;
-use crate::format::{Format, Formats};
+use trunkline_core::format::{Format, Formats};
 
 /// Passes what says to be in a format of its path, in UTF-8, not compressed.
 ///

@@ -17,9 +17,9 @@ use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::route::Route;
 use crate::access::Principal;
-use crate::extensions::Extensions;
-use crate::format::{Format, Formats};
 use crate::request::Head;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::format::{Format, Formats};
 
 /// What is wanted of a request that may come in.
 pub(super) enum Admitted {

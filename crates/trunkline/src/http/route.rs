@@ -4,8 +4,8 @@ use http::{HeaderValue, Method, Response, StatusCode};
 use super::door::Door;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
-use crate::extensions::JSON_RPC;
-use crate::format::Format;
+use trunkline_core::extensions::JSON_RPC;
+use trunkline_core::format::Format;
 
 /// Who answers at a path.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use super::algorithm::Algorithm;
 use super::error::TokenError;
 use super::key::Key;
-use crate::limits::DistinctKeys;
+use trunkline_core::limits::DistinctKeys;
 
 pub(super) struct Token<'a> {
     pub(super) algorithm: Algorithm,

@@ -12,11 +12,11 @@ use super::defaults::Defaults;
 use super::metrics::{Metrics, MetricsLayer};
 use super::timeout::{Timeout, TimeoutLayer};
 use super::trace::{Trace, TraceLayer};
-use crate::call::{Call, CallFuture};
-use crate::limits::calls::Limits;
 use crate::metrics::Counters;
-use crate::operation::Dispatch;
-use crate::rpc::Engine;
+use trunkline_core::call::{Call, CallFuture};
+use trunkline_core::dispatch::Engine;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::operation::Dispatch;
 
 /// The layers, outermost first.
 #[derive(Debug, Clone)]

@@ -11,11 +11,11 @@ use tower::{Layer, Service};
 use tracing::Span;
 use tracing::field::{Empty, display};
 
-use crate::call::Call;
-use crate::extensions::JSON_RPC;
-use crate::outcome::Outcome;
 use crate::request::Headers;
 use crate::trace_context::TraceContext;
+use trunkline_core::call::Call;
+use trunkline_core::extensions::JSON_RPC;
+use trunkline_core::outcome::Outcome;
 
 /// Opens a tracing span for each call.
 #[derive(Debug, Clone, Copy)]

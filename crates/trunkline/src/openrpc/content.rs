@@ -2,8 +2,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::components::Components;
-use crate::call::Description;
-use crate::schema::Schema;
+use trunkline_core::call::Description;
+use trunkline_core::schema::Schema;
 
 /// "Content Descriptor Object".
 #[derive(Debug, Serialize)]

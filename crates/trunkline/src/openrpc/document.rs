@@ -2,7 +2,7 @@ use serde::Serialize;
 
 use super::components::Components;
 use super::method::Method;
-use crate::call::Description;
+use trunkline_core::call::Description;
 
 const VERSION: &str = "1.3.2";
 

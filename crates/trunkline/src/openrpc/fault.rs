@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::components::Components;
-use crate::call::Description;
+use trunkline_core::call::Description;
 
 /// "Error Object": the errors of one code, since codes are unique in a method.
 #[derive(Debug, Serialize)]

@@ -4,7 +4,7 @@ use super::components::Components;
 use super::content::{Content, Params, Structure};
 use super::fault::{self, Fault};
 use super::pairing::Pairing;
-use crate::call::{Description, Effect};
+use trunkline_core::call::{Description, Effect};
 
 /// "Method Object".
 #[derive(Debug, Serialize)]

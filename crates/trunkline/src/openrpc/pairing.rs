@@ -2,7 +2,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::content::Content;
-use crate::call;
+use trunkline_core::call;
 
 /// "Example Pairing Object": params and the result that they lead to.
 #[derive(Debug, Serialize)]

@@ -17,8 +17,8 @@ use super::shared::Shared;
 use super::stream::Stream;
 use super::tls::Tls;
 use super::watch::Watch;
-use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::outcome::Outcome;
 
 /// The first byte of a client that speaks TLS: a record of the handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;

@@ -1,7 +1,7 @@
 //! The head of a message, where messages have one.
 
-use crate::format::Format;
 use crate::media_type::{MediaType, named};
+use trunkline_core::format::Format;
 
 /// What the head of a message says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::calls::Registration;
 use super::request::Request;
-use crate::call::Call;
-use crate::rpc::Batch;
+use trunkline_core::call::Call;
+use trunkline_core::dispatch::Batch;
 
 /// The calls that wait, in the order in which they have come.
 pub(super) struct Queue {

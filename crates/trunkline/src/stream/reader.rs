@@ -10,8 +10,8 @@ use tokio::time::{Instant, timeout};
 
 use super::framing::Framing;
 use super::head::Head;
-use crate::format::Format;
-use crate::limits::{MemoryBudget, OutOfMemory, Reservation};
+use trunkline_core::format::Format;
+use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
 /// How much is read at once.
 const CHUNK: usize = 16 << 10;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::asked::Asked;
-use crate::call::Recording;
 use crate::status::Counts;
+use trunkline_core::call::Recording;
 
 /// What has come and is to be answered, until its answer is written.
 pub(super) struct Request {

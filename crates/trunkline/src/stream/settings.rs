@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::framing::Framing;
-use crate::format::Format;
+use trunkline_core::format::Format;
 
 /// Settings of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
 /// [`unix`](crate::unix).

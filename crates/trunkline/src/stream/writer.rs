@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::framing::Framing;
 use super::head::Head;
-use crate::format::Format;
+use trunkline_core::format::Format;
 
 /// Up to so many bytes are written together.
 const TOGETHER: usize = 16 << 10;

@@ -12,11 +12,11 @@ use tokio_util::task::TaskTracker;
 use super::peer::Peer;
 use super::settings::Settings;
 use super::socket_file::SocketFile;
-use crate::extensions::Extensions;
 use crate::rpc::Rpc;
 use crate::server::{Phase, recover};
 use crate::status::Counts;
 use crate::stream::{Connection, StreamError, Unanswered};
+use trunkline_core::extensions::Extensions;
 
 /// What all connections of a server share.
 pub(super) struct Shared {

@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use crate::client::error::ProtocolError;
 use crate::client::response::beginning;
-use crate::envelope::{self, Kind, Message, ScanError, Scanner, Span};
-use crate::limits::calls::Limits;
 use crate::stream::Key;
+use trunkline_core::envelope::{self, Kind, Message, ScanError, Scanner, Span};
+use trunkline_core::limits::calls::Limits;
 
 /// Whom a message is for.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ fn read(body: &Bytes) -> Result<Addressee, String> {
     if u32::try_from(body.len()).is_err() {
         return Err("it has 4 GiB or more".to_owned());
     }
-    let said = |error: ScanError| format!("{} at byte {}", error.reason, error.offset);
+    let said = |error: ScanError| error.to_string();
     let mut scanner = Scanner::new(body, Limits::MAX_DEPTH);
     match scanner.peek() {
         Some(b'{') => {

@@ -15,9 +15,9 @@ use super::settings::Settings;
 use super::waiting::Waiting;
 use crate::client::error::{Cause, Failure, ProtocolError, TransportError};
 use crate::client::transport::Message;
-use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
 use crate::stream::{Frame, FrameReader, FrameWriter, Key, ReadError};
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::outcome::Outcome;
 
 /// Messages that may wait to be written.
 const WAITING: usize = 16;

@@ -9,8 +9,8 @@ use super::addressee::Addressee;
 use super::recent::Recent;
 use crate::client::error::{Failure, ProtocolError};
 use crate::client::response::beginning;
-use crate::id::Id;
 use crate::stream::Key;
+use trunkline_core::id::Id;
 
 /// How many calls that nobody waits for any more are remembered, so that their late replies surprise
 /// nobody.

@@ -18,8 +18,8 @@ use super::translation;
 use super::url::Url;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::transport::{Message, Transport, TransportFuture};
-use crate::format::Format;
 use crate::trace_context::TraceContext;
+use trunkline_core::format::Format;
 
 /// JSON-RPC over HTTP/1.1: every message is posted to one URL, over connections that are kept open.
 ///

@@ -11,7 +11,7 @@ use tower::Service;
 use super::settings::Settings;
 use super::url::Url;
 use crate::client::error::TransportError;
-use crate::error::BoxError;
+use trunkline_core::error::BoxError;
 
 /// Connects within a time: name, TCP and TLS together.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::client::error::TransportError;
-use crate::error::BoxError;
+use trunkline_core::error::BoxError;
 
 /// Why there is no connection.
 pub(super) fn of_connect(target: &str, source: BoxError) -> TransportError {

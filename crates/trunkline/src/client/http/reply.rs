@@ -13,8 +13,8 @@ use super::pool::Lease;
 use super::translation;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::response;
-use crate::format::Format;
 use crate::media_type::named;
+use trunkline_core::format::Format;
 
 /// The beginning of a reply. Its body comes in [`chunk`](Self::chunk)s, or as a whole if it is
 /// [`json`](Self::json).

@@ -25,11 +25,11 @@ use tokio::sync::Semaphore;
 use super::readers::NAME;
 pub use super::readers::Readers;
 use super::refused::{Refused, json};
-use crate::error::{ErrorObject, code};
 use crate::history::{Filter, History};
 use crate::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
 use live::Live;
 pub use settings::Settings;
+use trunkline_core::error::{ErrorObject, code};
 
 const PAGE: &str = "/history";
 const STREAM: &str = "/history/stream";

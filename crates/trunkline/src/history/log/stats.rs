@@ -3,9 +3,9 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
 
-use crate::error::code;
 use crate::history::entry::{Entry, Kind, Status};
 use crate::history::time;
+use trunkline_core::error::code;
 
 /// What was counted of the calls of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]

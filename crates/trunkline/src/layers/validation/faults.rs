@@ -3,7 +3,7 @@ use std::fmt::{self, Display};
 use serde::Serialize;
 
 use super::named::escaped;
-use crate::error::{ErrorObject, code};
+use trunkline_core::error::{ErrorObject, code};
 
 /// What does not fit in some params.
 #[derive(Debug, Clone, PartialEq, Eq)]

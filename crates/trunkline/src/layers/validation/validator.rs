@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::cost::Cost;
 use super::faults::{Fault, Faults};
 use super::reason;
-use crate::schema::Schema;
+use trunkline_core::schema::Schema;
 
 /// A compiled [`Schema`] of params. It fetches nothing: what the schema refers to is in it.
 pub struct Validator {
