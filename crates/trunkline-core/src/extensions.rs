@@ -70,7 +70,7 @@ impl Extensions {
 
     /// The same, of calls that come in this protocol: by one word, which
     /// history and traces (`rpc.system.name`) show. Without it, they
-    /// come in that of their door.
+    /// come in that of their transport.
     #[must_use]
     pub fn speaking(mut self, protocol: &'static str) -> Self {
         if protocol != self.protocol() {

@@ -1,7 +1,7 @@
 //! The core of Trunkline: JSON-RPC 2.0 without a runtime and without HTTP.
 //!
-//! Applications use the crate `trunkline`, which re-exports what they need of this one. This crate is for those
-//! who write a transport, a protocol or a layer of their own.
+//! Applications use the crate `trunkline`, which re-exports what they need of this one. This crate is for
+//! crates that add a transport, a protocol or a layer.
 //!
 //! ```text
 //!  body ─► envelope ─► Call ─► Dispatcher ─► layers ─► Endpoint ─► Handler ─► Outcome ─► Reply

@@ -39,6 +39,7 @@
 pub mod access;
 mod blocking;
 pub mod client;
+pub mod code;
 #[cfg(feature = "edn")]
 pub mod edn;
 mod endpoints;
@@ -77,7 +78,7 @@ pub use trunkline_core::call::{
     Call, CallFuture, Description, Effect, Endpoint, Example, Part, Registered, Rendering, Wording,
 };
 pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection, RpcFuture};
-pub use trunkline_core::error::{BoxError, ErrorDescription, ErrorObject, RpcError, code};
+pub use trunkline_core::error::{BoxError, ErrorDescription, ErrorObject, RpcError};
 pub use trunkline_core::extensions::Extensions;
 pub use trunkline_core::extract::{CallId, FromCall, State};
 pub use trunkline_core::format::{Format, Formats};

@@ -7,12 +7,12 @@ use std::ops::Deref;
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
 use http::request::Parts;
-
-use crate::access::Principal;
 use trunkline_core::call::Call;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::{Extensions, Origin};
 use trunkline_core::extract::FromCall;
+
+use crate::access::Principal;
 
 /// The head of a request, shared by the calls of its body.
 pub(crate) struct Head {

@@ -8,14 +8,14 @@ use std::task::{Context, Poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::Service;
-
-use crate::metrics::{Counters, MethodMetrics};
-use crate::openrpc::{Described, OpenRpc};
 use trunkline_core::call::{Call, Observer};
 use trunkline_core::dispatch::{Dispatcher, Projection, RpcFuture};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
+
+use crate::metrics::{Counters, MethodMetrics};
+use crate::openrpc::{Described, OpenRpc};
 
 /// A built router: a service of [`Call`]s, and of bodies that hold them. Cloning is cheap.
 ///

@@ -8,14 +8,14 @@ use trunkline_edn::Value;
 use super::kind::Format;
 use crate::error::ErrorObject;
 
-/// What a call says in its own format that its JSON text does not: an extension of calls that came in another
+/// The parts of a call in its own format that its JSON text lacks: an extension of calls that came in another
 /// format than JSON, or are answered in one. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Encoding(Arc<Inner>);
 
 #[derive(Debug, Clone, Default)]
 struct Inner {
-    /// As they were sent, if that was EDN.
+    /// Unchanged, if they were EDN.
     #[cfg(feature = "edn")]
     id: Option<Value>,
     #[cfg(feature = "edn")]
@@ -69,7 +69,7 @@ impl Encoding {
         self.0.id.as_ref()
     }
 
-    /// The params as they were sent, if that was EDN.
+    /// The params unchanged, if they were EDN.
     pub(crate) fn params(&self) -> Option<&Value> {
         self.0.params.as_ref()
     }

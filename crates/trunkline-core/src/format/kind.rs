@@ -24,8 +24,8 @@ impl Format {
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
-            // JSON is UTF-8 wherever it goes. Of EDN nobody has said so, and there are clients that
-            // read any text without a charset as ISO 8859-1.
+            // JSON is always UTF-8. EDN has no such rule, and some clients read text without a charset as
+            // ISO 8859-1.
             #[cfg(feature = "edn")]
             Self::Edn => "application/edn; charset=utf-8",
         }

@@ -28,7 +28,7 @@ pub struct Limits {
     /// How many calls run at the same time, without those of handlers that are not async. Default
     /// 1,024. More wait for their turn.
     pub concurrent_calls: Option<usize>,
-    /// How many `blocking`) handlers run at the same time. Default 16.
+    /// Maximum number of blocking handlers that run at the same time. Default 16.
     pub blocking_threads: usize,
     /// How many blocking calls may wait for their turn. Default 256. More are -32005.
     pub blocking_queue: usize,

@@ -10,7 +10,7 @@ impl Pattern {
         Self(pattern.to_owned())
     }
 
-    /// The pattern as it was written.
+    /// The text of the pattern.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -45,7 +45,7 @@ struct Moment {
 
 impl Registry {
     /// The registry of `operations` and of those that are `built_in`, whose names are not checked and
-    /// which are listed last, with so many parts that are empty until they are [replaced](Self::replace).
+    /// which are listed last, with `parts` parts that are empty until they are [replaced](Self::replace).
     /// Each operation gets its [extensions](Registered::extensions) from `extensions`.
     pub fn new(
         operations: Vec<Operation>,
@@ -78,7 +78,7 @@ impl Registry {
         self.is_changing
     }
 
-    /// All operations at the moment, in the order of their registration.
+    /// The current operations, in the order of their registration.
     pub fn operations(&self) -> Arc<[Arc<Registered>]> {
         Arc::clone(&read(&self.moment).operations)
     }

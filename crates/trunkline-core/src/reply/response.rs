@@ -17,7 +17,7 @@ pub struct Response {
 }
 
 impl Response {
-    /// The response to the request with this id, in the format that `encoding` wants.
+    /// The response to the request with this id, in the format of `encoding`.
     pub fn of(outcome: Outcome, id: &[u8], encoding: Option<&Encoding>) -> Self {
         #[cfg(feature = "edn")]
         if let Some(encoding) = encoding.filter(|encoding| encoding.reply() == Format::Edn) {
@@ -64,7 +64,7 @@ pub struct Joined {
 }
 
 impl Joined {
-    /// Room for the responses to so many entries.
+    /// A buffer for the responses to this number of entries.
     pub fn of(entries: usize) -> Self {
         let mut joined = Self::default();
         joined.json.reserve(entries * USUAL);

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::task::AbortOnDropHandle;
-
-use crate::trace_context::TraceContext;
 use trunkline_core::call::{Call, CallFuture};
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extract::FromCall;
 use trunkline_core::operation::{Handler, IntoOutcome, arguments};
 use trunkline_core::outcome::Outcome;
+
+use crate::trace_context::TraceContext;
 
 /// A handler that runs on a thread for blocking work; made by [`blocking`].
 pub struct Blocking<F>(Arc<F>);

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
-
-use crate::blocking::blocking;
-use crate::router::Router;
-use crate::rpc::Rpc;
 use trunkline_core::error::code;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::limits::calls::Limits;
 use trunkline_core::reply::Reply;
+
+use crate::blocking::blocking;
+use crate::router::Router;
+use crate::rpc::Rpc;
 
 /// Holds calls back until it is opened, and knows how many are inside.
 #[derive(Default)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::yield_now;
 use tokio::time::timeout;
-
-use super::error::{Failure, TransportError};
 use trunkline_core::call::Call;
 use trunkline_core::outcome::Outcome;
+
+use super::error::{Failure, TransportError};
 
 /// How long the members that have come wait for the next one.
 const LATE: Duration = Duration::from_millis(20);

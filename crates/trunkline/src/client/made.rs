@@ -1,8 +1,8 @@
 use tokio::time::Instant;
-
-use super::retry::Idempotent;
 use trunkline_core::call::Call;
 use trunkline_core::error::ErrorObject;
+
+use super::retry::Idempotent;
 
 /// A call as it was made, or why its params cannot be sent.
 #[derive(Debug)]

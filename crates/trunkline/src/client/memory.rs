@@ -1,8 +1,9 @@
 use std::borrow::Cow;
 
+use trunkline_core::extensions::Extensions;
+
 use super::transport::{Message, Transport, TransportFuture};
 use crate::rpc::Rpc;
-use trunkline_core::extensions::Extensions;
 
 /// The service itself, in this process: messages are read and replies written as for any other
 /// transport, and nothing goes over a wire.

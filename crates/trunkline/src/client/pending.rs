@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, RpcError};
+use trunkline_core::outcome::Outcome;
 
 use super::Client;
 use super::error::{Error, ProtocolError};
 use super::made::Made;
-use trunkline_core::call::Call;
-use trunkline_core::error::{ErrorObject, RpcError};
-use trunkline_core::outcome::Outcome;
 
 impl Client {
     /// Calls a method. The call is made when what is returned is awaited, or added to a batch.

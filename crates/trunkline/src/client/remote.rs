@@ -7,13 +7,13 @@ use std::task::{Context, Poll};
 
 use tower::util::Oneshot;
 use tower::{Layer, Service};
+use trunkline_core::call::Call;
+use trunkline_core::error::BoxError;
+use trunkline_core::outcome::Outcome;
 
 use super::retry::{Idempotent, Retry};
 use super::wire::Wire;
 use crate::layers::{FromFn, Next};
-use trunkline_core::call::Call;
-use trunkline_core::error::BoxError;
-use trunkline_core::outcome::Outcome;
 
 /// The server, in the layers added so far. This is what [`Client::layer`](super::Client::layer)
 /// wraps. Its errors are [`Failure`](super::Failure)s, and those of layers.

@@ -3,14 +3,14 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-use super::error::ProtocolError;
-use crate::stream::Key;
 use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::id::Id;
 use trunkline_core::limits::calls::Limits;
 use trunkline_core::outcome::Outcome;
+
+use super::error::ProtocolError;
+use crate::stream::Key;
 
 /// A response object whose form is right.
 #[derive(Debug)]

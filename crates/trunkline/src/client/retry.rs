@@ -6,12 +6,12 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::Deserialize;
 use tokio::time::Instant;
-
-use super::error::{Failure, ProtocolError, TransportError};
-use super::wire::Wire;
 use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
+
+use super::error::{Failure, ProtocolError, TransportError};
+use super::wire::Wire;
 
 /// Whether and how often calls of idempotent methods are made again: when there is no connection, or
 /// it breaks; when the server says that it is busy (-32005) or was asked too often (-32010); when a

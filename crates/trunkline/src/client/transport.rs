@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use trunkline_core::id::Id;
 
 use super::error::Failure;
-use trunkline_core::id::Id;
 
 /// Carries messages to one server.
 ///

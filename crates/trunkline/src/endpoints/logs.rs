@@ -9,13 +9,14 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response, StatusCode};
 use serde::Serialize;
 use tokio::sync::Semaphore;
+use trunkline_core::error::ErrorObject;
 
 use super::readers::Readers;
 use super::refused::{Refused, json};
+use crate::code;
 use crate::history::decoded;
 use crate::history::log::{Log, LogFile};
 use crate::http::{Door, DoorFuture, DoorRequest, ReplyBody};
-use trunkline_core::error::{ErrorObject, code};
 
 impl Log {
     /// The log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for

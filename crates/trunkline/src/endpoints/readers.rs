@@ -1,10 +1,10 @@
 use http::StatusCode;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extensions::Extensions;
 
 use super::refused::Refused;
 use crate::access::Principal;
 use crate::layers::authorize::Rules;
-use trunkline_core::error::{ErrorObject, code};
-use trunkline_core::extensions::Extensions;
 
 /// What the rules call it to read the record.
 pub(super) const NAME: &str = "history";

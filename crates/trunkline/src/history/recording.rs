@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
+use trunkline_core::call::{Arrival, Call, Notes, Observation, Observer, Recording, Registered};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::Outcome;
+
 use super::History;
 use super::draft::Draft;
 use super::entry::{Entry, Status, short, short_id};
 use super::redaction::Passage;
 use crate::rpc::Rpc;
 use crate::trace_context::TraceContext;
-use trunkline_core::call::{Arrival, Call, Notes, Observation, Observer, Recording, Registered};
-use trunkline_core::error::ErrorObject;
-use trunkline_core::extensions::Extensions;
-use trunkline_core::id::Id;
-use trunkline_core::outcome::Outcome;
 
 impl Rpc {
     /// This service with a record of what it is asked and what it answers. See

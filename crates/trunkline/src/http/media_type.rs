@@ -1,7 +1,8 @@
 //! Media types as HTTP has them.
 
-use crate::media_type::{MediaType, named};
 use trunkline_core::format::Format;
+
+use crate::media_type::{MediaType, named};
 
 /// The format that a `Content-Type` names, if it is one, in UTF-8.
 pub(super) fn format(value: &str) -> Option<Format> {

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
-
-use super::reply_body::ReplyBody;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::format::Format;
 use trunkline_core::id::Id;
 use trunkline_core::limits::OutOfMemory;
 use trunkline_core::reply::Reply;
+
+use super::reply_body::ReplyBody;
 
 /// Why a request is refused. Its reply has the HTTP status *and* a JSON-RPC error object, so that
 /// both an HTTP client and a JSON-RPC client understand it.

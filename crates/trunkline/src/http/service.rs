@@ -15,6 +15,10 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use tower::Service;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::format::{Format, Formats};
+use trunkline_core::limits::Reservation;
+use trunkline_core::reply::Reply;
 
 use super::cors::Sharing;
 use super::door::{Door, DoorRequest};
@@ -25,10 +29,6 @@ use super::route::{self, Route};
 use super::settings::Settings;
 use super::{authority, bearer, body, cors, denial, negotiate, origin};
 use crate::rpc::Rpc;
-use trunkline_core::extensions::Extensions;
-use trunkline_core::format::{Format, Formats};
-use trunkline_core::limits::Reservation;
-use trunkline_core::reply::Reply;
 
 /// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
 /// it with `route_service`. Cloning is cheap.

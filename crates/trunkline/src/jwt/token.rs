@@ -4,11 +4,11 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
+use trunkline_core::limits::DistinctKeys;
 
 use super::algorithm::Algorithm;
 use super::error::TokenError;
 use super::key::Key;
-use trunkline_core::limits::DistinctKeys;
 
 pub(super) struct Token<'a> {
     pub(super) algorithm: Algorithm,

@@ -5,6 +5,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tower::{Layer, Service};
+use trunkline_core::call::{Call, CallFuture};
+use trunkline_core::dispatch::Engine;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::operation::Dispatch;
 
 use super::catch_panic::{CatchPanic, CatchPanicLayer};
 use super::concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitLayer};
@@ -13,10 +17,6 @@ use super::metrics::{Metrics, MetricsLayer};
 use super::timeout::{Timeout, TimeoutLayer};
 use super::trace::{Trace, TraceLayer};
 use crate::metrics::Counters;
-use trunkline_core::call::{Call, CallFuture};
-use trunkline_core::dispatch::Engine;
-use trunkline_core::limits::calls::Limits;
-use trunkline_core::operation::Dispatch;
 
 /// The layers, outermost first.
 #[derive(Debug, Clone)]

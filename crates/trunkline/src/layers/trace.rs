@@ -10,12 +10,12 @@ use http::{HeaderMap, HeaderValue};
 use tower::{Layer, Service};
 use tracing::Span;
 use tracing::field::{Empty, display};
-
-use crate::request::Headers;
-use crate::trace_context::TraceContext;
 use trunkline_core::call::Call;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
+
+use crate::request::Headers;
+use crate::trace_context::TraceContext;
 
 /// Opens a tracing span for each call.
 #[derive(Debug, Clone, Copy)]

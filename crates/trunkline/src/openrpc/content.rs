@@ -1,9 +1,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use super::components::Components;
 use trunkline_core::call::Description;
 use trunkline_core::schema::Schema;
+
+use super::components::Components;
 
 /// "Content Descriptor Object".
 #[derive(Debug, Serialize)]

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use super::{Info, OpenRpc};
 use trunkline_core::call::Registered;
 use trunkline_core::operation::{DISCOVER, Registry};
+
+use super::{Info, OpenRpc};
 
 /// The document of a registry. It is made when it is asked for, and again when the operations have changed.
 #[derive(Debug)]

@@ -5,8 +5,9 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::placement::Placement;
 use trunkline_core::operation::{BuildError, Operation, Registry};
+
+use super::placement::Placement;
 
 /// Operations that come and go while their service runs. Clones are the same ones.
 ///

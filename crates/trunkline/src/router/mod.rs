@@ -10,15 +10,6 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use tower::{Layer, Service};
-
-use crate::blocking::Pool;
-use crate::layers::authorize::Rules;
-use crate::layers::{DefaultStack, Defaults, layered};
-use crate::metrics::Counters;
-use crate::openrpc::{Described, Info};
-use crate::rpc::Rpc;
-use crate::turns::Turns;
-use placement::{Placement, authorize};
 use trunkline_core::call::{Call, Endpoint};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_core::error::BoxError;
@@ -30,6 +21,15 @@ use trunkline_core::operation::{
 };
 use trunkline_core::outcome::Outcome;
 use trunkline_core::params::{Arguments, Function, Param};
+
+use crate::blocking::Pool;
+use crate::layers::authorize::Rules;
+use crate::layers::{DefaultStack, Defaults, layered};
+use crate::metrics::Counters;
+use crate::openrpc::{Described, Info};
+use crate::rpc::Rpc;
+use crate::turns::Turns;
+use placement::{Placement, authorize};
 
 pub use changing::Changing;
 

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use trunkline_core::operation::{LayerFn, Operation, Pattern, may_match_below};
+
 use crate::layers::authorize::Rules;
 use crate::layers::layered;
-use trunkline_core::operation::{LayerFn, Operation, Pattern, may_match_below};
 
 /// The namespace of operations that come and go, and what is around them.
 pub(super) struct Placement {

@@ -6,11 +6,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
-
-use super::{BuildError, Operation, Place, Router};
-use crate::layers::{FromFnLayer, Next, TimeoutLayer, from_fn};
-use crate::request::Extension;
-use crate::rpc::Rpc;
 use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extensions::Extensions;
@@ -19,6 +14,11 @@ use trunkline_core::limits::calls::Limits;
 use trunkline_core::operation::Json;
 use trunkline_core::outcome::Outcome;
 use trunkline_core::params::{Param, Params, RawParams, param};
+
+use super::{BuildError, Operation, Place, Router};
+use crate::layers::{FromFnLayer, Next, TimeoutLayer, from_fn};
+use crate::request::Extension;
+use crate::rpc::Rpc;
 
 fn answer(rpc: &Rpc, body: &str, extensions: Extensions) -> Option<Value> {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();

@@ -6,13 +6,13 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use serde::Serialize;
 use serde_json::json;
-
-use super::settings::{Health, Problem, Problems};
-use crate::status::Phase;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::format::Format;
 use trunkline_core::id::Id;
 use trunkline_core::reply::Reply;
+
+use super::settings::{Health, Problem, Problems};
+use crate::status::Phase;
 
 pub(super) fn is_asked<B>(health: &Health, request: &Request<B>) -> bool {
     let reads = matches!(*request.method(), Method::GET | Method::HEAD);

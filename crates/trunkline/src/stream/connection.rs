@@ -11,6 +11,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use trunkline_core::call::Call;
+use trunkline_core::dispatch::Incoming;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extensions::Extensions;
+use trunkline_core::format::{Format, Formats};
+use trunkline_core::limits::{OutOfMemory, Reservation};
+use trunkline_core::reply::Reply;
 
 use super::asked::Asked;
 use super::calls::{Calls, Registration};
@@ -24,13 +31,6 @@ use super::settings::Settings;
 use super::writer::FrameWriter;
 use crate::rpc::Rpc;
 use crate::status::Counts;
-use trunkline_core::call::Call;
-use trunkline_core::dispatch::Incoming;
-use trunkline_core::error::{ErrorObject, code};
-use trunkline_core::extensions::Extensions;
-use trunkline_core::format::{Format, Formats};
-use trunkline_core::limits::{OutOfMemory, Reservation};
-use trunkline_core::reply::Reply;
 
 /// A client that is to be served.
 pub(crate) struct Connection {

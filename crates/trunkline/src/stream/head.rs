@@ -1,7 +1,8 @@
 //! The head of a message, where messages have one.
 
-use crate::media_type::{MediaType, named};
 use trunkline_core::format::Format;
+
+use crate::media_type::{MediaType, named};
 
 /// What the head of a message says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

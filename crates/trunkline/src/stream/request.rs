@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::OwnedSemaphorePermit;
+use trunkline_core::call::Recording;
 
 use super::asked::Asked;
 use crate::status::Counts;
-use trunkline_core::call::Recording;
 
 /// What has come and is to be answered, until its answer is written.
 pub(super) struct Request {

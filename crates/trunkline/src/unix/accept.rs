@@ -8,6 +8,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use trunkline_core::extensions::Extensions;
 
 use super::peer::Peer;
 use super::settings::Settings;
@@ -16,7 +17,6 @@ use crate::rpc::Rpc;
 use crate::server::{Phase, recover};
 use crate::status::Counts;
 use crate::stream::{Connection, StreamError, Unanswered};
-use trunkline_core::extensions::Extensions;
 
 /// What all connections of a server share.
 pub(super) struct Shared {

@@ -1,12 +1,12 @@
 //! Whom a message from the server is for. What it says is not looked at: whoever waits for it does.
 
 use bytes::Bytes;
+use trunkline_core::envelope::{self, Kind, Message, ScanError, Scanner, Span};
+use trunkline_core::limits::calls::Limits;
 
 use crate::client::error::ProtocolError;
 use crate::client::response::beginning;
 use crate::stream::Key;
-use trunkline_core::envelope::{self, Kind, Message, ScanError, Scanner, Span};
-use trunkline_core::limits::calls::Limits;
 
 /// Whom a message is for.
 #[derive(Debug, PartialEq, Eq)]

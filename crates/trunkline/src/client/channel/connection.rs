@@ -9,6 +9,8 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::outcome::Outcome;
 
 use super::addressee::Addressee;
 use super::settings::Settings;
@@ -16,8 +18,6 @@ use super::waiting::Waiting;
 use crate::client::error::{Cause, Failure, ProtocolError, TransportError};
 use crate::client::transport::Message;
 use crate::stream::{Frame, FrameReader, FrameWriter, Key, ReadError};
-use trunkline_core::error::{ErrorObject, code};
-use trunkline_core::outcome::Outcome;
 
 /// Messages that may wait to be written.
 const WAITING: usize = 16;

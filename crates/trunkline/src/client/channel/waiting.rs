@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use trunkline_core::id::Id;
 
 use super::addressee::Addressee;
 use super::recent::Recent;
 use crate::client::error::{Failure, ProtocolError};
 use crate::client::response::beginning;
 use crate::stream::Key;
-use trunkline_core::id::Id;
 
 /// How many calls that nobody waits for any more are remembered, so that their late replies surprise
 /// nobody.

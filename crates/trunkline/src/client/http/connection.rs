@@ -8,6 +8,7 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
+use trunkline_core::format::Format;
 
 use super::connector::Connector;
 use super::pool::Pool;
@@ -19,7 +20,6 @@ use super::url::Url;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::transport::{Message, Transport, TransportFuture};
 use crate::trace_context::TraceContext;
-use trunkline_core::format::Format;
 
 /// JSON-RPC over HTTP/1.1: every message is posted to one URL, over connections that are kept open.
 ///

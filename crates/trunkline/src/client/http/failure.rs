@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::client::error::TransportError;
 use trunkline_core::error::BoxError;
+
+use crate::client::error::TransportError;
 
 /// Why there is no connection.
 pub(super) fn of_connect(target: &str, source: BoxError) -> TransportError {

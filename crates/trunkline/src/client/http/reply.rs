@@ -6,6 +6,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
+use trunkline_core::format::Format;
 
 use super::failure;
 use super::pool::Lease;
@@ -14,7 +15,6 @@ use super::translation;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::response;
 use crate::media_type::named;
-use trunkline_core::format::Format;
 
 /// The beginning of a reply. Its body comes in [`chunk`](Self::chunk)s, or as a whole if it is
 /// [`json`](Self::json).

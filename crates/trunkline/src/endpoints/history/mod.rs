@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use http::{Method, Response, StatusCode};
 use tokio::sync::Semaphore;
+use trunkline_core::error::{ErrorObject, code};
 
 use super::readers::NAME;
 pub use super::readers::Readers;
@@ -29,7 +30,6 @@ use crate::history::{Filter, History};
 use crate::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
 use live::Live;
 pub use settings::Settings;
-use trunkline_core::error::{ErrorObject, code};
 
 const PAGE: &str = "/history";
 const STREAM: &str = "/history/stream";

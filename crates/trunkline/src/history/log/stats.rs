@@ -2,10 +2,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
+use trunkline_core::error::code;
 
 use crate::history::entry::{Entry, Kind, Status};
 use crate::history::time;
-use trunkline_core::error::code;
 
 /// What was counted of the calls of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::time::Instant;
 use tower::{Layer, Service};
-
-use crate::metrics::{Counters, End};
 use trunkline_core::call::Call;
 use trunkline_core::outcome::Outcome;
+
+use crate::metrics::{Counters, End};
 
 pub use crate::endpoints::metrics::door;
 pub use crate::metrics::{Histogram, MethodMetrics};
