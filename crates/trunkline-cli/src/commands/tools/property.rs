@@ -2,16 +2,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::client::members::Members;
+use crate::client::Members;
 
 /// An argument of a tool, as its input schema describes it.
 #[derive(Debug)]
-pub(crate) struct Property {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) is_required: bool,
+pub(super) struct Property {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) is_required: bool,
     kinds: Vec<String>,
-    /// The texts that are allowed, if there are only some.
+    /// The allowed texts, if they are enumerated.
     choices: Vec<String>,
 }
 
@@ -24,14 +24,14 @@ struct Object {
 }
 
 impl Property {
-    /// Whether it takes text and nothing else but null.
-    pub(crate) fn is_text(&self) -> bool {
+    /// Whether a value is a string or null.
+    pub(super) fn is_text(&self) -> bool {
         let mut kinds = self.kinds.iter().filter(|kind| *kind != "null").peekable();
         kinds.peek().is_some() && kinds.all(|kind| kind == "string")
     }
 
-    /// What it takes, for people.
-    pub(crate) fn label(&self) -> String {
+    /// The accepted types or values, for people.
+    pub(super) fn label(&self) -> String {
         if !self.choices.is_empty() {
             return self.choices.join("|");
         }
@@ -41,7 +41,7 @@ impl Property {
     }
 }
 
-/// The arguments in the schema's order. What is not understood is left out: the server checks them.
+/// The arguments in the schema's order. Unknown keywords are ignored: the server checks the arguments.
 pub(super) fn properties(schema: &RawValue) -> Vec<Property> {
     let Ok(object) = serde_json::from_str::<Object>(schema.get()) else { return Vec::new() };
     let root: Value = serde_json::from_str(schema.get()).unwrap_or_default();
@@ -63,7 +63,7 @@ pub(super) fn properties(schema: &RawValue) -> Vec<Property> {
 /// The types that an argument may have.
 struct Types<'s> {
     root: &'s Value,
-    /// So many schemas are still looked at: references may go round, or branch without end.
+    /// The number of schemas that may still be visited: references may form cycles.
     left: usize,
     kinds: Vec<String>,
     choices: Vec<String>,
