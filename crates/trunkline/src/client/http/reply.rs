@@ -5,10 +5,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 
-use super::failure;
-use super::pool::Lease;
 #[cfg(feature = "edn")]
 use super::translation;
 use crate::client::error::{Failure, ProtocolError, TransportError};
@@ -26,7 +25,6 @@ pub struct Reply {
     /// The headers.
     pub headers: HeaderMap,
     body: Incoming,
-    lease: Lease,
     target: Arc<str>,
     left: usize,
     limit: usize,
@@ -43,14 +41,13 @@ const BEGINNING: usize = 256;
 impl Reply {
     pub(super) fn new(
         response: Response<Incoming>,
-        lease: Lease,
         target: Arc<str>,
         limit: usize,
         format: Format,
     ) -> Self {
         let (parts, body) = response.into_parts();
         let (status, headers) = (parts.status, parts.headers);
-        Self { status, headers, body, lease, target, left: limit, limit, format }
+        Self { status, headers, body, target, left: limit, limit, format }
     }
 
     /// The media type, without parameters, in lower case. Empty if there is none.
@@ -73,9 +70,12 @@ impl Reply {
         if self.body.size_hint().lower() > self.left as u64 {
             return Err(self.too_large());
         }
-        while let Some(frame) = self.lease.frame(&mut self.body).await {
-            let frame = frame.map_err(|source| failure::of_body(&self.target, source))?;
-            // What is no data are trailers, which say nothing here.
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|source| TransportError::Broken {
+                target: self.target.to_string(),
+                source: Some(Arc::new(source)),
+            })?;
+            // Trailers are ignored.
             let Ok(data) = frame.into_data() else { continue };
             self.left = self.left.checked_sub(data.len()).ok_or_else(|| self.too_large())?;
             return Ok(Some(data));
