@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
 
-use super::retry::{Idempotent, Retry};
+use super::retry::{Attempts, Retry};
 use super::wire::Wire;
 use crate::call::{Call, Oneshot};
 use crate::error::BoxError;
@@ -53,9 +53,11 @@ struct Direct {
 impl Route for Direct {
     fn call(&self, call: Call) -> Answer {
         let wire = Arc::clone(&self.wire);
-        match (self.retry, call.extensions().get()) {
-            (Some(retry), Some(&Idempotent { until })) => {
-                Box::pin(async move { retry.run(&wire, call, until).await.map_err(BoxError::from) })
+        match (self.retry, call.extensions().get::<Attempts>()) {
+            (Some(retry), Some(&attempts)) => {
+                Box::pin(
+                    async move { retry.run(&wire, call, attempts).await.map_err(BoxError::from) },
+                )
             }
             _ => Box::pin(async move { wire.call(call).await.map_err(BoxError::from) }),
         }

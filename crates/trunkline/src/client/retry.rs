@@ -1,6 +1,6 @@
 //! Calls that are made again.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, RandomState};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -44,41 +44,49 @@ impl Retry {
         self,
         wire: &Wire,
         call: Call,
-        until: Instant,
+        attempts: Attempts,
     ) -> Result<Outcome, Failure> {
-        let mut attempts = 0;
+        let mut count = 0;
         loop {
-            attempts += 1;
+            count += 1;
             let ended = wire.call(call.again()).await;
-            if attempts >= self.attempts || !is_worth_another(&ended) {
+            if count >= self.attempts || !is_worth_another(&ended) {
                 return ended;
             }
-            let wait = wanted_wait(&ended).saturating_add(self.wait(attempts));
+            let wait = wanted_wait(&ended).saturating_add(self.wait(count, attempts));
             match Instant::now().checked_add(wait) {
-                Some(at) if at < until => tokio::time::sleep_until(at).await,
-                // There is no time for another attempt: what went wrong says more than that time
-                // is up.
+                Some(at) if at < attempts.until => tokio::time::sleep_until(at).await,
+                // Too late for another attempt. The failure is more specific than a timeout.
                 _ => return ended,
             }
         }
     }
 
-    /// How long to wait after so many attempts.
-    fn wait(self, attempts: u32) -> Duration {
-        let doubled = self.backoff.saturating_mul(1 << attempts.saturating_sub(1).min(16));
-        let random = RandomState::new().hash_one(attempts) as f64 / u64::MAX as f64;
+    /// The wait after this number of attempts.
+    fn wait(self, count: u32, Attempts { seed, .. }: Attempts) -> Duration {
+        let doubled = self.backoff.saturating_mul(1 << count.saturating_sub(1).min(16));
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let random = hasher.hash_one((seed, count)) as f64 / u64::MAX as f64;
         let longest = doubled.min(self.max_backoff);
         Duration::try_from_secs_f64(longest.as_secs_f64() * random).unwrap_or(longest)
     }
 }
 
-/// Marks a call that may be made again until then.
+/// Marks a call that may be made again.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Idempotent {
-    pub(super) until: Instant,
+pub(super) struct Attempts {
+    until: Instant,
+    /// The source of random waits. The calls of a batch share it, and so their retries share a message.
+    seed: u64,
 }
 
-/// How long the server wants us to wait, if it says so.
+impl Attempts {
+    pub(super) fn until(until: Instant) -> Self {
+        Self { until, seed: RandomState::new().hash_one(()) }
+    }
+}
+
+/// The wait that the server asks for.
 fn wanted_wait(ended: &Result<Outcome, Failure>) -> Duration {
     #[derive(Deserialize)]
     struct Data {

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use http::HeaderMap;
 
 use super::error::Failure;
+use crate::extensions::Extensions;
 use crate::id::Id;
+use crate::rpc::Rpc;
 
 /// Carries messages to one server.
 ///
@@ -44,6 +46,21 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
 
     fn target(&self) -> Cow<'_, str> {
         (**self).target()
+    }
+}
+
+/// The service itself, in this process: messages are read and replies written as for any other
+/// transport, and nothing goes over a wire.
+impl Transport for Rpc {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let reply = self.handle(message.body, Extensions::through("memory")).await;
+            Ok(reply.into_json().map(Into::into))
+        })
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        Cow::Borrowed("the service in this process")
     }
 }
 
