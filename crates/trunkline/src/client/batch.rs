@@ -49,14 +49,14 @@ pub struct Slot<R, E = ErrorObject> {
     marker: PhantomData<fn() -> (R, E)>,
 }
 
-/// What the calls of a batch have ended in.
+/// The results of the calls of a batch.
 #[derive(Debug)]
 pub struct Replies {
     batch: Identity,
     ended: Vec<Option<Ended>>,
 }
 
-/// Tells batches apart.
+/// Identifies a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity(u64);
 
@@ -106,7 +106,7 @@ impl Batch {
         self
     }
 
-    /// How many calls and notifications there are.
+    /// The number of calls and notifications.
     #[must_use]
     pub fn len(&self) -> usize {
         self.calls.len()
@@ -229,7 +229,7 @@ async fn send_message(wire: &Wire, members: Vec<Member>, failed: &OnceLock<Failu
 }
 
 impl Replies {
-    /// What a call has ended in.
+    /// Returns the result of a call.
     ///
     /// # Errors
     /// As for the call alone. A slot of another batch has nothing here: [`Error::OtherBatch`].

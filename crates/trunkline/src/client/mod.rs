@@ -148,7 +148,7 @@ impl Client {
         self
     }
 
-    /// What the client is set to.
+    /// The settings of the client.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
@@ -182,7 +182,7 @@ impl Shared {
     }
 }
 
-/// When so much time has passed. A time that no clock can tell is far away, too.
+/// The instant after a time. A time beyond the range of clocks is a year.
 fn deadline(timeout: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(365 * 86_400);
     let now = Instant::now();

@@ -17,7 +17,7 @@ use crate::outcome::Outcome;
 impl Client {
     /// Calls a method. The call is made when what is returned is awaited, or added to a batch.
     ///
-    /// `params` serialises to an object (by name) or an array (by position); `()` is none.
+    /// `params` serialises to an object (by name) or an array (by position); `()` sends no params.
     pub fn call<R>(&self, method: &str, params: impl Serialize) -> Pending<R> {
         Pending::new(self, Call::request(&self.next_id(), method, &params))
     }
@@ -29,11 +29,11 @@ impl Client {
 }
 
 /// A call that is made when it is awaited, or added to a [`Batch`](super::Batch): of a method with
-/// the result `R` and errors `E` of its own.
+/// the result `R` and the errors `E`.
 ///
 /// # Cancel safety
-/// Dropping its future cancels the call: over HTTP its connection or stream is closed, over a
-/// connection of its own the server is told; it may have run.
+/// Dropping its future cancels the call: over HTTP the connection or stream is closed, over other
+/// transports the server is notified. The call may have run.
 #[must_use = "a call is made when it is awaited, or added to a batch"]
 pub struct Pending<R, E = ErrorObject> {
     client: Client,
@@ -59,7 +59,7 @@ impl<R, E> Pending<R, E> {
         self
     }
 
-    /// Says that the same call made again has no further effect, so that it may be retried.
+    /// Declares that repeating the call has no further effect, so that it may be retried.
     pub fn idempotent(mut self) -> Self {
         self.prepared.is_idempotent = true;
         self
@@ -144,7 +144,7 @@ impl Notification {
 
     async fn run(self) -> Result<(), Error> {
         let outcome = self.client.run(self.prepared, self.timeout).await?;
-        // What refuses a notification answers it, for all that it wants no answer.
+        // A notification has a reply only if it is refused.
         outcome.as_result().map(drop).map_err(|error| Error::of(error.clone()))
     }
 }

@@ -14,8 +14,8 @@ use crate::error::BoxError;
 use crate::layers::{FromFn, Next};
 use crate::outcome::Outcome;
 
-/// The server, in the layers added so far. This is what [`Client::layer`](super::Client::layer)
-/// wraps. Its errors are [`Failure`](super::Failure)s, and those of layers.
+/// The server, in the layers added so far. [`Client::layer`](super::Client::layer)
+/// wraps it. Its errors are [`Failure`](super::Failure)s, and those of layers.
 #[derive(Clone)]
 pub struct Remote(Arc<dyn Route>);
 

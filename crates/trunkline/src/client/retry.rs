@@ -13,21 +13,21 @@ use crate::call::Call;
 use crate::error::{ErrorObject, code};
 use crate::outcome::Outcome;
 
-/// Whether and how often calls of idempotent methods are made again: when there is no connection, or
-/// it breaks; when the server says that it is busy (-32005) or was asked too often (-32010); when a
-/// gateway before it says so (HTTP 429, 502, 503, 504). All attempts together have the call's timeout.
+/// The retries of calls of idempotent methods: when the connection fails or breaks, when the server is
+/// busy (-32005) or limits the rate (-32010), and when a gateway reports the same (HTTP 429, 502, 503,
+/// 504). All attempts together have the call's timeout.
 ///
 /// Layers see one call, however often it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// How often a call is made at most, the first time included. Default 3.
+    /// The maximum number of attempts, including the first. Default 3.
     pub attempts: u32,
-    /// The longest wait before the second attempt; it doubles from attempt to attempt. Each wait is
-    /// chosen at random up to it, so that clients that failed together do not come back together. A
-    /// server that says how long to wait (`data.retry_after_ms`) is waited for that much longer.
+    /// The maximum wait before the second attempt; it doubles from attempt to attempt. Each wait is
+    /// random up to it, so that clients that failed together do not return together. The time that a
+    /// server requests (`data.retry_after_ms`) is added.
     /// Default 100 ms.
     pub backoff: Duration,
-    /// The longest wait of all, without what servers want. Default 2 s.
+    /// The maximum of all waits, without the time that servers request. Default 2 s.
     pub max_backoff: Duration,
 }
 

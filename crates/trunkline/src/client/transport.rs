@@ -1,4 +1,4 @@
-//! What carries messages to a server and replies back.
+//! The interface of transports, and the one in memory.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -15,12 +15,12 @@ use crate::rpc::Rpc;
 /// Carries messages to one server.
 ///
 /// The client numbers its calls, bounds every wait, and reads replies; a transport only moves bytes.
-/// It needs no deadline of its own: the future of a message whose time is up is dropped.
+/// It needs no deadline: the future of a message is dropped when its time is up.
 pub trait Transport: Send + Sync + 'static {
     /// Sends a message, and gives back the body that answers it: a response object, or for a batch an
     /// array of them; none if the server has taken it and answers nothing.
     ///
-    /// Dropping the future cancels the message, as far as the transport can tell the server.
+    /// Dropping the future cancels the message, and notifies the server if the transport can.
     fn send(&self, message: Message) -> TransportFuture<'_>;
 
     /// The server, as errors name it: `http://127.0.0.1:8080`.

@@ -62,7 +62,7 @@ use crate::trace_context::TraceContext;
 #[derive(Clone)]
 pub struct Http {
     inner: Arc<Inner>,
-    /// What messages are written in.
+    /// The format of messages.
     format: Format,
 }
 
@@ -83,7 +83,7 @@ impl Http {
     /// `tls`.
     pub fn connect(url: &str) -> Result<Self, TransportError> {
         let url = url.parse::<Url>().map_err(|error| {
-            // Neither logs nor people shall see a password.
+            // Errors and logs must not show a password.
             let target = url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned();
             TransportError::Address { target, reason: error.to_string() }
         })?;
@@ -93,7 +93,7 @@ impl Http {
     /// For the server at `url`.
     ///
     /// # Errors
-    /// When it is an `https` URL, and there is no TLS, or nobody to trust.
+    /// When it is an `https` URL, and the feature `tls` or trusted authorities are missing.
     pub fn with_settings(url: Url, settings: Settings) -> Result<Self, TransportError> {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
@@ -143,10 +143,10 @@ impl Http {
         self
     }
 
-    /// Posts a body, and gives back the beginning of the reply: for protocols above HTTP that want
-    /// headers of their own, or replies that are no single JSON text.
+    /// Posts a body, and returns the reply once its head is there. This is for protocols on HTTP with
+    /// their headers, or with replies other than one JSON text.
     ///
-    /// `headers` go before those of the settings. It has no deadline of its own, unlike calls.
+    /// `headers` override those of the settings. Unlike calls, the request has no deadline.
     ///
     /// # Errors
     /// When no reply begins.
@@ -198,7 +198,7 @@ impl Http {
         Ok(Reply::new(response, Arc::clone(target), *max_reply, self.format))
     }
 
-    /// Says what a message is written in, where that is not JSON.
+    /// Sets the media types of a format other than JSON.
     #[cfg(feature = "edn")]
     fn announce(&self, headers: &mut HeaderMap) {
         if self.format == Format::Edn {
@@ -212,7 +212,7 @@ impl Http {
     #[cfg(not(feature = "edn"))]
     fn announce(&self, _headers: &mut HeaderMap) {}
 
-    /// A message as it is sent.
+    /// Writes a message in the format of this transport.
     #[cfg(feature = "edn")]
     fn written(&self, json: Bytes) -> Result<Bytes, TransportError> {
         match self.format {

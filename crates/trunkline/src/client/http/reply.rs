@@ -1,4 +1,4 @@
-//! A reply, read within its bound.
+//! A reply, read up to a limit.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct Reply {
     target: Arc<str>,
     left: usize,
     limit: usize,
-    /// What was asked for, besides JSON.
+    /// The accepted format besides JSON.
     format: Format,
 }
 
@@ -50,7 +50,7 @@ impl Reply {
         Self { status, headers, body, target, left: limit, limit, format }
     }
 
-    /// The media type, without parameters, in lower case. Empty if there is none.
+    /// The media type, without parameters, in lower case. Empty if it is missing.
     #[must_use]
     pub fn media_type(&self) -> String {
         let value = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -85,7 +85,7 @@ impl Reply {
 
     /// The body, which answers a JSON-RPC message; none if it is empty.
     ///
-    /// What HTTP says decides first: a redirect is not followed; a status that is no success has to
+    /// HTTP decides first: a redirect is not followed; a status other than a success has to
     /// bring an error of JSON-RPC; the media type has to be one of JSON, or that of EDN if it was asked
     /// for: then what is given back is the reply in JSON.
     ///
@@ -169,7 +169,7 @@ impl Reply {
         Ok(body.into())
     }
 
-    /// Enough to tell people what it is. The rest is not waited for.
+    /// The beginning, for error messages. The rest is not waited for.
     async fn beginning(&mut self) -> Result<Vec<u8>, TransportError> {
         let mut body = Vec::new();
         while body.len() < BEGINNING {

@@ -30,19 +30,19 @@ pub struct Roots {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RootsError {
-    /// There is none.
+    /// The text holds no certificate.
     #[error("it holds no certificate in PEM form")]
     Empty,
-    /// The text is broken off, or is no base64.
+    /// The text is incomplete, or not base64.
     #[error("it is not PEM")]
     Pem(#[source] rustls::pki_types::pem::Error),
-    /// A certificate is none of an authority.
+    /// A certificate cannot be an authority's.
     #[error("it holds a certificate that cannot be an authority's")]
     Certificate(#[source] Error),
 }
 
 impl Roots {
-    /// Nobody, so far: for [`add_pem`](Self::add_pem) to be the only authorities.
+    /// No authorities: [`add_pem`](Self::add_pem) adds the only ones.
     #[must_use]
     pub fn none() -> Self {
         Self { of_machine: false, added: Vec::new() }
@@ -51,7 +51,7 @@ impl Roots {
     /// Trusts the authorities of a PEM text, too.
     ///
     /// # Errors
-    /// When it holds none, or one that is none. Then nothing is added.
+    /// When the text holds no certificate, or an invalid one. Then nothing is added.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), RootsError> {
         let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let found = found.map_err(RootsError::Pem)?;
