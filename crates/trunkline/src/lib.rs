@@ -37,38 +37,24 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
-mod batch;
 mod blocking;
-mod call;
 pub mod client;
 #[cfg(feature = "edn")]
 pub mod edn;
 mod endpoints;
-mod envelope;
-mod error;
 mod expansion;
-mod extensions;
-mod extract;
-mod format;
 pub mod guide;
 pub mod history;
 pub mod http;
-mod id;
 #[cfg(feature = "jwt")]
 mod jwt;
 pub mod layers;
-pub mod limits;
 mod media_type;
 mod metrics;
 mod openrpc;
-mod operation;
-mod outcome;
-mod params;
-mod reply;
 mod request;
 mod router;
 mod rpc;
-mod schema;
 pub mod server;
 mod status;
 pub mod stdio;
@@ -79,29 +65,32 @@ mod turns;
 pub mod unix;
 
 pub use blocking::{Blocking, Pool, blocking};
-pub use call::{
-    Call, CallFuture, Description, Effect, Endpoint, Example, Part, Registered, Rendering, Wording,
-};
-pub use error::{BoxError, ErrorDescription, ErrorObject, RpcError, code};
-pub use extensions::Extensions;
-pub use extract::{CallId, Extension, FromCall, State};
-pub use format::{Format, Formats};
-pub use id::Id;
-pub use limits::calls::Limits;
 pub use openrpc::OpenRpc;
-pub use operation::{BuildError, Handler, IntoOutcome, IntoReply, Json, Operation};
-pub use outcome::Outcome;
-pub use params::{
-    Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
-};
-pub use reply::Reply;
+pub use request::Extension;
 pub use router::{Changing, Router};
-pub use rpc::{Batch, Incoming, Projected, Projection, Rpc, RpcFuture};
-pub use schema::Schema;
+pub use rpc::Rpc;
 pub use schemars::{self, JsonSchema};
 pub use server::{Server, ServerHandle};
 pub use tokio_util::sync::CancellationToken;
 pub use trace_context::{TraceContext, TraceContextError};
+pub use trunkline_core::call::{
+    Call, CallFuture, Description, Effect, Endpoint, Example, Part, Registered, Rendering, Wording,
+};
+pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection, RpcFuture};
+pub use trunkline_core::error::{BoxError, ErrorDescription, ErrorObject, RpcError, code};
+pub use trunkline_core::extensions::Extensions;
+pub use trunkline_core::extract::{CallId, FromCall, State};
+pub use trunkline_core::format::{Format, Formats};
+pub use trunkline_core::id::Id;
+pub use trunkline_core::limits;
+pub use trunkline_core::limits::calls::Limits;
+pub use trunkline_core::operation::{BuildError, Handler, IntoOutcome, IntoReply, Json, Operation};
+pub use trunkline_core::outcome::Outcome;
+pub use trunkline_core::params::{
+    Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
+};
+pub use trunkline_core::reply::Reply;
+pub use trunkline_core::schema::Schema;
 pub use trunkline_macros::{RpcError, rpc};
 
 /// For the code that the macros write.

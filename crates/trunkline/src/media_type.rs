@@ -1,6 +1,6 @@
 //! Media types and their parameters (RFC 9110, section 8.3), as the heads of messages have them.
 
-use crate::format::Format;
+use trunkline_core::format::Format;
 
 /// What JSON calls itself.
 pub(crate) const JSON_TYPES: [&str; 3] =

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::error::code;
+use trunkline_core::error::code;
 
 /// What is counted of one method. A call that ends is counted in one place, by its end and by what it
 /// took: all other counts are sums, and never contradict each other.

@@ -1,16 +1,18 @@
 //! What handlers may know of the HTTP request that a call came with.
 
+use std::any::{Any, TypeId, type_name};
 use std::net::SocketAddr;
 use std::ops::Deref;
 
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
 use http::request::Parts;
+use trunkline_core::call::Call;
+use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::{Extensions, Origin};
+use trunkline_core::extract::FromCall;
 
-use crate::call::Call;
-use crate::error::ErrorObject;
-use crate::extensions::{Extensions, Origin};
-use crate::extract::FromCall;
+use crate::access::Principal;
 
 /// The head of a request, shared by the calls of its body.
 pub(crate) struct Head {
@@ -49,8 +51,19 @@ impl Origin for Head {
         self.protocol
     }
 
-    fn extensions(&self) -> &http::Extensions {
-        &self.extensions
+    fn get(&self, key: TypeId) -> Option<&dyn Any> {
+        fn any<T: Any>(value: Option<&T>) -> Option<&dyn Any> {
+            value.map(|value| value as _)
+        }
+        if key == TypeId::of::<http::Extensions>() {
+            Some(&self.extensions)
+        } else if key == TypeId::of::<Principal>() {
+            any(self.extensions.get::<Principal>())
+        } else if key == TypeId::of::<Peer>() {
+            any(self.extensions.get::<Peer>())
+        } else {
+            None
+        }
     }
 }
 
@@ -99,5 +112,32 @@ impl Peer {
 impl<S> FromCall<S> for Peer {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
         Ok(Self::of(call.extensions()))
+    }
+}
+
+/// Extracts a clone of the extension of type `T` that a transport, middleware of HTTP or a layer has set.
+///
+/// A call without one ends with -32603: the server was put together without the layer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extension<T>(pub T);
+
+impl<T: Clone + Send + Sync + 'static> Extension<T> {
+    /// The value, for layers: the one that was added to the call, or else the one in the extensions of the
+    /// HTTP request, if the call came with one.
+    #[must_use]
+    pub fn of(extensions: &Extensions) -> Option<&T> {
+        extensions.get().or_else(|| extensions.get::<http::Extensions>()?.get())
+    }
+}
+
+impl<S, T: Clone + Send + Sync + 'static> FromCall<S> for Extension<T> {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        match Self::of(call.extensions()) {
+            Some(value) => Ok(Self(value.clone())),
+            None => {
+                let missing = format_args!("no extension of type {} is set", type_name::<T>());
+                Err(ErrorObject::internal(&missing))
+            }
+        }
     }
 }

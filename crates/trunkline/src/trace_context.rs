@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::num::{NonZeroU64, NonZeroU128};
 use std::str::FromStr;
 
-use crate::extensions::Extensions;
+use trunkline_core::extensions::Extensions;
 
 /// The trace that a call belongs to, and the span in it: what the header `traceparent` says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

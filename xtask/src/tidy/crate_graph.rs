@@ -14,7 +14,12 @@ struct Rule {
 const RULES: &[Rule] = &[
     rule("trunkline-edn", &[]),
     rule("trunkline-macros", &[]),
-    Rule { name: "trunkline", may_need: &["trunkline-macros"], may_offer: &["trunkline-edn"] },
+    Rule { name: "trunkline-core", may_need: &[], may_offer: &["trunkline-edn"] },
+    Rule {
+        name: "trunkline",
+        may_need: &["trunkline-core", "trunkline-macros"],
+        may_offer: &["trunkline-edn"],
+    },
     rule("trunkline-mcp", &["trunkline"]),
     rule("trunkline-sql", &["trunkline", "trunkline-mcp"]),
     rule("trunkline-resources", &["trunkline"]),

@@ -3,8 +3,8 @@
 //! A rule is a function from what it looks at to [`Finding`](finding::Finding)s. What it looks at is handed to it,
 //! so its tests show it failing on bad input without a file system.
 
-mod crate_count;
 mod crate_graph;
+mod dependencies;
 mod file_size;
 mod finding;
 mod forbidden_feature;
@@ -44,8 +44,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     for member in metadata.members() {
         findings.extend(modules::check(workspace, member)?);
     }
-    let crates = crate_count::count(workspace)?;
-    findings.extend(crate_count::check(crates));
+    let crates = dependencies::of(workspace, "trunkline")?.len();
+    findings.extend(dependencies::check_count(crates));
+    findings.extend(dependencies::check_core(&dependencies::of(workspace, "trunkline-core")?));
 
     for finding in &findings {
         println!("{finding}");

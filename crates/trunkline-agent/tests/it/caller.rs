@@ -11,7 +11,7 @@ use trunkline::access::Principal;
 use trunkline::http::{Headers, Peer};
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::{Call, Extensions, FromCall, Operation, Router, Rpc, Server};
+use trunkline::{Call, Extension, Extensions, FromCall, Operation, Router, Rpc, Server};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::{Agent, operations};
 
@@ -80,7 +80,7 @@ impl<S> FromCall<S> for Carried {
         let headers = Headers::of(extensions);
         Ok(Self(json!({
             "door": extensions.door(),
-            "tenant": extensions.get().map(|Tenant(name)| name),
+            "tenant": Extension::of(extensions).map(|Tenant(name)| name),
             "added": extensions.get().map(|Added(name)| name),
             "principal": Principal::of(extensions).map(Principal::name),
             "peer": Peer::of(extensions).0.map(|peer| peer.to_string()),
@@ -127,7 +127,7 @@ async fn what_goes_on_is_who_they_are() {
 #[tokio::test]
 async fn the_process_at_a_unix_socket_goes_on() {
     use trunkline::client::{Client, Unix};
-    use trunkline::{Extension, unix};
+    use trunkline::unix;
 
     let tool = Operation::new("t", |Extension(unix::Peer { pid, .. }): Extension<unix::Peer>| pid);
     let service = Router::new().operation(tool.read_only().tool("t")).build().unwrap();

@@ -1,5 +1,5 @@
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, Response};
+use http::{HeaderMap, HeaderValue, Response};
 use trunkline::http::{ReplyBody, respond};
 use trunkline::{Format, Outcome, Reply};
 
@@ -41,7 +41,9 @@ impl NativeResponse {
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         if let Some(body) = body {
-            response.headers_mut().insert(CONTENT_TYPE, format.content_type());
+            response
+                .headers_mut()
+                .insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
             *response.body_mut() = ReplyBody::from(body);
         }
         response

@@ -3,11 +3,11 @@ use std::ops::Deref;
 
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extract::FromCall;
 
 use super::principal::Principal;
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
-use crate::extract::FromCall;
 
 /// Extracts what the caller's token says, as a type of yours.
 ///

@@ -3,10 +3,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
-use crate::extensions::Extensions;
-use crate::extract::FromCall;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extensions::Extensions;
+use trunkline_core::extract::{FromCall, OptionalFromCall};
 
 /// Who has made a call: the name that a token stands for, and what the token says of it. Cloning is
 /// cheap.
@@ -143,9 +143,9 @@ impl<S> FromCall<S> for Principal {
     }
 }
 
-impl<S> FromCall<S> for Option<Principal> {
-    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
-        Ok(Principal::of(call.extensions()).cloned())
+impl<S> OptionalFromCall<S> for Principal {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Option<Self>, ErrorObject> {
+        Ok(Self::of(call.extensions()).cloned())
     }
 }
 

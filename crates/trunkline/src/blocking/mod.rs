@@ -10,10 +10,12 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, spawn_blocking};
 use tokio_util::task::AbortOnDropHandle;
+use trunkline_core::call::{Call, CallFuture};
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extract::FromCall;
+use trunkline_core::operation::{Handler, IntoOutcome, arguments};
+use trunkline_core::outcome::Outcome;
 
-use crate::call::CallFuture;
-use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
 use crate::trace_context::TraceContext;
 
 /// A handler that runs on a thread for blocking work; made by [`blocking`].
@@ -30,12 +32,6 @@ pub struct Blocking<F>(Arc<F>);
 /// ([`Runtime::shutdown_timeout`](tokio::runtime::Runtime::shutdown_timeout) waits for a time).
 pub fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(Arc::new(function))
-}
-
-impl<F> Blocking<F> {
-    pub(crate) fn function(&self) -> Arc<F> {
-        Arc::clone(&self.0)
-    }
 }
 
 /// The blocking calls of a service: how many run, and how many wait.
@@ -85,6 +81,60 @@ impl Pool {
         })
     }
 }
+
+/// Marks handlers that run on threads for blocking work.
+#[derive(Debug)]
+pub enum Threaded {}
+
+macro_rules! handlers {
+    ($($type:ident $value:ident),*) => {
+        impl<F, R, S, $($type,)*> Handler<(Threaded, R, $($type,)*), S> for Blocking<F>
+        where
+            F: Fn($($type),*) -> R + Send + Sync + 'static,
+            R: IntoOutcome,
+            $($type: FromCall<S> + Send + 'static,)*
+        {
+            fn call(&self, mut call: Call, state: &S) -> CallFuture {
+                let ($($value,)*) = match arguments(&mut call, state) {
+                    Ok(arguments) => arguments,
+                    Err(error) => return CallFuture::ready(Outcome::error(error)),
+                };
+                let guard = call.take_guard();
+                let function = Arc::clone(&self.0);
+                let job = move || function($($value),*).into_outcome();
+                match call.operation().and_then(|operation| operation.extensions().get::<Pool>()) {
+                    Some(pool) => pool.run(job).guarded(guard),
+                    None => {
+                        let missing = "the service was built without a limit of blocking calls";
+                        CallFuture::ready(Outcome::error(ErrorObject::internal(&missing)))
+                    }
+                }
+            }
+
+            fn declared(&self) -> Vec<&'static str> {
+                <($($type,)*) as FromCall<S>>::declared()
+            }
+
+            fn is_variadic(&self) -> bool {
+                <($($type,)*) as FromCall<S>>::VARIADIC
+            }
+
+            fn is_immediate(&self) -> bool {
+                false
+            }
+        }
+    };
+}
+
+handlers!();
+handlers!(A a);
+handlers!(A a, B b);
+handlers!(A a, B b, C c);
+handlers!(A a, B b, C c, D d);
+handlers!(A a, B b, C c, D d, E e);
+handlers!(A a, B b, C c, D d, E e, G g);
+handlers!(A a, B b, C c, D d, E e, G g, H h);
+handlers!(A a, B b, C c, D d, E e, G g, H h, I i);
 
 impl<F> fmt::Debug for Blocking<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
+use trunkline_core::error::code;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::reply::Reply;
 
 use crate::blocking::blocking;
-use crate::error::code;
-use crate::extensions::Extensions;
-use crate::limits::calls::Limits;
-use crate::reply::Reply;
 use crate::router::Router;
 use crate::rpc::Rpc;
 

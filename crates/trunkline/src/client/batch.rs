@@ -12,6 +12,9 @@ use futures_util::stream::FuturesUnordered;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use tower::Service;
+use trunkline_core::call::Call;
+use trunkline_core::error::{BoxError, ErrorObject, RpcError};
+use trunkline_core::outcome::Outcome;
 
 use super::error::{Error, Failure};
 use super::gathering::{Gathering, Member};
@@ -19,9 +22,6 @@ use super::pending::{Notification, Pending, read};
 use super::retry::Attempts;
 use super::wire::Wire;
 use super::{Client, Prepared, deadline};
-use crate::call::Call;
-use crate::error::{BoxError, ErrorObject, RpcError};
-use crate::outcome::Outcome;
 
 impl Client {
     /// An empty batch.

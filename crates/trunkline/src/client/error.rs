@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use crate::error::{BoxError, ErrorObject, RpcError};
+use trunkline_core::error::{BoxError, ErrorObject, RpcError};
 
 /// Why a call has no result. `E` is the method's own error: of an untyped call, any error object.
 #[derive(Debug, thiserror::Error)]

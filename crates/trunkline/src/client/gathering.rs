@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::task::AtomicWaker;
 use tokio::sync::oneshot;
+use trunkline_core::call::Call;
+use trunkline_core::outcome::Outcome;
 
 use super::error::{Failure, TransportError};
-use crate::call::Call;
-use crate::outcome::Outcome;
 
 /// The calls of one batch that have passed their layers and wait for the next message.
 #[derive(Debug, Default)]

@@ -47,10 +47,10 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 use tower::{Layer, Service};
 
-use crate::call::Call;
-use crate::error::{BoxError, ErrorObject};
-use crate::id::Id;
-use crate::outcome::Outcome;
+use trunkline_core::call::Call;
+use trunkline_core::error::{BoxError, ErrorObject};
+use trunkline_core::id::Id;
+use trunkline_core::outcome::Outcome;
 
 pub use batch::{Batch, Replies, Slot};
 pub use channel::over::Channel;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, RpcError};
+use trunkline_core::outcome::Outcome;
 
 use super::error::{Error, ProtocolError};
 use super::{Client, Prepared};
-use crate::call::Call;
-use crate::error::{ErrorObject, RpcError};
-use crate::outcome::Outcome;
 
 impl Client {
     /// Calls a method. The call is made when what is returned is awaited, or added to a batch.

@@ -5,14 +5,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use tower::util::Oneshot;
 use tower::{Layer, Service};
+use trunkline_core::call::Call;
+use trunkline_core::error::BoxError;
+use trunkline_core::outcome::Outcome;
 
 use super::retry::{Attempts, Retry};
 use super::wire::Wire;
-use crate::call::{Call, Oneshot};
-use crate::error::BoxError;
 use crate::layers::{FromFn, Next};
-use crate::outcome::Outcome;
 
 /// The server, in the layers added so far. [`Client::layer`](super::Client::layer)
 /// wraps it. Its errors are [`Failure`](super::Failure)s, and those of layers.

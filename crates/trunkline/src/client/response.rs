@@ -3,13 +3,13 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::id::Id;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::outcome::Outcome;
 
 use super::error::ProtocolError;
-use crate::envelope::{Kind, Scanner, Span, Text};
-use crate::error::ErrorObject;
-use crate::id::Id;
-use crate::limits::calls::Limits;
-use crate::outcome::Outcome;
 use crate::stream::Key;
 
 /// A response object whose form is right.
@@ -115,9 +115,9 @@ fn read(body: &Bytes) -> Result<Body, String> {
 /// The defect of a body.
 struct Fault(String);
 
-impl From<crate::envelope::ScanError> for Fault {
-    fn from(error: crate::envelope::ScanError) -> Self {
-        Self(format!("{} at byte {}", error.reason, error.offset))
+impl From<ScanError> for Fault {
+    fn from(error: ScanError) -> Self {
+        Self(error.to_string())
     }
 }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use http::StatusCode;
 use serde::Deserialize;
 use tokio::time::Instant;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::outcome::Outcome;
 
 use super::error::{Failure, ProtocolError, TransportError};
 use super::wire::Wire;
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
 
 /// The retries of calls of idempotent methods: when the connection fails or breaks, when the server is
 /// busy (-32005) or limits the rate (-32010), and when a gateway reports the same (HTTP 429, 502, 503,

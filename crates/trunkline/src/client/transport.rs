@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
 
 use super::error::Failure;
-use crate::extensions::Extensions;
-use crate::id::Id;
 use crate::rpc::Rpc;
 
 /// Carries messages to one server.

@@ -5,14 +5,14 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use trunkline_core::call::Call;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::Outcome;
 
 use super::error::{Failure, ProtocolError};
 use super::gathering::Seat;
 use super::response::{self, Body, Response, malformed, shortened};
 use super::transport::{Message, Transport};
-use crate::call::Call;
-use crate::id::Id;
-use crate::outcome::Outcome;
 use crate::stream::Key;
 
 /// Where calls leave the client: below all layers.

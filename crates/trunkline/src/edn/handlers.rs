@@ -3,12 +3,12 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use trunkline_core::edn::Edn;
+use trunkline_core::error::ErrorObject;
+use trunkline_core::format::edn::{outcome, unconvertible};
+use trunkline_core::outcome::Outcome;
 use trunkline_edn::{Map, Step, Value, from_value, json};
 
-use super::params::Edn;
-use crate::error::ErrorObject;
-use crate::format::edn::{outcome, unconvertible};
-use crate::outcome::Outcome;
 use crate::router::Router;
 
 /// Method names with functions from EDN to EDN, for [`create_server`](crate::server::create_server).

@@ -21,9 +21,8 @@
 //! whether it stands in a message or comes from a handler, and whatever its client speaks.
 
 mod handlers;
-mod params;
 
-pub use crate::reply::EdnReply;
 pub use handlers::Handlers;
-pub use params::Edn;
+pub use trunkline_core::edn::Edn;
+pub use trunkline_core::reply::EdnReply;
 pub use trunkline_edn::*;

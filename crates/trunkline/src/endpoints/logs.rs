@@ -9,10 +9,10 @@ use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response, StatusCode};
 use serde::Serialize;
 use tokio::sync::Semaphore;
+use trunkline_core::error::{ErrorObject, code};
 
 use super::readers::Readers;
 use super::refused::{Refused, json};
-use crate::error::{ErrorObject, code};
 use crate::history::decoded;
 use crate::history::log::{Log, LogFile};
 use crate::http::{Door, DoorFuture, DoorRequest, ReplyBody};

@@ -1,9 +1,9 @@
 use http::StatusCode;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extensions::Extensions;
 
 use super::refused::Refused;
 use crate::access::Principal;
-use crate::error::{ErrorObject, code};
-use crate::extensions::Extensions;
 use crate::layers::authorize::Rules;
 
 /// What the rules call it to read the record.

@@ -2,10 +2,10 @@
 
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::reply::Reply;
 
-use crate::error::ErrorObject;
 use crate::http::{ReplyBody, respond};
-use crate::reply::Reply;
 
 /// Why a request is refused.
 pub(super) struct Refused {

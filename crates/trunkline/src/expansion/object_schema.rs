@@ -2,9 +2,9 @@
 
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
+use trunkline_core::schema::{self, Schema};
 
 use super::probe::Generate;
-use crate::schema::{self, Schema};
 
 /// The schema of an object, member by member: of a method's params, or of an error's data.
 #[derive(Debug)]

@@ -7,12 +7,12 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use trunkline_core::error::RpcError;
+use trunkline_core::operation::Operation;
+use trunkline_core::params::may_be_absent;
+use trunkline_core::schema::Schema;
 
 use super::decoded::Param;
-use crate::error::RpcError;
-use crate::operation::Operation;
-use crate::params::may_be_absent;
-use crate::schema::Schema;
 
 /// Writes the schema of a type.
 pub type Generate = fn(&mut SchemaGenerator) -> schemars::Schema;

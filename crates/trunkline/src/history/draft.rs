@@ -1,13 +1,14 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant, SystemTime};
 
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::{ERROR, Outcome, RESULT};
+
 use super::History;
 use super::entry::{Entry, Kind, Status, short};
 use super::redaction::Passage;
 use crate::access::Principal;
-use crate::extensions::Extensions;
-use crate::id::Id;
-use crate::outcome::{ERROR, Outcome, RESULT};
 use crate::trace_context::TraceContext;
 
 /// An entry that is not complete.

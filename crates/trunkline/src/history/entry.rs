@@ -3,10 +3,10 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
+use trunkline_core::id::Id;
 
 use super::beginning::beginning;
 use super::time;
-use crate::id::Id;
 
 /// What is known of one call that has ended, or of one end of a stream.
 ///

@@ -60,7 +60,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
 
-pub use crate::call::Recording;
 pub use entry::{Entry, Kind, Status, Text};
 pub use filter::{Filter, Page};
 pub use log::Log;
@@ -71,6 +70,7 @@ use ring::Ring;
 pub use settings::Settings;
 pub use stream::{Counted, StreamRecording};
 pub use subscription::{Subscription, Update};
+pub use trunkline_core::call::Recording;
 
 /// The record of the newest calls of one service, or of several. Clones are the same record.
 #[derive(Clone)]

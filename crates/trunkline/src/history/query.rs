@@ -4,11 +4,11 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use trunkline_core::id::Id;
 
 use super::entry::Status;
 use super::filter::Filter;
 use super::time;
-use crate::id::Id;
 
 /// Why the query of a URL is no [`Filter`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use trunkline_core::call::{Arrival, Call, Notes, Observation, Observer, Recording, Registered};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::Outcome;
+
 use super::History;
 use super::draft::Draft;
 use super::entry::{Entry, Status, short, short_id};
 use super::redaction::Passage;
-use crate::call::{Arrival, Call, Notes, Observation, Observer, Recording, Registered};
-use crate::error::ErrorObject;
-use crate::extensions::Extensions;
-use crate::id::Id;
-use crate::outcome::Outcome;
 use crate::rpc::Rpc;
+use crate::trace_context::TraceContext;
 
 impl Rpc {
     /// This service with a record of what it is asked and what it answers. See
@@ -109,7 +111,7 @@ impl Drop for Running {
 }
 
 fn add_notes(entry: &mut Entry, notes: &Notes) {
-    if let Some(trace) = notes.trace() {
+    if let Some(trace) = notes.extensions().and_then(TraceContext::of) {
         entry.trace_id = Some(trace.trace_id().into());
     }
     let operation = notes.operation().map(Registered::name);

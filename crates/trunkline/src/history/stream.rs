@@ -5,12 +5,12 @@ use std::task::{Context, Poll, ready};
 use bytes::{Buf, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
 
 use super::History;
 use super::draft::Draft;
 use super::entry::{Kind, Status, short, short_id};
-use crate::extensions::Extensions;
-use crate::id::Id;
 
 impl History {
     /// Begins the record of a reply that is a stream: one entry now, and one when what is returned is

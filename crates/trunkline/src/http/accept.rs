@@ -2,8 +2,8 @@
 
 use http::HeaderMap;
 use http::header::ACCEPT;
+use trunkline_core::format::Format;
 
-use crate::format::Format;
 use crate::media_type::{EDN_TYPE, JSON_TYPES, SPACE, parameter, token};
 
 /// The format that the client prefers; that of its request if it has no preference.

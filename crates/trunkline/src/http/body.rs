@@ -11,9 +11,9 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http_body::Body;
 use http_body_util::BodyExt;
+use trunkline_core::limits::{MemoryBudget, Reservation};
 
 use super::refusal::Refusal;
-use crate::limits::{MemoryBudget, Reservation};
 
 /// What the connection holds in addition while a body is incomplete, in bytes.
 const READ_BUFFER: usize = 16 << 10;

@@ -4,7 +4,7 @@ use http::header::{HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, StatusCode};
 use serde::Deserialize;
 
-use crate::reply::Reply;
+use trunkline_core::reply::Reply;
 
 /// The header that goes with a reply of such a status.
 pub(super) fn header(status: StatusCode, reply: &Reply) -> Option<(HeaderName, HeaderValue)> {

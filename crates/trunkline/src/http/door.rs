@@ -2,12 +2,12 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use http::{Method, Response, Uri};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::{Extensions, JSON_RPC};
+use trunkline_core::format::{Format, Formats};
+use trunkline_core::reply::Reply;
 
 use super::{ReplyBody, StatusPolicy};
-use crate::error::ErrorObject;
-use crate::extensions::{Extensions, JSON_RPC};
-use crate::format::{Format, Formats};
-use crate::reply::Reply;
 
 /// Another protocol at paths of its own, behind the same guards as JSON-RPC: host, origin, bearer
 /// token, and the limits of bodies. See [`HttpService::door`](super::HttpService::door).

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::limits::{MemoryBudget, OutOfMemory, Reservation};
+use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
 /// An event of an [`EventStream`](super::EventStream), or what clients are told between events.
 ///

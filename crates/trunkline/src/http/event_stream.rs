@@ -11,10 +11,10 @@ use http::{HeaderName, HeaderValue, Response};
 use http_body::{Body, Frame};
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
+use trunkline_core::limits::MemoryBudget;
 
 use super::{Event, ReplyBody};
 use crate::history::{Counted, StreamRecording};
-use crate::limits::MemoryBudget;
 
 /// A reply that is a stream of server-sent [`Event`]s, which a [`Door`](super::Door) answers with.
 ///

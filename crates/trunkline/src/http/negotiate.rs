@@ -2,13 +2,13 @@
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
+use trunkline_core::format::{Format, Formats};
 
 #[cfg(feature = "edn")]
 use super::accept;
 use super::media_type;
 use super::refusal::Refusal;
 use super::route::Route;
-use crate::format::{Format, Formats};
 
 /// Passes what says to be in a format of its path, in UTF-8, not compressed.
 ///

@@ -8,6 +8,8 @@ use std::pin::Pin;
 
 use http::request::Parts;
 use http::{Method, Response, Uri};
+use trunkline_core::extensions::Extensions;
+use trunkline_core::format::{Format, Formats};
 
 #[cfg(feature = "jwt")]
 use super::bearer;
@@ -17,8 +19,6 @@ use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::route::Route;
 use crate::access::Principal;
-use crate::extensions::Extensions;
-use crate::format::{Format, Formats};
 use crate::request::Head;
 
 /// What is wanted of a request that may come in.

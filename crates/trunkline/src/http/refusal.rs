@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use http::header::{ACCEPT_ENCODING, CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::format::Format;
+use trunkline_core::id::Id;
+use trunkline_core::limits::OutOfMemory;
+use trunkline_core::reply::Reply;
 
 use super::reply_body::ReplyBody;
-use crate::error::{ErrorObject, code};
-use crate::format::Format;
-use crate::id::Id;
-use crate::limits::OutOfMemory;
-use crate::reply::Reply;
 
 /// Why a request is refused. Its reply has the HTTP status *and* a JSON-RPC error object, so that
 /// both an HTTP client and a JSON-RPC client understand it.
@@ -78,7 +78,7 @@ impl Refusal {
         let mut response = Response::new(ReplyBody::from(body));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, format.content_type());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
         if let Some((name, value)) = self.header() {
             headers.insert(name, value);
         }

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::limits::{MemoryBudget, OutOfMemory, Reservation};
+use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
 /// The body of a reply: all of it, or a stream that a [`Door`](super::Door) writes.
 pub struct ReplyBody(Inner);

@@ -1,11 +1,11 @@
 use http::header::ALLOW;
 use http::{HeaderValue, Method, Response, StatusCode};
+use trunkline_core::extensions::JSON_RPC;
+use trunkline_core::format::Format;
 
 use super::door::Door;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
-use crate::extensions::JSON_RPC;
-use crate::format::Format;
 
 /// Who answers at a path.
 #[derive(Clone, Copy)]

@@ -12,9 +12,13 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body::Body;
 use tower::Service;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::format::{Format, Formats};
+use trunkline_core::limits::Reservation;
+use trunkline_core::reply::Reply;
 
 use super::cors::Sharing;
 use super::door::{Door, DoorRequest};
@@ -24,10 +28,6 @@ use super::reply_body::ReplyBody;
 use super::route::{self, Route};
 use super::settings::Settings;
 use super::{authority, bearer, body, cors, denial, negotiate, origin};
-use crate::extensions::Extensions;
-use crate::format::{Format, Formats};
-use crate::limits::Reservation;
-use crate::reply::Reply;
 use crate::rpc::Rpc;
 
 /// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
@@ -286,7 +286,9 @@ pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
         if let Some((name, value)) = header {
             response.headers_mut().insert(name, value);
         }
-        response.headers_mut().insert(CONTENT_TYPE, format.content_type());
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
         *response.body_mut() = ReplyBody::from(text);
     }
     response

@@ -2,8 +2,8 @@
 
 use http::StatusCode;
 
-use crate::error::code;
-use crate::reply::Reply;
+use trunkline_core::error::code;
+use trunkline_core::reply::Reply;
 
 /// Which status a JSON-RPC error has. Deployments disagree, so it is a setting.
 ///

@@ -4,10 +4,10 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
+use trunkline_core::limits::DistinctKeys;
 
 use super::algorithm::Algorithm;
 use super::key::Key;
-use crate::limits::DistinctKeys;
 
 /// Why a token is not accepted. No variant holds anything of the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -28,12 +28,12 @@ use serde_json::{Map, Value};
 use tower::{Layer, Service};
 
 use super::refusable::RefusableFuture;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::operation::Pattern;
+use trunkline_core::outcome::Outcome;
 
 use crate::access::Principal;
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
-use crate::operation::Pattern;
-use crate::outcome::Outcome;
 
 /// Which methods require what of who calls them: for
 /// [`Router::authorize`](crate::Router::authorize). A method that no pattern matches may be called by

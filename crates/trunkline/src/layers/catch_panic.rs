@@ -9,9 +9,9 @@ use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
 
-use crate::call::Call;
-use crate::error::ErrorObject;
-use crate::outcome::Outcome;
+use trunkline_core::call::Call;
+use trunkline_core::error::ErrorObject;
+use trunkline_core::outcome::Outcome;
 
 /// Turns panics of handlers and inner layers into -32603.
 #[derive(Debug, Clone, Copy)]

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, ready};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tower::{Layer, Service};
 
-use crate::call::Call;
-use crate::outcome::Outcome;
+use trunkline_core::call::Call;
+use trunkline_core::outcome::Outcome;
 
 /// Bounds the calls that run at the same time, over all that this layer wraps.
 #[derive(Debug, Clone)]

@@ -5,6 +5,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use tower::{Layer, Service};
+use trunkline_core::call::{Call, CallFuture};
+use trunkline_core::dispatch::Engine;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::operation::Dispatch;
 
 use super::catch_panic::{CatchPanic, CatchPanicLayer};
 use super::concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitLayer};
@@ -12,11 +16,7 @@ use super::defaults::Defaults;
 use super::metrics::{Metrics, MetricsLayer};
 use super::timeout::{Timeout, TimeoutLayer};
 use super::trace::{Trace, TraceLayer};
-use crate::call::{Call, CallFuture};
-use crate::limits::calls::Limits;
 use crate::metrics::Counters;
-use crate::operation::Dispatch;
-use crate::rpc::Engine;
 
 /// The layers, outermost first.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
 
-use crate::call::{Call, CallFuture, Endpoint};
-use crate::outcome::Outcome;
+use trunkline_core::call::{Call, CallFuture, Endpoint};
+use trunkline_core::outcome::Outcome;
 
 /// Makes a layer of a function that gets the call and what comes after.
 ///
@@ -60,7 +60,7 @@ pub struct Next<S = Endpoint>(pub(crate) S);
 
 impl Next {
     /// Goes on with the call.
-    pub async fn run(self, call: Call) -> Outcome {
+    pub async fn run(mut self, call: Call) -> Outcome {
         let Ok(outcome) = self.0.call(call).await;
         outcome
     }

@@ -7,16 +7,17 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use tower::util::Oneshot;
 use tower::{Layer, Service};
 
-use crate::call::{Call, Oneshot, outcome_of};
-use crate::error::BoxError;
-use crate::outcome::Outcome;
+use trunkline_core::call::{Call, Endpoint};
+use trunkline_core::error::{BoxError, ErrorObject, RpcError, code};
+use trunkline_core::outcome::Outcome;
 
 /// Makes error objects of the errors that inner layers return.
 ///
 /// [`Router::layer`](crate::Router::layer) does this by itself, with the [default
-/// policy](Self::documented): an [`ErrorObject`](crate::ErrorObject) is sent as it is, tower's
+/// policy](Self::documented): an [`ErrorObject`] is sent as it is, tower's
 /// `Elapsed` is -32004, its `Overloaded` -32005, anything else is -32603 and logged. Use this
 /// layer where you want another policy.
 #[derive(Debug, Clone)]
@@ -45,6 +46,35 @@ impl<S, F> Layer<S> for HandleErrorLayer<F> {
     fn layer(&self, inner: S) -> HandleError<S, F> {
         HandleError { inner, policy: Arc::clone(&self.policy) }
     }
+}
+
+/// The endpoint inside `layer`, whose errors are made into error objects by the default policy.
+pub(crate) fn layered<L>(endpoint: Endpoint, layer: &L) -> Endpoint
+where
+    L: Layer<Endpoint>,
+    L::Service: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+    <L::Service as Service<Call>>::Error: Into<BoxError>,
+    <L::Service as Service<Call>>::Future: Send,
+{
+    Endpoint::from_service(HandleErrorLayer::documented().layer(layer.layer(endpoint)))
+}
+
+/// The policy for errors of tower's own layers and of any other:
+///
+/// | error | reply |
+/// |---|---|
+/// | [`ErrorObject`] | itself |
+/// | tower's `Elapsed` | -32004 timed out |
+/// | tower's `Overloaded` | -32005 busy |
+/// | any other | -32603, and the cause goes to the log |
+fn outcome_of(error: BoxError) -> Outcome {
+    if error.is::<tower::timeout::error::Elapsed>() {
+        return Outcome::error(ErrorObject::new(code::TIMEOUT, "Call timed out"));
+    }
+    if error.is::<tower::load_shed::error::Overloaded>() {
+        return Outcome::error(ErrorObject::new(code::BUSY, "Server is busy"));
+    }
+    Outcome::error(error.into_error_object())
 }
 
 /// Answers with an error object where the service inside returns an error of its own.
@@ -81,7 +111,7 @@ pin_project_lite::pin_project! {
         S: Service<Call>,
     {
         #[pin]
-        inner: Oneshot<S>,
+        inner: Oneshot<S, Call>,
         policy: Arc<F>,
     }
 }

@@ -61,6 +61,7 @@ pub(crate) use default_stack::DefaultStack;
 pub use defaults::Defaults;
 pub use from_fn::{FromFn, FromFnLayer, Next, from_fn};
 pub use handle_error::HandleErrorLayer;
+pub(crate) use handle_error::layered;
 pub use metrics::MetricsLayer;
 pub use rate_limit::RateLimitLayer;
 pub use refusable::RefusableFuture;

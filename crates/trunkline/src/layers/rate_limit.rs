@@ -11,12 +11,12 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 use tower::{Layer, Service};
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::outcome::Outcome;
 
 use crate::access::{Identity, Principal};
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
 use crate::layers::RefusableFuture;
-use crate::outcome::Outcome;
 use crate::request::Peer;
 
 /// Refuses the calls of who calls too often, with -32010 and `data.retry_after_ms`; nothing is run.

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::error::ErrorObject;
-use crate::outcome::Outcome;
+use trunkline_core::error::ErrorObject;
+use trunkline_core::outcome::Outcome;
 
 /// The future of a call that a layer may refuse before it runs.
 pub struct RefusableFuture<F>(State<F>);

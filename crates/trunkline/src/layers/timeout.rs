@@ -11,9 +11,9 @@ use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 use tower::{Layer, Service};
 
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::outcome::Outcome;
 
 /// Gives each call a deadline.
 #[derive(Debug, Clone)]

@@ -10,10 +10,10 @@ use http::{HeaderMap, HeaderValue};
 use tower::{Layer, Service};
 use tracing::Span;
 use tracing::field::{Empty, display};
+use trunkline_core::call::Call;
+use trunkline_core::extensions::JSON_RPC;
+use trunkline_core::outcome::Outcome;
 
-use crate::call::Call;
-use crate::extensions::JSON_RPC;
-use crate::outcome::Outcome;
 use crate::request::Headers;
 use crate::trace_context::TraceContext;
 

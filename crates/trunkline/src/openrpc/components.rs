@@ -9,7 +9,7 @@ use schemars::transform::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::schema::Schema;
+use trunkline_core::schema::Schema;
 
 const SCHEMAS: &str = "#/components/schemas/";
 

@@ -1,9 +1,9 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
+use trunkline_core::call::Description;
+use trunkline_core::schema::Schema;
 
 use super::components::Components;
-use crate::call::Description;
-use crate::schema::Schema;
 
 /// "Content Descriptor Object".
 #[derive(Debug, Serialize)]

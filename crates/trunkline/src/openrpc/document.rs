@@ -1,8 +1,8 @@
 use serde::Serialize;
+use trunkline_core::call::Description;
 
 use super::components::Components;
 use super::method::Method;
-use crate::call::Description;
 
 const VERSION: &str = "1.3.2";
 

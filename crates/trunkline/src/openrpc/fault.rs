@@ -1,8 +1,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
+use trunkline_core::call::Description;
 
 use super::components::Components;
-use crate::call::Description;
 
 /// "Error Object": the errors of one code, since codes are unique in a method.
 #[derive(Debug, Serialize)]

@@ -1,10 +1,10 @@
 use serde::Serialize;
+use trunkline_core::call::{Description, Effect};
 
 use super::components::Components;
 use super::content::{Content, Params, Structure};
 use super::fault::{self, Fault};
 use super::pairing::Pairing;
-use crate::call::{Description, Effect};
 
 /// "Method Object".
 #[derive(Debug, Serialize)]

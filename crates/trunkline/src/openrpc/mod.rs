@@ -2,6 +2,7 @@
 
 mod components;
 mod content;
+mod described;
 mod document;
 mod fault;
 mod method;
@@ -13,9 +14,10 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::call::Description;
 use document::Document;
+use trunkline_core::call::Description;
 
+pub(crate) use described::Described;
 pub(crate) use document::Info;
 
 /// A service described as an OpenRPC document: what `rpc.discover` answers, what

@@ -1,8 +1,8 @@
 use serde::Serialize;
 use serde_json::Value;
+use trunkline_core::call;
 
 use super::content::Content;
-use crate::call;
 
 /// "Example Pairing Object": params and the result that they lead to.
 #[derive(Debug, Serialize)]

@@ -5,13 +5,14 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use trunkline_core::operation::{BuildError, Operation, Registry};
+
 use super::placement::Placement;
-use crate::operation::{BuildError, Operation, Registry};
 
 /// Operations that come and go while their service runs. Clones are the same ones.
 ///
 /// [`Router::changing`](crate::Router::changing) gives them a place in a router, once; [`replace`](Self::replace) puts others in
-/// their place. All that lists operations follows: [`Rpc::operations`](crate::Rpc::operations),
+/// their place. All that lists operations follows: [`Rpc::operations`](crate::Dispatcher::operations),
 /// `rpc.discover`, the metrics.
 ///
 /// ```

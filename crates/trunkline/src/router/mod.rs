@@ -6,26 +6,29 @@ mod placement;
 mod tests;
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 
 use tower::{Layer, Service};
-
-use crate::blocking::Pool;
-use crate::call::{Call, Endpoint};
-use crate::error::BoxError;
-use crate::layers::authorize::Rules;
-use crate::layers::{DefaultStack, Defaults};
-use crate::limits::calls::Limits;
-use crate::openrpc::Info;
-use crate::operation::{
-    BuildError, DISCOVER, Handler, IntoReply, LayerFn, Named, Operation, Pattern, Place, Registry,
+use trunkline_core::call::{Call, Endpoint};
+use trunkline_core::dispatch::Dispatcher;
+use trunkline_core::error::BoxError;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::operation::{
+    BuildError, DISCOVER, Handler, IntoReply, Json, LayerFn, Operation, Pattern, Place, Registry,
     matches,
 };
-use crate::outcome::Outcome;
-use crate::params::{Arguments, Function, Param};
+use trunkline_core::outcome::Outcome;
+use trunkline_core::params::{Arguments, Function, Param};
+
+use crate::blocking::Pool;
+use crate::layers::authorize::Rules;
+use crate::layers::{DefaultStack, Defaults, layered};
+use crate::metrics::Counters;
+use crate::openrpc::{Described, Info};
 use crate::rpc::Rpc;
+use crate::turns::Turns;
 use placement::{Placement, authorize};
 
 pub use changing::Changing;
@@ -99,11 +102,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             let place = Location::caller();
             self.problem(BuildError::VariadicNotLast { name: name.clone(), param, place });
         }
-        let names = declared.each_ref().map(Param::name);
-        self.operation(Operation::new(
-            name,
-            Named { function, declared, names, marker: PhantomData },
-        ))
+        self.operation(Operation::function(name, declared, function))
     }
 
     /// Registers an operation.
@@ -168,7 +167,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// Puts the layers of the rules around the operations that match.
     fn apply_rules(&mut self, more_names: &[&str]) {
         for (rules, place) in std::mem::take(&mut self.rules) {
-            let names = self.operations.iter().map(|operation| &*operation.description.name);
+            let names = self.operations.iter().map(Operation::name);
             let names: Vec<&str> = names.chain(more_names.iter().copied()).collect();
             let mut patterns = rules.patterns();
             let is_slip = |pattern: &&str| {
@@ -177,12 +176,12 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             };
             let slip = patterns.find(is_slip).map(str::to_owned);
             for operation in &mut self.operations {
-                let name = operation.description.name.clone();
+                let name = operation.name().to_owned();
                 authorize(operation, &name, &rules);
             }
             self.parts.iter_mut().for_each(|part| part.placement.authorize(&rules));
             if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name)) {
-                self.built_in.insert(0, Arc::new(move |endpoint| endpoint.layered(&layer)));
+                self.built_in.insert(0, Arc::new(move |endpoint| layered(endpoint, &layer)));
             }
             if let Some(pattern) = slip {
                 self.problem(BuildError::NoMethod { pattern, place });
@@ -238,11 +237,11 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         <L::Service as Service<Call>>::Error: Into<BoxError>,
         <L::Service as Service<Call>>::Future: Send,
     {
-        let wrap: LayerFn = Arc::new(move |endpoint| endpoint.layered(&layer));
+        let wrap: LayerFn = Arc::new(move |endpoint| layered(endpoint, &layer));
         let mut count = 0;
         for operation in &mut self.operations {
-            if pattern.matches(&operation.description.name) {
-                operation.layers.push(Arc::clone(&wrap));
+            if pattern.matches(operation.name()) {
+                operation.wrap(Arc::clone(&wrap));
                 count += 1;
             }
         }
@@ -306,16 +305,26 @@ impl Router {
             return Err(problem);
         }
         self.limits.check()?;
-        let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
         let Self { operations, parts, built_in, info, .. } = self;
-        let registry = Registry::new(operations, parts.len(), built_in, info, pool)?;
-        let registry = Arc::new(registry);
+        let described = Arc::new(Described::new(info));
+        let discover = vec![discover(&described, built_in)];
+        let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
+        let extensions = move || {
+            let mut extensions = Extensions::new();
+            extensions.insert(Arc::<Counters>::default());
+            extensions.insert(pool.clone());
+            extensions
+        };
+        let registry = Arc::new(Registry::new(operations, discover, parts.len(), extensions)?);
+        described.attach(&registry);
         for (index, part) in parts.into_iter().enumerate() {
             part.changing.attach(&registry, index, part.placement)?;
         }
         let unknown = Arc::default();
         let stack = DefaultStack::new(&self.limits, self.defaults, &unknown);
-        Ok(Rpc::new(registry, self.limits, Arc::new(stack), unknown))
+        let turns = Arc::new(Turns::new());
+        let dispatcher = Dispatcher::new(registry, self.limits, Arc::new(stack), turns);
+        Ok(Rpc::new(dispatcher, described, unknown))
     }
 
     /// The operations, for a place where they may be replaced.
@@ -343,7 +352,7 @@ impl Changing {
     /// what a layer keeps for one operation begins anew. The limits, the default layers and the
     /// information of `router` do not count.
     ///
-    /// Those who [listen](crate::Rpc::on_change) are told on this thread, before this returns.
+    /// Those who [listen](crate::Dispatcher::on_change) are told on this thread, before this returns.
     ///
     /// # Errors
     /// The first thing that is wrong with the registrations, or that the service has a method or a
@@ -352,6 +361,14 @@ impl Changing {
     pub fn replace(&self, router: Router) -> Result<(), BuildError> {
         self.put(router.into_passing()?)
     }
+}
+
+fn discover(described: &Arc<Described>, layers: Vec<LayerFn>) -> Operation {
+    let described = Arc::clone(described);
+    let mut discover = Operation::new(DISCOVER, move || Json(described.openrpc().answer()))
+        .description("Describes this service as an OpenRPC document.");
+    layers.into_iter().for_each(|layer| discover.wrap(layer));
+    discover
 }
 
 /// Operations that come and go, and where they stand.

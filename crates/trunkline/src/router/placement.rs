@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use trunkline_core::operation::{LayerFn, Operation, Pattern, may_match_below};
+
 use crate::layers::authorize::Rules;
-use crate::operation::{LayerFn, Operation, Pattern, may_match_below};
+use crate::layers::layered;
 
 /// The namespace of operations that come and go, and what is around them.
 pub(super) struct Placement {
@@ -64,10 +66,10 @@ impl Placement {
 
 impl Around {
     fn wrap(&self, operation: &mut Operation) {
-        let name = format!("{}.{}", self.namespace, operation.description.name);
+        let name = format!("{}.{}", self.namespace, operation.name());
         match &self.what {
             What::Layer(pattern, layer) if pattern.matches(&name) => {
-                operation.layers.push(Arc::clone(layer));
+                operation.wrap(Arc::clone(layer));
             }
             What::Layer(..) => {}
             What::Rules(rules) => authorize(operation, &name, rules),
@@ -78,6 +80,6 @@ impl Around {
 /// Puts what the rules require of a method of this name right around the handler.
 pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &Rules) {
     if let Some(layer) = rules.layer_for(name) {
-        operation.layers.insert(0, Arc::new(move |endpoint| endpoint.layered(&layer)));
+        operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));
     }
 }

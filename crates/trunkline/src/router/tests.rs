@@ -6,17 +6,18 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
+use trunkline_core::call::Call;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extensions::Extensions;
+use trunkline_core::extract::{CallId, FromCall, State};
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::operation::Json;
+use trunkline_core::outcome::Outcome;
+use trunkline_core::params::{Param, Params, RawParams, param};
 
 use super::{BuildError, Operation, Place, Router};
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
-use crate::extensions::Extensions;
-use crate::extract::{CallId, Extension, FromCall, State};
 use crate::layers::{FromFnLayer, Next, TimeoutLayer, from_fn};
-use crate::limits::calls::Limits;
-use crate::operation::Json;
-use crate::outcome::Outcome;
-use crate::params::{Param, Params, RawParams, param};
+use crate::request::Extension;
 use crate::rpc::Rpc;
 
 fn answer(rpc: &Rpc, body: &str, extensions: Extensions) -> Option<Value> {

@@ -10,6 +10,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::server::TlsStream;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::outcome::Outcome;
 
 use super::answer::Answer;
 use super::connection;
@@ -17,8 +19,6 @@ use super::shared::Shared;
 use super::stream::Stream;
 use super::tls::Tls;
 use super::watch::Watch;
-use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
 
 /// The first byte of a client that speaks TLS: a record of the handshake (RFC 8446, section 5.1).
 const HANDSHAKE: u8 = 22;

@@ -6,12 +6,12 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use serde::Serialize;
 use serde_json::json;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::format::Format;
+use trunkline_core::id::Id;
+use trunkline_core::reply::Reply;
 
 use super::settings::{Health, Problem, Problems};
-use crate::error::{ErrorObject, code};
-use crate::format::Format;
-use crate::id::Id;
-use crate::reply::Reply;
 use crate::status::Phase;
 
 pub(super) fn is_asked<B>(health: &Health, request: &Request<B>) -> bool {
@@ -79,7 +79,7 @@ fn refuse(status: StatusCode, error: ErrorObject, format: Format) -> Response<Fu
 fn respond(status: StatusCode, text: Vec<u8>, format: Format) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(Bytes::from(text)));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, format.content_type());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

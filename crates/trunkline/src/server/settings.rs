@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::operation::BuildError;
+use trunkline_core::operation::BuildError;
 
 /// Settings of a [`Server`](super::Server): its connections and its end.
 #[derive(Debug, Clone)]

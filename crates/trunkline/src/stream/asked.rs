@@ -1,10 +1,10 @@
-use crate::call::Call;
-use crate::error::ErrorObject;
-use crate::format::Aside;
-use crate::id::Id;
-use crate::outcome::Outcome;
-use crate::reply::{Joined, Reply, Response};
-use crate::rpc::Batch;
+use trunkline_core::call::Call;
+use trunkline_core::dispatch::Batch;
+use trunkline_core::error::ErrorObject;
+use trunkline_core::format::Encoding;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::Outcome;
+use trunkline_core::reply::{Joined, Reply, Response};
 
 /// What a message wants to be answered with.
 #[derive(Debug)]
@@ -21,22 +21,22 @@ pub(super) enum Asked {
 #[derive(Debug)]
 pub(super) struct Due {
     id: Id,
-    aside: Option<Aside>,
+    encoding: Option<Encoding>,
 }
 
 impl Asked {
     pub(super) fn by_call(call: &Call) -> Self {
-        let due = |id| Due { id, aside: call.aside().cloned() };
+        let due = |id| Due { id, encoding: call.encoding().cloned() };
         call.id().map_or(Self::Nothing, |id| Self::Call(due(id)))
     }
 
     pub(super) fn by_batch(batch: &Batch) -> Self {
-        Self::Batch(batch.dues().map(|(id, aside)| Due { id, aside }).collect())
+        Self::Batch(batch.dues().map(|(id, encoding)| Due { id, encoding }).collect())
     }
 
     /// By what is no call.
-    pub(super) fn by_unread(id: Option<Id>, aside: Option<Aside>) -> Self {
-        Self::Call(Due { id: id.unwrap_or(Id::NULL), aside })
+    pub(super) fn by_unread(id: Option<Id>, encoding: Option<Encoding>) -> Self {
+        Self::Call(Due { id: id.unwrap_or(Id::NULL), encoding })
     }
 
     /// The ids, of a batch those that can be told.
@@ -67,6 +67,6 @@ impl Asked {
 impl Due {
     fn refused(&self, error: &ErrorObject) -> Response {
         let outcome = Outcome::error(error.clone());
-        Response::of(outcome, self.id.as_raw().as_bytes(), self.aside.as_ref())
+        Response::of(outcome, self.id.as_raw().as_bytes(), self.encoding.as_ref())
     }
 }

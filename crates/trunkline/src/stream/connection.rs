@@ -11,6 +11,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use trunkline_core::call::Call;
+use trunkline_core::dispatch::Incoming;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::extensions::Extensions;
+use trunkline_core::format::{Format, Formats};
+use trunkline_core::limits::{OutOfMemory, Reservation};
+use trunkline_core::reply::Reply;
 
 use super::asked::Asked;
 use super::calls::{Calls, Registration};
@@ -22,13 +29,7 @@ use super::replies::Replies;
 use super::request::{Request, Unanswered};
 use super::settings::Settings;
 use super::writer::FrameWriter;
-use crate::call::Call;
-use crate::error::{ErrorObject, code};
-use crate::extensions::Extensions;
-use crate::format::{Format, Formats};
-use crate::limits::{OutOfMemory, Reservation};
-use crate::reply::Reply;
-use crate::rpc::{Incoming, Rpc};
+use crate::rpc::Rpc;
 use crate::status::Counts;
 
 /// A client that is to be served.
@@ -180,7 +181,7 @@ impl Taker {
         }
         let bytes = body.len();
         let formats = Formats::both(format);
-        let (incoming, aside) = self.rpc.read_beside(formats, body, self.extensions.clone());
+        let (incoming, encoding) = self.rpc.read_beside(formats, body, self.extensions.clone());
         match incoming {
             Incoming::Call(mut call) if is_cancellation(&call) => {
                 if let Some(key) = cancelled_key(&call) {
@@ -203,7 +204,7 @@ impl Taker {
             // An answer to it could be taken for that to a request of the client.
             Incoming::Response { .. } => tracing::debug!("a response to nothing is ignored"),
             Incoming::Refused { error, id } => {
-                let asked = Asked::by_unread(id, aside);
+                let asked = Asked::by_unread(id, encoding);
                 let reply = asked.refused(&error);
                 let request = Request::new(asked, None, &self.unanswered);
                 self.replies.send(reply, None, request).await;

@@ -1,4 +1,4 @@
-use crate::format::Format;
+use trunkline_core::format::Format;
 
 /// How messages are told apart on a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

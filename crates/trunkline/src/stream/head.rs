@@ -1,6 +1,7 @@
 //! The head of a message, where messages have one.
 
-use crate::format::Format;
+use trunkline_core::format::Format;
+
 use crate::media_type::{MediaType, named};
 
 /// What the head of a message says of it.

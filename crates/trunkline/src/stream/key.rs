@@ -1,6 +1,6 @@
 use std::fmt;
 
-use crate::id::Id;
+use trunkline_core::id::Id;
 
 /// An id as a key: equal for all spellings of the same number or string.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

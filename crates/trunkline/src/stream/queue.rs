@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use trunkline_core::call::Call;
+use trunkline_core::dispatch::Batch;
 
 use super::calls::Registration;
 use super::request::Request;
-use crate::call::Call;
-use crate::rpc::Batch;
 
 /// The calls that wait, in the order in which they have come.
 pub(super) struct Queue {

@@ -7,11 +7,11 @@ use bytes::{Bytes, BytesMut};
 use memchr::{memchr, memmem};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout};
+use trunkline_core::format::Format;
+use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
 use super::framing::Framing;
 use super::head::Head;
-use crate::format::Format;
-use crate::limits::{MemoryBudget, OutOfMemory, Reservation};
 
 /// How much is read at once.
 const CHUNK: usize = 16 << 10;

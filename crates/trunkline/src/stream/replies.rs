@@ -4,12 +4,12 @@ use std::io;
 
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
+use trunkline_core::format::Format;
+use trunkline_core::limits::{MemoryBudget, Reservation};
+use trunkline_core::reply::Reply;
 
 use super::request::Request;
 use super::writer::FrameWriter;
-use crate::format::Format;
-use crate::limits::{MemoryBudget, Reservation};
-use crate::reply::Reply;
 
 /// Replies that may wait to be written. Calls whose replies find no room wait, too.
 const WAITING: usize = 16;
@@ -50,8 +50,8 @@ impl Replies {
         mut request: Request,
     ) {
         let memory = match memory {
-            Some(mut memory) => memory.resize(reply.len()).map(|()| memory),
-            None => self.memory.reserve(reply.len()),
+            Some(mut memory) => memory.resize(reply.text_len()).map(|()| memory),
+            None => self.memory.reserve(reply.text_len()),
         };
         let memory = match memory {
             Ok(memory) => Some(memory),

@@ -2,9 +2,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::OwnedSemaphorePermit;
+use trunkline_core::call::Recording;
 
 use super::asked::Asked;
-use crate::call::Recording;
 use crate::status::Counts;
 
 /// What has come and is to be answered, until its answer is written.

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use trunkline_core::format::Format;
 
 use super::framing::Framing;
-use crate::format::Format;
 
 /// Settings of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
 /// [`unix`](crate::unix).

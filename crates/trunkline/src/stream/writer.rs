@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
+use trunkline_core::format::Format;
 
 use super::framing::Framing;
 use super::head::Head;
-use crate::format::Format;
 
 /// Up to so many bytes are written together.
 const TOGETHER: usize = 16 << 10;

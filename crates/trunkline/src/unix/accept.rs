@@ -8,11 +8,11 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use trunkline_core::extensions::Extensions;
 
 use super::peer::Peer;
 use super::settings::Settings;
 use super::socket_file::SocketFile;
-use crate::extensions::Extensions;
 use crate::rpc::Rpc;
 use crate::server::{Phase, recover};
 use crate::status::Counts;

@@ -17,6 +17,7 @@ mod http2;
 mod http_guard;
 mod layers;
 mod openrpc;
+mod params;
 mod process;
 mod protocol;
 mod resilience;

@@ -1,11 +1,11 @@
 //! Whom a message from the server is for. What it says is not looked at: whoever waits for it does.
 
 use bytes::Bytes;
+use trunkline_core::envelope::{self, Kind, Message, ScanError, Scanner, Span};
+use trunkline_core::limits::calls::Limits;
 
 use crate::client::error::ProtocolError;
 use crate::client::response::beginning;
-use crate::envelope::{self, Kind, Message, ScanError, Scanner, Span};
-use crate::limits::calls::Limits;
 use crate::stream::Key;
 
 /// Whom a message is for.
@@ -38,7 +38,7 @@ fn read(body: &Bytes) -> Result<Addressee, String> {
     if u32::try_from(body.len()).is_err() {
         return Err("it has 4 GiB or more".to_owned());
     }
-    let said = |error: ScanError| format!("{} at byte {}", error.reason, error.offset);
+    let said = |error: ScanError| error.to_string();
     let mut scanner = Scanner::new(body, Limits::MAX_DEPTH);
     match scanner.peek() {
         Some(b'{') => {

@@ -9,14 +9,14 @@ use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::timeout;
+use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::outcome::Outcome;
 
 use super::addressee::Addressee;
 use super::settings::Settings;
 use super::waiting::Waiting;
 use crate::client::error::{Cause, Failure, ProtocolError, TransportError};
 use crate::client::transport::Message;
-use crate::error::{ErrorObject, code};
-use crate::outcome::Outcome;
 use crate::stream::{Frame, FrameReader, FrameWriter, Key, ReadError};
 
 /// Messages that may wait to be written.

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use trunkline_core::id::Id;
 
 use super::addressee::Addressee;
 use super::recent::Recent;
 use crate::client::error::{Failure, ProtocolError};
 use crate::client::response::beginning;
-use crate::id::Id;
 use crate::stream::Key;
 
 /// How many calls that nobody waits for any more are remembered, so that their late replies surprise

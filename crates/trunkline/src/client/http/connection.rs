@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use trunkline_core::format::Format;
 
 use super::connector::Connector;
 use super::reply::Reply;
@@ -20,7 +21,6 @@ use super::translation;
 use super::url::Url;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::transport::{Message, Transport, TransportFuture};
-use crate::format::Format;
 use crate::trace_context::TraceContext;
 
 /// JSON-RPC over HTTP: every message is posted to one URL, over connections that are kept open. The

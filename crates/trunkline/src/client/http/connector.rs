@@ -7,11 +7,11 @@ use std::time::Duration;
 use http::Uri;
 use hyper_util::client::legacy::connect::HttpConnector;
 use tower::Service;
+use trunkline_core::error::BoxError;
 
 use super::settings::Settings;
 use super::url::Url;
 use crate::client::error::TransportError;
-use crate::error::BoxError;
 
 /// Connects with a deadline: resolving the name, TCP and TLS together.
 #[derive(Debug, Clone)]

@@ -7,12 +7,12 @@ use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
+use trunkline_core::format::Format;
 
 #[cfg(feature = "edn")]
 use super::translation;
 use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::response;
-use crate::format::Format;
 use crate::media_type::named;
 
 /// The beginning of a reply. Its body comes in [`chunk`](Self::chunk)s, or as a whole if it is

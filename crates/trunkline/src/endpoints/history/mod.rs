@@ -21,11 +21,11 @@ use std::sync::Arc;
 
 use http::{Method, Response, StatusCode};
 use tokio::sync::Semaphore;
+use trunkline_core::error::{ErrorObject, code};
 
 use super::readers::NAME;
 pub use super::readers::Readers;
 use super::refused::{Refused, json};
-use crate::error::{ErrorObject, code};
 use crate::history::{Filter, History};
 use crate::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
 use live::Live;

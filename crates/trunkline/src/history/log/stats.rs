@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use serde::{Serialize, Serializer};
+use trunkline_core::error::code;
 
-use crate::error::code;
 use crate::history::entry::{Entry, Kind, Status};
 use crate::history::time;
 

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
+use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
+
 use super::super::beginning::beginning;
 use super::names::is_secret;
 use super::strings::{self, REDACTED};
-use crate::envelope::{Kind, ScanError, Scanner, Span, Text};
 
 /// Deeper than requests may nest by default. Each level takes some of the stack.
 const MAX_DEPTH: usize = 128;

@@ -9,10 +9,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::time::Instant;
 use tower::{Layer, Service};
+use trunkline_core::call::Call;
+use trunkline_core::outcome::Outcome;
 
-use crate::call::{Call, Registered};
 use crate::metrics::{Counters, End};
-use crate::outcome::Outcome;
 
 pub use crate::endpoints::metrics::door;
 pub use crate::metrics::{Histogram, MethodMetrics};
@@ -130,11 +130,11 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let method = self.on.then(|| match call.operation() {
-            Some(operation) => Method::Registered(Arc::clone(operation)),
-            None => Method::Other(Arc::clone(self.others.of(&call.method()))),
+        let counters = self.on.then(|| {
+            let own = call.operation().and_then(|operation| operation.extensions().get());
+            Arc::clone(own.unwrap_or_else(|| self.others.of(&call.method())))
         });
-        MetricsFuture::new(method, || self.inner.call(call))
+        MetricsFuture::new(counters, || self.inner.call(call))
     }
 }
 
@@ -144,22 +144,17 @@ pub struct MetricsFuture<F> {
     count: Option<Count>,
 }
 
-enum Method {
-    Registered(Arc<Registered>),
-    Other(Arc<Counters>),
-}
-
 /// Counts a call as cancelled when it is dropped before its end.
 struct Count {
-    method: Method,
+    counters: Arc<Counters>,
     started: Instant,
     end: End,
 }
 
 impl<F> MetricsFuture<F> {
     /// The count starts before the call does, since a handler that is not async runs in `start`.
-    fn new(method: Option<Method>, start: impl FnOnce() -> F) -> Self {
-        let count = method.map(Count::new);
+    fn new(counters: Option<Arc<Counters>>, start: impl FnOnce() -> F) -> Self {
+        let count = counters.map(Count::new);
         Self { inner: start(), count }
     }
 }
@@ -183,24 +178,15 @@ where
 }
 
 impl Count {
-    fn new(method: Method) -> Self {
-        method.counters().start();
-        Self { method, started: Instant::now(), end: End::Cancelled }
+    fn new(counters: Arc<Counters>) -> Self {
+        counters.start();
+        Self { counters, started: Instant::now(), end: End::Cancelled }
     }
 }
 
 impl Drop for Count {
     fn drop(&mut self) {
-        self.method.counters().end(self.end, self.started.elapsed());
-    }
-}
-
-impl Method {
-    fn counters(&self) -> &Counters {
-        match self {
-            Self::Registered(operation) => operation.counters(),
-            Self::Other(counters) => counters,
-        }
+        self.counters.end(self.end, self.started.elapsed());
     }
 }
 

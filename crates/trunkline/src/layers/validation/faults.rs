@@ -1,9 +1,9 @@
 use std::fmt::{self, Display};
 
 use serde::Serialize;
+use trunkline_core::error::{ErrorObject, code};
 
 use super::named::escaped;
-use crate::error::{ErrorObject, code};
 
 /// What does not fit in some params.
 #[derive(Debug, Clone, PartialEq, Eq)]

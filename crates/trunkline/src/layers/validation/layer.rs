@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use tower::Layer;
+use trunkline_core::call::Endpoint;
 
 use super::Validate;
-use crate::call::Endpoint;
 
 /// Refuses params that do not fit the [input schema](crate::Operation::input_schema) of their
 /// operation, with -32602 and `data.errors`: an array of `{"pointer", "reason"}`, a JSON Pointer (RFC

@@ -12,11 +12,11 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use tower::Service;
+use trunkline_core::call::{Call, Description};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::outcome::Outcome;
 
-use crate::call::{Call, Description};
-use crate::error::ErrorObject;
 use crate::layers::RefusableFuture;
-use crate::outcome::Outcome;
 
 pub use faults::{Fault, Faults};
 pub use layer::ValidateLayer;

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value};
 
-use crate::call::Description;
+use trunkline_core::call::Description;
 
 /// Params by name, from either form (JSON-RPC 2.0, section 4.2), or why they are none.
 pub(super) fn params(description: &Description, params: Value) -> Result<Value, String> {

@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use trunkline_core::call::Description;
+use trunkline_core::envelope::{ScanError, Scanner};
+
 use super::faults::{Fault, Faults};
 use super::named::{self, escaped};
-use crate::call::Description;
-use crate::envelope::{ScanError, Scanner};
 
 /// Passes params in which no object, at any depth, has two members of one name. `text` was read as JSON.
 pub(super) fn check(description: &Description, text: &[u8]) -> Result<(), Faults> {

@@ -2,11 +2,11 @@ use std::fmt;
 
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
+use trunkline_core::schema::Schema;
 
 use super::cost::Cost;
 use super::faults::{Fault, Faults};
 use super::reason;
-use crate::schema::Schema;
 
 /// A compiled [`Schema`] of params. It fetches nothing: what the schema refers to is in it.
 pub struct Validator {

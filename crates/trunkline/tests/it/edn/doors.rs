@@ -4,7 +4,7 @@ use std::future::ready;
 use std::sync::Arc;
 
 use http::header::CONTENT_TYPE;
-use http::{Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode};
 use serde_json::{Value, json};
 use trunkline::history::{Filter, History};
 use trunkline::http::{
@@ -96,7 +96,7 @@ fn worded(format: Format, said: Result<String, ErrorObject>) -> Response<ReplyBo
     );
     let mut response = Response::new(ReplyBody::from(text));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, format.content_type());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
     response
 }
 

@@ -1,0 +1,168 @@
+//! Batches (JSON-RPC 2.0, section 6): the same calls through the same service.
+
+mod responses;
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tower_service::Service;
+
+use crate::call::Call;
+use crate::envelope::{Entry, Request};
+use crate::limits::calls::Limits;
+use crate::limits::{OutOfMemory, Reservation};
+use crate::outcome::Outcome;
+use crate::reply::Reply;
+pub(crate) use responses::Asked;
+use responses::Responses;
+
+/// How long a batch may keep its thread while all of its calls end at once.
+const TURN: Duration = Duration::from_millis(1);
+/// How many entries there are between two looks at the clock, each of which costs as much as a small call.
+const ENTRIES_PER_LOOK: usize = 8;
+
+/// The bounds of a batch.
+pub(crate) struct Bounds<'a> {
+    pub(crate) limits: &'a Limits,
+    /// Batches start their calls in turns.
+    pub(crate) turns: &'a dyn Turns,
+    /// [Reserved](reserve) for the batch.
+    pub(crate) memory: Reservation,
+}
+
+/// Gives batches their turns to start calls: a batch that keeps its thread busy waits for another turn after
+/// a millisecond.
+pub trait Turns: fmt::Debug + Send + Sync {
+    /// Waits for a turn.
+    fn next(&self) -> Pin<Box<dyn Future<Output = Turn> + Send + '_>>;
+}
+
+/// A turn, until it is dropped.
+pub type Turn = Box<dyn Any + Send>;
+
+/// Reserves the memory that the responses of a batch need at least.
+///
+/// # Errors
+/// When the memory budget is used up.
+pub(crate) fn reserve(limits: &Limits, entries: usize) -> Result<Reservation, OutOfMemory> {
+    limits.memory.reserve(entries * (size_of::<Entry>() + responses::ENTRY))
+}
+
+/// Runs the entries of a batch, at most a number of them at a time, and joins their responses in
+/// the order of the requests. The reservation is for the reply.
+pub(crate) async fn run<S>(
+    service: &mut S,
+    asked: Asked<'_>,
+    bounds: Bounds<'_>,
+    mut call: impl FnMut(usize, Request) -> Call,
+) -> (Reply, Reservation)
+where
+    S: Service<Call, Response = Outcome, Error = Infallible>,
+    S::Future: Unpin,
+{
+    let Bounds { limits, turns, memory } = bounds;
+    let mut responses = Responses::new(asked, limits.reply_bytes, memory);
+    let mut running = FuturesUnordered::new();
+    let started = Instant::now();
+    let mut own_turn = turns.next().await;
+    let mut turn = Instant::now();
+    let mut waited = Duration::ZERO;
+    for (index, entry) in asked.entries.iter().enumerate() {
+        if index % ENTRIES_PER_LOOK == 0 && turn.elapsed() > TURN {
+            drop(own_turn);
+            yield_now().await;
+            // The deadlines of the waiting calls do not wait for the rest to be started.
+            while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
+                responses.set(index, outcome);
+            }
+            own_turn = turns.next().await;
+            (turn, waited) = (Instant::now(), started.elapsed());
+        }
+        let request = match entry {
+            Ok(request) => *request,
+            Err(invalid) => {
+                responses.refuse(index, invalid);
+                continue;
+            }
+        };
+        let mut call = call(index, request);
+        if let Some(recording) = call.take_recording() {
+            responses.recordings.insert(index, recording);
+        }
+        if responses.spent {
+            responses.set(index, Outcome::reply_too_large(limits.reply_bytes));
+            continue;
+        }
+        let own = call.operation().and_then(|operation| operation.timeout());
+        if let Some(limit) = own.or(limits.call_timeout).filter(|limit| waited > *limit) {
+            responses.set(index, Outcome::not_started(limit));
+            continue;
+        }
+        if let Err(error) = responses.reserve_next() {
+            responses.set(index, Outcome::error(error.into()));
+            continue;
+        }
+        let mut member = Member { index, future: service.call(call) };
+        // Most handlers answer at once; only the others join the set of the running ones.
+        match poll_once(&mut member).await {
+            Poll::Ready((index, outcome)) => responses.set(index, outcome),
+            Poll::Pending => running.push(member),
+        }
+        while running.len() >= limits.batch_parallelism {
+            drop(own_turn);
+            if let Some((index, outcome)) = running.next().await {
+                responses.set(index, outcome);
+            }
+            own_turn = turns.next().await;
+            (turn, waited) = (Instant::now(), started.elapsed());
+        }
+    }
+    drop(own_turn);
+    while let Some((index, outcome)) = running.next().await {
+        responses.set(index, outcome);
+    }
+    responses.join()
+}
+
+/// A call of a batch, and its place in it.
+struct Member<F> {
+    index: usize,
+    future: F,
+}
+
+impl<F> Future for Member<F>
+where
+    F: Future<Output = Result<Outcome, Infallible>> + Unpin,
+{
+    type Output = (usize, Outcome);
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let index = self.index;
+        Pin::new(&mut self.future).poll(cx).map(|Ok(outcome)| (index, outcome))
+    }
+}
+
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(Pin::new(&mut *future).poll(cx))).await
+}
+
+/// Lets the other tasks of this thread have their turn.
+async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|cx| {
+        if yielded {
+            return Poll::Ready(());
+        }
+        yielded = true;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,136 @@
+//! What is known of an operation apart from its handler.
+
+use serde_json::{Map, Value};
+
+use crate::error::{ErrorDescription, ErrorObject};
+use crate::schema::Schema;
+
+/// What is known of an operation apart from its handler: what every door may show of it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Description {
+    /// The method's name: `namespace.verb`.
+    pub name: String,
+    /// A name for people.
+    pub title: Option<String>,
+    /// What it does, for people and models.
+    pub text: Option<String>,
+    /// The names of its params, in the order of their positions.
+    pub params: Vec<&'static str>,
+    /// Whether the last param takes, by position, all that are left.
+    pub variadic: bool,
+    /// What the params are, by name.
+    pub input: Option<Schema>,
+    /// What the result is.
+    pub output: Option<Schema>,
+    /// The worst effect of a call, if it is declared.
+    pub effect: Option<Effect>,
+    /// The effect of a call with given params, by name. None if all calls have the effect above.
+    pub effect_of: Option<EffectOf>,
+    /// Whether the same call made again has no further effect.
+    pub idempotent: bool,
+    /// Whether a call reaches nothing but this service's own data.
+    pub closed_world: bool,
+    /// The name by which language models call it, if it is offered to them.
+    pub tool: Option<String>,
+    /// What tells it from others that had its name before, if that was said.
+    pub revision: Option<String>,
+    /// How a result is shown to language models.
+    pub rendering: Rendering,
+    /// Whether it is meant to be notified of, since its result says nothing.
+    pub notification: bool,
+    /// The errors of its own that it may answer with.
+    pub errors: Vec<ErrorDescription>,
+    /// Calls, and what comes of them.
+    pub examples: Vec<Example>,
+}
+
+/// A call of an operation, and what comes of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Example {
+    /// What it shows.
+    pub name: String,
+    /// The params, by name.
+    pub params: Map<String, Value>,
+    /// The result.
+    pub result: Value,
+}
+
+impl Example {
+    /// A call with these params, by name, and its result.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # use trunkline::Example;
+    /// let example = Example::new("a half", [("dividend", json!(1)), ("divisor", json!(2))], 0.5);
+    /// ```
+    pub fn new<'a>(
+        name: impl Into<String>,
+        params: impl IntoIterator<Item = (&'a str, Value)>,
+        result: impl Into<Value>,
+    ) -> Self {
+        let params = params.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Self { name: name.into(), params, result: result.into() }
+    }
+}
+
+/// How a result is shown to language models.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Rendering {
+    /// As its JSON.
+    #[default]
+    Json,
+    /// In these words, and so are errors.
+    Words(Wording),
+    /// As it is: an array of content blocks, as MCP defines them.
+    Blocks,
+}
+
+/// What a call of an operation does to what is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    Reads,
+    /// It adds, and leaves what was there.
+    Adds,
+    /// It changes or removes what was there.
+    Destroys,
+}
+
+/// Words an outcome for a language model: from the JSON text of the arguments (an object), and of the
+/// result or the error.
+pub type Wording = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
+
+/// The effect of a call with these params, by name.
+pub type EffectOf = fn(params: &Map<String, Value>) -> Effect;
+
+impl Description {
+    /// The effect of a call with these params, by name, if it is declared.
+    #[must_use]
+    pub fn effect_of(&self, params: &Map<String, Value>) -> Option<Effect> {
+        self.effect_of.map(|effect_of| effect_of(params)).or(self.effect)
+    }
+
+    pub(crate) fn new(name: String, params: Vec<&'static str>, variadic: bool) -> Self {
+        Self {
+            name,
+            title: None,
+            text: None,
+            params,
+            variadic,
+            input: None,
+            output: None,
+            effect: None,
+            effect_of: None,
+            idempotent: false,
+            closed_world: false,
+            tool: None,
+            revision: None,
+            rendering: Rendering::Json,
+            notification: false,
+            errors: Vec::new(),
+            examples: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The future of a call.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::outcome::Outcome;
+
+/// The outcome of a call, now or later.
+///
+/// A handler that is not async has its outcome at once and pays for no boxed future.
+pub struct CallFuture(State);
+
+enum State {
+    Ready(Option<Outcome>),
+    Later(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+}
+
+impl CallFuture {
+    /// An outcome that is already there.
+    #[must_use]
+    pub fn ready(outcome: Outcome) -> Self {
+        Self(State::Ready(Some(outcome)))
+    }
+
+    /// An outcome that `future` will have.
+    pub fn later(future: impl Future<Output = Outcome> + Send + 'static) -> Self {
+        Self(State::Later(Box::pin(future)))
+    }
+
+    /// The outcome, if it is already there.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        match &self.0 {
+            State::Ready(outcome) => outcome.as_ref(),
+            State::Later(_) => None,
+        }
+    }
+
+    /// Runs what the guard holds when this future is dropped before it is done.
+    pub fn guarded(self, guard: Option<CancelGuard>) -> Self {
+        match (self.0, guard) {
+            (State::Later(future), Some(mut guard)) => Self::later(async move {
+                let outcome = future.await;
+                guard.disarm();
+                outcome
+            }),
+            (state, Some(mut guard)) => {
+                guard.disarm();
+                Self(state)
+            }
+            (state, None) => Self(state),
+        }
+    }
+}
+
+/// What to run if a call is cancelled: if its future is dropped before it is done.
+#[derive(Default)]
+pub struct CancelGuard(Vec<Box<dyn FnOnce() + Send + Sync>>);
+
+impl CancelGuard {
+    pub(super) fn add(&mut self, run: impl FnOnce() + Send + Sync + 'static) {
+        self.0.push(Box::new(run));
+    }
+
+    fn disarm(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(|run| run());
+    }
+}
+
+/// # Panics
+/// When it is polled again after it was ready.
+impl Future for CallFuture {
+    type Output = Result<Outcome, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            State::Ready(outcome) => {
+                Poll::Ready(Ok(outcome.take().expect("polled once when ready")))
+            }
+            State::Later(future) => future.as_mut().poll(cx).map(Ok),
+        }
+    }
+}
+
+impl fmt::Debug for CallFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CallFuture")
+    }
+}

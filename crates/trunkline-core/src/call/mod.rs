@@ -1,0 +1,349 @@
+//! One call on its way to a handler, and the operation that it is for.
+
+mod description;
+mod endpoint;
+mod future;
+mod observer;
+mod registered;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::envelope::Request;
+use crate::envelope::{Kind, Members, Scanner, Span, Text};
+use crate::error::ErrorObject;
+use crate::extensions::Extensions;
+use crate::format::Encoding;
+use crate::id::Id;
+use crate::limits::calls::Limits;
+
+pub use description::{Description, Effect, EffectOf, Example, Rendering, Wording};
+pub use endpoint::Endpoint;
+pub(crate) use endpoint::Route;
+pub use future::{CallFuture, CancelGuard};
+pub use observer::Recording;
+pub use observer::{Arrival, Notes, Observation, Observer};
+pub use registered::Registered;
+
+/// A request that is valid as a request: a method's name, params, an id, and what the transport
+/// knows about its sender.
+///
+/// Name, params and id are ranges of the body that they came in: a call copies nothing.
+pub struct Call {
+    body: Bytes,
+    /// None if the operation was chosen by another name than its own.
+    method: Option<Text>,
+    params: Option<Span>,
+    id: Option<Span>,
+    operation: Option<Arc<Registered>>,
+    extensions: Extensions,
+    cancellation: Option<CancelGuard>,
+    /// Whether the body is the text of this request, and nothing else.
+    is_whole: bool,
+    /// What history will keep of this call, until somebody answers it.
+    recording: Option<Recording>,
+    /// What the layers tell history.
+    notes: Option<Arc<Notes>>,
+    /// What the call ends with in place of its handler.
+    refusal: Option<Box<ErrorObject>>,
+}
+
+impl Call {
+    pub(crate) fn new(body: Bytes, request: Request, extensions: Extensions) -> Self {
+        let Request { method, params, id } = request;
+        let method = Some(method);
+        Self {
+            body,
+            method,
+            params,
+            id,
+            operation: None,
+            extensions,
+            cancellation: None,
+            is_whole: false,
+            recording: None,
+            notes: None,
+            refusal: None,
+        }
+    }
+
+    /// A call made in this process, as a transport would make it. Params that serialise to `null`,
+    /// as `()` does, are none.
+    ///
+    /// # Errors
+    /// -32602 when `params` serialises to something else than an array, an object or `null`, or
+    /// nests deeper than [`Limits::MAX_DEPTH`](crate::limits::calls::Limits::MAX_DEPTH).
+    pub fn request(id: &Id, method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
+        Self::written(Some(id), method, params)
+    }
+
+    /// A call that wants no reply, made in this process.
+    ///
+    /// # Errors
+    /// As for a [request](Self::request).
+    pub fn notification(method: &str, params: &impl Serialize) -> Result<Self, ErrorObject> {
+        Self::written(None, method, params)
+    }
+
+    /// The call's whole text is its body, so that it can be sent as it is.
+    fn written(
+        id: Option<&Id>,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Self, ErrorObject> {
+        let mut body = Vec::with_capacity(USUAL);
+        body.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+        let name = body.len();
+        serde_json::to_writer(&mut body, method).expect("text serialises into memory");
+        let span = Span::new(name, body.len());
+        let method = Text { span, escaped: span.of(&body).contains(&b'\\') };
+        let before = body.len();
+        body.extend_from_slice(b",\"params\":");
+        let params = params_text(&mut body, params)?;
+        if params.is_none() {
+            body.truncate(before);
+        }
+        let id = id.map(|id| {
+            body.extend_from_slice(b",\"id\":");
+            let start = body.len();
+            body.extend_from_slice(id.as_raw().as_bytes());
+            Span::new(start, body.len())
+        });
+        body.push(b'}');
+        let call = Self::new(Bytes::from(body), Request { method, params, id }, Extensions::new());
+        Ok(Self { is_whole: true, ..call })
+    }
+
+    /// The same call again, for layers that make a call more than once. It has the same id and the
+    /// same extensions, copies no text, and is cancelled apart from this one.
+    ///
+    /// A server's history hears of the call that it was made of, and not of this one.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self {
+            body: self.body.clone(),
+            operation: self.operation.clone(),
+            extensions: self.extensions.clone(),
+            refusal: self.refusal.clone(),
+            cancellation: None,
+            recording: None,
+            notes: None,
+            ..*self
+        }
+    }
+
+    /// The text of the request, as it is sent.
+    pub fn message(&self) -> Bytes {
+        if self.is_whole {
+            return self.body.clone();
+        }
+        let mut text = b"{\"jsonrpc\":\"2.0\",\"method\":".to_vec();
+        serde_json::to_writer(&mut text, &self.method()).expect("text serialises into memory");
+        for (name, span) in [("params", self.params), ("id", self.id)] {
+            if let Some(span) = span {
+                text.extend_from_slice(format!(",\"{name}\":").as_bytes());
+                text.extend_from_slice(span.of(&self.body));
+            }
+        }
+        text.push(b'}');
+        Bytes::from(text)
+    }
+
+    /// The method's name, unescaped.
+    #[must_use]
+    pub fn method(&self) -> Cow<'_, str> {
+        match (&self.method, &self.operation) {
+            (Some(method), _) => method.value(&self.body),
+            (None, Some(operation)) => Cow::Borrowed(operation.name()),
+            (None, None) => Cow::Borrowed(""),
+        }
+    }
+
+    /// The params' JSON text: an array or an object.
+    #[must_use]
+    pub fn params(&self) -> Option<&[u8]> {
+        self.params.map(|span| span.of(&self.body))
+    }
+
+    /// The members of the params, in the order in which they were sent; none of an array.
+    pub fn members(&self) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
+        members(&self.body, self.params)
+    }
+
+    /// The JSON text of a member, or of a member of a member.
+    #[must_use]
+    pub fn text(&self, part: Part) -> &[u8] {
+        part.0.of(&self.body)
+    }
+
+    /// The same text, which outlives the call.
+    #[must_use]
+    pub fn bytes(&self, part: Part) -> Bytes {
+        self.body.slice(part.0.range())
+    }
+
+    /// The members of a member of the params; none of what is no object.
+    pub fn members_of(&self, part: Part) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
+        members(&self.body, Some(part.0))
+    }
+
+    /// This call made to `operation`, with a part of its params for params: what a protocol makes of
+    /// a method of its own. Part and call belong together; it is an object or an array, or nothing.
+    #[must_use]
+    pub fn redirected(mut self, operation: Arc<Registered>, params: Option<Part>) -> Self {
+        self.method = None;
+        self.params = params.map(|part| part.0);
+        self.operation = Some(operation);
+        self.is_whole = false;
+        if let Some(encoding) = self.encoding().map(Encoding::without_params) {
+            self.extensions.insert(encoding);
+        }
+        self
+    }
+
+    /// This call, which will end with `error` where its handler would be run. For doors that look at what is
+    /// sent before they run it: all layers, those of the operation included, the history
+    /// and the metrics see a call like any other, and may refuse it themselves.
+    #[must_use]
+    pub fn refused(mut self, error: ErrorObject) -> Self {
+        self.refusal = Some(Box::new(error));
+        self
+    }
+
+    /// What the call ends with in place of its handler, if that is not to be run.
+    pub(crate) fn take_refusal(&mut self) -> Option<ErrorObject> {
+        self.refusal.take().map(|error| *error)
+    }
+
+    /// The id; a notification has none.
+    #[must_use]
+    pub fn id(&self) -> Option<Id> {
+        self.id.map(|span| Id::from_raw(self.body.slice(span.range())))
+    }
+
+    /// Whether the client wants no reply (section 4.1).
+    #[must_use]
+    pub fn is_notification(&self) -> bool {
+        self.id.is_none()
+    }
+
+    /// The operation that will be called; none when the method is unknown.
+    #[must_use]
+    pub fn operation(&self) -> Option<&Arc<Registered>> {
+        self.operation.as_ref()
+    }
+
+    /// What the transport and the layers told about this call.
+    #[must_use]
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    /// For layers: what later layers and the handler shall know.
+    pub fn extensions_mut(&mut self) -> &mut Extensions {
+        &mut self.extensions
+    }
+
+    /// For doors that answer calls in their own way: what tells the service's
+    /// history how this call ends, if there is a history and nobody has taken it
+    /// yet. `Rpc::answer` and `Rpc::run` take it themselves.
+    pub fn take_recording(&mut self) -> Option<Recording> {
+        self.recording.take()
+    }
+
+    /// Begins the record of this call.
+    pub(crate) fn observe(&mut self, observer: &dyn Observer, arrival: Arrival<'_>) {
+        let notes = Arc::default();
+        self.recording = Some(observer.begin(self, arrival, &notes));
+        self.notes = Some(notes);
+    }
+
+    /// What layers have noted for observers, if the call is watched.
+    pub fn notes(&self) -> Option<&Arc<Notes>> {
+        self.notes.as_ref()
+    }
+
+    /// The text that the call came in, of which it may be a part.
+    pub(crate) fn body(&self) -> &Bytes {
+        &self.body
+    }
+
+    /// What was not said in JSON, if anything.
+    pub fn encoding(&self) -> Option<&Encoding> {
+        self.extensions.get()
+    }
+
+    pub(crate) fn with_encoding(mut self, encoding: Option<Encoding>) -> Self {
+        if let Some(encoding) = encoding {
+            self.extensions.insert(encoding);
+        }
+        self
+    }
+
+    pub(crate) fn resolve(&mut self, operation: Option<Arc<Registered>>) {
+        self.operation = operation;
+    }
+
+    /// Runs a function if the call is cancelled. A call is cancelled by dropping the future of its handler: a
+    /// transport does that when its client is gone, a timeout when its time is up. For extractors, whose
+    /// value tells work on other threads to stop.
+    pub fn on_cancel(&mut self, run: impl FnOnce() + Send + Sync + 'static) {
+        self.cancellation.get_or_insert_default().add(run);
+    }
+
+    /// What to run if the future of the handler is dropped. It lives in that future.
+    pub fn take_guard(&mut self) -> Option<CancelGuard> {
+        self.cancellation.take()
+    }
+}
+
+/// The members of the object at `span`, if there is one.
+fn members(body: &[u8], span: Option<Span>) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
+    let object = span.filter(|span| span.of(body).starts_with(b"{"));
+    let mut members = object.map(|span| Members::within(body, span));
+    std::iter::from_fn(move || {
+        let (name, value) = members.as_mut()?.next_span()?;
+        Some((name.value(body), Part(value)))
+    })
+}
+
+/// Shows no params: they may hold secrets.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("method", &self.method())
+            .field("id", &self.id())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A value in the params of the [`Call`] that it was had from.
+#[derive(Debug, Clone, Copy)]
+pub struct Part(Span);
+
+/// Appends the JSON text of params, if they are any.
+fn params_text(body: &mut Vec<u8>, params: &impl Serialize) -> Result<Option<Span>, ErrorObject> {
+    let start = body.len();
+    serde_json::to_writer(&mut *body, params)
+        .map_err(|error| ErrorObject::invalid_params(&error.to_string()))?;
+    if body.len() - start > MAX_PARAMS {
+        return Err(ErrorObject::invalid_params("params have less than 2 GiB"));
+    }
+    // Raw values serialise to what no body could hold, and all else relies on that check.
+    match Scanner::new(&body[start..], Limits::MAX_DEPTH).value() {
+        Ok((Kind::Array | Kind::Object, _)) => Ok(Some(Span::new(start, body.len()))),
+        Ok((Kind::Null, _)) => Ok(None),
+        Ok(_) => Err(ErrorObject::invalid_params("params serialise to an array or an object")),
+        Err(error) => Err(ErrorObject::invalid_params(&error.reason.to_string())),
+    }
+}
+
+/// Most requests fit, so that most are one allocation.
+const USUAL: usize = 128;
+
+/// With a name and an id, a call's text stays below what offsets can tell.
+const MAX_PARAMS: usize = i32::MAX as usize;

@@ -1,0 +1,115 @@
+//! What runs calls: the layers that every call passes, and the projection before them.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tower_service::Service;
+
+use super::projection::{Projected, Projection};
+use crate::call::{Call, CallFuture, Notes, Recording};
+use crate::outcome::Outcome;
+
+/// The layers that every call passes, and the operations behind them.
+pub trait Engine: fmt::Debug + Send + Sync {
+    /// Runs a call that was resolved; a method that is no operation is unknown.
+    fn call(&self, call: Call) -> CallFuture;
+}
+
+/// Runs calls that were resolved. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub(super) struct Runner {
+    engine: Arc<dyn Engine>,
+    projection: Option<Arc<dyn Projection>>,
+}
+
+/// The future of a call through all layers.
+#[derive(Debug)]
+pub struct RpcFuture {
+    inner: CallFuture,
+    ending: Ending,
+}
+
+/// Who is told the outcome.
+#[derive(Debug)]
+enum Ending {
+    Unrecorded,
+    Recorded(Recording),
+    /// The record is of a message that the call was made for.
+    Noted(Arc<Notes>),
+}
+
+impl Runner {
+    pub(super) fn new(engine: Arc<dyn Engine>) -> Self {
+        Self { engine, projection: None }
+    }
+
+    pub(super) fn project(&mut self, projection: Arc<dyn Projection>) {
+        self.projection = Some(projection);
+    }
+
+    /// Runs a call through the layers; a method that is no operation is unknown.
+    pub(super) fn call_operation(&self, mut call: Call) -> RpcFuture {
+        let ending = Ending::of(&mut call);
+        RpcFuture { inner: self.engine.call(call), ending }
+    }
+}
+
+impl Service<Call> for Runner {
+    type Response = Outcome;
+    type Error = Infallible;
+    type Future = RpcFuture;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut call: Call) -> RpcFuture {
+        let is_projected = call.operation().is_none()
+            && call.encoding().is_none_or(|encoding| encoding.refusal().is_none());
+        let Some(projection) = self.projection.as_ref().filter(|_| is_projected) else {
+            return self.call_operation(call);
+        };
+        let ending = Ending::of(&mut call);
+        let inner = match projection.project(call) {
+            Projected::Answered(future) => future,
+            Projected::Unknown(call) => self.engine.call(*call),
+        };
+        RpcFuture { inner, ending }
+    }
+}
+
+impl Future for RpcFuture {
+    type Output = Result<Outcome, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Ok(outcome) = ready!(Pin::new(&mut self.inner).poll(cx));
+        mem::replace(&mut self.ending, Ending::Unrecorded).end(&outcome);
+        Poll::Ready(Ok(outcome))
+    }
+}
+
+impl Ending {
+    fn of(call: &mut Call) -> Self {
+        match (call.take_recording(), call.notes()) {
+            (Some(recording), _) => Self::Recorded(recording),
+            (None, Some(notes)) => Self::Noted(Arc::clone(notes)),
+            (None, None) => Self::Unrecorded,
+        }
+    }
+
+    fn end(self, outcome: &Outcome) {
+        match self {
+            Self::Unrecorded => {}
+            Self::Recorded(recording) => recording.end(outcome),
+            Self::Noted(notes) => {
+                if let Some(code) = outcome.code() {
+                    notes.failed(code);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Answers in EDN, which are recorded as they are sent.
+
+use tower_service::Service as _;
+
+use super::Dispatcher;
+use crate::call::Call;
+use crate::format::Encoding;
+use crate::id::Id;
+use crate::outcome::Outcome;
+use crate::reply::{Reply, Response};
+
+impl Dispatcher {
+    pub(super) async fn answer_in_edn(
+        &self,
+        mut call: Call,
+        id: &Id,
+        encoding: &Encoding,
+    ) -> Reply {
+        // Its outcome may have no EDN, or too much: what is sent then is what is recorded.
+        let recording = call.take_recording();
+        let Ok(outcome) = self.runner.clone().call(call).await;
+        let reply = self.reply_in_edn(outcome, id, encoding);
+        if let Some(recording) = recording {
+            recording.end_as(reply.json(), reply.code());
+        }
+        reply
+    }
+
+    fn reply_in_edn(&self, outcome: Outcome, id: &Id, encoding: &Encoding) -> Reply {
+        let limit = self.limits.reply_bytes;
+        let written = |outcome: Outcome| {
+            Response::of(outcome, id.as_raw().as_bytes(), Some(encoding)).into_reply()
+        };
+        let too_large = || written(Outcome::reply_too_large(limit));
+        // What is too large in JSON is not written in EDN to find out whether that is, too.
+        if outcome.len() > limit {
+            return too_large();
+        }
+        let reply = written(outcome);
+        if reply.text_len() > limit { too_large() } else { reply }
+    }
+}

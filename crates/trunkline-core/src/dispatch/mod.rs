@@ -1,0 +1,245 @@
+//! From the bytes of a body through the layers to the bytes of its reply.
+
+mod engine;
+#[cfg(feature = "edn")]
+mod in_edn;
+mod incoming;
+mod observed;
+mod projection;
+mod reading;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use tower_service::Service;
+
+use crate::batch::{self, Turns};
+use crate::call::{Call, Observer, Registered};
+use crate::extensions::Extensions;
+#[cfg(feature = "edn")]
+use crate::format::Format;
+use crate::format::Formats;
+use crate::id::Id;
+use crate::limits::calls::Limits;
+use crate::limits::{OutOfMemory, Reservation};
+use crate::operation::Registry;
+use crate::outcome::Outcome;
+use crate::reply::{Reply, Response};
+use engine::Runner;
+
+pub use engine::Engine;
+pub use engine::RpcFuture;
+pub use incoming::{Batch, Incoming};
+pub use projection::{Projected, Projection};
+
+/// A service of [`Call`]s, and of bodies that hold them: it reads a body, runs its calls through the layers, and
+/// writes the reply. Cloning is cheap.
+#[derive(Debug, Clone)]
+pub struct Dispatcher {
+    registry: Arc<Registry>,
+    limits: Arc<Limits>,
+    runner: Runner,
+    observer: Option<Arc<dyn Observer>>,
+    turns: Arc<dyn Turns>,
+}
+
+impl Dispatcher {
+    /// A dispatcher of the operations in `registry`, whose calls pass `engine`.
+    pub fn new(
+        registry: Arc<Registry>,
+        limits: Limits,
+        engine: Arc<dyn Engine>,
+        turns: Arc<dyn Turns>,
+    ) -> Self {
+        let (limits, runner) = (Arc::new(limits), Runner::new(engine));
+        Self { registry, limits, runner, observer: None, turns }
+    }
+
+    /// This service with the methods of another protocol, which stand for calls of the same
+    /// operations. They are methods of bodies only: of [`handle`](Self::handle) and
+    /// [`answer`](Self::answer), not of calls that are made with [`Service::call`]. A service has one projection.
+    #[must_use]
+    pub fn projected(mut self, projection: Arc<dyn Projection>) -> Self {
+        self.runner.project(projection);
+        self
+    }
+
+    /// Answers one body: a request, a notification or a batch.
+    ///
+    /// `extensions` is what the transport knows of the sender; all calls of the body share it.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the calls that have not ended.
+    pub async fn handle(&self, body: Bytes, extensions: Extensions) -> Reply {
+        self.handle_in(Formats::default(), body, extensions).await
+    }
+
+    /// Answers one body, written and answered in these formats.
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the calls that have not ended.
+    pub async fn handle_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Reply {
+        match self.handle_reserved(formats, body, extensions).await {
+            Ok((reply, _)) => reply,
+            Err(error) => Reply::error(error.into(), Some(&Id::NULL)).written_in(formats.reply),
+        }
+    }
+
+    /// The same, with the memory that is reserved for the reply so far.
+    ///
+    /// # Errors
+    /// When the memory budget is used up. Nothing was run.
+    pub async fn handle_reserved(
+        &self,
+        formats: Formats,
+        body: Bytes,
+        extensions: Extensions,
+    ) -> Result<(Reply, Option<Reservation>), OutOfMemory> {
+        let (incoming, encoding) = self.read_beside(formats, body, extensions);
+        let reply = match incoming {
+            Incoming::Call(call) => self.answer(call).await,
+            Incoming::Batch(batch) => {
+                // Boxed, so that the future of a single call does not have the size of a batch.
+                let (reply, memory) = Box::pin(self.answer_batch_reserved(batch)).await?;
+                return Ok((reply, Some(memory)));
+            }
+            Incoming::Response { error, id } | Incoming::Refused { error, id } => {
+                let (outcome, id) = (Outcome::error(error), id.unwrap_or(Id::NULL));
+                Response::of(outcome, id.as_raw().as_bytes(), encoding.as_ref()).into_reply()
+            }
+        };
+        Ok((reply, None))
+    }
+
+    /// Answers one call that was [read](Self::read).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the call.
+    pub async fn answer(&self, call: Call) -> Reply {
+        let id = call.id();
+        #[cfg(feature = "edn")]
+        if let (Some(id), Some(encoding)) = (&id, call.encoding())
+            && encoding.reply() == Format::Edn
+        {
+            let encoding = encoding.clone();
+            // Boxed, so that a call in JSON does not carry the room for it along.
+            return Box::pin(self.answer_in_edn(call, id, &encoding)).await;
+        }
+        let Ok(outcome) = self.runner.clone().call(call).await;
+        self.reply(outcome, id.as_ref())
+    }
+
+    /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirected),
+    /// through all layers, for doors that word its outcome in their own way.
+    pub fn run(&self, call: Call) -> RpcFuture {
+        self.runner.call_operation(call)
+    }
+
+    /// Answers a batch that was [read](Self::read).
+    ///
+    /// # Cancel safety
+    /// Dropping the future cancels the calls that have not ended.
+    pub async fn answer_batch(&self, batch: Batch) -> Reply {
+        match self.answer_batch_reserved(batch).await {
+            Ok((reply, _)) => reply,
+            Err(error) => Reply::error(error.into(), Some(&Id::NULL)),
+        }
+    }
+
+    /// The same, with the memory that is reserved for the reply.
+    ///
+    /// # Errors
+    /// When the batch exceeds the memory budget. Nothing was run.
+    pub async fn answer_batch_reserved(
+        &self,
+        batch: Batch,
+    ) -> Result<(Reply, Reservation), OutOfMemory> {
+        let memory = match batch::reserve(&self.limits, batch.entries.len()) {
+            Ok(memory) => memory,
+            Err(error) => {
+                batch.refuse(&error.into());
+                return Err(error);
+            }
+        };
+        let members = self.members(&batch);
+        let Batch { body, entries, extensions, encodings, .. } = &batch;
+        let call = |index, request| {
+            let call = self.call_of(body.clone(), request, extensions.clone());
+            let mut call = call.with_encoding(encodings.of(index).cloned());
+            if let Some(members) = &members {
+                members.record(index, &mut call);
+            }
+            call
+        };
+        let asked = batch::Asked { body, entries, encodings };
+        let bounds = batch::Bounds { limits: &self.limits, turns: &*self.turns, memory };
+        Ok(batch::run(&mut self.runner.clone(), asked, bounds, call).await)
+    }
+
+    /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a
+    /// notification.
+    #[must_use]
+    pub fn reply(&self, outcome: Outcome, id: Option<&Id>) -> Reply {
+        let Some(id) = id else {
+            return Reply::None;
+        };
+        let code = outcome.code();
+        let json = outcome.into_response(id.as_raw().as_bytes());
+        if json.len() > self.limits.reply_bytes {
+            return Reply::of(Outcome::reply_too_large(self.limits.reply_bytes), id);
+        }
+        Reply::Single { json, code }
+    }
+
+    /// The operations that are there at the moment, in the order of their registration.
+    #[must_use]
+    pub fn operations(&self) -> Arc<[Arc<Registered>]> {
+        self.registry.operations()
+    }
+
+    /// Whether there are operations that come and go.
+    #[must_use]
+    pub fn is_changing(&self) -> bool {
+        self.registry.is_changing()
+    }
+
+    /// Has `listener` called after each change of the operations, on the thread that
+    /// makes it. It stays as long as the service is there, so one that holds a clone of the service
+    /// keeps it forever: let it hold something [`Weak`](std::sync::Weak).
+    ///
+    /// Two changes at a time call it twice at a time, in any order: what counts is what
+    /// [`operations`](Self::operations) gives then.
+    pub fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
+        self.registry.on_change(listener);
+    }
+
+    /// The limits of calls.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+}
+
+impl Service<Call> for Dispatcher {
+    type Response = Outcome;
+    type Error = Infallible;
+    type Future = RpcFuture;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.runner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut call: Call) -> RpcFuture {
+        if call.operation().is_none() {
+            let operation = self.registry.find(call.method().as_bytes());
+            call.resolve(operation);
+        }
+        // A call that was read is recorded already.
+        if call.notes().is_none() {
+            self.record_own(&mut call);
+        }
+        self.runner.call_operation(call)
+    }
+}

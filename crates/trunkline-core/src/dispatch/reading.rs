@@ -1,0 +1,107 @@
+//! From a body to calls that have not been run.
+
+use bytes::Bytes;
+
+use super::{Batch, Dispatcher, Incoming};
+use crate::call::Call;
+use crate::envelope::{self, InvalidReason, Message, Request};
+use crate::error::ErrorObject;
+use crate::extensions::Extensions;
+#[cfg(feature = "edn")]
+use crate::format::edn;
+use crate::format::{Encoding, Encodings, Format, Formats};
+use crate::id::Id;
+
+impl Dispatcher {
+    /// Reads a body and runs nothing yet, for doors that have a word in what is run.
+    #[must_use]
+    pub fn read(&self, body: Bytes, extensions: Extensions) -> Incoming {
+        self.read_json(body, extensions, Encodings::Json)
+    }
+
+    /// The same of a body in these formats. What is [refused](Incoming::Refused) has none yet: see
+    /// [`Reply::written_in`](crate::reply::Reply::written_in).
+    #[must_use]
+    pub fn read_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Incoming {
+        self.read_beside(formats, body, extensions).0
+    }
+
+    /// The same, with what goes along with a request that is refused.
+    pub fn read_beside(
+        &self,
+        formats: Formats,
+        body: Bytes,
+        extensions: Extensions,
+    ) -> (Incoming, Option<Encoding>) {
+        match formats {
+            Formats { request: Format::Json, reply: Format::Json } => {
+                (self.read(body, extensions), None)
+            }
+            #[cfg(feature = "edn")]
+            Formats { request: Format::Json, reply } => {
+                let encoding = Encoding::of_json(reply);
+                let encodings = Encodings::Same(encoding.clone());
+                (self.read_json(body, extensions, encodings), Some(encoding))
+            }
+            #[cfg(feature = "edn")]
+            Formats { request: Format::Edn, reply } => {
+                match edn::transcribe(&body, &self.limits, reply) {
+                    Ok((json, encodings)) => {
+                        let first = encodings.first().cloned();
+                        let first = first.unwrap_or_else(|| Encoding::of_json(reply));
+                        (self.read_json(json, extensions, Encodings::Each(encodings)), Some(first))
+                    }
+                    Err(error) => {
+                        self.record_invalid(&body, &extensions, &error, None);
+                        let refused = Incoming::Refused { error, id: None };
+                        (refused, Some(Encoding::of_json(reply)))
+                    }
+                }
+            }
+        }
+    }
+
+    fn read_json(&self, body: Bytes, extensions: Extensions, encodings: Encodings) -> Incoming {
+        let message = match envelope::parse(&body, self.limits.depth, self.limits.batch_requests) {
+            Ok(message) => message,
+            Err(unreadable) => {
+                let error = ErrorObject::from(&unreadable);
+                self.record_invalid(&body, &extensions, &error, None);
+                return Incoming::Refused { error, id: None };
+            }
+        };
+        match message {
+            Message::Single(Ok(request)) => {
+                let encoding = encodings.of(0).cloned();
+                let mut call = self.call_of(body, request, extensions).with_encoding(encoding);
+                self.record_single(&mut call);
+                Incoming::Call(call)
+            }
+            Message::Single(Err(invalid)) => {
+                let id = invalid.id.map(|id| Id::from_raw(body.slice(id.range())));
+                let error = ErrorObject::from(&invalid);
+                self.record_invalid(&body, &extensions, &error, id.as_ref());
+                if invalid.reason == InvalidReason::Response {
+                    Incoming::Response { error, id }
+                } else {
+                    Incoming::Refused { error, id }
+                }
+            }
+            Message::Batch(entries) => {
+                let observer = self.observer.clone();
+                Incoming::Batch(Batch { body, entries, extensions, observer, encodings })
+            }
+        }
+    }
+
+    pub(super) fn call_of(&self, body: Bytes, request: Request, extensions: Extensions) -> Call {
+        let operation = if request.method.escaped {
+            self.registry.find(request.method.unescape(&body).as_bytes())
+        } else {
+            self.registry.find(request.method.inner(&body))
+        };
+        let mut call = Call::new(body, request, extensions);
+        call.resolve(operation);
+        call
+    }
+}

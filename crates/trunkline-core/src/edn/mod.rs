@@ -1,0 +1,82 @@
+//! Params and results that are EDN.
+
+mod deserializer;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use trunkline_edn::{Value, json, to_value};
+
+use crate::call::Call;
+use crate::error::{ErrorObject, RpcError};
+use crate::extract::FromCall;
+use crate::format::Encoding;
+use crate::format::edn::{outcome, unconvertible};
+use crate::operation::IntoOutcome;
+use crate::outcome::Outcome;
+use crate::params::{check_names, declared_fields};
+use deserializer::ParamsDeserializer;
+
+/// As an argument: the params, as EDN. As a result: whatever `T` is in EDN.
+///
+/// `T` is [`Value`], or anything that serde reads, and takes params as [`Params`](crate::params::Params) does:
+/// a struct by name and by position, a map by name, a tuple or a `Vec` by position; what does not fit
+/// is refused with the same `data`, where the `reason` is that of EDN. Without params, a `Value` is
+/// nil.
+///
+/// Sent in EDN, params are what was sent: keywords are keywords, `#inst` is an `Inst`.
+/// Sent in JSON, they are what [`json`] makes of that: objects are maps with keywords for keys.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Edn<T>(pub T);
+
+impl<S, T: DeserializeOwned> FromCall<S> for Edn<T> {
+    const READS_PARAMS: bool = true;
+
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        let sent = call.encoding().and_then(Encoding::params);
+        let made = match (sent, call.params()) {
+            (None, Some(text)) => Some(of_json::<T>(text)?),
+            _ => None,
+        };
+        Ok(Self(T::deserialize(ParamsDeserializer::new(sent.or(made.as_ref())))?))
+    }
+
+    fn declared() -> Vec<&'static str> {
+        declared_fields::<T>().to_vec()
+    }
+}
+
+/// Params that were sent in JSON.
+fn of_json<T: DeserializeOwned>(text: &[u8]) -> Result<Value, ErrorObject> {
+    json::from_str(&String::from_utf8_lossy(text)).or_else(|error| {
+        let fields = declared_fields::<T>();
+        if !fields.is_empty() {
+            check_names(text, fields)?;
+        }
+        Err(unconvertible(error, Some("params")))
+    })
+}
+
+impl<T: Serialize> IntoOutcome for Edn<T> {
+    fn into_outcome(self) -> Outcome {
+        match to_value(&self.0) {
+            Ok(value) => outcome(value),
+            Err(error) => Outcome::error(ErrorObject::internal(&error)),
+        }
+    }
+}
+
+impl IntoOutcome for Value {
+    fn into_outcome(self) -> Outcome {
+        outcome(self)
+    }
+}
+
+/// `Edn` of its value, if there is one.
+impl<T: Serialize, E: RpcError> IntoOutcome for Result<Edn<T>, E> {
+    fn into_outcome(self) -> Outcome {
+        match self {
+            Ok(value) => value.into_outcome(),
+            Err(error) => Outcome::error(error.into_error_object()),
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What a transport or a layer tells the handlers about a call, by type.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::sync::Arc;
+
+/// A set of values, at most one of each type.
+///
+/// The calls of a batch share one set until a layer changes it for one of them. Cloning costs
+/// reference counts.
+#[derive(Clone, Default)]
+pub struct Extensions {
+    /// What the door knows, shared by all calls of a body.
+    origin: Option<Arc<dyn Origin>>,
+    /// What was added on the way.
+    entries: Option<Arc<Entries>>,
+}
+
+/// The protocol that calls come in unless their door says otherwise, by OpenTelemetry's name for it.
+pub const JSON_RPC: &str = "jsonrpc";
+
+type Entries = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
+
+/// What came along with a body through a door.
+pub trait Origin: Any + Send + Sync {
+    /// The door's name.
+    fn door(&self) -> &'static str;
+
+    /// What is spoken there, unless a call says otherwise.
+    fn protocol(&self) -> &'static str {
+        JSON_RPC
+    }
+
+    /// The value of this type that the transport or its middleware has set. Calls that are made
+    /// [on behalf](Extensions::on_behalf) of one that came through here have it, too.
+    fn get(&self, _key: TypeId) -> Option<&dyn Any> {
+        None
+    }
+}
+
+impl Extensions {
+    /// An empty set. Allocates nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What a door without headers knows: its name.
+    #[must_use]
+    pub fn through(door: &'static str) -> Self {
+        Self::of(Through { door })
+    }
+
+    /// What goes on to calls that are made on behalf of one that came with these, through a door of this
+    /// name: the values that middleware of its door has set, like who the tenant is.
+    ///
+    /// What is of that one call alone does not: its headers, its protocol, and what was added to it on its
+    /// way, which layers around the new calls add again.
+    #[must_use]
+    pub fn on_behalf(&self, door: &'static str) -> Self {
+        Self::of(OnBehalf { door, origin: self.origin.clone() })
+    }
+
+    /// The name of the door that the call came through: `json-rpc`, `mcp`, `stdio`, …. A call made in
+    /// this process came through none: `in-process`.
+    #[must_use]
+    pub fn door(&self) -> &'static str {
+        self.origin.as_deref().map_or("in-process", Origin::door)
+    }
+
+    /// The same, of calls that come in this protocol: by one word, which
+    /// history and traces (`rpc.system.name`) show. Without it, they
+    /// come in that of their door.
+    #[must_use]
+    pub fn speaking(mut self, protocol: &'static str) -> Self {
+        if protocol != self.protocol() {
+            self.insert(Protocol(protocol));
+        }
+        self
+    }
+
+    /// The protocol that the call came in. Default: `jsonrpc`.
+    #[must_use]
+    pub fn protocol(&self) -> &'static str {
+        let of_door = || self.origin.as_deref().map_or(JSON_RPC, Origin::protocol);
+        self.added().map_or_else(of_door, |Protocol(protocol)| protocol)
+    }
+
+    /// An empty set of calls that came in this way.
+    pub fn of(origin: impl Origin) -> Self {
+        Self { origin: Some(Arc::new(origin)), entries: None }
+    }
+
+    /// What the door knows, if the call came through a door of type `T`.
+    pub fn origin<T: Origin>(&self) -> Option<&T> {
+        let origin: &dyn Any = self.origin.as_deref()?;
+        origin.downcast_ref()
+    }
+
+    /// Adds a value in place of the earlier one of its type.
+    pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
+        let entries = Arc::make_mut(self.entries.get_or_insert_default());
+        let key = TypeId::of::<T>();
+        entries.retain(|(other, _)| *other != key);
+        entries.push((key, Arc::new(value)));
+    }
+
+    /// The value of type `T`, if there is one.
+    #[must_use]
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.added().or_else(|| self.origin.as_deref()?.get(TypeId::of::<T>())?.downcast_ref())
+    }
+
+    fn added<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        let key = TypeId::of::<T>();
+        let (_, value) = self.entries.as_deref()?.iter().find(|(other, _)| *other == key)?;
+        value.downcast_ref()
+    }
+}
+
+/// What a call is spoken in, if that is not what its door speaks.
+struct Protocol(&'static str);
+
+/// A door without headers.
+struct Through {
+    door: &'static str,
+}
+
+impl Origin for Through {
+    fn door(&self) -> &'static str {
+        self.door
+    }
+}
+
+/// A door that passes on what another one knows.
+struct OnBehalf {
+    door: &'static str,
+    origin: Option<Arc<dyn Origin>>,
+}
+
+impl Origin for OnBehalf {
+    fn door(&self) -> &'static str {
+        self.door
+    }
+
+    fn get(&self, key: TypeId) -> Option<&dyn Any> {
+        self.origin.as_deref()?.get(key)
+    }
+}
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Extensions")
+    }
+}

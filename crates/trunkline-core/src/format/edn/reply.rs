@@ -1,0 +1,71 @@
+//! Replies in EDN, beside those in JSON, which history keeps.
+
+use trunkline_edn::Error;
+use trunkline_edn::json::{self, FromJson};
+
+use super::fault;
+use crate::error::ErrorObject;
+use crate::format::encoding::Encoding;
+use crate::outcome::Outcome;
+
+/// The response object to the call with this id, in EDN; with the outcome, which is another if that
+/// has no EDN. `id` is JSON text.
+pub fn response(outcome: Outcome, id: &[u8], encoding: &Encoding) -> (Outcome, Vec<u8>) {
+    let id = match encoding.id() {
+        // What is no id is not echoed.
+        Some(sent) if id != b"null" => sent.to_string(),
+        _ => id_text(id),
+    };
+    match written(&outcome, &id) {
+        Ok(text) => (outcome, text),
+        Err((member, error)) => {
+            let outcome = Outcome::error(fault::unconvertible(error, Some(member)));
+            let text = written(&outcome, &id).expect("an error of ours has no key twice");
+            (outcome, text)
+        }
+    }
+}
+
+/// The response object; or which member has no EDN, and why.
+fn written(outcome: &Outcome, id: &str) -> Result<Vec<u8>, (&'static str, Error)> {
+    if let Some(value) = outcome.as_edn() {
+        return Ok(format!("{{:jsonrpc \"2.0\", :result {value}, :id {id}}}").into_bytes());
+    }
+    let (name, edn) = match outcome.as_result() {
+        Ok(json) => ("result", of_json(json)),
+        Err(error) => ("error", of_json(&error.to_json())),
+    };
+    let edn = edn.map_err(|error| (name, error))?;
+    Ok(format!("{{:jsonrpc \"2.0\", :{name} {edn}, :id {id}}}").into_bytes())
+}
+
+/// An id, which is a string, a number or null. Numbers of JSON are numbers of EDN as they stand; so
+/// none loses a digit.
+fn id_text(json: &[u8]) -> String {
+    let is_number = json.first().is_some_and(|first| matches!(first, b'-' | b'0'..=b'9'));
+    if is_number {
+        return String::from_utf8_lossy(json).into_owned();
+    }
+    of_json(json).expect("an id was read as JSON")
+}
+
+/// A whole reply in EDN that was written in JSON: one that goes with no call.
+pub fn translated(json: &[u8]) -> Vec<u8> {
+    let failed = |error| {
+        let error: ErrorObject = fault::unconvertible(error, None);
+        let json = Outcome::error(error).into_response(b"null");
+        of_json(&json).expect("an error of ours has no key twice")
+    };
+    of_json(json).unwrap_or_else(failed).into_bytes()
+}
+
+/// A message in EDN that was written in JSON, and is no reply to a call.
+pub fn from_json(json: &[u8]) -> Result<Vec<u8>, ErrorObject> {
+    let edn = of_json(json).map_err(|error| fault::unconvertible(error, None))?;
+    Ok(edn.into_bytes())
+}
+
+fn of_json(json: &[u8]) -> Result<String, Error> {
+    // What is written here is text.
+    json::to_edn(&String::from_utf8_lossy(json), &FromJson::default())
+}

@@ -1,0 +1,305 @@
+//! JSON Schemas (draft 2020-12) of params and results.
+
+use std::fmt;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{RecursiveTransform, Transform};
+use serde_json::Value;
+
+/// A JSON Schema, as the doors show it. Cloning is cheap.
+///
+/// It says no `$schema` (2020-12 is what it is without one, and some clients refuse to see any), and
+/// refers to nothing outside of itself.
+///
+/// A member that may be left out is published without `null` among its types, since some clients cannot fill
+/// in a value of two types. Validation accepts `null` there all the same, if its Rust type does.
+#[derive(Clone, PartialEq)]
+pub struct Schema {
+    published: Arc<Value>,
+    accepted: Arc<Value>,
+}
+
+impl Schema {
+    /// What `T` is read from.
+    #[must_use]
+    pub fn of_input<T: JsonSchema>() -> Self {
+        Self::generate::<T>(settings_of_input()).without_null_options()
+    }
+
+    /// What `T` is written as.
+    #[must_use]
+    pub fn of_output<T: JsonSchema>() -> Self {
+        Self::generate::<T>(settings_of_output())
+    }
+
+    fn generate<T: JsonSchema>(settings: SchemaSettings) -> Self {
+        let mut schema = settings.into_generator().into_root_schema_for::<T>();
+        // The name of a Rust type tells callers nothing.
+        schema.remove("title");
+        finished(schema)
+    }
+
+    /// The published form of the schema.
+    #[must_use]
+    pub fn as_value(&self) -> &Value {
+        &self.published
+    }
+
+    /// The schema's JSON, as values are validated.
+    pub fn accepted(&self) -> &Value {
+        &self.accepted
+    }
+
+    /// The same schema, published without the `null` of members that may be left out. Values are validated
+    /// as before.
+    #[must_use]
+    pub fn without_null_options(mut self) -> Self {
+        let mut published = Value::clone(&self.published);
+        drop_null_options(&mut published);
+        if published != *self.published {
+            self.published = Arc::new(published);
+        }
+        self
+    }
+}
+
+/// Drops `null` from the types of members that are not required, at every depth.
+fn drop_null_options(schema: &mut Value) {
+    match schema {
+        Value::Array(schemas) => schemas.iter_mut().for_each(drop_null_options),
+        Value::Object(keywords) => {
+            let required = keywords.get("required").cloned().unwrap_or_default();
+            let is_required = |name: &String| {
+                required.as_array().is_some_and(|names| names.iter().any(|one| one == name))
+            };
+            if let Some(Value::Object(members)) = keywords.get_mut("properties") {
+                let optional = members.iter_mut().filter(|(name, _)| !is_required(name));
+                optional.for_each(|(_, member)| drop_null(member));
+            }
+            for (keyword, value) in keywords {
+                match (&**keyword, value) {
+                    ("properties" | "$defs", Value::Object(schemas)) => {
+                        schemas.values_mut().for_each(drop_null_options);
+                    }
+                    // These are values, not schemas.
+                    ("enum" | "const" | "default" | "examples" | "required", _) => {}
+                    (_, value) => drop_null_options(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Drops `null` from the types of one schema, unless it has no other.
+fn drop_null(schema: &mut Value) {
+    let Value::Object(keywords) = schema else { return };
+    if let Some(Value::Array(types)) = keywords.get_mut("type")
+        && types.len() > 1
+    {
+        types.retain(|name| name != "null");
+        if let [only] = &types[..] {
+            let only = only.clone();
+            keywords.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(values)) = keywords.get_mut("enum")
+        && values.len() > 1
+    {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(schemas)) = keywords.get_mut("anyOf")
+        && schemas.len() > 1
+    {
+        schemas.retain(|schema| schema.get("type").is_none_or(|name| name != "null"));
+        if let [Value::Object(only)] = &schemas[..] {
+            let only = only.clone();
+            keywords.remove("anyOf");
+            // The description of a member takes precedence over that of its type.
+            for (keyword, value) in only {
+                keywords.entry(keyword).or_insert(value);
+            }
+        }
+    }
+}
+
+/// How schemas of what is read are generated.
+pub fn settings_of_input() -> SchemaSettings {
+    standing_alone(SchemaSettings::draft2020_12().for_deserialize())
+}
+
+/// How schemas of what is written are generated.
+pub fn settings_of_output() -> SchemaSettings {
+    standing_alone(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn standing_alone(settings: SchemaSettings) -> SchemaSettings {
+    settings.with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    })
+}
+
+/// What was generated, as the doors show it.
+pub fn finished(mut schema: schemars::Schema) -> Schema {
+    RecursiveTransform(without_noise).transform(&mut schema);
+    Schema::from(schema.to_value())
+}
+
+/// Leaves out what tells callers nothing: `uint64` and its likes, which are no formats of JSON Schema
+/// (validators warn of them), that an absent member is as good as null, and where lines of doc comments
+/// break.
+fn without_noise(schema: &mut schemars::Schema) {
+    let is_rusts = |format: &str| {
+        let kind = format.trim_end_matches(|c: char| c.is_ascii_digit());
+        ["int", "uint", "float", "double"].contains(&kind)
+    };
+    if schema.get("format").and_then(Value::as_str).is_some_and(is_rusts) {
+        schema.remove("format");
+    }
+    if schema.get("default") == Some(&Value::Null) {
+        schema.remove("default");
+    }
+    if is_choice_of_strings(schema) {
+        schema.insert("type".to_owned(), "string".into());
+    }
+    if let Some(text) = schema.get("description").and_then(Value::as_str).map(one_line) {
+        schema.insert("description".to_owned(), text.into());
+    }
+}
+
+/// Whether it is an enum whose variants have descriptions. Clients expect a type, too.
+fn is_choice_of_strings(schema: &schemars::Schema) -> bool {
+    let choices = schema.get("oneOf").and_then(Value::as_array);
+    choices.is_some_and(|choices| {
+        choices.iter().all(|one| one.get("const").is_some_and(Value::is_string))
+    })
+}
+
+/// A doc comment without the line breaks of its source.
+fn one_line(text: &str) -> String {
+    text.split("\n\n")
+        .map(|paragraph| paragraph.replace('\n', " "))
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+/// A schema that was written by hand, or read from a file. Nothing checks that it is one.
+impl From<Value> for Schema {
+    fn from(value: Value) -> Self {
+        let value = Arc::new(value);
+        Self { published: Arc::clone(&value), accepted: value }
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schema({})", self.published)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JsonSchema, Schema};
+    use serde_json::{Value, json};
+
+    /// Names
+    /// a thing.
+    #[derive(JsonSchema, serde::Serialize, serde::Deserialize)]
+    struct Thing {
+        /// Its name.
+        name: String,
+        #[serde(default)]
+        inner: Option<Inner>,
+    }
+
+    #[derive(JsonSchema, serde::Serialize, serde::Deserialize)]
+    struct Inner {
+        count: u8,
+    }
+
+    #[test]
+    fn a_schema_stands_alone_and_tells_input_from_output() {
+        let thing = |inner: &Value, required: &[&str]| {
+            json!({
+                "type": "object",
+                "description": "Names a thing.",
+                "properties": {
+                    "name": { "type": "string", "description": "Its name." },
+                    "inner": {
+                        "type": inner,
+                        "properties": {
+                            "count": { "type": "integer", "minimum": 0, "maximum": 255 },
+                        },
+                        "required": ["count"],
+                    },
+                },
+                "required": required,
+            })
+        };
+        let (plain, nullable) = (json!("object"), json!(["object", "null"]));
+        let input = Schema::of_input::<Thing>();
+        assert_eq!(*input.as_value(), thing(&plain, &["name"]));
+        assert_eq!(*input.accepted(), thing(&nullable, &["name"]));
+        let output = Schema::of_output::<Thing>();
+        assert_eq!(*output.as_value(), thing(&nullable, &["name", "inner"]));
+    }
+
+    #[track_caller]
+    fn check_published(schema: &Value, expected: &Value) {
+        let whole = |member: &Value| json!({ "properties": { "a": member }, "required": ["b"] });
+        let found = Schema::from(whole(schema)).without_null_options();
+        assert_eq!(*found.as_value(), whole(expected));
+        assert_eq!(*found.accepted(), whole(schema));
+    }
+
+    #[test]
+    fn optional_members_are_published_without_null() {
+        let integer = json!({ "type": "integer" });
+        for (schema, expected) in [
+            (
+                json!({ "type": ["integer", "null"], "minimum": 1 }),
+                json!({ "type": "integer", "minimum": 1 }),
+            ),
+            (
+                json!({ "type": ["string", "number", "null"] }),
+                json!({ "type": ["string", "number"] }),
+            ),
+            (json!({ "type": "null" }), json!({ "type": "null" })),
+            (
+                json!({ "type": ["string", "null"], "enum": ["x", null] }),
+                json!({ "type": "string", "enum": ["x"] }),
+            ),
+            (
+                json!({ "description": "a", "anyOf": [{ "type": "integer", "description": "b" }, { "type": "null" }] }),
+                json!({ "description": "a", "type": "integer" }),
+            ),
+            (
+                json!({ "anyOf": [{ "type": "string" }, integer, { "type": "null" }] }),
+                json!({ "anyOf": [{ "type": "string" }, integer] }),
+            ),
+            // Of what is not an optional member, null is a value.
+            (
+                json!({ "type": "object", "additionalProperties": { "type": ["integer", "null"] } }),
+                json!({ "type": "object", "additionalProperties": { "type": ["integer", "null"] } }),
+            ),
+            (
+                json!({ "items": { "properties": { "c": { "type": ["integer", "null"] } } } }),
+                json!({ "items": { "properties": { "c": integer } } }),
+            ),
+            (
+                json!({ "properties": { "c": { "type": ["integer", "null"] } }, "required": ["c"] }),
+                json!({ "properties": { "c": { "type": ["integer", "null"] } }, "required": ["c"] }),
+            ),
+            (
+                json!({ "default": { "properties": { "c": null } } }),
+                json!({ "default": { "properties": { "c": null } } }),
+            ),
+            (json!(true), json!(true)),
+        ] {
+            check_published(&schema, &expected);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! The built service.
+
+use std::convert::Infallible;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tower::Service;
+use trunkline_core::call::{Call, Observer};
+use trunkline_core::dispatch::{Dispatcher, Projection, RpcFuture};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::Outcome;
+
+use crate::metrics::{Counters, MethodMetrics};
+use crate::openrpc::{Described, OpenRpc};
+
+/// A built router: a service of [`Call`]s, and of bodies that hold them. Cloning is cheap.
+///
+/// What reads bodies and runs calls is its [`Dispatcher`], to which it dereferences. It knows in addition
+/// what the service is called and how often each method was called.
+#[derive(Debug, Clone)]
+pub struct Rpc {
+    dispatcher: Dispatcher,
+    described: Arc<Described>,
+    /// Of calls of unknown methods.
+    unknown: Arc<Counters>,
+}
+
+impl Rpc {
+    pub(crate) fn new(
+        dispatcher: Dispatcher,
+        described: Arc<Described>,
+        unknown: Arc<Counters>,
+    ) -> Self {
+        Self { dispatcher, described, unknown }
+    }
+
+    /// This service with the methods of another protocol, which stand for calls of the same
+    /// operations. They are methods of bodies only: of [`handle`](Dispatcher::handle) and
+    /// [`answer`](Dispatcher::answer), not of [`call`](Self::call). A service has one projection.
+    #[must_use]
+    pub fn projected(self, projection: Arc<dyn Projection>) -> Self {
+        Self { dispatcher: self.dispatcher.projected(projection), ..self }
+    }
+
+    /// This service, whose calls are watched.
+    pub(crate) fn observed(self, observer: Arc<dyn Observer>) -> Self {
+        Self { dispatcher: self.dispatcher.observed(observer), ..self }
+    }
+
+    /// Calls a method in this process, through all layers, without a transport: for tests, and
+    /// for services that call each other.
+    ///
+    /// # Errors
+    /// The call's error; -32602 when `params` does not serialise to an array or an object; -32603
+    /// when the result is not an `R`.
+    pub async fn call<R: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<R, ErrorObject> {
+        let call = Call::request(&Id::from(1), method, params)?;
+        let Ok(outcome) = Service::call(&mut self.clone(), call).await;
+        let json = outcome.as_result().map_err(Clone::clone)?;
+        serde_json::from_slice(json).map_err(|error| ErrorObject::internal(&error))
+    }
+
+    /// The service described as it is at the moment, for people, generators and tools.
+    #[must_use]
+    pub fn openrpc(&self) -> OpenRpc {
+        self.described.openrpc()
+    }
+
+    /// What has been counted, for each method in the order of registration, and last for the
+    /// methods that do not exist, as `unknown`.
+    #[must_use]
+    pub fn metrics(&self) -> Vec<MethodMetrics> {
+        let operations = self.operations();
+        let known = operations.iter().filter_map(|operation| {
+            let counters: &Arc<Counters> = operation.extensions().get()?;
+            Some(counters.read(operation.name()))
+        });
+        known.chain([self.unknown.read("unknown")]).collect()
+    }
+}
+
+impl Deref for Rpc {
+    type Target = Dispatcher;
+
+    fn deref(&self) -> &Dispatcher {
+        &self.dispatcher
+    }
+}
+
+impl Service<Call> for Rpc {
+    type Response = Outcome;
+    type Error = Infallible;
+    type Future = RpcFuture;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.dispatcher.poll_ready(cx)
+    }
+
+    fn call(&mut self, call: Call) -> RpcFuture {
+        Service::call(&mut self.dispatcher, call)
+    }
+}
