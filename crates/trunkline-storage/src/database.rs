@@ -15,7 +15,7 @@ pub(crate) struct Database {
     path: PathBuf,
     schema: Schema,
     lock_wait: Duration,
-    max_log_bytes: u64,
+    pub(crate) max_log_bytes: u64,
     erase_deleted: bool,
 }
 
@@ -135,10 +135,6 @@ impl Database {
         connection.pragma_update(None, "foreign_keys", true)?;
         connection.set_prepared_statement_cache_capacity(CACHED_STATEMENTS);
         Ok(connection)
-    }
-
-    pub(crate) fn max_log_bytes(&self) -> u64 {
-        self.max_log_bytes
     }
 
     /// Empties the write-ahead log if it has more than `limit` bytes, and returns the next limit. SQLite restarts the

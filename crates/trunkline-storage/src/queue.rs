@@ -29,14 +29,14 @@ impl Queue {
 
     /// Adds a task, unless too many wait already.
     pub(crate) fn push(&self, task: Box<dyn Task>) -> Result<(), StoreError> {
-        let bytes = task.bytes();
+        let bytes = task.claim().bytes;
         let mut state = self.state();
         if state.is_closed {
             return Err(StoreError::Closed);
         }
         if !self.has_room(&state, bytes) {
             state.waiting.retain(|task| !task.claim().is_abandoned());
-            state.bytes = state.waiting.iter().map(|task| task.bytes()).sum();
+            state.bytes = state.waiting.iter().map(|task| task.claim().bytes).sum();
         }
         if !self.has_room(&state, bytes) {
             return Err(StoreError::Busy);
@@ -80,7 +80,7 @@ impl Queue {
 impl State {
     fn pop(&mut self) -> Option<Box<dyn Task>> {
         let task = self.waiting.pop_front()?;
-        self.bytes -= task.bytes();
+        self.bytes -= task.claim().bytes;
         Some(task)
     }
 }

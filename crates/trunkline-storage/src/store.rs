@@ -14,7 +14,7 @@ use crate::error::{OpenError, StoreError, WorkError};
 use crate::queue::Queue;
 use crate::reader;
 use crate::reserve::Reserve;
-use crate::task::{Claim, Pending, task};
+use crate::task::{Claim, task};
 use crate::writer::Writer;
 
 /// A database file with its threads. Cloning is cheap; the threads end with the last clone.
@@ -79,7 +79,7 @@ impl Store {
             group: shared.config.group,
             maintain,
             connection: None,
-            log_limit: database.max_log_bytes(),
+            log_limit: database.max_log_bytes,
             keeper: Some(keeper),
             database,
             reserve,
@@ -122,7 +122,7 @@ impl Store {
         work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
         let shared = self.shared()?;
-        let (task, mut pending) = task(shared.claim(), bytes, work);
+        let (task, mut pending) = task(shared.claim(bytes), work);
         shared.writes.push(task)?;
         let outcome = pending.confirmed(cancel, shared.config.confirm_wait).await?;
         note(&shared.write_problem, outcome)
@@ -141,8 +141,7 @@ impl Store {
         work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
         let shared = self.shared()?;
-        let pending = shared.enqueue_read(shared.claim(), work)?;
-        shared.finish_read(pending, cancel).await
+        shared.read(shared.claim(0), cancel, work).await
     }
 
     /// As [`read`](Self::read), for work that looks at many rows: less of it runs at the same time, and it should end
@@ -160,7 +159,7 @@ impl Store {
     ) -> Result<T, E> {
         let shared = self.shared()?;
         let mut cancel = pin!(cancel);
-        let claim = shared.claim();
+        let claim = shared.claim(0);
         let waiting = shared.waiting_scans.try_acquire().map_err(|_| StoreError::Busy)?;
         let permit = Arc::clone(&shared.scans).acquire_owned();
         let permit = claim.in_time(cancel.as_mut(), permit).await?;
@@ -172,8 +171,7 @@ impl Store {
             let _permit = &permit;
             work(connection, Instant::now() + max_time.min(scanned.rest() / 2))
         };
-        let pending = shared.enqueue_read(claim, work)?;
-        shared.finish_read(pending, cancel).await
+        shared.read(claim, cancel, work).await
     }
 
     /// Takes no more work, finishes what was taken, and waits until the threads have ended. Blocks. False if that was
@@ -199,25 +197,18 @@ impl fmt::Debug for Store {
 }
 
 impl Shared {
-    fn claim(&self) -> Arc<Claim> {
-        Claim::for_time(self.config.timeout)
+    fn claim(&self, bytes: usize) -> Arc<Claim> {
+        Claim::new(self.config.timeout, bytes)
     }
 
-    fn enqueue_read<T: Send + 'static, E: WorkError>(
+    async fn read<T: Send + 'static, E: WorkError>(
         &self,
         claim: Arc<Claim>,
-        work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
-    ) -> Result<Pending<T, E>, StoreError> {
-        let (task, pending) = task(claim, 0, work);
-        self.reads.push(task)?;
-        Ok(pending)
-    }
-
-    async fn finish_read<T, E: WorkError>(
-        &self,
-        mut pending: Pending<T, E>,
         cancel: impl Future<Output = ()>,
+        work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E> {
+        let (task, mut pending) = task(claim, work);
+        self.reads.push(task)?;
         note(&self.read_problem, pending.in_time(cancel).await?)
     }
 

@@ -9,9 +9,11 @@ use tokio::time::{Instant as TokioInstant, sleep_until, timeout_at};
 
 use crate::error::{StoreError, WorkError};
 
-/// The deadline of a task, and whether it has begun and its caller has gone: of the thread and the caller, each
-/// learns which came first.
+/// The bounds of a task, and whether it has begun and its caller has gone: of the thread and the caller, each learns
+/// which came first.
 pub(crate) struct Claim {
+    /// An estimate of its memory.
+    pub(crate) bytes: usize,
     state: AtomicU8,
     limit: Duration,
     deadline: TokioInstant,
@@ -24,9 +26,9 @@ const ABANDONED: u8 = 2;
 const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
 
 impl Claim {
-    pub(crate) fn for_time(limit: Duration) -> Arc<Self> {
+    pub(crate) fn new(limit: Duration, bytes: usize) -> Arc<Self> {
         let deadline = TokioInstant::now() + limit.min(FAR);
-        Arc::new(Self { state: AtomicU8::new(0), limit, deadline })
+        Arc::new(Self { bytes, state: AtomicU8::new(0), limit, deadline })
     }
 
     /// The remaining time.
@@ -83,8 +85,6 @@ impl Claim {
 /// Work whose types the threads do not know. Dropped without an answer, it panicked.
 pub(crate) trait Task: Send {
     fn claim(&self) -> &Arc<Claim>;
-    /// An estimate of its memory.
-    fn bytes(&self) -> usize;
     /// Runs the work, in place of an earlier run, and returns whether it succeeded.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Sets the outcome, in place of a run.
@@ -98,17 +98,15 @@ pub(crate) trait Task: Send {
 /// A task, and its caller's side.
 pub(crate) fn task<T: Send + 'static, E: WorkError>(
     claim: Arc<Claim>,
-    bytes: usize,
     work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
 ) -> (Box<dyn Task>, Pending<T, E>) {
     let (reply, answer) = oneshot::channel();
-    let task = Work { claim: Arc::clone(&claim), bytes, work, outcome: None, reply };
+    let task = Work { claim: Arc::clone(&claim), work, outcome: None, reply };
     (Box::new(task), Pending { claim, answer })
 }
 
 struct Work<T, E, F> {
     claim: Arc<Claim>,
-    bytes: usize,
     work: F,
     outcome: Option<Result<T, E>>,
     reply: oneshot::Sender<Result<T, E>>,
@@ -122,10 +120,6 @@ where
 {
     fn claim(&self) -> &Arc<Claim> {
         &self.claim
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes
     }
 
     fn run(&mut self, connection: &Connection) -> bool {
