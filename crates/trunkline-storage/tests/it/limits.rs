@@ -1,21 +1,23 @@
 //! What is not begun, and what becomes of that which was.
 
-use std::future::poll_fn;
+use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
+use trunkline_storage::StoreError;
 
-use super::{Fixture, PATIENCE, enqueue, enqueue_all, gate, outcome, row, while_writing};
+use crate::fixture::{
+    Fixture, PATIENCE, cancellation, enqueue, enqueue_all, gate, outcome, put, while_writing,
+};
 
 const SOON: Duration = Duration::from_millis(20);
 
 #[tokio::test]
 async fn a_lock_of_another_process_is_waited_for_so_long() {
-    let fixture = Fixture::with(|settings| settings.lock_wait = SOON);
+    let fixture = Fixture::with(|config| config.lock_wait = SOON);
     fixture.put("before").await.unwrap();
     let stranger = fixture.stranger();
     stranger.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -30,7 +32,7 @@ async fn a_lock_of_another_process_is_waited_for_so_long() {
 
 #[tokio::test]
 async fn no_more_wait_than_may() {
-    let fixture = Fixture::with(|settings| settings.write_queue = 2);
+    let fixture = Fixture::with(|config| config.write_queue = 2);
     while_writing(&fixture, async || {
         let mut waiting = enqueue_all(["a", "b"].map(|id| fixture.put(id))).await;
         assert_eq!(outcome(&fixture.put("c").await), "Busy");
@@ -53,9 +55,9 @@ async fn no_more_bytes_wait_than_may() {
         (&[1], usize::MAX, "Busy"),
     ];
     for (waiting, bytes, expected) in rows {
-        let fixture = Fixture::with(|settings| settings.write_queue_bytes = 100);
-        let none = CancellationToken::new();
-        let write = |bytes| Box::pin(fixture.store.write(&none, bytes, |_| Ok(())));
+        let fixture = Fixture::with(|config| config.write_queue_bytes = 100);
+        let write =
+            |bytes| Box::pin(fixture.store.write(pending(), bytes, |_| Ok::<_, StoreError>(())));
         // Once more with what has run, and what has gone, in place of what waits.
         let mut before = enqueue_all(waiting.iter().map(|bytes| write(*bytes))).await;
         for write in before.drain(..) {
@@ -76,21 +78,20 @@ async fn no_more_bytes_wait_than_may() {
 
 #[tokio::test]
 async fn no_more_reads_wait_than_may() {
-    let fixture = Fixture::with(|settings| {
-        settings.readers = 1;
-        settings.read_queue = 1;
+    let fixture = Fixture::with(|config| {
+        config.readers = 1;
+        config.read_queue = 1;
     });
-    let none = CancellationToken::new();
     let (gate, passage) = gate();
-    let mut holding = pin!(fixture.store.read(&none, move |_| {
+    let mut holding = pin!(fixture.read(move |_| {
         passage.pass();
         Ok(())
     }));
     enqueue(holding.as_mut()).await;
     gate.reached();
-    let mut waiting = pin!(fixture.store.read(&none, |_| Ok(())));
+    let mut waiting = pin!(fixture.read(|_| Ok(())));
     enqueue(waiting.as_mut()).await;
-    assert_eq!(outcome(&fixture.store.read(&none, |_| Ok(())).await), "Busy");
+    assert_eq!(outcome(&fixture.read(|_| Ok(())).await), "Busy");
     gate.open();
     holding.await.unwrap();
     waiting.await.unwrap();
@@ -115,16 +116,16 @@ async fn what_is_over_is_never_begun() {
         let ran = Arc::new(AtomicBool::new(false));
         let runs = Arc::clone(&ran);
         while_writing(&fixture, async || {
-            let cancel = CancellationToken::new();
-            let mut write = Box::pin(fixture.store.write(&cancel, 0, move |_| {
+            let (cancel, cancelled) = cancellation();
+            let mut write = Box::pin(fixture.store.write(cancelled, 0, move |_| {
                 runs.store(true, Ordering::Relaxed);
-                Ok(())
+                Ok::<_, StoreError>(())
             }));
             enqueue(write.as_mut()).await;
             let found = match leaving {
                 Leaving::TimeIsUp => outcome(&write.await),
                 Leaving::Cancelled => {
-                    cancel.cancel();
+                    drop(cancel);
                     outcome(&write.await)
                 }
                 Leaving::Dropped => {
@@ -144,14 +145,14 @@ async fn what_is_over_is_never_begun() {
 async fn what_was_begun_is_done_though_it_is_cancelled() {
     let fixture = Fixture::new();
     let (gate, passage) = gate();
-    let cancel = CancellationToken::new();
-    let mut write = pin!(fixture.store.write(&cancel, 0, move |writing| {
+    let (cancel, cancelled) = cancellation();
+    let mut write = pin!(fixture.store.write(cancelled, 0, move |connection| {
         passage.pass();
-        writing.put("todo", "a", &row(1))
+        put(connection, "a", "")
     }));
     enqueue(write.as_mut()).await;
     gate.reached();
-    cancel.cancel();
+    drop(cancel);
     enqueue(write.as_mut()).await;
     gate.open();
     assert_eq!(outcome(&write.await), "Ok");
@@ -160,12 +161,12 @@ async fn what_was_begun_is_done_though_it_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_begun_and_does_not_end_is_unconfirmed() {
-    let fixture = Fixture::with(|settings| settings.confirm_wait = Duration::from_secs(7));
+    let fixture = Fixture::with(|config| config.confirm_wait = Duration::from_secs(7));
     let (gate, passage) = gate();
     let started = tokio::time::Instant::now();
-    let mut write = pin!(fixture.write(move |writing| {
+    let mut write = pin!(fixture.write(move |connection| {
         passage.pass();
-        writing.put("todo", "a", &row(1))
+        put(connection, "a", "")
     }));
     enqueue(write.as_mut()).await;
     gate.reached();
@@ -173,6 +174,6 @@ async fn what_was_begun_and_does_not_end_is_unconfirmed() {
     assert_eq!(started.elapsed().as_secs(), PATIENCE.as_secs() + 7);
     gate.open();
     assert!(fixture.store.close(PATIENCE));
-    let found = fixture.stranger().query_row("SELECT id FROM records", (), |row| row.get(0));
+    let found = fixture.stranger().query_row("SELECT id FROM item", (), |row| row.get(0));
     assert_eq!(found, Ok("a".to_owned()), "it was done all the same");
 }

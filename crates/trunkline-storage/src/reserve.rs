@@ -1,4 +1,4 @@
-//! Memory for the time in which queries of others use up SQLite's heap limit, which is the process's.
+//! Memory for the time in which other queries exhaust SQLite's heap limit, which is the limit of the process.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
@@ -8,12 +8,12 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 /// A database in memory that only occupies memory under the heap limit. Absent without a limit, or without memory.
-pub(super) struct Reserve(Mutex<Option<Connection>>);
+pub(crate) struct Reserve(Mutex<Option<Connection>>);
 
-/// Enough for a few commands of the largest records.
+/// Enough for a few of the largest records.
 const CONTENT: &str = "CREATE TABLE reserve AS SELECT zeroblob(2097152)";
 
-/// Before each further attempt. A query that meets the limit fails soon, and frees what it has.
+/// The pause before each further attempt. A query that meets the limit fails soon, and frees its memory.
 const PAUSES: [Duration; 4] = [
     Duration::ZERO,
     Duration::from_millis(5),
@@ -22,12 +22,12 @@ const PAUSES: [Duration; 4] = [
 ];
 
 impl Reserve {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Mutex::new(occupy()))
     }
 
-    /// Runs `attempt`, which returns whether it ran out of memory; then again with the reserve.
-    pub(super) fn support(&self, mut attempt: impl FnMut() -> bool) {
+    /// Runs `attempt`, which returns whether it ran out of memory; if so, again with the reserve.
+    pub(crate) fn support(&self, mut attempt: impl FnMut() -> bool) {
         if !attempt() || heap_limit().is_none() {
             return;
         }
@@ -50,12 +50,12 @@ fn occupy() -> Option<Connection> {
 }
 
 /// The heap limit of SQLite in bytes, if set. The last known limit if memory is lacking to read it.
-pub(super) fn heap_limit() -> Option<u64> {
+pub(crate) fn heap_limit() -> Option<u64> {
     static KNOWN: AtomicU64 = AtomicU64::new(0);
-    let asked = Connection::open_in_memory().and_then(|connection| {
+    let limit = Connection::open_in_memory().and_then(|connection| {
         connection.pragma_query_value(None, "hard_heap_limit", |row| row.get::<_, i64>(0))
     });
-    if let Ok(limit) = asked {
+    if let Ok(limit) = limit {
         KNOWN.store(limit.unsigned_abs(), Relaxed);
     }
     Some(KNOWN.load(Relaxed)).filter(|limit| *limit > 0)

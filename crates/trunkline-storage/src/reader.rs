@@ -3,27 +3,26 @@ use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 
-use super::file::DatabaseFile;
-use super::queue::Queue;
-use super::reserve::Reserve;
-use super::task::Task;
-use super::threads;
-use crate::error::{Error, OpenError};
+use crate::database::Database;
+use crate::error::{OpenError, StoreError};
+use crate::queue::{Queue, start_thread};
+use crate::reserve::Reserve;
+use crate::task::Task;
 
-/// Operations of SQLite's virtual machine between two looks at the clock.
+/// Operations of SQLite's virtual machine between two checks of the deadline.
 const OPERATIONS_PER_CHECK: i32 = 1_000;
 
-/// Starts a thread that runs the tasks of `queue`, each on one state of the database. It ends when the queue
-/// is closed and empty.
-pub(super) fn start(
-    file: &Arc<DatabaseFile>,
+/// Starts a thread that runs the tasks of `queue`, each in a read transaction. It ends when the queue is closed and
+/// empty.
+pub(crate) fn start(
+    database: &Arc<Database>,
     queue: &Arc<Queue>,
     reserve: &Arc<Reserve>,
 ) -> Result<JoinHandle<()>, OpenError> {
-    let (file, queue, reserve) = (Arc::clone(file), Arc::clone(queue), Arc::clone(reserve));
-    threads::start("store-reader", move || {
-        let mut reader = Reader { file: &file, reserve: &reserve, connection: None };
-        while let Some(mut task) = queue.take() {
+    let (database, queue, reserve) = (Arc::clone(database), Arc::clone(queue), Arc::clone(reserve));
+    start_thread("store-reader", move || {
+        let mut reader = Reader { database: &database, reserve: &reserve, connection: None };
+        while let Some(mut task) = queue.pop() {
             reader.run(task.as_mut());
             task.answer();
         }
@@ -31,38 +30,39 @@ pub(super) fn start(
 }
 
 struct Reader<'t> {
-    file: &'t DatabaseFile,
+    database: &'t Database,
     reserve: &'t Reserve,
-    /// None before the first task, and after an error that may have spoiled it.
+    /// None before the first task, and after a fault.
     connection: Option<Connection>,
 }
 
 impl Reader<'_> {
     fn run(&mut self, task: &mut dyn Task) {
-        if !task.claim().begin() {
-            let reason = task.claim().reason();
+        if let Err(reason) = task.claim().begin() {
             return task.fail(reason);
         }
         self.reserve.support(|| {
-            if let Err(error) = self.run_in_transaction(task)
-                // Memory that runs out ends the transaction, too, which then cannot end once more.
-                && !task.error().is_some_and(Error::is_of_memory)
-            {
+            let outcome = self.run_in_transaction(task);
+            let ran_out = task.fault().is_some_and(StoreError::is_of_memory);
+            if let Err(error) = outcome {
                 self.connection = None;
-                task.fail(error.into());
+                // Memory that runs out ends the transaction, too, which then cannot end once more.
+                if !ran_out {
+                    task.fail(error.into());
+                }
             }
-            let ran_out = task.error().is_some_and(Error::is_of_memory);
+            let ran_out = task.fault().is_some_and(StoreError::is_of_memory);
             if ran_out {
                 self.connection = None;
             }
             ran_out && !task.claim().is_over()
         });
-        if task.error().is_some() && task.claim().is_over() {
+        if task.fault().is_some() && task.claim().is_over() {
             // It was interrupted: the storage did not fail.
             let reason = task.claim().reason();
             task.fail(reason);
         }
-        if task.error().is_some_and(Error::is_of_storage) {
+        if task.fault().is_some() {
             self.connection = None;
         }
     }
@@ -70,7 +70,7 @@ impl Reader<'_> {
     fn run_in_transaction(&mut self, task: &mut dyn Task) -> rusqlite::Result<()> {
         let connection = match &mut self.connection {
             Some(connection) => connection,
-            none => none.insert(self.file.connect_for_reading()?),
+            none => none.insert(self.database.connect_for_reading()?),
         };
         let claim = Arc::clone(task.claim());
         connection.progress_handler(OPERATIONS_PER_CHECK, Some(move || claim.is_over()))?;

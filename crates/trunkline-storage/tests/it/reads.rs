@@ -1,13 +1,16 @@
 //! What reads see, and how they end.
 
+use std::future::pending;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
+use rusqlite::Connection;
+use trunkline_storage::StoreError;
 
-use super::{Fixture, PATIENCE, Passage, enqueue, enqueue_all, gate, outcome, row};
-use crate::error::Error;
-use crate::store::Reading;
+use crate::fixture::{
+    Fixture, PATIENCE, Passage, cancellation, enqueue, enqueue_all, gate, outcome, put,
+    while_writing,
+};
 
 #[tokio::test]
 async fn a_read_sees_what_was_answered_before() {
@@ -15,7 +18,7 @@ async fn a_read_sees_what_was_answered_before() {
     for n in 0..50 {
         let id = format!("{n:02}");
         let key = id.clone();
-        fixture.write(move |writing| writing.put("todo", &key, &row(1))).await.unwrap();
+        fixture.write(move |connection| put(connection, &key, "")).await.unwrap();
         assert_eq!(fixture.ids().await.last(), Some(&id));
     }
 }
@@ -25,29 +28,35 @@ async fn a_read_sees_one_state() {
     let fixture = Fixture::new();
     fixture.put("a").await.unwrap();
     let (gate, passage) = gate();
-    let none = CancellationToken::new();
-    let mut read = pin!(fixture.store.read(&none, move |reading| {
-        let first = reading.record("todo", "a")?;
+    let mut read = pin!(fixture.read(move |connection| {
+        let text = || connection.query_row("SELECT text FROM item", (), |row| row.get(0));
+        let first: String = text()?;
         passage.pass();
-        Ok((first, reading.record("todo", "a")?))
+        Ok((first, text()?))
     }));
     enqueue(read.as_mut()).await;
     gate.reached();
-    fixture.write(|writing| writing.put("todo", "a", &row(2))).await.unwrap();
+    fixture.write(|connection| put(connection, "a", "changed")).await.unwrap();
     gate.open();
-    assert_eq!(read.await.unwrap(), (Some(row(1)), Some(row(1))));
+    assert_eq!(read.await.unwrap(), (String::new(), String::new()));
+}
+
+#[tokio::test]
+async fn a_read_does_not_wait_for_the_writer() {
+    let fixture = Fixture::new();
+    fixture.put("a").await.unwrap();
+    while_writing(&fixture, async || assert_eq!(fixture.ids().await, ["a"])).await;
 }
 
 #[tokio::test]
 async fn reads_run_side_by_side() {
-    let fixture = Fixture::with(|settings| settings.readers = 2);
-    let none = CancellationToken::new();
+    let fixture = Fixture::with(|config| config.readers = 2);
     let ((gate_1, passage_1), (gate_2, passage_2)) = (gate(), gate());
-    let mut first = pin!(fixture.store.read(&none, move |_| {
+    let mut first = pin!(fixture.read(move |_| {
         passage_1.pass();
         Ok(())
     }));
-    let mut second = pin!(fixture.store.read(&none, move |_| {
+    let mut second = pin!(fixture.read(move |_| {
         passage_2.pass();
         Ok(())
     }));
@@ -65,13 +74,12 @@ async fn reads_run_side_by_side() {
 async fn a_read_does_not_wait_behind_scans() {
     // The readers, the scans that come, and how many of them run at the same time.
     for (readers, scans, running) in [(4, 5, 3), (2, 2, 1), (1, 1, 1)] {
-        let fixture = Fixture::with(|settings| settings.readers = readers);
-        let none = CancellationToken::new();
+        let fixture = Fixture::with(|config| config.readers = readers);
         let (gates, passages): (Vec<_>, Vec<_>) = (0..scans).map(|_| gate()).unzip();
         let scan = |passage: Passage| {
-            fixture.store.scan(&none, move |_| {
+            fixture.store.scan(pending(), move |_, _| {
                 passage.pass();
-                Ok(())
+                Ok::<_, StoreError>(())
             })
         };
         let waiting = enqueue_all(passages.into_iter().map(scan)).await;
@@ -91,24 +99,30 @@ async fn a_read_does_not_wait_behind_scans() {
 
 #[tokio::test(start_paused = true)]
 async fn a_scan_waits_as_long_as_a_command_may() {
-    let fixture = Fixture::with(|settings| {
-        settings.readers = 2;
-        settings.read_queue = 1;
+    let fixture = Fixture::with(|config| {
+        config.readers = 2;
+        config.read_queue = 1;
     });
-    let (cancel, none) = (CancellationToken::new(), CancellationToken::new());
+    let (cancel, cancelled) = cancellation();
     let (gate, passage) = gate();
-    let mut running = pin!(fixture.store.scan(&none, move |_| {
+    let mut running = pin!(fixture.store.scan(pending(), move |_, _| {
         passage.pass();
-        Ok(())
+        Ok::<_, StoreError>(())
     }));
     enqueue(running.as_mut()).await;
     gate.reached();
-    let mut waiting = pin!(fixture.store.scan(&cancel, |_| Ok(())));
+    let mut waiting = pin!(fixture.store.scan(cancelled, |_, _| Ok::<_, StoreError>(())));
     enqueue(waiting.as_mut()).await;
-    assert_eq!(outcome(&fixture.store.scan(&none, |_| Ok(())).await), "Busy");
-    cancel.cancel();
+    assert_eq!(
+        outcome(&fixture.store.scan(pending(), |_, _| Ok::<_, StoreError>(())).await),
+        "Busy"
+    );
+    drop(cancel);
     assert_eq!(outcome(&waiting.await), "Cancelled");
-    assert_eq!(outcome(&fixture.store.scan(&none, |_| Ok(())).await), "Timeout");
+    assert_eq!(
+        outcome(&fixture.store.scan(pending(), |_, _| Ok::<_, StoreError>(())).await),
+        "Timeout"
+    );
     gate.open();
 }
 
@@ -120,16 +134,15 @@ async fn a_scan_that_stops_when_its_time_is_over_is_in_time() {
         (PATIENCE, Duration::from_millis(20)),
         (Duration::from_secs(1), PATIENCE),
     ] {
-        let fixture = Fixture::with(|settings| {
-            settings.timeout = timeout;
-            settings.max_scan_time = scan_time;
+        let fixture = Fixture::with(|config| {
+            config.timeout = timeout;
+            config.max_scan_time = scan_time;
         });
-        let none = CancellationToken::new();
-        let scan = fixture.store.scan(&none, |reading| {
-            while reading.has_time() {
+        let scan = fixture.store.scan(pending(), |_, until| {
+            while Instant::now() < until {
                 std::hint::spin_loop();
             }
-            Ok(())
+            Ok::<_, StoreError>(())
         });
         assert_eq!(outcome(&scan.await), "Ok", "{timeout:?}, {scan_time:?}");
     }
@@ -139,56 +152,52 @@ async fn a_scan_that_stops_when_its_time_is_over_is_in_time() {
 async fn a_read_cannot_write() {
     let fixture = Fixture::new();
     fixture.put("a").await.unwrap();
-    let none = CancellationToken::new();
-    let deleted = fixture
-        .store
-        .read(&none, |reading| Ok(reading.connection().execute("DELETE FROM records", ())?));
+    let deleted = fixture.read(|connection| Ok(connection.execute("DELETE FROM item", ())?));
     assert_eq!(outcome(&deleted.await), "Unavailable");
     assert_eq!(fixture.ids().await, ["a"]);
 }
 
 /// A query that does not end.
-fn endless(reading: &Reading<'_>) -> Result<(), Error> {
+fn endless(connection: &Connection) -> Result<(), StoreError> {
     let sql =
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
-    Ok(reading.connection().query_row(sql, (), |_| Ok(()))?)
+    Ok(connection.query_row(sql, (), |_| Ok(()))?)
 }
 
 #[tokio::test]
 async fn a_read_is_interrupted_in_time() {
-    let fixture = Fixture::with(|settings| {
-        settings.readers = 1;
-        settings.timeout = Duration::from_millis(100);
+    let fixture = Fixture::with(|config| {
+        config.readers = 1;
+        config.timeout = Duration::from_millis(100);
     });
-    let read = fixture.store.read(&CancellationToken::new(), endless).await;
+    let read = fixture.read(endless).await;
     assert_eq!(outcome(&read), "Timeout");
     assert!(fixture.store.close(PATIENCE), "the only reader has let go");
 }
 
 #[tokio::test]
 async fn a_read_is_interrupted_when_its_caller_goes() {
-    let fixture = Fixture::with(|settings| settings.readers = 1);
+    let fixture = Fixture::with(|config| config.readers = 1);
     fixture.put("a").await.unwrap();
-    let cancel = CancellationToken::new();
+    let (cancel, cancelled) = cancellation();
     let (gate, passage) = gate();
-    let mut read = pin!(fixture.store.read(&cancel, move |reading| {
+    let mut read = pin!(fixture.store.read(cancelled, move |connection| {
         passage.pass();
-        endless(reading)
+        endless(connection)
     }));
     enqueue(read.as_mut()).await;
     gate.reached();
     gate.open();
-    cancel.cancel();
+    drop(cancel);
     assert_eq!(outcome(&read.await), "Cancelled");
     assert_eq!(fixture.ids().await, ["a"], "the only reader reads again");
 }
 
 #[tokio::test]
 async fn a_read_that_panics_harms_no_other() {
-    let fixture = Fixture::with(|settings| settings.readers = 1);
+    let fixture = Fixture::with(|config| config.readers = 1);
     fixture.put("a").await.unwrap();
-    let none = CancellationToken::new();
-    let read = fixture.store.read(&none, |_| -> Result<(), Error> { panic!("as a test wants it") });
-    assert_eq!(outcome(&read.await), "Storage");
+    let read = fixture.read(|_| -> Result<(), StoreError> { panic!("panic of a test") });
+    assert_eq!(outcome(&read.await), "Panicked");
     assert_eq!(fixture.ids().await, ["a"]);
 }
