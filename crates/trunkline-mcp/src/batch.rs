@@ -7,6 +7,7 @@ use trunkline::{Batch, Call, CallFuture, Outcome, Projected, Projection, Reply};
 
 use crate::era::Way;
 use crate::fault::Fault;
+use crate::protocol::method;
 use crate::request::is_mcp_id;
 use crate::server::Server;
 
@@ -28,7 +29,7 @@ struct Member(Arc<Server>);
 
 impl Projection for Member {
     fn project(&self, call: Call) -> Projected {
-        let fault = if call.method() == "initialize" {
+        let fault = if call.method() == method::INITIALIZE {
             Fault::Request("initialize is not part of a batch")
         } else {
             match self.0.answer(call, Way::Batch).outcome {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use trunkline::{Call, ErrorObject, FromCall, RpcError};
 
-use crate::fault::MISSING_CAPABILITY;
+use crate::protocol::error_code::MISSING_CAPABILITY;
 
 /// Extracts the capabilities that the client has declared in its request (2026-07-28). Through other
 /// doors, and of clients that declare none, there are none.

@@ -20,12 +20,13 @@ use crate::batch;
 use crate::channel::Message;
 use crate::era::{NO_BATCHES, Way, version_header};
 use crate::events::{self, Source};
-use crate::fault::{BAD_ID, Fault, MISSING_CAPABILITY};
+use crate::fault::{BAD_ID, Fault};
 use crate::notify::Outlet;
+use crate::protocol::error_code::MISSING_CAPABILITY;
+use crate::protocol::{Legacy, method};
 use crate::request::is_mcp_id;
 use crate::running::{Running, undisturbed};
 use crate::server::{Answer, Begun, Mcp, Server, record_refusal};
-use crate::version::Legacy;
 
 impl Mcp {
     /// The MCP endpoint at `/mcp`, for [`HttpService::door`](trunkline::http::HttpService::door). An
@@ -120,7 +121,7 @@ impl Endpoint {
         let history = self.0.rpc.history();
         // Only tools tell.
         let recording =
-            history.map(|history| history.stream(extensions, "tools/call", id.as_ref()));
+            history.map(|history| history.stream(extensions, method::TOOLS_CALL, id.as_ref()));
         let running = Some(running);
         let reply = Telling { server: Arc::clone(&self.0), outlet, running, id };
         events::respond(None, reply, self.0.settings.keep_alive, recording)

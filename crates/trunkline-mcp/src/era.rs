@@ -7,9 +7,9 @@ use trunkline::Call;
 
 use crate::fault::{Fault, shortened};
 use crate::log_level::LogLevel;
-use crate::request::{CLIENT_CAPABILITIES, PROTOCOL_VERSION, Request, is_object, string};
-use crate::tool::{decoded, single};
-use crate::version::{Legacy, MODERN, is_modern};
+use crate::param_headers::{decode, single};
+use crate::protocol::{Legacy, MODERN, header, is_modern, meta, method};
+use crate::request::{Request, is_object, string};
 
 /// The two shapes of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,10 +37,6 @@ pub(crate) enum Way<'a> {
 pub(crate) const NO_BATCHES: &str =
     "only revision 2025-03-26 has batches; send each message by itself";
 
-pub(crate) const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
-const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
-
 /// The era of a request. What is wrong with it is told in the order in which the specification's
 /// sections build on each other: header and body disagree, both name a revision that is not spoken,
 /// the body lacks what the revision wants, the other headers.
@@ -51,7 +47,7 @@ pub(crate) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fa
     };
     let declared = request.meta.protocol_version;
     let modern =
-        declared.is_some() || header.is_some_and(is_modern) || call.method() == "server/discover";
+        declared.is_some() || header.is_some_and(is_modern) || call.method() == method::DISCOVER;
     // What a notification of the stateless era carries is not defined, and it runs nothing.
     if !modern || call.is_notification() {
         return match header {
@@ -64,16 +60,16 @@ pub(crate) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fa
     if let Way::Batch = way {
         return Err(Fault::Request(NO_BATCHES));
     }
-    let version = string(call, declared).ok_or(Fault::Meta(PROTOCOL_VERSION))?;
+    let version = string(call, declared).ok_or(Fault::Meta(meta::PROTOCOL_VERSION))?;
     if let Way::Http(_) = way {
-        agree(&VERSION_HEADER, header, &version)?;
+        agree(&header::PROTOCOL_VERSION, header, &version)?;
     }
     if version != MODERN {
         return Err(Fault::UnsupportedVersion(shortened(&version)));
     }
     match request.meta.client_capabilities {
         Some(capabilities) if is_object(call, capabilities) => {}
-        _ => return Err(Fault::Meta(CLIENT_CAPABILITIES)),
+        _ => return Err(Fault::Meta(meta::CLIENT_CAPABILITIES)),
     }
     if let Way::Http(headers) = way {
         check_headers(call, request, headers)?;
@@ -92,33 +88,35 @@ pub(crate) fn is_announced(way: Way<'_>) -> bool {
 
 /// The revision that the header names.
 pub(crate) fn version_header(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
-    let value = single(headers, &VERSION_HEADER).map_err(Fault::HeaderMismatch)?;
+    let value = single(headers, &header::PROTOCOL_VERSION).map_err(Fault::HeaderMismatch)?;
     match value.map(|value| value.to_str()) {
         None => Ok(None),
         Some(Ok(version)) => Ok(Some(version)),
-        Some(Err(_)) => Err(Fault::HeaderMismatch(format!("{VERSION_HEADER} is no ASCII text"))),
+        Some(Err(_)) => {
+            Err(Fault::HeaderMismatch(format!("{} is not ASCII", header::PROTOCOL_VERSION)))
+        }
     }
 }
 
 /// The headers that repeat the body, so that proxies need not read it ("Standard Request Headers").
 fn check_headers(call: &Call, request: &Request, headers: &HeaderMap) -> Result<(), Fault> {
-    let method = single(headers, &METHOD_HEADER).map_err(Fault::HeaderMismatch)?;
+    let method = single(headers, &header::METHOD).map_err(Fault::HeaderMismatch)?;
     let method = method.and_then(|value| value.to_str().ok());
-    agree(&METHOD_HEADER, method, &call.method())?;
-    if call.method() != "tools/call" {
+    agree(&header::METHOD, method, &call.method())?;
+    if call.method() != method::TOOLS_CALL {
         return Ok(());
     }
     // Without a name the request is refused for that.
     let Some(name) = string(call, request.name) else {
         return Ok(());
     };
-    let header = single(headers, &NAME_HEADER).map_err(Fault::HeaderMismatch)?;
-    let invalid = || Fault::HeaderMismatch(format!("{NAME_HEADER} has an invalid value"));
+    let header = single(headers, &header::NAME).map_err(Fault::HeaderMismatch)?;
+    let invalid = || Fault::HeaderMismatch(format!("{} has an invalid value", header::NAME));
     let header: Option<Cow<'_, str>> = match header {
-        Some(value) => Some(decoded(value).ok_or_else(invalid)?.into()),
+        Some(value) => Some(decode(value).ok_or_else(invalid)?.into()),
         None => None,
     };
-    agree(&NAME_HEADER, header.as_deref(), &name)
+    agree(&header::NAME, header.as_deref(), &name)
 }
 
 fn agree(name: &HeaderName, header: Option<&str>, body: &str) -> Result<(), Fault> {

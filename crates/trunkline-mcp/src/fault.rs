@@ -4,14 +4,8 @@ use http::StatusCode;
 use serde::Serialize;
 use trunkline::{ErrorObject, code};
 
-use crate::version::{Legacy, MODERN};
-
-/// Headers that are missing, malformed, or say otherwise than the body (2026-07-28).
-pub(crate) const HEADER_MISMATCH: i64 = -32020;
-/// The client has not declared a capability that a tool needs (2026-07-28).
-pub(crate) const MISSING_CAPABILITY: i64 = -32021;
-/// The revision is not spoken here (2026-07-28).
-pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
+use crate::protocol::{Legacy, MODERN};
 
 pub(crate) const BAD_ID: &str = "MCP's ids are strings and integers";
 

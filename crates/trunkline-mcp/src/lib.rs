@@ -39,6 +39,8 @@
 //! | [`Mcp::sse_door`] | HTTP+SSE, the transport of 2024-11-05 |
 //! | [`Mcp::serve_stdio`] | one message a line |
 //!
+//! [`client`] calls the tools of servers over Streamable HTTP.
+//!
 //! A tool that fails, or is given arguments that do not fit its schema, has a *result* that says so
 //! (`isError`), in words that help a model to mend its call. What the protocol refuses is an error.
 
@@ -49,12 +51,15 @@ mod batch;
 mod block;
 mod capabilities;
 mod channel;
+pub mod client;
 mod door;
 mod era;
 mod events;
 mod fault;
 mod log_level;
 mod notify;
+mod param_headers;
+mod protocol;
 mod request;
 mod running;
 mod server;
@@ -62,7 +67,6 @@ mod settings;
 mod sse;
 mod stdio;
 mod tool;
-mod version;
 
 pub use block::{Block, Resource};
 pub use capabilities::{ClientCapabilities, MissingCapability};

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use trunkline::{Call, Id, Part};
 
 use crate::fault::Fault;
+use crate::protocol::meta;
 
 /// Params in part read. What a method does not know it ignores, as the protocol wants it.
 #[derive(Debug, Default)]
@@ -26,9 +27,6 @@ pub(crate) struct Meta {
     pub(crate) log_level: Option<Part>,
     pub(crate) progress_token: Option<Part>,
 }
-
-pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 impl Request {
     /// Two readers of a member that stands twice may disagree, so it is refused.
@@ -63,9 +61,9 @@ impl Meta {
         let mut read = Self::default();
         for (name, value) in call.members_of(meta) {
             let slot = match &*name {
-                PROTOCOL_VERSION => &mut read.protocol_version,
-                CLIENT_CAPABILITIES => &mut read.client_capabilities,
-                "io.modelcontextprotocol/logLevel" => &mut read.log_level,
+                meta::PROTOCOL_VERSION => &mut read.protocol_version,
+                meta::CLIENT_CAPABILITIES => &mut read.client_capabilities,
+                meta::LOG_LEVEL => &mut read.log_level,
                 "progressToken" => &mut read.progress_token,
                 _ => continue,
             };

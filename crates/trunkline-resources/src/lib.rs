@@ -50,7 +50,7 @@ pub use command::{Command, Metadata, Protocol, RecordId, RequestId};
 #[cfg(feature = "resources")]
 pub use declaration::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
 #[cfg(feature = "resources")]
-pub use error::{Error, OpenError, StorageError};
+pub use error::Error;
 #[cfg(feature = "resources")]
 pub use operations::operations;
 #[cfg(feature = "resources")]
@@ -59,6 +59,8 @@ pub use resources::{Caller, Context, Mode, Resources};
 pub use routes::door;
 #[cfg(feature = "resources")]
 pub use settings::Settings;
+#[cfg(feature = "resources")]
+pub use trunkline_storage::{OpenError, StoreConfig, StoreError};
 
 #[cfg(all(doctest, feature = "resources"))]
 #[doc = include_str!("../../../docs/execute.md")]

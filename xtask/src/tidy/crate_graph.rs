@@ -14,6 +14,7 @@ struct Rule {
 const RULES: &[Rule] = &[
     rule("trunkline-edn", &[]),
     rule("trunkline-macros", &[]),
+    rule("trunkline-storage", &[]),
     Rule { name: "trunkline-core", may_need: &[], may_offer: &["trunkline-edn"] },
     Rule {
         name: "trunkline",
@@ -22,9 +23,9 @@ const RULES: &[Rule] = &[
     },
     rule("trunkline-mcp", &["trunkline"]),
     rule("trunkline-sql", &["trunkline", "trunkline-mcp"]),
-    rule("trunkline-resources", &["trunkline"]),
+    rule("trunkline-resources", &["trunkline", "trunkline-storage"]),
     rule("trunkline-tools", &["trunkline"]),
-    rule("trunkline-agent", &["trunkline", "trunkline-mcp"]),
+    rule("trunkline-agent", &["trunkline", "trunkline-mcp", "trunkline-storage"]),
     rule(
         "trunkline-cli",
         &[

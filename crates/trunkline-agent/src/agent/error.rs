@@ -1,5 +1,6 @@
 use crate::conversation::ConversationError;
 use crate::model::ModelError;
+use trunkline_storage::StoreError;
 
 use super::reply::Step;
 
@@ -91,15 +92,10 @@ impl From<ModelError> for Error {
 
 fn unkept(source: &ConversationError) -> String {
     match source {
-        ConversationError::Timeout { .. } => {
+        ConversationError::Store(StoreError::Unconfirmed) => {
             "it took too long to keep the turn: it may be kept, or not".to_owned()
         }
-        ConversationError::Deleted
-        | ConversationError::Unavailable { .. }
-        | ConversationError::OutOfMemory { .. } => {
-            format!("the turn could not be kept: {source}")
-        }
-        _ => "the turn could not be kept".to_owned(),
+        source => format!("the turn could not be kept: {source}"),
     }
 }
 

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use trunkline::Rpc;
+use trunkline_storage::StoreError;
 use uuid::Uuid;
 
 use crate::conversation::{
@@ -162,7 +163,9 @@ impl Agent {
                     Err(error) => {
                         tracing::error!(%error, "a turn that has failed could not be kept");
                         // It may have been done later.
-                        is_there || matches!(error, ConversationError::Timeout { .. })
+                        let unconfirmed =
+                            matches!(error, ConversationError::Store(StoreError::Unconfirmed));
+                        is_there || unconfirmed
                     }
                 };
             }

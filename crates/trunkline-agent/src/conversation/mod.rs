@@ -1,75 +1,111 @@
-//! What was said, kept: conversations in a SQLite file.
-//!
-//! SQLite blocks, so its one connection lives on a thread of its own. A turn is written when it is
-//! over, as a whole, and durable before it is answered.
+//! Conversations in a database file. A turn is written when it is over, as a whole, and durable before it is answered.
 
 mod bounded;
-mod error;
-mod file;
-mod reserve;
 mod settings;
 mod statements;
-mod thread;
 
+use std::future::pending;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::model::Message;
-use thread::Worker;
+use rusqlite::Connection;
+use trunkline_storage::{Schema, Store, StoreConfig, StoreError};
 
-pub use error::{ConversationError, OpenError};
+use crate::model::Message;
+
 pub use settings::Settings;
 pub use statements::Summary;
 pub(crate) use statements::{Identity, PendingCall, Turn};
+pub use trunkline_storage::OpenError;
 
-/// Conversations, each of which belongs to one caller. Cloning is cheap; the thread ends with the last clone.
+/// The reason why conversations could not be read or kept.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConversationError {
+    /// The conversation was deleted while its turn ran, or had to give way to newer ones. It stays deleted.
+    #[error("the conversation was deleted meanwhile")]
+    Deleted,
+    /// The storage failed, had no time, or was closed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+const SCHEMA: Schema = Schema {
+    file: "agent.sqlite",
+    // `tlag`.
+    application_id: 0x746c_6167,
+    migrations: &["
+        CREATE TABLE conversation (
+            id TEXT PRIMARY KEY,
+            caller TEXT NOT NULL,
+            title TEXT NOT NULL,
+            created_ms INTEGER NOT NULL,
+            updated_ms INTEGER NOT NULL,
+            pending TEXT,
+            pending_until_ms INTEGER
+        ) STRICT;
+        CREATE INDEX conversation_of_caller ON conversation (caller, updated_ms);
+        CREATE INDEX conversation_of_time ON conversation (updated_ms);
+        CREATE TABLE turn (
+            conversation TEXT NOT NULL REFERENCES conversation ON DELETE CASCADE,
+            number INTEGER NOT NULL,
+            messages TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            PRIMARY KEY (conversation, number)
+        ) STRICT;
+    "],
+};
+
+/// Conversations, each of which belongs to one caller. Cloning is cheap; the threads end with the last clone.
 #[derive(Debug, Clone)]
 pub struct Conversations {
-    /// The error is the reason why the file cannot be opened.
-    worker: Result<Arc<Worker>, String>,
+    store: Store,
     settings: Arc<Settings>,
-    /// Why the last turn could not be read or kept.
-    problem: Arc<Mutex<Option<String>>>,
 }
 
 impl Conversations {
-    /// Opens `agent.sqlite` in `directory`. Both are made if they are missing, for their owner only. Blocks.
+    /// Opens `agent.sqlite` in `directory`. Both are created if they are missing, for their owner only. Blocks.
     ///
     /// # Errors
-    /// When the file cannot be made or opened, or is no database of conversations.
+    /// When the file cannot be created or opened, or is another program's database.
     pub fn open(directory: &Path, settings: Settings) -> Result<Self, OpenError> {
-        let connection = file::open(directory, &settings)?;
-        let worker = Worker::start(connection, &settings).map_err(OpenError::Thread)?;
-        let worker = Ok(Arc::new(worker));
-        Ok(Self { worker, settings: Arc::new(settings), problem: Arc::default() })
+        let config = StoreConfig {
+            timeout: settings.timeout,
+            confirm_wait: Duration::ZERO,
+            readers: 1,
+            read_queue: settings.queue,
+            write_queue: settings.queue,
+            lock_wait: settings.timeout / 2,
+            erase_deleted: true,
+            ..StoreConfig::default()
+        };
+        let max_age = settings.max_age;
+        let maintain =
+            move |connection: &Connection, _| statements::delete_old(connection, max_age);
+        let store = Store::open(directory, SCHEMA, config, maintain)?;
+        Ok(Self { store, settings: Arc::new(settings) })
     }
 
     /// Conversations whose file cannot be opened: what needs them fails with this reason, which clients can read.
     #[must_use]
     pub fn unavailable(settings: Settings, reason: impl Into<String>) -> Self {
-        let worker = Err(reason.into());
-        Self { worker, settings: Arc::new(settings), problem: Arc::default() }
+        Self { store: Store::unavailable(reason), settings: Arc::new(settings) }
     }
 
     /// The reason why the last turns could not be read or kept. It is safe to
     /// send to a client, and looks at no file.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        match &self.worker {
-            Ok(_) => self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            Err(reason) => Some(reason.clone()),
-        }
+        self.store.problem()
     }
 
     /// Takes no more turns, keeps those that were taken, and waits until the file is closed. Blocks. False if
     /// that was not in time.
     #[must_use]
     pub fn close(&self, patience: Duration) -> bool {
-        match &self.worker {
-            Ok(worker) => worker.close(patience),
-            Err(_) => true,
-        }
+        self.store.close(patience)
     }
 
     /// The messages of a conversation; none if the caller has no such conversation.
@@ -79,14 +115,15 @@ impl Conversations {
         conversation: &str,
     ) -> Result<Option<Vec<Message>>, ConversationError> {
         let (caller, conversation) = (caller.to_owned(), conversation.to_owned());
-        self.run(move |connection, _| statements::messages(connection, &caller, &conversation))
+        self.read(move |connection, _| statements::messages(connection, &caller, &conversation))
             .await
     }
 
-    /// Keeps a turn, and forgets what is too much or too old.
+    /// Keeps a turn, and deletes the turns and conversations that exceed the limits.
     pub(crate) async fn keep(&self, turn: Turn) -> Result<(), ConversationError> {
+        let bytes = turn.messages.iter().map(Message::bytes).sum();
         let is_kept = self
-            .run(move |connection, settings| statements::keep(connection, settings, &turn))
+            .write(bytes, move |connection, settings| statements::keep(connection, settings, &turn))
             .await?;
         if is_kept { Ok(()) } else { Err(ConversationError::Deleted) }
     }
@@ -99,7 +136,7 @@ impl Conversations {
         token: &str,
     ) -> Result<Option<PendingCall>, ConversationError> {
         let place = (caller.to_owned(), conversation.to_owned(), token.to_owned());
-        self.run(move |connection, settings| {
+        self.write(0, move |connection, settings| {
             statements::take_pending(connection, settings, (&place.0, &place.1), &place.2)
         })
         .await
@@ -108,7 +145,7 @@ impl Conversations {
     /// The caller's conversations, the one with the newest turn first.
     pub(crate) async fn list(&self, caller: &str) -> Result<Vec<Summary>, ConversationError> {
         let caller = caller.to_owned();
-        self.run(move |connection, settings| statements::list(connection, settings, &caller)).await
+        self.read(move |connection, settings| statements::list(connection, settings, &caller)).await
     }
 
     /// Deletes one of the caller's conversations; false if there is none of this id.
@@ -118,29 +155,26 @@ impl Conversations {
         conversation: &str,
     ) -> Result<bool, ConversationError> {
         let (caller, conversation) = (caller.to_owned(), conversation.to_owned());
-        self.run(move |connection, _| statements::delete(connection, &caller, &conversation)).await
+        self.write(0, move |connection, _| statements::delete(connection, &caller, &conversation))
+            .await
     }
 
-    async fn run<T: Send + 'static>(
+    async fn read<T: Send + 'static>(
         &self,
-        mut work: impl FnMut(&mut rusqlite::Connection, &Settings) -> rusqlite::Result<T>
-        + Send
-        + 'static,
+        work: impl Fn(&Connection, &Settings) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, ConversationError> {
         let settings = Arc::clone(&self.settings);
-        let worker = self.worker.as_ref().map_err(|reason| ConversationError::Unavailable {
-            reason: reason.clone(),
-            source: None,
-        })?;
-        let work = move |connection: &mut _| work(connection, &settings);
-        let outcome = worker.run(work, self.settings.timeout).await;
-        let mut problem = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        match &outcome {
-            Ok(_) => *problem = None,
-            Err(ConversationError::Unavailable { reason, .. }) => *problem = Some(reason.clone()),
-            Err(error @ ConversationError::Sqlite(_)) => *problem = Some(error.to_string()),
-            Err(_) => {}
-        }
-        outcome
+        let work = move |connection: &_| work(connection, &settings).map_err(StoreError::from);
+        Ok(self.store.read(pending(), work).await?)
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        bytes: usize,
+        work: impl Fn(&Connection, &Settings) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, ConversationError> {
+        let settings = Arc::clone(&self.settings);
+        let work = move |connection: &_| work(connection, &settings).map_err(StoreError::from);
+        Ok(self.store.write(pending(), bytes, work).await?)
     }
 }

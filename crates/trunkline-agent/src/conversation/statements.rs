@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -79,13 +79,12 @@ pub(super) fn messages(
 
 /// False if the conversation that the turn is of is not there any more.
 pub(super) fn keep(
-    connection: &mut Connection,
+    connection: &Connection,
     settings: &Settings,
     turn: &Turn,
 ) -> rusqlite::Result<bool> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let Turn { caller, conversation, title, messages, pending } = turn;
-    if title.is_none() && !belongs(&transaction, caller, conversation)? {
+    if title.is_none() && !belongs(connection, caller, conversation)? {
         return Ok(false);
     }
     let messages = bounded(messages.clone(), settings.max_bytes);
@@ -93,36 +92,30 @@ pub(super) fn keep(
     let pending_until = pending.as_ref().map(|_| now + millis(settings.pending_age));
     let pending = pending.as_ref().map(written).transpose()?;
     // Ids are made here, so that one which is there is the same caller's.
-    transaction.execute(
+    connection.execute(
         "INSERT INTO conversation VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6) ON CONFLICT (id) DO UPDATE SET \
          updated_ms = excluded.updated_ms, pending = excluded.pending, \
          pending_until_ms = excluded.pending_until_ms",
         params![conversation, caller, title.as_deref().unwrap_or_default(), now, pending, pending_until],
     )?;
     let bytes: usize = messages.iter().map(Message::bytes).sum();
-    transaction.execute(
+    connection.execute(
         "INSERT INTO turn SELECT ?1, coalesce(max(number), 0) + 1, ?2, ?3, ?4 FROM turn \
          WHERE conversation = ?1",
         params![conversation, written(&messages)?, integer(messages.len()), integer(bytes)],
     )?;
-    let mut is_less = shorten(&transaction, settings, conversation)?;
-    is_less |= forget_many(&transaction, settings, caller)?;
-    is_less |= forget_old(&transaction, settings)?;
-    transaction.commit()?;
-    if is_less {
-        clean(connection);
-    }
+    shorten(connection, settings, conversation)?;
+    delete_excess(connection, settings, caller)?;
     Ok(true)
 }
 
 pub(super) fn take_pending(
-    connection: &mut Connection,
+    connection: &Connection,
     settings: &Settings,
     (caller, conversation): (&str, &str),
     token: &str,
 ) -> rusqlite::Result<Option<PendingCall>> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let pending: Option<Option<String>> = transaction
+    let pending: Option<Option<String>> = connection
         .query_row(
             "SELECT pending FROM conversation \
              WHERE id = ?1 AND caller = ?2 AND pending_until_ms > ?3 AND pending_until_ms <= ?4",
@@ -133,11 +126,10 @@ pub(super) fn take_pending(
         .optional()?;
     let pending: Option<PendingCall> = pending.flatten().as_deref().map(parsed).transpose()?;
     let Some(pending) = pending.filter(|pending| pending.token == token) else { return Ok(None) };
-    transaction.execute(
+    connection.execute(
         "UPDATE conversation SET pending = NULL, pending_until_ms = NULL WHERE id = ?1",
         [conversation],
     )?;
-    transaction.commit()?;
     Ok(Some(pending))
 }
 
@@ -160,8 +152,8 @@ pub(super) fn list(
             title: row.get(1)?,
             created_ms: row.get(2)?,
             updated_ms: row.get(3)?,
-            messages: row.get::<_, i64>(4)?.unsigned_abs(),
-            bytes: row.get::<_, i64>(5)?.unsigned_abs(),
+            messages: row.get(4)?,
+            bytes: row.get(5)?,
         })
     })?;
     summaries.collect()
@@ -173,34 +165,13 @@ pub(super) fn delete(
     conversation: &str,
 ) -> rusqlite::Result<bool> {
     let sql = "DELETE FROM conversation WHERE id = ?1 AND caller = ?2";
-    let is_deleted = connection.execute(sql, [conversation, caller])? > 0;
-    if is_deleted {
-        clean(connection);
-    }
-    Ok(is_deleted)
+    Ok(connection.execute(sql, [conversation, caller])? > 0)
 }
 
-/// Takes what was deleted out of the log.
-fn clean(connection: &Connection) {
-    if let Err(cause) = vacuum(connection) {
-        tracing::warn!(%cause, "what was deleted is in the log of the file until it is closed");
-    }
-}
-
-/// Those without a turn for too long. Whether there were any.
-pub(super) fn forget_old(connection: &Connection, settings: &Settings) -> rusqlite::Result<bool> {
-    let oldest = now() - millis(settings.max_age);
+/// Deletes the conversations without a turn for too long.
+pub(super) fn delete_old(connection: &Connection, max_age: Duration) -> rusqlite::Result<()> {
     let sql = "DELETE FROM conversation WHERE updated_ms < ?1";
-    connection.execute(sql, [oldest]).map(|deleted| deleted > 0)
-}
-
-/// Removes deleted content from the write-ahead log, too, and returns free pages to the file system.
-pub(super) fn vacuum(connection: &Connection) -> rusqlite::Result<()> {
-    // Files that were created without `auto_vacuum` keep their pages. Each step returns one page.
-    let mut vacuum = connection.prepare("PRAGMA incremental_vacuum")?;
-    let mut pages = vacuum.query([])?;
-    while pages.next()?.is_some() {}
-    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+    connection.prepare_cached(sql)?.execute([now() - millis(max_age)]).map(drop)
 }
 
 fn belongs(connection: &Connection, caller: &str, conversation: &str) -> rusqlite::Result<bool> {
@@ -208,45 +179,42 @@ fn belongs(connection: &Connection, caller: &str, conversation: &str) -> rusqlit
     connection.query_row(sql, [conversation, caller], |row| row.get(0))
 }
 
-/// Deletes the oldest turns of a conversation, beyond what may be kept of it. Whether there were any.
+/// Deletes the oldest turns of a conversation that exceed its limits.
 fn shorten(
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     settings: &Settings,
     conversation: &str,
-) -> rusqlite::Result<bool> {
-    transaction
-        .execute(
-            "DELETE FROM turn WHERE conversation = ?1 AND number IN ( \
-               SELECT number FROM ( \
-                 SELECT number, \
-                   sum(count) OVER newer AS count, sum(bytes) OVER newer AS bytes, \
-                   max(number) OVER () AS last \
-                 FROM turn WHERE conversation = ?1 WINDOW newer AS (ORDER BY number DESC) \
-               ) WHERE (count > ?2 OR bytes > ?3) AND number < last)",
-            params![conversation, integer(settings.max_messages), integer(settings.max_bytes)],
-        )
-        .map(|deleted| deleted > 0)
+) -> rusqlite::Result<()> {
+    connection.execute(
+        "DELETE FROM turn WHERE conversation = ?1 AND number IN ( \
+           SELECT number FROM ( \
+             SELECT number, \
+               sum(count) OVER newer AS count, sum(bytes) OVER newer AS bytes, \
+               max(number) OVER () AS last \
+             FROM turn WHERE conversation = ?1 WINDOW newer AS (ORDER BY number DESC) \
+           ) WHERE (count > ?2 OR bytes > ?3) AND number < last)",
+        params![conversation, integer(settings.max_messages), integer(settings.max_bytes)],
+    )?;
+    Ok(())
 }
 
-/// Deletes those of a caller, and of all, beyond how many there may be. Whether there were any.
-fn forget_many(
-    transaction: &Transaction<'_>,
+/// Deletes the oldest conversations of a caller, and of all callers, that exceed their limits.
+fn delete_excess(
+    connection: &Connection,
     settings: &Settings,
     caller: &str,
-) -> rusqlite::Result<bool> {
-    let (own, all) = (integer(settings.max_conversations), integer(settings.max_total));
-    let of_caller = transaction.execute(
+) -> rusqlite::Result<()> {
+    connection.execute(
         "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation WHERE caller = ?1 \
          ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?2)",
-        params![caller, own],
+        params![caller, integer(settings.max_conversations)],
     )?;
-    transaction
-        .execute(
-            "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation \
-             ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?1)",
-            [all],
-        )
-        .map(|of_all| of_caller + of_all > 0)
+    connection.execute(
+        "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation \
+         ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?1)",
+        [integer(settings.max_total)],
+    )?;
+    Ok(())
 }
 
 /// Milliseconds since 1970.

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
+use trunkline_storage::StoreError;
 
 use crate::agent::{Error, Step};
 use crate::conversation::ConversationError;
@@ -52,31 +53,14 @@ impl RpcError for Error {
                 object(code::NOT_FOUND, "Not found", &data)
             }
             Self::UnknownTool { .. } => object(code::TOOL_NOT_FOUND, "Tool not found", &data),
-            Self::TurnRunning
-            | Self::TooManyTurns { .. }
-            | Self::Conversation(ConversationError::Busy | ConversationError::Closed) => {
+            Self::TurnRunning | Self::TooManyTurns { .. } => {
                 object(code::BUSY, "Server is busy", &data)
-            }
-            Self::Conversation(ConversationError::OutOfMemory { .. }) => {
-                let data = Data { kind: Some("out_of_memory"), ..data };
-                object(code::BUSY, "Server is busy", &data)
-            }
-            Self::Conversation(ConversationError::Unavailable { source, .. }) => {
-                tracing::error!(cause = ?source, "{self}");
-                let data = Data { kind: Some("unavailable"), ..data };
-                object(code::APPLICATION, "Storage unavailable", &data)
-            }
-            Self::Conversation(ConversationError::Timeout { .. }) => {
-                object(code::TIMEOUT, "Call timed out", &data)
             }
             Self::Conversation(ConversationError::Deleted) => {
                 let data = Data { kind: Some("conversation"), ..data };
                 object(code::NOT_FOUND, "Not found", &data)
             }
-            Self::Conversation(ConversationError::Sqlite(cause)) => {
-                tracing::error!(%cause, "the storage of conversations failed");
-                ErrorObject::new(code::APPLICATION, "Internal server error")
-            }
+            Self::Conversation(ConversationError::Store(error)) => of_store(error, data),
             Self::Unkept { source, steps, conversation_id } => {
                 tracing::error!(cause = ?source, "a turn could not be kept");
                 let conversation_id = Some(&**conversation_id);
@@ -117,6 +101,25 @@ impl RpcError for Error {
         .map(|(code, message)| ErrorDescription::new(code, message))
         .to_vec()
     }
+}
+
+fn of_store(error: &StoreError, data: Data<'_>) -> ErrorObject {
+    let (code, message, kind) = match error {
+        StoreError::Busy | StoreError::Closed => (code::BUSY, "Server is busy", None),
+        StoreError::OutOfMemory { .. } => (code::BUSY, "Server is busy", Some("out_of_memory")),
+        StoreError::Timeout { .. } | StoreError::Unconfirmed => {
+            (code::TIMEOUT, "Call timed out", None)
+        }
+        StoreError::Unavailable { source, .. } => {
+            tracing::error!(cause = ?source, "{error}");
+            (code::APPLICATION, "Storage unavailable", Some("unavailable"))
+        }
+        _ => {
+            tracing::error!(?error, "the storage of conversations failed");
+            return ErrorObject::new(code::APPLICATION, "Internal server error");
+        }
+    };
+    ErrorObject::new(code, message).with_data(&Data { kind, ..data })
 }
 
 fn of_model(error: &ModelError, data: Data<'_>) -> ErrorObject {

@@ -157,12 +157,12 @@ fn only_our_own_files_are_opened() {
     let other = tempfile::tempdir().unwrap();
     let file = rusqlite::Connection::open(other.path().join(name)).unwrap();
     file.execute_batch("CREATE TABLE song (title TEXT)").unwrap();
-    assert!(matches!(open(other.path()), Err(OpenError::NotOurs { .. })));
+    assert!(matches!(open(other.path()), Err(OpenError::Foreign { .. })));
 
     let text = tempfile::tempdir().unwrap();
     fs::write(text.path().join(name), "no database, but a text of some length").unwrap();
-    assert!(matches!(open(text.path()), Err(OpenError::Sqlite { .. })));
-    assert!(matches!(open(&text.path().join(name)), Err(OpenError::Make { .. })));
+    assert!(matches!(open(text.path()), Err(OpenError::Open { .. })));
+    assert!(matches!(open(&text.path().join(name)), Err(OpenError::Create { .. })));
 }
 
 #[tokio::test]

@@ -136,29 +136,27 @@ async fn a_conversation_that_is_deleted_meanwhile_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn what_nobody_waits_for_any_more_is_not_kept() {
+async fn a_turn_that_is_answered_with_an_error_is_not_kept_later() {
     let directory = tempfile::tempdir().unwrap();
     let mut plan = Plan::answering().await;
     plan.conversations.timeout = Duration::from_millis(400);
     let house = plan.build_in(directory.path()).await;
     let file = rusqlite::Connection::open(directory.path().join(FILE)).unwrap();
-    // Each turn that is to be kept waits for this, half of that time.
+    // The writer waits for this lock half of that time.
     file.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let message = json!({ "message": "Sing!" });
     let chats = (0..10).map(|_| house.chat(&message));
     let replies = futures_util::future::join_all(chats).await;
     file.execute_batch("ROLLBACK").unwrap();
-    let mut timeouts = 0;
+    let mut unconfirmed = 0;
     for reply in replies {
         let found = told(reply);
         let data = &found["error"]["data"];
         includes("unkept", data, &json!({ "kind": "unkept", "conversation_id": "…-" }));
-        let reason = data["reason"].as_str().unwrap();
-        timeouts += usize::from(reason.contains("may be kept"));
+        unconfirmed += usize::from(data["reason"].as_str().unwrap().contains("may be kept"));
     }
-    assert!(timeouts >= 7, "{timeouts} have waited behind others");
     let kept = conversations(&house).await.len();
-    assert!(kept <= 1, "{kept} turns are kept, of which at most one had begun");
+    assert!(kept <= unconfirmed, "{kept} turns are kept, of which {unconfirmed} may be");
 }
 
 #[tokio::test]

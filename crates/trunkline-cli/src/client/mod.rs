@@ -1,8 +1,7 @@
-//! What the commands need beyond the library's client: what HTTP said, MCP, native commands, and agents.
-//! It knows no command line.
+//! Clients beyond those of the libraries: calls with the status of HTTP replies, native commands, and agents.
+//! It does not depend on the command line.
 
 mod agent;
-mod mcp;
 mod members;
 mod native;
 mod observed;
@@ -11,7 +10,6 @@ mod watch;
 pub(crate) use self::agent::{
     Agent, Answer, Called, Event, Pending, Said, Step, StepError, Told, result as agent_result,
 };
-pub(crate) use self::mcp::{Content, Mcp, McpError, Property, Tool, ToolAnswer, Tools};
 pub(crate) use self::members::Members;
 pub(crate) use self::native::{Native, NativeError, Refusal};
 pub(crate) use self::observed::{CallError, Observed};

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
 use trunkline::client::{Error, Http, Message, ProtocolError, Transport, TransportFuture};
+use trunkline_mcp::client::RequestError;
 
 /// Why a call has no result, and the HTTP status, if there was a reply.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,12 @@ pub(crate) struct CallError {
 impl CallError {
     pub(crate) fn new(error: impl Into<Error>, status: Option<StatusCode>) -> Self {
         Self { error: error.into(), status }
+    }
+}
+
+impl From<RequestError> for CallError {
+    fn from(RequestError { error, status, .. }: RequestError) -> Self {
+        Self { error, status }
     }
 }
 

@@ -10,10 +10,11 @@ use serde_json::value::RawValue;
 use trunkline::ErrorObject;
 use trunkline::client;
 use trunkline::client::TransportError;
+use trunkline_mcp::client as mcp;
 
 use super::form::Form;
 use super::{document, output, text};
-use crate::client::{CallError, McpError, Members, NativeError, Refusal};
+use crate::client::{CallError, Members, NativeError, Refusal};
 
 /// Why a command printed no result.
 #[derive(Debug)]
@@ -21,7 +22,9 @@ pub(crate) enum Failure {
     /// The command line is wrong.
     Usage(String),
     Call(CallError),
-    Mcp(McpError),
+    /// A URL is not an MCP endpoint, or it refuses this client.
+    Initialize(CallError),
+    Mcp(mcp::Error),
     /// A command was, in the native protocol.
     Refused(Refusal),
     /// Told in the server's own words, or JSON.
@@ -36,10 +39,11 @@ impl From<CallError> for Failure {
     }
 }
 
-impl From<McpError> for Failure {
-    fn from(error: McpError) -> Self {
+impl From<mcp::Error> for Failure {
+    fn from(error: mcp::Error) -> Self {
         match error {
-            McpError::Call(error) => Self::Call(error),
+            mcp::Error::Request(error) => Self::Call(error.into()),
+            mcp::Error::Initialize(error) => Self::Initialize(error.into()),
             error => Self::Mcp(error),
         }
     }
@@ -62,9 +66,7 @@ impl Failure {
         ExitCode::from(match self {
             Self::Refused(_) | Self::Told(_) | Self::Output(_) => FAILED,
             Self::Usage(_) => USAGE,
-            Self::Call(error) | Self::Mcp(McpError::Call(error) | McpError::Begin(error)) => {
-                code_of_call(error)
-            }
+            Self::Call(error) | Self::Initialize(error) => code_of_call(error),
             Self::Mcp(_) => PROTOCOL,
         })
     }
@@ -83,7 +85,7 @@ impl Failure {
                 Some(error) if form.is_json => form.told_json(&json(error)),
                 _ => call(failed),
             },
-            Self::Mcp(McpError::Begin(error)) => format!(
+            Self::Initialize(error) => format!(
                 "trunkline: this is not an MCP endpoint, or it does not let this client in\n{}",
                 call(error)
             ),

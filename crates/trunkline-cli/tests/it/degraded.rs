@@ -64,7 +64,7 @@ fn check_unavailable(server: &Server, name: &str) {
     let reply = server.connect().ask(&post("/execute", &[], &native));
     assert_eq!(reply.status, 500, "{name}");
     let text = reply.json()["error"].to_string();
-    assert!(text.contains("cannot be read or changed"), "{name}: {text}");
+    assert!(text.contains("cannot be read or written"), "{name}: {text}");
 }
 
 #[test]

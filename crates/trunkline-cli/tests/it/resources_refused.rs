@@ -71,7 +71,7 @@ fn what_cannot_be_opened() {
         &["--data-dir", "other"],
         &[
             "cannot be kept in other; give another directory with --data-dir",
-            "because: other/trunkline.sqlite is not a database of trunkline's",
+            "because: other/trunkline.sqlite is a database of another program",
         ],
     )];
     for (name, arguments, expected) in rows {

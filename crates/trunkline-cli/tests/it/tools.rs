@@ -106,7 +106,7 @@ fn pages() {
     };
     for (is_endless, code, stdout, stderr) in [
         (false, 0, &["t0\n\nt1\n\nt2\n\n3 tools"][..], &[][..]),
-        (true, 4, &[], &["no end: it was left after 100 pages"]),
+        (true, 4, &[], &["has more than 100 pages"]),
     ] {
         let peer = Peer::new(move |asked| match asked.json()["method"].as_str() {
             Some("tools/list") => page(asked, is_endless),
@@ -127,7 +127,13 @@ fn a_tool_with_headers_that_cannot_be() {
         _ => modern(asked, &json!({"content": []})),
     });
     let list = client(&["tools", &peer.url]);
-    check("list", &list, 0, &["good\n\n1 tool"], &["bad is left out: its x-mcp-header"]);
+    check(
+        "list",
+        &list,
+        0,
+        &["good\n\n1 tool"],
+        &["bad is left out: `x-mcp-header` of `a` requires"],
+    );
     check("call", &client(&["tools", &peer.url, "bad"]), 1, &[], &["bad must not be called: "]);
 }
 

@@ -18,9 +18,9 @@ use crate::batch;
 use crate::era::{NO_BATCHES, Way};
 use crate::fault::{BAD_ID, Fault};
 use crate::log_level::LogLevel;
+use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_mcp_id};
 use crate::server::{Answer, Begun, Server, negotiated, record_refusal, wanted_level};
-use crate::version::Legacy;
 use in_flight::{InFlight, Ticket};
 pub(crate) use outbox::{Message, Outbox};
 
@@ -133,7 +133,7 @@ impl Channel {
             recording.end(&Outcome::result(&()));
         }
         match &*call.method() {
-            "notifications/cancelled" => {
+            method::CANCELLED => {
                 let request = Request::of(&call).unwrap_or_default();
                 let id = request.request_id.map(|part| call.text(part));
                 if let Some(id) = id.and_then(|text| std::str::from_utf8(text).ok()) {
@@ -141,7 +141,7 @@ impl Channel {
                 }
             }
             // Before it, a client is sent nothing that it has not asked for.
-            "notifications/initialized" if self.state().version.is_some() => {
+            method::INITIALIZED if self.state().version.is_some() => {
                 self.0.server.audience.join(&self.0.changed);
             }
             _ => {}
@@ -242,11 +242,11 @@ impl State {
     /// The state that a request of the first era leaves.
     fn after(self, call: &Call) -> Self {
         let method = call.method();
-        if !matches!(&*method, "initialize" | "logging/setLevel") {
+        if !matches!(&*method, method::INITIALIZE | method::SET_LEVEL) {
             return self;
         }
         let request = Request::of(call).unwrap_or_default();
-        if method == "initialize" {
+        if method == method::INITIALIZE {
             return Self { version: negotiated(call, &request).ok(), ..self };
         }
         Self { level: wanted_level(call, &request).unwrap_or(self.level), ..self }

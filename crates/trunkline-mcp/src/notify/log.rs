@@ -5,6 +5,7 @@ use trunkline::{Call, ErrorObject, FromCall};
 
 use super::{Notifications, Outlet};
 use crate::log_level::LogLevel;
+use crate::protocol::method;
 
 /// Extracts a way to send log messages to the client of a call, as far as it wants them. They are not
 /// the server's own log.
@@ -20,11 +21,8 @@ impl Log {
         if level < *least {
             return;
         }
-        let message = Message {
-            jsonrpc: "2.0",
-            method: "notifications/message",
-            params: Params { level, data },
-        };
+        let message =
+            Message { jsonrpc: "2.0", method: method::MESSAGE, params: Params { level, data } };
         match serde_json::to_vec(&message) {
             Ok(json) => outlet.put(json),
             Err(error) => tracing::error!(%error, "a log message does not serialise"),

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use trunkline::{Call, ErrorObject, FromCall};
 
 use super::{Notifications, Outlet};
+use crate::protocol::method;
 
 /// Extracts a way to tell the client how far its call has come. Clients that did not ask for it
 /// (`_meta.progressToken`), and those of other doors, are told nothing.
@@ -50,7 +51,7 @@ impl Reporter {
         let token = std::str::from_utf8(&self.token).ok();
         let token = token.and_then(|token| serde_json::from_str::<&RawValue>(token).ok());
         let params = Params { progress_token: token, ..*params };
-        let message = Message { jsonrpc: "2.0", method: "notifications/progress", params: &params };
+        let message = Message { jsonrpc: "2.0", method: method::PROGRESS, params: &params };
         if let Ok(json) = serde_json::to_vec(&message) {
             self.outlet.put(json);
         }

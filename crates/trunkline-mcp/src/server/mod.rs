@@ -16,13 +16,14 @@ use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, R
 use crate::audience::Audience;
 use crate::capabilities::ClientCapabilities;
 use crate::era::{self, Era, Way};
-use crate::fault::{Fault, MISSING_CAPABILITY};
+use crate::fault::Fault;
 use crate::log_level::LogLevel;
 use crate::notify::{self, Outlet};
+use crate::protocol::error_code::MISSING_CAPABILITY;
+use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, string};
 use crate::settings::Settings;
 use crate::tool::{self, Tool, ToolError};
-use crate::version::Legacy;
 use offer::Offer;
 use texts::Texts;
 
@@ -154,19 +155,19 @@ impl Server {
             }
         }
         match (&*method, era) {
-            ("tools/call", _) => {
+            (method::TOOLS_CALL, _) => {
                 drop(method);
                 self.call_tool(call, request, era, way)
             }
-            ("tools/list", _) => self.list_tools(&call, request, era),
-            ("server/discover", Era::Modern) => Ok(ready(&self.texts.discover)),
-            ("initialize", Era::Legacy) => {
+            (method::TOOLS_LIST, _) => self.list_tools(&call, request, era),
+            (method::DISCOVER, Era::Modern) => Ok(ready(&self.texts.discover)),
+            (method::INITIALIZE, Era::Legacy) => {
                 let version = negotiated(&call, request)?;
                 let tells_of_tools = matches!(way, Way::Channel(_)) && self.rpc.is_changing();
                 Ok(ready(self.texts.initialize(version, tells_of_tools).as_bytes()))
             }
-            ("ping", Era::Legacy) => Ok(ready(b"{}")),
-            ("logging/setLevel", Era::Legacy) => {
+            (method::PING, Era::Legacy) => Ok(ready(b"{}")),
+            (method::SET_LEVEL, Era::Legacy) => {
                 wanted_level(&call, request)?;
                 Ok(ready(b"{}"))
             }
@@ -361,14 +362,14 @@ impl Projection for Guest {
     fn project(&self, call: Call) -> Projected {
         let ours = matches!(
             &*call.method(),
-            "initialize"
-                | "logging/setLevel"
-                | "notifications/cancelled"
-                | "notifications/initialized"
-                | "ping"
-                | "server/discover"
-                | "tools/call"
-                | "tools/list"
+            method::INITIALIZE
+                | method::SET_LEVEL
+                | method::CANCELLED
+                | method::INITIALIZED
+                | method::PING
+                | method::DISCOVER
+                | method::TOOLS_CALL
+                | method::TOOLS_LIST
         );
         if !ours {
             return Projected::Unknown(Box::new(call));

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::era::Era;
+use crate::protocol::{Legacy, MODERN, meta};
 use crate::settings::Settings;
 use crate::tool::{Tool, write_list};
-use crate::version::{Legacy, MODERN};
 
 #[derive(Debug)]
 pub(super) struct Texts {
@@ -19,8 +19,6 @@ pub(super) struct Texts {
     modern_tail: Bytes,
 }
 
-const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-
 impl Texts {
     pub(super) fn new(settings: &Settings) -> Self {
         let Settings { name, version, title, instructions, .. } = settings;
@@ -31,14 +29,14 @@ impl Texts {
         let ttl = u64::try_from(settings.list_ttl.as_millis()).unwrap_or(u64::MAX);
         // Who may see the list is up to the guards before this server, so caches must not share it.
         let hints = format!("\"ttlMs\":{ttl},\"cacheScope\":\"private\"");
-        let modern_tail = format!(",\"_meta\":{}}}", json!({ SERVER_INFO: info }));
+        let modern_tail = format!(",\"_meta\":{}}}", json!({ meta::SERVER_INFO: info }));
         let mut discover = json!({
             "resultType": "complete",
             "supportedVersions": [MODERN],
             "capabilities": { "tools": {}, "logging": {} },
             "ttlMs": ttl,
             "cacheScope": "private",
-            "_meta": { SERVER_INFO: info },
+            "_meta": { meta::SERVER_INFO: info },
         });
         let mut greeting = json!({
             "capabilities": { "tools": {}, "logging": {} },

@@ -1,7 +1,6 @@
 //! Operations as tools.
 
 mod arguments;
-mod headers;
 mod list;
 mod result;
 
@@ -11,10 +10,10 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use trunkline::{Description, Registered, Rendering, Schema};
 
-pub(crate) use headers::{MirroredParam, decoded, single};
 pub(crate) use list::write_list;
 pub(crate) use result::{failure, write_result};
 
+use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
 use arguments::Arguments;
 
 /// Tools by name, and in the order of their registration.
@@ -30,7 +29,7 @@ pub(crate) struct Tool {
     operation: Arc<Registered>,
     input: Schema,
     arguments: Arguments,
-    pub(crate) mirrored: Vec<MirroredParam>,
+    pub(crate) mirrored: Vec<ParamHeader>,
 }
 
 /// Why an operation cannot be offered as a tool.
@@ -91,14 +90,16 @@ impl ToolError {
 }
 
 /// What is read of an input schema.
-fn read(tool: &str, input: &Schema) -> Result<(Arguments, Vec<MirroredParam>), ToolError> {
+fn read(tool: &str, input: &Schema) -> Result<(Arguments, Vec<ParamHeader>), ToolError> {
     if input.as_value().get("type").is_none_or(|kind| kind != "object") {
         return Err(ToolError::NotAnObject { tool: tool.to_owned() });
     }
     let arguments = Arguments::of(input)
         .map_err(|reason| ToolError::Schema { tool: tool.to_owned(), reason })?;
-    let mirrored = headers::mirrored(input.as_value())
-        .map_err(|(param, reason)| ToolError::Header { tool: tool.to_owned(), param, reason })?;
+    let mirrored =
+        param_headers::find(input.as_value()).map_err(|InvalidParamHeader { param, reason }| {
+            ToolError::Header { tool: tool.to_owned(), param, reason }
+        })?;
     Ok((arguments, mirrored))
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
+use trunkline_storage::StoreError;
 
 use crate::adapter::fault;
 use crate::error::Error;
@@ -46,28 +47,11 @@ impl RpcError for Error {
             }
             Self::RequestReused { .. } => conflict("request_reused", none),
             Self::RequestReverted { .. } => conflict("request_reverted", none),
-            Self::Busy | Self::Closed => {
-                ErrorObject::new(code::BUSY, "Server is busy").with_data(&none)
-            }
-            Self::OutOfMemory { .. } => {
-                let data = Data { kind: Some("out_of_memory"), ..none };
-                ErrorObject::new(code::BUSY, "Server is busy").with_data(&data)
-            }
-            Self::Timeout { .. } | Self::Unconfirmed => {
-                ErrorObject::new(code::TIMEOUT, "Call timed out").with_data(&none)
-            }
-            Self::Cancelled => {
-                ErrorObject::new(code::CANCELLED, "Request cancelled").with_data(&none)
-            }
-            Self::Unavailable { source, .. } => {
-                tracing::error!(cause = ?source, "{self}");
-                let data = Data { kind: Some("unavailable"), ..none };
-                ErrorObject::new(code::APPLICATION, "Storage unavailable").with_data(&data)
-            }
-            Self::Storage(cause) => {
-                tracing::error!(%cause, "the storage of resources failed");
+            Self::Corrupt { .. } => {
+                tracing::error!(error = %self, "the storage of resources is corrupt");
                 ErrorObject::new(code::APPLICATION, "Internal server error")
             }
+            Self::Store(error) => of_store(error, none),
         }
     }
 
@@ -92,4 +76,24 @@ impl RpcError for Error {
 fn conflict(kind: &'static str, data: Data<'_>) -> ErrorObject {
     let data = Data { kind: Some(kind), ..data };
     ErrorObject::new(code::CONFLICT, "Conflict").with_data(&data)
+}
+
+fn of_store(error: &StoreError, data: Data<'_>) -> ErrorObject {
+    let (code, message, kind) = match error {
+        StoreError::Busy | StoreError::Closed => (code::BUSY, "Server is busy", None),
+        StoreError::OutOfMemory { .. } => (code::BUSY, "Server is busy", Some("out_of_memory")),
+        StoreError::Timeout { .. } | StoreError::Unconfirmed => {
+            (code::TIMEOUT, "Call timed out", None)
+        }
+        StoreError::Cancelled => (code::CANCELLED, "Request cancelled", None),
+        StoreError::Unavailable { source, .. } => {
+            tracing::error!(cause = ?source, "{error}");
+            (code::APPLICATION, "Storage unavailable", Some("unavailable"))
+        }
+        _ => {
+            tracing::error!(?error, "the storage of resources failed");
+            return ErrorObject::new(code::APPLICATION, "Internal server error");
+        }
+    };
+    ErrorObject::new(code, message).with_data(&Data { kind, ..data })
 }

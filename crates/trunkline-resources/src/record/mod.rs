@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::command::RecordId;
 use crate::declaration::{Field, ResourceType, json_equal};
-use crate::error::{Error, StorageError};
+use crate::error::Error;
 use crate::store::Row;
 
 pub(crate) use criteria::Criteria;
 pub(crate) use fields::{created, merged};
-pub(crate) use time::{now, rfc3339};
+pub(crate) use time::rfc3339;
 
 /// A stored record as seen through its type: the declared fields in their order, with the defaults
 /// of those that it has no value of. What the type does not declare any more stays stored, unseen.
@@ -31,7 +31,7 @@ impl<'a> Record<'a> {
     pub(crate) fn new(kind: &'a ResourceType, id: &'a str, row: &'a Row) -> Result<Self, Error> {
         let fields = serde_json::from_str(&row.fields).map_err(|_| {
             let (resource, id) = (kind.name().to_owned(), id.to_owned());
-            Error::Storage(StorageError::Corrupt { what: "record", resource, id })
+            Error::Corrupt { what: "record", resource, id }
         })?;
         Ok(Self { kind, id, row, fields })
     }

@@ -1,12 +1,4 @@
-use std::time::SystemTime;
-
 use jiff::Timestamp;
-
-/// Milliseconds since 1970.
-pub(crate) fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
-}
 
 /// RFC 3339, in UTC, with milliseconds.
 pub(crate) fn rfc3339(milliseconds: i64) -> String {

@@ -11,7 +11,7 @@ use crate::command::{Command, Metadata, RecordId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
 use crate::record::{self, Record};
-use crate::store::{Mark, Row, Standing, Writing};
+use crate::store::{Mark, Records, Row, Standing, now};
 
 /// A command that changes a record, checked as far as that needs no store.
 pub(super) struct Change {
@@ -82,7 +82,7 @@ impl Change {
     }
 
     /// Makes the change, and nothing of it if it fails.
-    pub(super) fn make(&self, store: &Writing<'_>, max_bytes: usize) -> Result<Changed, Error> {
+    pub(super) fn make(&self, store: &Records<'_>, max_bytes: usize) -> Result<Changed, Error> {
         let payload = self.payload.clone();
         let before = store.standing(self.kind.name(), self.id.as_str())?;
         let after = match (self.verb, before.record()) {
@@ -126,7 +126,7 @@ impl Change {
     ) -> Result<Row, Error> {
         let fields = record::created(&self.kind, payload)?;
         let fields = self.text(&fields, max_bytes)?;
-        let now = record::now();
+        let now = now();
         Ok(Row { fields, version, state: version, created_at: now, updated_at: now })
     }
 
@@ -144,7 +144,7 @@ impl Change {
         self.check_version(row)?;
         let fields = self.text(&merged, max_bytes)?;
         let version = row.version + 1;
-        let updated_at = record::now().max(row.updated_at);
+        let updated_at = now().max(row.updated_at);
         Ok(Row { fields, version, state: version, created_at: row.created_at, updated_at })
     }
 

@@ -6,16 +6,16 @@ use super::request::Requested;
 use super::{Resources, addressed, not_found, nothing_else};
 use crate::command::{Command, RequestId};
 use crate::declaration::{ResourceType, Verb};
-use crate::error::{Error, StorageError};
+use crate::error::Error;
 use crate::record;
-use crate::store::{Reading, Writing};
+use crate::store::Records;
 
 impl Resources {
     /// Executes a command, and answers with the JSON text of its result. What it changed is durable
     /// then.
     ///
     /// # Errors
-    /// Why it had no effect; only an [`Unconfirmed`](Error::Unconfirmed) one may have had it.
+    /// Why it had no effect; only an [`Unconfirmed`](trunkline_storage::StoreError::Unconfirmed) one may have had it.
     ///
     /// # Cancel safety
     /// Dropping the future, or cancelling the token, takes the command back if it was not begun.
@@ -47,14 +47,15 @@ impl Resources {
                 let max_bytes = self.0.settings.max_record_bytes;
                 let requested = Requested::new(kind, verb, command, context, max_bytes)?;
                 let weight = requested.weight();
-                let write = move |store: &Writing<'_>| requested.make(store, max_bytes);
-                self.0.store.write(cancel, weight, write).await?
+                let write =
+                    move |connection: &_| requested.make(&Records::new(connection), max_bytes);
+                self.0.store.write(cancel.cancelled(), weight, write).await?
             }
             Verb::Revert => self.revert(kind, command, context, cancel).await?,
         };
         RawValue::from_string(text).map_err(|_| {
             let (resource, id) = (kind.name().to_owned(), String::new());
-            Error::Storage(StorageError::Corrupt { what: "reply", resource, id })
+            Error::Corrupt { what: "reply", resource, id }
         })
     }
 
@@ -69,8 +70,12 @@ impl Resources {
         cancel: &CancellationToken,
     ) -> Result<Option<String>, Error> {
         let (caller, request_id) = (context.caller.clone(), request_id.clone());
-        let read = move |store: &Reading<'_>| store.request(caller.as_str(), request_id.as_str());
-        let request = self.0.store.read(cancel, read).await?;
+        let read = move |connection: &_| {
+            Records::new(connection)
+                .request(caller.as_str(), request_id.as_str())
+                .map_err(Error::from)
+        };
+        let request = self.0.store.read(cancel.cancelled(), read).await?;
         Ok(request.map(|request| request.resource))
     }
 
@@ -83,11 +88,11 @@ impl Resources {
         let id = addressed(&command)?;
         nothing_else(&command)?;
         let kind = kind.clone();
-        let read = move |store: &Reading<'_>| {
-            let row = store.record(kind.name(), id.as_str())?;
+        let read = move |connection: &_| {
+            let row = Records::new(connection).record(kind.name(), id.as_str())?;
             let row = row.ok_or_else(|| not_found(&kind, &id))?;
             record::text(&kind, &id, &row)
         };
-        self.0.store.read(cancel, read).await
+        self.0.store.read(cancel.cancelled(), read).await
     }
 }

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use crate::command::{Command, RecordId};
 use crate::declaration::{ResourceType, ResourceTypes};
-use crate::error::{Error, OpenError};
+use crate::error::Error;
 use crate::excerpt::excerpt;
 use crate::settings::Settings;
-use crate::store::Store;
+use crate::store;
+use trunkline_storage::{OpenError, Store};
 
 pub use context::{Caller, Context, Mode};
 
@@ -42,7 +43,7 @@ impl Resources {
         types: ResourceTypes,
         settings: Settings,
     ) -> Result<Self, OpenError> {
-        let store = Store::open(directory.as_ref(), &settings)?;
+        let store = store::open(directory.as_ref(), &settings)?;
         Ok(Self(Arc::new(Inner { types, store, settings })))
     }
 
@@ -53,7 +54,7 @@ impl Resources {
         settings: Settings,
         reason: impl Into<String>,
     ) -> Self {
-        let store = Store::unavailable(reason.into());
+        let store = Store::unavailable(reason);
         Self(Arc::new(Inner { types, store, settings }))
     }
 

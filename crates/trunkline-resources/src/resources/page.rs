@@ -11,7 +11,7 @@ use crate::declaration::ResourceType;
 use crate::error::Error;
 use crate::record::{self, Criteria, Record};
 use crate::settings::Settings;
-use crate::store::Reading;
+use crate::store::Records;
 
 /// Which page is wanted.
 pub(super) struct Paging {
@@ -79,8 +79,10 @@ impl Resources {
         super::no_id(&command)?;
         super::nothing_else(&command)?;
         let (kind, settings) = (kind.clone(), self.0.settings.clone());
-        let read = move |store: &Reading<'_>| read(store, &kind, &paging, None, &settings);
-        self.0.store.scan(cancel, read).await
+        let read = move |connection: &_, until| {
+            read(&Records::with_time(connection, until), &kind, &paging, None, &settings)
+        };
+        self.0.store.scan(cancel.cancelled(), read).await
     }
 
     pub(super) async fn filter(
@@ -104,15 +106,17 @@ impl Resources {
         }
         let criteria = Criteria::new(kind, criteria);
         let (kind, settings) = (kind.clone(), self.0.settings.clone());
-        let read =
-            move |store: &Reading<'_>| read(store, &kind, &paging, Some(&criteria), &settings);
-        self.0.store.scan(cancel, read).await
+        let read = move |connection: &_, until| {
+            let store = Records::with_time(connection, until);
+            read(&store, &kind, &paging, Some(&criteria), &settings)
+        };
+        self.0.store.scan(cancel.cancelled(), read).await
     }
 }
 
 /// The JSON text of a page. It ends when it is full, or when it has cost enough.
 pub(super) fn read(
-    store: &Reading<'_>,
+    store: &Records<'_>,
     kind: &ResourceType,
     paging: &Paging,
     criteria: Option<&Criteria>,

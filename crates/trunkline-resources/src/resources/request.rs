@@ -11,7 +11,7 @@ use crate::command::{Command, RecordId, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
 use crate::record;
-use crate::store::{Mark, Request, Row, Standing, Writing};
+use crate::store::{Mark, Records, Request, Row, Standing, now};
 
 /// The parts of a request that are compared with a repetition.
 #[derive(Serialize)]
@@ -60,7 +60,7 @@ impl Requested {
     }
 
     /// Makes the change, unless the request was done before, and answers with its reply.
-    pub(super) fn make(&self, store: &Writing<'_>, max_bytes: usize) -> Result<String, Error> {
+    pub(super) fn make(&self, store: &Records<'_>, max_bytes: usize) -> Result<String, Error> {
         let Self { change, request } = self;
         let Some(Named { caller, request_id, asked }) = request else {
             return Ok(change.make(store, max_bytes)?.reply);
@@ -79,7 +79,7 @@ impl Requested {
             after,
             reply: reply.clone(),
             reverted: false,
-            at: record::now(),
+            at: now(),
         };
         store.log(caller.as_str(), request_id.as_str(), &request)?;
         Ok(reply)
@@ -108,11 +108,12 @@ impl Resources {
         let request_id = RequestId::parse(request_id)
             .map_err(|reason| Error::invalid(&["requestId"], reason))?;
         let (resource, caller) = (kind.name().to_owned(), context.caller.clone());
-        let write = move |store: &Writing<'_>| {
+        let write = move |connection: &_| {
+            let store = Records::new(connection);
             let done = store.request(caller.as_str(), request_id.as_str())?;
             let done = done.filter(|done| done.resource == resource && !done.reverted);
             let is_undone = match done {
-                Some(done) => undo(store, done, &request_id)?,
+                Some(done) => undo(&store, done, &request_id)?,
                 None => false,
             };
             // Where there was nothing to undo now, there may be later: once a delete that came after a
@@ -121,10 +122,12 @@ impl Resources {
                 store.mark_reverted(caller.as_str(), request_id.as_str())?;
             }
             let status = if is_undone { "reverted" } else { "noop" };
-            Ok(record::json(&serde_json::json!({ "status": status, "requestId": request_id })))
+            Ok::<_, Error>(record::json(
+                &serde_json::json!({ "status": status, "requestId": request_id }),
+            ))
         };
         // It holds nothing of any size.
-        self.0.store.write(cancel, 0, write).await
+        self.0.store.write(cancel.cancelled(), 0, write).await
     }
 }
 
@@ -147,7 +150,7 @@ fn again(done: Request, request_id: &RequestId, asked: &str) -> Result<String, E
 
 /// Restores the record before a request, and returns whether there was anything to do. What others did
 /// to the record since then is not undone.
-fn undo(store: &Writing<'_>, done: Request, request_id: &RequestId) -> Result<bool, Error> {
+fn undo(store: &Records<'_>, done: Request, request_id: &RequestId) -> Result<bool, Error> {
     let Request { resource, id, before, after, .. } = done;
     let current = store.standing(&resource, &id)?;
     let is_gone = matches!((current.mark(), after), (Mark::Nothing(_), Mark::Record(_)));
@@ -163,7 +166,7 @@ fn undo(store: &Writing<'_>, done: Request, request_id: &RequestId) -> Result<bo
         Standing::Record(before) => {
             let version = current.version() + 1;
             let last = current.record().map_or(before.updated_at, |row| row.updated_at);
-            let updated_at = record::now().max(last);
+            let updated_at = now().max(last);
             store.put(&resource, &id, &Row { version, updated_at, ..before })?;
         }
     }

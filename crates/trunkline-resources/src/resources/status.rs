@@ -12,7 +12,7 @@ use crate::command::Command;
 use crate::declaration::{Field, FieldType, ResourceType, Verb, json_equal};
 use crate::error::Error;
 use crate::record::{self, Record};
-use crate::store::Reading;
+use crate::store::Records;
 
 #[derive(Serialize)]
 struct Status<'a> {
@@ -43,8 +43,8 @@ impl Resources {
         super::no_id(&command)?;
         super::nothing_else(&command)?;
         let (kind, max_scan) = (kind.clone(), self.0.settings.max_scan);
-        let read = move |store: &Reading<'_>| {
-            let counts = Counts::of(&kind, store, max_scan)?;
+        let read = move |connection: &_, until| {
+            let counts = Counts::of(&kind, &Records::with_time(connection, until), max_scan)?;
             let status = Status {
                 resource: kind.name(),
                 description: kind.description(),
@@ -52,14 +52,14 @@ impl Resources {
                 commands: Verb::ALL.iter().map(|verb| verb.as_str()).collect(),
                 schema: kind.schema(),
             };
-            Ok(record::json(&status))
+            Ok::<_, Error>(record::json(&status))
         };
-        self.0.store.scan(cancel, read).await
+        self.0.store.scan(cancel.cancelled(), read).await
     }
 }
 
 impl<'a> Counts<'a> {
-    fn of(kind: &'a ResourceType, store: &Reading<'_>, max_scan: usize) -> Result<Self, Error> {
+    fn of(kind: &'a ResourceType, store: &Records<'_>, max_scan: usize) -> Result<Self, Error> {
         let countable = kind.fields().iter().filter_map(|field| {
             let counts = values(field)?.map(|value| (key(&value), 0)).collect();
             Some((field.name(), counts))

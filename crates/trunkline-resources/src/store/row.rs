@@ -1,3 +1,5 @@
+use jiff::Timestamp;
+
 /// A stored record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
@@ -81,4 +83,9 @@ pub(crate) struct Request {
     pub(crate) reverted: bool,
     /// Milliseconds since 1970.
     pub(crate) at: i64,
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    Timestamp::now().as_millisecond()
 }

@@ -1,23 +1,16 @@
-//! The store on real files. What a test has to wait for, it waits for by a channel.
+//! The content that each method stores, and that is read again.
 
-mod groups;
-mod limits;
-mod opening;
 mod purging;
-mod reads;
-mod records;
 
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::sync::mpsc;
-use std::task::Poll;
+use std::future::pending;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, Result};
 use tempfile::TempDir;
-use tokio_util::sync::CancellationToken;
+use trunkline_storage::{Store, StoreError};
 
-use super::{Row, Store, Writing};
+use super::{Mark, Records, Request, Row, Standing, open};
 use crate::error::Error;
 use crate::settings::Settings;
 
@@ -32,14 +25,8 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
-        Self::with(|_| ())
-    }
-
-    fn with(change: impl FnOnce(&mut Settings)) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut settings = Settings { timeout: PATIENCE, ..Settings::default() };
-        change(&mut settings);
-        let store = Store::open(directory.path(), &settings).unwrap();
+        let store = open(directory.path(), &Settings::default()).unwrap();
         Self { store, directory }
     }
 
@@ -48,35 +35,13 @@ impl Fixture {
         Connection::open(self.directory.path().join("trunkline.sqlite")).unwrap()
     }
 
-    async fn write<T: Send + 'static>(
+    async fn write<T: Send + 'static, E: Into<Error>>(
         &self,
-        work: impl FnMut(&Writing<'_>) -> Result<T, Error> + Send + 'static,
-    ) -> Result<T, Error> {
-        self.store.write(&CancellationToken::new(), 0, work).await
+        work: impl Fn(&Records<'_>) -> std::result::Result<T, E> + Send + 'static,
+    ) -> std::result::Result<T, Error> {
+        let work = move |connection: &_| work(&Records::new(connection)).map_err(Into::into);
+        self.store.write(pending(), 0, work).await
     }
-
-    /// A write that inserts a record.
-    async fn put(&self, id: &'static str) -> Result<(), Error> {
-        self.write(move |writing| writing.put("todo", id, &row(1))).await
-    }
-
-    async fn ids(&self) -> Vec<String> {
-        ids(&self.store).await
-    }
-}
-
-/// The ids of all records.
-async fn ids(store: &Store) -> Vec<String> {
-    let none = CancellationToken::new();
-    let read = store.read(&none, |reading| {
-        let mut ids = Vec::new();
-        reading.scan("todo", None, |id, _| {
-            ids.push(id.to_owned());
-            Ok(std::ops::ControlFlow::Continue(()))
-        })?;
-        Ok(ids)
-    });
-    read.await.unwrap()
 }
 
 /// A record's row in its given version.
@@ -85,85 +50,209 @@ fn row(version: u64) -> Row {
     Row { fields, version, state: version, created_at: 1_000, updated_at: 2_000 }
 }
 
-/// What lets work pause, and tells that it was begun.
-struct Gate {
-    begun: mpsc::Receiver<()>,
-    release: mpsc::Sender<()>,
-}
+type Steps = fn(&Records<'_>) -> Result<()>;
 
-/// The side of a gate that work passes.
-struct Passage {
-    begun: mpsc::Sender<()>,
-    released: mpsc::Receiver<()>,
-}
-
-fn gate() -> (Gate, Passage) {
-    let (begun, has_begun) = mpsc::channel();
-    let (release, released) = mpsc::channel();
-    (Gate { begun: has_begun, release }, Passage { begun, released })
-}
-
-impl Passage {
-    fn pass(&self) {
-        // A test that has failed has dropped the gate.
-        let _ = self.begun.send(());
-        let _ = self.released.recv_timeout(PATIENCE);
+#[tokio::test]
+async fn records_are_put_and_removed() {
+    let never = Standing::Nothing { version: 0, state: 0 };
+    let deleted = |version| Standing::Nothing { version, state: 7 };
+    let rows: [(&str, Steps, Standing); 10] = [
+        ("nothing", |_| Ok(()), never.clone()),
+        ("put", |w| w.put("todo", "a", &row(1)), Standing::Record(row(1))),
+        (
+            "replaced",
+            |w| w.put("todo", "a", &row(1)).and_then(|()| w.put("todo", "a", &row(2))),
+            Standing::Record(row(2)),
+        ),
+        ("removed, though never put", |w| w.remove("todo", "a", 7), never.clone()),
+        (
+            "removed",
+            |w| w.put("todo", "a", &row(3)).and_then(|()| w.remove("todo", "a", 7)),
+            deleted(3),
+        ),
+        (
+            "removed twice",
+            |w| {
+                w.put("todo", "a", &row(3))?;
+                w.remove("todo", "a", 7)?;
+                w.remove("todo", "a", 7)
+            },
+            deleted(3),
+        ),
+        (
+            "put again",
+            |w| {
+                w.put("todo", "a", &row(3))?;
+                w.remove("todo", "a", 7)?;
+                w.put("todo", "a", &row(4))
+            },
+            Standing::Record(row(4)),
+        ),
+        (
+            "removed again",
+            |w| {
+                w.put("todo", "a", &row(3))?;
+                w.remove("todo", "a", 7)?;
+                w.put("todo", "a", &row(4))?;
+                w.remove("todo", "a", 7)
+            },
+            deleted(4),
+        ),
+        ("another resource", |w| w.put("note", "a", &row(1)), never.clone()),
+        ("another case", |w| w.put("todo", "A", &row(1)), never.clone()),
+    ];
+    for (name, steps, expected) in rows {
+        let fixture = Fixture::new();
+        fixture.write(steps).await.unwrap();
+        let is_deleted = expected.record().is_none() && expected.version() > 0;
+        let found =
+            fixture.write(|w| Ok::<_, Error>((w.record("todo", "a")?, w.standing("todo", "a")?)));
+        let (record, standing) = found.await.unwrap();
+        assert_eq!(standing, expected, "{name}");
+        assert_eq!(record.as_ref(), expected.record(), "{name}");
+        let deleted = "SELECT count(*) FROM deleted WHERE resource = 'todo'";
+        let deleted = fixture.stranger().query_row(deleted, (), |row| row.get(0));
+        assert_eq!(deleted, Ok(i64::from(is_deleted)), "{name}");
     }
 }
 
-impl Gate {
-    /// Waits until the work has come to the gate.
-    fn reached(&self) {
-        self.begun.recv_timeout(PATIENCE).expect("the work is begun");
+#[tokio::test]
+async fn every_text_comes_back() {
+    let fixture = Fixture::new();
+    for id in ["a\0b", "\u{feff}é\u{10ffff}", "' OR 1=1; --", "%_*?", &"x".repeat(256)] {
+        let id = id.to_owned();
+        let stored =
+            Row { fields: format!(r#"{{"title":{id:?}}}"#), version: u64::MAX >> 1, ..row(1) };
+        let (key, expected) = (id.clone(), stored.clone());
+        let found = fixture.write(move |writing| {
+            writing.put("todo", &key, &stored)?;
+            writing.record("todo", &key)
+        });
+        assert_eq!(found.await.unwrap(), Some(expected), "{id:?}");
     }
+}
 
-    fn open(&self) {
-        self.release.send(()).expect("the work is at the gate");
+#[tokio::test]
+async fn a_version_that_sqlite_cannot_hold_is_an_error() {
+    let fixture = Fixture::new();
+    let put = fixture.write(|writing| writing.put("todo", "a", &row(1 << 63))).await;
+    assert!(matches!(put, Err(Error::Store(StoreError::Failed(_)))), "{put:?}");
+    assert_eq!(fixture.write(|writing| writing.count("todo")).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_version_that_cannot_be_is_an_error() {
+    let fixture = Fixture::new();
+    fixture.write(|writing| writing.put("todo", "a", &row(1))).await.unwrap();
+    fixture.stranger().execute("UPDATE records SET version = -1", ()).unwrap();
+    let read = fixture.write(|writing| writing.record("todo", "a")).await;
+    assert!(matches!(read, Err(Error::Store(StoreError::Failed(_)))), "{read:?}");
+}
+
+#[tokio::test]
+async fn scans_are_in_the_order_of_ids() {
+    let fixture = Fixture::new();
+    let put = fixture.write(|writing| {
+        for id in ["b", "é", "10", "a", "B", "9", "aa"] {
+            writing.put("todo", id, &row(1))?;
+        }
+        writing.put("note", "n", &row(1))
+    });
+    put.await.unwrap();
+    let rows: [(Option<&str>, usize, &[&str]); 6] = [
+        (None, 9, &["10", "9", "B", "a", "aa", "b", "é"]),
+        (None, 2, &["10", "9"]),
+        (Some("a"), 9, &["aa", "b", "é"]),
+        (Some("a"), 1, &["aa"]),
+        (Some("ab"), 9, &["b", "é"]),
+        (Some("é"), 9, &[]),
+    ];
+    for (after, limit, expected) in rows {
+        let seen = fixture.write(move |writing| {
+            let mut seen = Vec::new();
+            writing.scan("todo", after, |id, found| {
+                assert_eq!(found, row(1));
+                seen.push(id.to_owned());
+                let is_full = seen.len() == limit;
+                Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            Ok::<_, Error>(seen)
+        });
+        assert_eq!(seen.await.unwrap(), expected, "after {after:?}, {limit}");
     }
 }
 
-/// Polls a command that is not done yet, once: it then waits in its queue, if it did not before.
-async fn enqueue<F: Future + ?Sized>(mut command: Pin<&mut F>) {
-    poll_fn(|context| {
-        assert!(command.as_mut().poll(context).is_pending(), "the command is done already");
-        Poll::Ready(())
-    })
-    .await;
+#[tokio::test]
+async fn an_error_ends_a_scan() {
+    let fixture = Fixture::new();
+    fixture.write(|writing| writing.put("todo", "a", &row(1))).await.unwrap();
+    let scan = fixture
+        .write(|writing| writing.scan("todo", None, |_, _| Err(StoreError::Closed.into())))
+        .await;
+    assert!(matches!(scan, Err(Error::Store(StoreError::Closed))), "{scan:?}");
 }
 
-/// Commands that wait in the queue.
-async fn enqueue_all<F: Future>(commands: impl IntoIterator<Item = F>) -> Vec<Pin<Box<F>>> {
-    let mut waiting: Vec<_> = commands.into_iter().map(Box::pin).collect();
-    for command in &mut waiting {
-        enqueue(command.as_mut()).await;
+fn request() -> Request {
+    Request {
+        resource: "todo".to_owned(),
+        command: "update".to_owned(),
+        id: "a".to_owned(),
+        asked: r#"{"done":true}"#.to_owned(),
+        before: Standing::Record(row(3)),
+        after: Mark::Record(4),
+        reply: r#"{"id":"a"}"#.to_owned(),
+        reverted: false,
+        at: i64::MAX,
     }
-    waiting
 }
 
-/// Runs `meanwhile` while the writer is at work and takes nothing else. What is enqueued meanwhile is of the
-/// group of the command that holds the writer, so that one's own outcome says nothing.
-async fn while_writing<T>(fixture: &Fixture, meanwhile: impl AsyncFnOnce() -> T) -> T {
-    let (gate, passage) = gate();
-    let mut holding = pin!(fixture.write(move |_| {
-        passage.pass();
-        Ok(())
-    }));
-    enqueue(holding.as_mut()).await;
-    gate.reached();
-    let outcome = meanwhile().await;
-    gate.open();
-    drop(holding.await);
-    outcome
+#[tokio::test]
+async fn requests_are_remembered() {
+    let rows = [
+        ("an update", request()),
+        ("a creation", Request { before: Standing::Nothing { version: 2, state: 1 }, ..request() }),
+        ("a deletion", Request { after: Mark::Nothing(3), ..request() }),
+        ("an old one", Request { at: -5, reverted: true, ..request() }),
+    ];
+    for (name, logged) in rows {
+        let fixture = Fixture::new();
+        let expected = logged.clone();
+        let found = fixture.write(move |writing| {
+            writing.log("alice", "r1", &logged)?;
+            let of_others = (writing.request("bob", "r1")?, writing.request("alice", "R1")?);
+            assert_eq!(of_others, (None, None));
+            writing.request("alice", "r1")
+        });
+        assert_eq!(found.await.unwrap(), Some(expected), "{name}");
+    }
 }
 
-/// The name of an error's variant.
-fn name(error: &Error) -> String {
-    let text = format!("{error:?}");
-    let end = text.find(|c: char| !c.is_alphanumeric()).unwrap_or(text.len());
-    text[..end].to_owned()
+#[tokio::test]
+async fn requests_are_marked_one_by_one() {
+    let fixture = Fixture::new();
+    let reverted = fixture.write(|writing| {
+        writing.log("alice", "r1", &request())?;
+        writing.log("alice", "r2", &request())?;
+        writing.log("bob", "r1", &request())?;
+        writing.mark_reverted("alice", "r1")?;
+        let keys = [("alice", "r1"), ("alice", "r2"), ("bob", "r1")];
+        let found = keys.map(|(caller, id)| writing.request(caller, id));
+        found
+            .into_iter()
+            .map(|found| Ok(found?.is_some_and(|found| found.reverted)))
+            .collect::<Result<Vec<_>>>()
+    });
+    assert_eq!(reverted.await.unwrap(), vec![true, false, false]);
 }
 
-/// `Ok`, or the name of the error.
-fn outcome<T>(outcome: &Result<T, Error>) -> String {
-    outcome.as_ref().map_or_else(name, |_| "Ok".to_owned())
+#[tokio::test]
+async fn a_request_is_logged_once() {
+    let fixture = Fixture::new();
+    fixture.write(|writing| writing.log("alice", "r1", &request())).await.unwrap();
+    let again = fixture.write(|writing| {
+        writing.log("alice", "r1", &Request { reply: "another".to_owned(), ..request() })
+    });
+    assert!(again.await.is_err());
+    let found = fixture.write(|writing| writing.request("alice", "r1")).await.unwrap();
+    assert_eq!(found, Some(request()));
 }

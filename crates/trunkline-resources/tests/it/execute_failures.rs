@@ -4,9 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::{ErrorObject, Limits, Router};
-use trunkline_resources::Settings;
+use trunkline_resources::{Settings, StoreConfig};
 
 use crate::served::{Served, Setup, assert_fits};
+
+fn with_store(change: impl FnOnce(&mut StoreConfig)) -> Settings {
+    let mut settings = Settings::default();
+    change(&mut settings.store);
+    settings
+}
 
 /// Executes a command in both forms, and compares both replies with the status, the code and the text.
 async fn check(served: &mut Served, command: &Value, (status, code): (u16, i64), reason: &str) {
@@ -68,7 +74,7 @@ async fn pages_end_early_and_lose_nothing() {
         ("by the bytes of one record", Settings { max_page_bytes: 1, ..default() }, 2),
         ("by what is looked at", Settings { max_scan: 3, ..default() }, 4),
         ("by looking at one record", Settings { max_scan: 0, ..default() }, 10),
-        ("by looking for no time", Settings { max_scan_time: Duration::ZERO, ..default() }, 10),
+        ("by looking for no time", with_store(|store| store.max_scan_time = Duration::ZERO), 10),
         ("by the limit", Settings { page: 2, ..default() }, 1),
         ("by the highest limit", Settings { page: 9, max_page: 4, ..default() }, 1),
         ("by no limit that makes sense", Settings { page: 0, ..default() }, 10),
@@ -109,7 +115,7 @@ async fn what_status_counts() {
         ),
         (
             "none for want of time",
-            Settings { max_scan_time: Duration::ZERO, ..default() },
+            with_store(|store| store.max_scan_time = Duration::ZERO),
             json!({ "total": 3, "counted": 0, "fields": { "done": { "false": 0, "true": 0 } } }),
         ),
     ];
@@ -143,7 +149,7 @@ async fn all(served: &mut Served, verb: &str, criteria: Value) -> (Vec<String>, 
 
 #[tokio::test]
 async fn a_server_that_is_busy() {
-    let settings = Settings { read_queue: 0, write_queue: 0, ..Settings::default() };
+    let settings = with_store(|store| (store.read_queue, store.write_queue) = (0, 0));
     let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
     for verb in ["read", "delete"] {
         let command = command(verb, "a", json!({}));
@@ -159,7 +165,7 @@ async fn a_server_that_is_busy() {
 
 #[tokio::test]
 async fn a_server_that_is_busy_with_what_is_large() {
-    let settings = Settings { write_queue_bytes: 1_000, ..Settings::default() };
+    let settings = with_store(|store| store.write_queue_bytes = 1_000);
     let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
     let text = |length| json!({ "title": "x".repeat(length) });
     assert_eq!(served.native(&command("create", "a", text(500))).await.status, 201);
@@ -176,7 +182,7 @@ async fn a_server_that_is_busy_with_what_is_large() {
 
 #[tokio::test]
 async fn a_command_whose_time_is_up() {
-    let settings = Settings { timeout: Duration::ZERO, ..Settings::default() };
+    let settings = with_store(|store| store.timeout = Duration::ZERO);
     let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
     for verb in ["read", "delete"] {
         let command = command(verb, "a", json!({}));

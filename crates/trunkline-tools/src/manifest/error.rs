@@ -1,4 +1,3 @@
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +22,7 @@ pub enum ManifestError {
         most: usize,
     },
     /// What the text says is wrong.
-    #[error("{}: {}{reason}", Place(file.as_deref(), *line, *column), Lead(path))]
+    #[error("{}{reason}", place(file.as_deref(), *line, *column, path))]
     Invalid {
         /// The file, if the text is of one.
         file: Option<PathBuf>,
@@ -81,23 +80,15 @@ impl Fault {
     }
 }
 
-struct Place<'p>(Option<&'p Path>, usize, usize);
-
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(file, line, column) = self;
-        match file {
-            // Editors and terminals open this at the place.
-            Some(file) => write!(f, "{}:{line}:{column}", file.display()),
-            None => write!(f, "line {line}, column {column}"),
-        }
+/// The file, the line, the column and the path, as editors and terminals open them.
+fn place(file: Option<&Path>, line: usize, column: usize, path: &str) -> String {
+    let mut place = match file {
+        Some(file) => format!("{}:{line}:{column}: ", file.display()),
+        None => format!("line {line}, column {column}: "),
+    };
+    if !path.is_empty() {
+        place += path;
+        place += ": ";
     }
-}
-
-struct Lead<'p>(&'p str);
-
-impl fmt::Display for Lead<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { Ok(()) } else { write!(f, "{}: ", self.0) }
-    }
+    place
 }

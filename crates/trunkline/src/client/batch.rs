@@ -1,14 +1,14 @@
 //! Batches (JSON-RPC 2.0, section 6) with typed results.
 
+use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::future::FusedFuture;
+use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout_at};
 use tower::Service;
@@ -17,11 +17,11 @@ use trunkline_core::error::{BoxError, ErrorObject, RpcError};
 use trunkline_core::outcome::Outcome;
 
 use super::error::{Error, Failure};
-use super::gathering::Gathering;
-use super::made::Made;
+use super::gathering::{Gathering, Member};
 use super::pending::{Notification, Pending, read};
+use super::retry::Attempts;
 use super::wire::Wire;
-use super::{Client, deadline};
+use super::{Client, Prepared, deadline};
 
 impl Client {
     /// An empty batch.
@@ -49,14 +49,14 @@ pub struct Slot<R, E = ErrorObject> {
     marker: PhantomData<fn() -> (R, E)>,
 }
 
-/// What the calls of a batch have ended in.
+/// The results of the calls of a batch.
 #[derive(Debug)]
 pub struct Replies {
     batch: Identity,
     ended: Vec<Option<Ended>>,
 }
 
-/// Tells batches apart.
+/// Identifies a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity(u64);
 
@@ -64,7 +64,7 @@ struct Identity(u64);
 #[derive(Debug)]
 struct Added {
     client: Client,
-    made: Made,
+    prepared: Prepared,
     has_slot: bool,
 }
 
@@ -89,15 +89,15 @@ impl Batch {
     ///
     /// A call of another client is not sent: its slot holds [`Error::OtherClient`].
     pub fn add<R, E>(&mut self, call: Pending<R, E>) -> Slot<R, E> {
-        let (client, made) = call.into_parts();
-        self.calls.push(Added { client, made, has_slot: true });
+        let (client, prepared) = call.into_parts();
+        self.calls.push(Added { client, prepared, has_slot: true });
         Slot { batch: self.identity, index: self.calls.len() - 1, marker: PhantomData }
     }
 
     /// Adds a notification, of the same clients.
     pub fn notify(&mut self, notification: Notification) {
-        let (client, made) = notification.into_parts();
-        self.calls.push(Added { client, made, has_slot: false });
+        let (client, prepared) = notification.into_parts();
+        self.calls.push(Added { client, prepared, has_slot: false });
     }
 
     /// How long all of it may take, in place of the client's setting.
@@ -106,7 +106,7 @@ impl Batch {
         self
     }
 
-    /// How many calls and notifications there are.
+    /// The number of calls and notifications.
     #[must_use]
     pub fn len(&self) -> usize {
         self.calls.len()
@@ -120,14 +120,13 @@ impl Batch {
 
     /// Sends all calls in one message. An empty batch sends nothing.
     ///
-    /// It waits for calls that [layers](Client::layer) hold back, up to 20 ms after the one that came
-    /// last; what comes later leaves in a further message. Behind a layer that lets few calls through
-    /// at a time, a batch is many messages: bound the calls, not the members of batches, on the server.
+    /// The message leaves as soon as no [layer](Client::layer) can let another call pass. Calls that a
+    /// layer holds back leave in further messages, so a limit of concurrent calls splits a batch: limit
+    /// the members of batches on the server instead.
     ///
     /// # Errors
-    /// When the message has failed, and no call has an outcome; what failed for one call is told
-    /// when its slot is taken. When there is a notification that cannot be sent, nothing is: it has no
-    /// slot to tell.
+    /// When a message has failed, and no call has an outcome. The error of a single call is returned when
+    /// its slot is taken. If a notification cannot be sent, nothing is: it has no slot.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls.
@@ -147,41 +146,63 @@ async fn send(
     until: Instant,
 ) -> Result<Vec<Option<Ended>>, Error> {
     let gathering = Arc::new(Gathering::default());
+    let attempts = Attempts::until(until);
     let mut replies: Vec<Option<Ended>> = Vec::with_capacity(calls.len());
-    let mut ready = Vec::with_capacity(calls.len());
-    // All seats are there before the first call sets out: none takes the others for late.
+    let mut members = FuturesUnordered::new();
     for (index, added) in calls.into_iter().enumerate() {
-        let Added { client: maker, made, has_slot } = added;
-        let prepared = match maker.is_clone_of(client) {
-            true => made.prepared(until).map_err(Unsent::Params),
+        let Added { client: maker, prepared, has_slot } = added;
+        let call = match maker.is_clone_of(client) {
+            true => prepared.into_call(attempts).map_err(Unsent::Params),
             false => Err(Unsent::OtherClient),
         };
-        match prepared {
+        match call {
             Ok(mut call) => {
                 call.extensions_mut().insert(gathering.seat());
-                ready.push((index, maker.remote, call));
+                let mut remote = maker.remote;
+                members.push(async move { (index, remote.call(call).await) });
                 replies.push(None);
             }
             Err(unsent) if has_slot => replies.push(Some(Err(unsent))),
             Err(unsent) => return Err(unsent.into()),
         }
     }
-    let mut members = FuturesUnordered::new();
-    for (index, mut remote, call) in ready {
-        members.push(async move { (index, remote.call(call).await) });
-    }
     let failed = OnceLock::new();
-    let mut sending = pin!(send_gathered(&client.shared.wire, &gathering, &failed).fuse());
-    loop {
-        tokio::select! {
-            biased;
-            ended = members.next() => match ended {
-                Some((index, ended)) => replies[index] = Some(ended.map_err(Unsent::Below)),
-                None => break,
-            },
-            () = sending.as_mut(), if !sending.is_terminated() => {}
+    let mut messages = FuturesUnordered::new();
+    let (mut in_messages, mut waiting) = (0, 0);
+    poll_fn(|cx| {
+        loop {
+            match members.poll_next_unpin(cx) {
+                Poll::Ready(Some((index, ended))) => {
+                    replies[index] = Some(ended.map_err(Unsent::Below));
+                    continue;
+                }
+                Poll::Ready(None) => return Poll::Ready(()),
+                Poll::Pending => {}
+            }
+            gathering.batch.register(cx.waker());
+            let in_layers = members.len().saturating_sub(in_messages);
+            match gathering.len() {
+                0 => {}
+                // The others may not have had their turn yet.
+                count if count < in_layers && count > waiting => {
+                    waiting = count;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                _ => {
+                    let calls = gathering.take();
+                    in_messages += calls.len();
+                    waiting = 0;
+                    messages.push(send_message(&client.shared.wire, calls, &failed));
+                }
+            }
+            match messages.poll_next_unpin(cx) {
+                Poll::Ready(Some(count)) => in_messages -= count,
+                Poll::Ready(None) | Poll::Pending => return Poll::Pending,
+            }
         }
-    }
+    })
+    .await;
     let has_outcome = replies.iter().any(|ended| matches!(ended, Some(Ok(_))));
     match failed.get() {
         Some(failure) if !has_outcome => Err(Failure::clone(failure).into()),
@@ -189,26 +210,26 @@ async fn send(
     }
 }
 
-/// Sends what has come through the layers, and hands out what comes of it. `failed` is told of the
-/// first message that fails as a whole; its calls are told, too, and some may be made again.
-async fn send_gathered(wire: &Wire, gathering: &Gathering, failed: &OnceLock<Failure>) {
-    while let Some(members) = gathering.next().await {
-        let calls: Vec<&Call> = members.iter().map(|member| &member.call).collect();
-        let outcomes = match wire.send_batch(&calls).await {
-            Ok(outcomes) => outcomes,
-            Err(failure) => {
-                failed.get_or_init(|| failure.clone());
-                calls.iter().map(|_| Err(failure.clone())).collect()
-            }
-        };
-        for (member, outcome) in members.into_iter().zip(outcomes) {
-            member.end(outcome);
+/// Sends calls in one message, passes on their outcomes, and returns their number. `failed` is set to the
+/// failure of the first message that fails as a whole.
+async fn send_message(wire: &Wire, members: Vec<Member>, failed: &OnceLock<Failure>) -> usize {
+    let calls: Vec<&Call> = members.iter().map(|member| &member.call).collect();
+    let outcomes = match wire.send_batch(&calls).await {
+        Ok(outcomes) => outcomes,
+        Err(failure) => {
+            failed.get_or_init(|| failure.clone());
+            calls.iter().map(|_| Err(failure.clone())).collect()
         }
+    };
+    let count = members.len();
+    for (member, outcome) in members.into_iter().zip(outcomes) {
+        member.end(outcome);
     }
+    count
 }
 
 impl Replies {
-    /// What a call has ended in.
+    /// Returns the result of a call.
     ///
     /// # Errors
     /// As for the call alone. A slot of another batch has nothing here: [`Error::OtherBatch`].

@@ -11,25 +11,25 @@ use trunkline_core::error::{BoxError, ErrorObject, RpcError};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error<E = ErrorObject> {
-    /// The method has answered with an error of its own.
+    /// The method has returned one of its own errors.
     #[error("{0}")]
     Application(E),
-    /// The server has answered with an error that is none of the method's: -32601, -32004, ….
+    /// The server has returned an error that is not the method's: -32601, -32004, ….
     #[error(transparent)]
     Rpc(ErrorObject),
     /// The call did not reach the server, or its reply did not reach us.
     #[error(transparent)]
     Transport(TransportError),
-    /// A reply came, and is none to this call.
+    /// The reply is invalid, or not a reply to this call.
     #[error(transparent)]
     Protocol(ProtocolError),
-    /// Nothing was sent: the params are none that JSON-RPC knows.
+    /// The params are neither an object nor an array. Nothing was sent.
     #[error("the params cannot be sent: {0}")]
     Params(ErrorObject),
     /// The call was added to a batch of another client: it was not sent. Clones are one client.
     #[error("the call is of another client than the batch, and was not sent")]
     OtherClient,
-    /// The slot has nothing among these replies. Those of its own batch may have something.
+    /// The slot is of another batch, whose replies have the result.
     #[error("the slot is of another batch than the replies")]
     OtherBatch,
     /// A layer of the client has failed by itself.
@@ -38,14 +38,14 @@ pub enum Error<E = ErrorObject> {
 }
 
 impl<E: RpcError> Error<E> {
-    /// The error that an error object stands for.
+    /// Converts an error object.
     pub(super) fn of(error: ErrorObject) -> Self {
         E::from_error_object(&error).map_or(Self::Rpc(error), Self::Application)
     }
 }
 
 impl<E> Error<E> {
-    /// What failed below the layers, or in one of them.
+    /// Converts a failure of the transport or of a layer.
     pub(super) fn below(error: BoxError) -> Self {
         match error.downcast::<Failure>() {
             Ok(failure) => (*failure).into(),
@@ -61,7 +61,7 @@ impl<E> Error<E> {
 }
 
 impl Error {
-    /// What the server has answered, if it has answered with an error.
+    /// The error object of the server, if it has returned one.
     #[must_use]
     pub fn error_object(&self) -> Option<&ErrorObject> {
         match self {
@@ -78,7 +78,7 @@ pub enum Failure {
     /// Nothing came, or not all of it.
     #[error(transparent)]
     Transport(#[from] TransportError),
-    /// What came is no reply.
+    /// The reply is invalid.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
 }
@@ -104,22 +104,22 @@ impl<E> From<ProtocolError> for Error<E> {
     }
 }
 
-/// What a library or the system said. All calls of a connection that breaks are told the same.
+/// The error of a library or the system. All calls of a broken connection share it.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
 /// Why no reply came, or not all of it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
-    /// The address is none that can be connected to.
+    /// The address is invalid.
     #[error("{target:?} is no address to call: {reason}")]
     Address {
-        /// What was given.
+        /// The address.
         target: String,
-        /// What is wrong with it, and what would be right.
+        /// The defect, and the remedy.
         reason: String,
     },
-    /// There is no connection to the server. The call was not run.
+    /// The connection to the server has failed. The call was not run.
     #[error("cannot connect to {target}")]
     Connect {
         /// The server.
@@ -127,10 +127,10 @@ pub enum TransportError {
         /// Why.
         source: Cause,
     },
-    /// There is nobody to trust: no https server could be connected to.
+    /// There are no trusted authorities to check https servers with.
     #[error("this machine has no certificates to check https servers with")]
     NoRoots {
-        /// What is wrong with those that there are.
+        /// Why certificates of the machine cannot be read.
         source: Option<Cause>,
     },
     /// The program that was to be spoken to does not start.
@@ -138,15 +138,15 @@ pub enum TransportError {
     Spawn {
         /// The program.
         program: String,
-        /// What the system said.
+        /// The error of the system.
         source: Cause,
     },
-    /// The message is larger than the server is said to take. Nothing was sent.
+    /// The message is larger than the limit of the server. Nothing was sent.
     #[error("the message to {target} has {bytes} bytes, and {limit} bytes are allowed")]
     RequestTooLarge {
         /// The server.
         target: String,
-        /// How many it has.
+        /// The size of the message.
         bytes: usize,
         /// The limit of bytes.
         limit: usize,
@@ -168,12 +168,12 @@ pub enum TransportError {
         /// How, if more is known than that it ended.
         source: Option<Cause>,
     },
-    /// What came back is not HTTP.
+    /// The reply is not HTTP.
     #[error("{target} does not speak HTTP")]
     NotHttp {
         /// The server.
         target: String,
-        /// What is wrong with it.
+        /// The defect.
         source: Cause,
     },
     /// Time is up. The call may have run.
@@ -217,7 +217,7 @@ impl TransportError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// Redirects are not followed: a call is made to whom it is addressed.
+    /// A redirect, which is not followed: a call is only for the server that it is addressed to.
     #[error("HTTP {status}: it redirects to {to:?}, which is not followed")]
     Redirect {
         /// The status.
@@ -225,7 +225,7 @@ pub enum ProtocolError {
         /// Where to.
         to: String,
     },
-    /// HTTP refuses, and says nothing that JSON-RPC understands.
+    /// The HTTP status is an error, and the body is not a JSON-RPC error.
     #[error("HTTP {status}, without a JSON-RPC reply: {beginning:?}")]
     Refused {
         /// The status.
@@ -233,7 +233,7 @@ pub enum ProtocolError {
         /// The beginning of its body.
         beginning: String,
     },
-    /// HTTP says that all is well, and nothing else.
+    /// The HTTP status is a success, and the body is empty.
     #[error("HTTP {status}, with no reply to the call")]
     Empty {
         /// The status.
@@ -242,23 +242,23 @@ pub enum ProtocolError {
     /// The body is of another media type.
     #[error("the reply is {media_type:?}, not JSON: {beginning:?}")]
     MediaType {
-        /// What it says to be.
+        /// The media type.
         media_type: String,
         /// The beginning of the body.
         beginning: String,
     },
-    /// A stream of server-sent events was asked for, and this is none.
+    /// The body is not the expected stream of server-sent events.
     #[error("the reply is {media_type:?}, not a stream of events: {beginning:?}")]
     NoEvents {
-        /// What it says to be.
+        /// The media type.
         media_type: String,
         /// The beginning of the body.
         beginning: String,
     },
-    /// The body is no response.
+    /// The body is not a response object.
     #[error("the reply is no JSON-RPC 2.0 response: {reason}: {beginning:?}")]
     Malformed {
-        /// What is wrong.
+        /// The defect.
         reason: String,
         /// The beginning of the body.
         beginning: String,
@@ -271,7 +271,7 @@ pub enum ProtocolError {
         /// The id that came.
         found: String,
     },
-    /// A reply to what wants none.
+    /// A reply to a notification.
     #[error("a notification was answered, to a call with id {id}")]
     Unexpected {
         /// The id that came.
@@ -292,7 +292,7 @@ pub enum ProtocolError {
     /// The method was called, and its result is not what was expected of it.
     #[error("the result is not what was expected: {reason}")]
     Result {
-        /// What is wrong with it.
+        /// The defect.
         reason: String,
     },
 }

@@ -30,13 +30,10 @@ pub mod child;
 mod error;
 mod gathering;
 pub mod http;
-mod made;
-mod memory;
 mod pending;
 mod remote;
 mod response;
 mod retry;
-mod settings;
 mod transport;
 #[cfg(unix)]
 mod unix;
@@ -51,7 +48,7 @@ use tokio::time::{Instant, timeout_at};
 use tower::{Layer, Service};
 
 use trunkline_core::call::Call;
-use trunkline_core::error::BoxError;
+use trunkline_core::error::{BoxError, ErrorObject};
 use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
 
@@ -65,12 +62,11 @@ pub use pending::{Notification, Pending};
 pub use remote::{Remote, RemoteFuture};
 pub use response::Response;
 pub use retry::Retry;
-pub use settings::Settings;
 pub use transport::{Message, Transport, TransportFuture};
 #[cfg(unix)]
 pub use unix::Unix;
 
-use made::Made;
+use retry::Attempts;
 use wire::Wire;
 
 /// A client of JSON-RPC 2.0. Cloning is cheap; clones share their transport and their ids.
@@ -84,6 +80,39 @@ struct Shared {
     wire: Arc<Wire>,
     settings: Settings,
     last_id: AtomicI64,
+}
+
+/// Settings of a [`Client`].
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The deadline of a call or a batch, from the first attempt to the last byte of the reply. Default
+    /// 30 s. After it the error is a [`Timeout`](TransportError::Timeout).
+    pub timeout: Duration,
+    /// The retries of calls of idempotent methods. Default: two.
+    pub retry: Option<Retry>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(30), retry: Some(Retry::default()) }
+    }
+}
+
+/// A call that is not made yet, or why its params cannot be sent.
+#[derive(Debug)]
+struct Prepared {
+    call: Result<Call, ErrorObject>,
+    is_idempotent: bool,
+}
+
+impl Prepared {
+    fn into_call(self, attempts: Attempts) -> Result<Call, ErrorObject> {
+        let mut call = self.call?;
+        if self.is_idempotent {
+            call.extensions_mut().insert(attempts);
+        }
+        Ok(call)
+    }
 }
 
 impl Client {
@@ -106,7 +135,7 @@ impl Client {
     /// pass the layer one by one, as they do in a server. The last layer added is the outermost.
     ///
     /// Any tower layer over `Service<Call, Response = Outcome>` will do. One that holds calls back, such
-    /// as a limit of those at a time, splits [batches](Batch::send) into messages.
+    /// as a concurrency limit, splits [batches](Batch::send) into messages.
     #[must_use]
     pub fn layer<L>(mut self, layer: L) -> Self
     where
@@ -119,16 +148,16 @@ impl Client {
         self
     }
 
-    /// What the client is set to.
+    /// The settings of the client.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.shared.settings
     }
 
     /// Makes a call, through all layers.
-    async fn run<E>(&self, made: Made, timeout: Duration) -> Result<Outcome, Error<E>> {
+    async fn run<E>(&self, prepared: Prepared, timeout: Duration) -> Result<Outcome, Error<E>> {
         let until = deadline(timeout);
-        let call = made.prepared(until).map_err(Error::Params)?;
+        let call = prepared.into_call(Attempts::until(until)).map_err(Error::Params)?;
         let mut remote = self.remote.clone();
         match timeout_at(until, remote.call(call)).await {
             Ok(ended) => ended.map_err(Error::below),
@@ -153,7 +182,7 @@ impl Shared {
     }
 }
 
-/// When so much time has passed. A time that no clock can tell is far away, too.
+/// The instant after a time. A time beyond the range of clocks is a year.
 fn deadline(timeout: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(365 * 86_400);
     let now = Instant::now();

@@ -11,14 +11,13 @@ use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, RpcError};
 use trunkline_core::outcome::Outcome;
 
-use super::Client;
 use super::error::{Error, ProtocolError};
-use super::made::Made;
+use super::{Client, Prepared};
 
 impl Client {
     /// Calls a method. The call is made when what is returned is awaited, or added to a batch.
     ///
-    /// `params` serialises to an object (by name) or an array (by position); `()` is none.
+    /// `params` serialises to an object (by name) or an array (by position); `()` sends no params.
     pub fn call<R>(&self, method: &str, params: impl Serialize) -> Pending<R> {
         Pending::new(self, Call::request(&self.next_id(), method, &params))
     }
@@ -30,15 +29,15 @@ impl Client {
 }
 
 /// A call that is made when it is awaited, or added to a [`Batch`](super::Batch): of a method with
-/// the result `R` and errors `E` of its own.
+/// the result `R` and the errors `E`.
 ///
 /// # Cancel safety
-/// Dropping its future cancels the call: over HTTP its connection or stream is closed, over a
-/// connection of its own the server is told; it may have run.
+/// Dropping its future cancels the call: over HTTP the connection or stream is closed, over other
+/// transports the server is notified. The call may have run.
 #[must_use = "a call is made when it is awaited, or added to a batch"]
 pub struct Pending<R, E = ErrorObject> {
     client: Client,
-    made: Made,
+    prepared: Prepared,
     timeout: Duration,
     marker: PhantomData<fn() -> (R, E)>,
 }
@@ -46,7 +45,12 @@ pub struct Pending<R, E = ErrorObject> {
 impl<R, E> Pending<R, E> {
     pub(super) fn new(client: &Client, call: Result<Call, ErrorObject>) -> Self {
         let timeout = client.settings().timeout;
-        Self { client: client.clone(), made: Made::new(call), timeout, marker: PhantomData }
+        Self {
+            client: client.clone(),
+            prepared: Prepared { call, is_idempotent: false },
+            timeout,
+            marker: PhantomData,
+        }
     }
 
     /// How long the call may take, in place of the client's setting. In a batch, the batch's counts.
@@ -55,21 +59,21 @@ impl<R, E> Pending<R, E> {
         self
     }
 
-    /// Says that the same call made again has no further effect, so that it may be retried.
+    /// Declares that repeating the call has no further effect, so that it may be retried.
     pub fn idempotent(mut self) -> Self {
-        self.made.is_idempotent = true;
+        self.prepared.is_idempotent = true;
         self
     }
 
     /// The same call, with the errors of its method told apart.
     pub fn errors<E2>(self) -> Pending<R, E2> {
-        let Self { client, made, timeout, .. } = self;
-        Pending { client, made, timeout, marker: PhantomData }
+        let Self { client, prepared, timeout, .. } = self;
+        Pending { client, prepared, timeout, marker: PhantomData }
     }
 
     /// The call, and the client that makes it.
-    pub(super) fn into_parts(self) -> (Client, Made) {
-        (self.client, self.made)
+    pub(super) fn into_parts(self) -> (Client, Prepared) {
+        (self.client, self.prepared)
     }
 
     async fn run(self) -> Result<R, Error<E>>
@@ -77,8 +81,8 @@ impl<R, E> Pending<R, E> {
         R: DeserializeOwned,
         E: RpcError,
     {
-        let Self { client, made, timeout, .. } = self;
-        read(&client.run(made, timeout).await?)
+        let Self { client, prepared, timeout, .. } = self;
+        read(&client.run(prepared, timeout).await?)
     }
 }
 
@@ -106,7 +110,7 @@ pub(super) fn read<R: DeserializeOwned, E: RpcError>(outcome: &Outcome) -> Resul
 
 impl<R, E> std::fmt::Debug for Pending<R, E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pending").field("call", &self.made).finish_non_exhaustive()
+        f.debug_struct("Pending").field("call", &self.prepared).finish_non_exhaustive()
     }
 }
 
@@ -117,14 +121,14 @@ impl<R, E> std::fmt::Debug for Pending<R, E> {
 #[derive(Debug)]
 pub struct Notification {
     client: Client,
-    made: Made,
+    prepared: Prepared,
     timeout: Duration,
 }
 
 impl Notification {
     pub(super) fn new(client: &Client, call: Result<Call, ErrorObject>) -> Self {
         let timeout = client.settings().timeout;
-        Self { client: client.clone(), made: Made::new(call), timeout }
+        Self { client: client.clone(), prepared: Prepared { call, is_idempotent: false }, timeout }
     }
 
     /// How long sending it may take, in place of the client's setting.
@@ -134,13 +138,13 @@ impl Notification {
     }
 
     /// The notification, and the client that sends it.
-    pub(super) fn into_parts(self) -> (Client, Made) {
-        (self.client, self.made)
+    pub(super) fn into_parts(self) -> (Client, Prepared) {
+        (self.client, self.prepared)
     }
 
     async fn run(self) -> Result<(), Error> {
-        let outcome = self.client.run(self.made, self.timeout).await?;
-        // What refuses a notification answers it, for all that it wants no answer.
+        let outcome = self.client.run(self.prepared, self.timeout).await?;
+        // A notification has a reply only if it is refused.
         outcome.as_result().map(drop).map_err(|error| Error::of(error.clone()))
     }
 }

@@ -11,12 +11,12 @@ use trunkline_core::call::Call;
 use trunkline_core::error::BoxError;
 use trunkline_core::outcome::Outcome;
 
-use super::retry::{Idempotent, Retry};
+use super::retry::{Attempts, Retry};
 use super::wire::Wire;
 use crate::layers::{FromFn, Next};
 
-/// The server, in the layers added so far. This is what [`Client::layer`](super::Client::layer)
-/// wraps. Its errors are [`Failure`](super::Failure)s, and those of layers.
+/// The server, in the layers added so far. [`Client::layer`](super::Client::layer)
+/// wraps it. Its errors are [`Failure`](super::Failure)s, and those of layers.
 #[derive(Clone)]
 pub struct Remote(Arc<dyn Route>);
 
@@ -54,9 +54,11 @@ struct Direct {
 impl Route for Direct {
     fn call(&self, call: Call) -> Answer {
         let wire = Arc::clone(&self.wire);
-        match (self.retry, call.extensions().get()) {
-            (Some(retry), Some(&Idempotent { until })) => {
-                Box::pin(async move { retry.run(&wire, call, until).await.map_err(BoxError::from) })
+        match (self.retry, call.extensions().get::<Attempts>()) {
+            (Some(retry), Some(&attempts)) => {
+                Box::pin(
+                    async move { retry.run(&wire, call, attempts).await.map_err(BoxError::from) },
+                )
             }
             _ => Box::pin(async move { wire.call(call).await.map_err(BoxError::from) }),
         }

@@ -18,7 +18,7 @@ use crate::stream::Key;
 pub struct Response {
     /// None if it is null or absent, which it may be in an error.
     pub id: Option<Id>,
-    /// What has come of the call.
+    /// The outcome of the call.
     pub outcome: Outcome,
 }
 
@@ -50,7 +50,7 @@ impl Response {
     }
 }
 
-/// What a body holds.
+/// The content of a body.
 #[derive(Debug)]
 pub(crate) enum Body {
     Single(Response),
@@ -67,7 +67,7 @@ pub(crate) fn is_error(body: &Bytes) -> bool {
     }
 }
 
-/// Enough of an id to tell which it is.
+/// The beginning of an id, for error messages.
 pub(crate) fn shortened(id: &Id) -> String {
     id.as_raw().chars().take(100).collect()
 }
@@ -112,7 +112,7 @@ fn read(body: &Bytes) -> Result<Body, String> {
     Ok(read)
 }
 
-/// What is wrong with a body.
+/// The defect of a body.
 struct Fault(String);
 
 impl From<ScanError> for Fault {

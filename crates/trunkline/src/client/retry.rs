@@ -1,6 +1,6 @@
 //! Calls that are made again.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, RandomState};
 use std::time::Duration;
 
 use http::StatusCode;
@@ -13,21 +13,21 @@ use trunkline_core::outcome::Outcome;
 use super::error::{Failure, ProtocolError, TransportError};
 use super::wire::Wire;
 
-/// Whether and how often calls of idempotent methods are made again: when there is no connection, or
-/// it breaks; when the server says that it is busy (-32005) or was asked too often (-32010); when a
-/// gateway before it says so (HTTP 429, 502, 503, 504). All attempts together have the call's timeout.
+/// The retries of calls of idempotent methods: when the connection fails or breaks, when the server is
+/// busy (-32005) or limits the rate (-32010), and when a gateway reports the same (HTTP 429, 502, 503,
+/// 504). All attempts together have the call's timeout.
 ///
 /// Layers see one call, however often it is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// How often a call is made at most, the first time included. Default 3.
+    /// The maximum number of attempts, including the first. Default 3.
     pub attempts: u32,
-    /// The longest wait before the second attempt; it doubles from attempt to attempt. Each wait is
-    /// chosen at random up to it, so that clients that failed together do not come back together. A
-    /// server that says how long to wait (`data.retry_after_ms`) is waited for that much longer.
+    /// The maximum wait before the second attempt; it doubles from attempt to attempt. Each wait is
+    /// random up to it, so that clients that failed together do not return together. The time that a
+    /// server requests (`data.retry_after_ms`) is added.
     /// Default 100 ms.
     pub backoff: Duration,
-    /// The longest wait of all, without what servers want. Default 2 s.
+    /// The maximum of all waits, without the time that servers request. Default 2 s.
     pub max_backoff: Duration,
 }
 
@@ -44,41 +44,49 @@ impl Retry {
         self,
         wire: &Wire,
         call: Call,
-        until: Instant,
+        attempts: Attempts,
     ) -> Result<Outcome, Failure> {
-        let mut attempts = 0;
+        let mut count = 0;
         loop {
-            attempts += 1;
+            count += 1;
             let ended = wire.call(call.again()).await;
-            if attempts >= self.attempts || !is_worth_another(&ended) {
+            if count >= self.attempts || !is_worth_another(&ended) {
                 return ended;
             }
-            let wait = wanted_wait(&ended).saturating_add(self.wait(attempts));
+            let wait = wanted_wait(&ended).saturating_add(self.wait(count, attempts));
             match Instant::now().checked_add(wait) {
-                Some(at) if at < until => tokio::time::sleep_until(at).await,
-                // There is no time for another attempt: what went wrong says more than that time
-                // is up.
+                Some(at) if at < attempts.until => tokio::time::sleep_until(at).await,
+                // Too late for another attempt. The failure is more specific than a timeout.
                 _ => return ended,
             }
         }
     }
 
-    /// How long to wait after so many attempts.
-    fn wait(self, attempts: u32) -> Duration {
-        let doubled = self.backoff.saturating_mul(1 << attempts.saturating_sub(1).min(16));
-        let random = RandomState::new().hash_one(attempts) as f64 / u64::MAX as f64;
+    /// The wait after this number of attempts.
+    fn wait(self, count: u32, Attempts { seed, .. }: Attempts) -> Duration {
+        let doubled = self.backoff.saturating_mul(1 << count.saturating_sub(1).min(16));
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        let random = hasher.hash_one((seed, count)) as f64 / u64::MAX as f64;
         let longest = doubled.min(self.max_backoff);
         Duration::try_from_secs_f64(longest.as_secs_f64() * random).unwrap_or(longest)
     }
 }
 
-/// Marks a call that may be made again until then.
+/// Marks a call that may be made again.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Idempotent {
-    pub(super) until: Instant,
+pub(super) struct Attempts {
+    until: Instant,
+    /// The source of random waits. The calls of a batch share it, and so their retries share a message.
+    seed: u64,
 }
 
-/// How long the server wants us to wait, if it says so.
+impl Attempts {
+    pub(super) fn until(until: Instant) -> Self {
+        Self { until, seed: RandomState::new().hash_one(()) }
+    }
+}
+
+/// The wait that the server asks for.
 fn wanted_wait(ended: &Result<Outcome, Failure>) -> Duration {
     #[derive(Deserialize)]
     struct Data {

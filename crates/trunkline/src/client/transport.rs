@@ -1,4 +1,4 @@
-//! What carries messages to a server and replies back.
+//! The interface of transports, and the one in memory.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -6,19 +6,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
+use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
 
 use super::error::Failure;
+use crate::rpc::Rpc;
 
 /// Carries messages to one server.
 ///
 /// The client numbers its calls, bounds every wait, and reads replies; a transport only moves bytes.
-/// It needs no deadline of its own: the future of a message whose time is up is dropped.
+/// It needs no deadline: the future of a message is dropped when its time is up.
 pub trait Transport: Send + Sync + 'static {
     /// Sends a message, and gives back the body that answers it: a response object, or for a batch an
     /// array of them; none if the server has taken it and answers nothing.
     ///
-    /// Dropping the future cancels the message, as far as the transport can tell the server.
+    /// Dropping the future cancels the message, and notifies the server if the transport can.
     fn send(&self, message: Message) -> TransportFuture<'_>;
 
     /// The server, as errors name it: `http://127.0.0.1:8080`.
@@ -44,6 +46,21 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
 
     fn target(&self) -> Cow<'_, str> {
         (**self).target()
+    }
+}
+
+/// The service itself, in this process: messages are read and replies written as for any other
+/// transport, and nothing goes over a wire.
+impl Transport for Rpc {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let reply = self.handle(message.body, Extensions::through("memory")).await;
+            Ok(reply.into_json().map(Into::into))
+        })
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        Cow::Borrowed("the service in this process")
     }
 }
 

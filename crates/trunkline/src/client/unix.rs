@@ -25,12 +25,12 @@ struct Socket {
 }
 
 impl Unix {
-    /// Calls whoever serves the socket, with default settings.
+    /// A client of the server at the socket, with default settings.
     pub fn connect(path: impl Into<PathBuf>) -> Self {
         Self::connect_with(path, Settings::default())
     }
 
-    /// Calls whoever serves the socket.
+    /// A client of the server at the socket.
     pub fn connect_with(path: impl Into<PathBuf>, settings: Settings) -> Self {
         let path = path.into();
         let target = format!("unix:{}", path.display());

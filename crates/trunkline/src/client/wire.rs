@@ -87,7 +87,7 @@ impl Wire {
     }
 }
 
-/// What answers the calls of a batch.
+/// The replies to the calls of a batch.
 struct Matched {
     /// By the position of their ids.
     outcomes: Vec<Option<Outcome>>,
@@ -132,7 +132,7 @@ impl Matched {
     }
 }
 
-/// What answers a message that wants no answer: the error that says that it was refused.
+/// The reply to a message without one: the error that refuses it.
 fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
     match response::parse(body)? {
         Body::Single(Response { id: None, outcome }) => Ok(outcome),

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+use jiff::civil::{DateTime, Time};
 use serde::Serializer;
 use serde::ser::SerializeMap;
 
@@ -30,115 +32,48 @@ pub(super) fn millis(micros: u64) -> f64 {
 /// The time that an RFC 3339 text names, from 1970 on: `2026-07-28T09:30:00Z`, with any number of
 /// decimals, and an offset in place of the `Z`.
 pub(super) fn parse(text: &str) -> Option<SystemTime> {
-    let (date, time) = text.split_at_checked("2026-07-28".len())?;
-    let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
-    let time = time.strip_prefix(['T', 't', ' '])?;
-    let (clock, rest) = time.split_at_checked("09:30:00".len())?;
-    let [hour, minute, second] = numbers(clock, ':', [2, 2, 2])?;
-    let (nanos, zone) = match rest.strip_prefix('.') {
-        Some(rest) => decimals(rest)?,
-        None => (0, rest),
+    let (clock, rest) = text.split_at_checked("2026-07-28T09:30:00".len())?;
+    let end = match rest.strip_prefix('.') {
+        Some(rest) => 1 + rest.bytes().take_while(u8::is_ascii_digit).count(),
+        None => 0,
     };
-    // A leap second is the first of the next minute, as clocks have it.
-    let is_time = hour < 24 && minute < 60 && second <= 60;
-    if !is_time || !(1..=12).contains(&month) || day < 1 || day > days_of(year, month) {
+    let (fraction, zone) = rest.split_at(end);
+    // jiff reads shorter forms, too.
+    let is_utc = matches!(zone, "Z" | "z");
+    let has_shapes =
+        has_shape(clock, "0000-00-00T00:00:00") && (is_utc || has_shape(zone, "+00:00"));
+    if fraction == "." || !has_shapes {
         return None;
     }
-    let seconds = days_before(year, month, day)? * DAY + hour * 3_600 + minute * 60 + second;
-    let seconds = i64::try_from(seconds).ok()? - offset(zone)?;
+    let time: DateTime = clock.parse().ok()?;
+    let offset: Time = if is_utc { Time::midnight() } else { zone[1..].parse().ok()? };
+    let offset = offset.duration_since(Time::midnight()).as_secs();
+    let offset = if zone.starts_with('-') { -offset } else { offset };
+    // jiff reads a leap second as the second before, and no more than nine decimals. Its timestamps end a day before
+    // the year 10000.
+    let leap = i64::from(clock.ends_with(":60"));
+    let seconds = time.duration_since(EPOCH).as_secs() + leap - offset;
+    let nanos = format!("{fraction:0<10.10}")[1..].parse().ok()?;
     UNIX_EPOCH.checked_add(Duration::new(u64::try_from(seconds).ok()?, nanos))
 }
 
-/// Numbers of so many digits each, with a sign between them.
-fn numbers(text: &str, sign: char, widths: [usize; 3]) -> Option<[u64; 3]> {
-    let mut found = [0; 3];
-    let mut parts = text.split(sign);
-    for (number, width) in found.iter_mut().zip(widths) {
-        let part = parts.next()?;
-        if part.len() != width || !part.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        *number = part.parse().ok()?;
-    }
-    parts.next().is_none().then_some(found)
-}
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
 
-/// Nanoseconds, and what follows the digits. Digits behind the ninth are dropped.
-fn decimals(text: &str) -> Option<(u32, &str)> {
-    let end = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
-    let (digits, rest) = text.split_at(end);
-    let nanos = format!("{digits:0<9}");
-    (!digits.is_empty()).then_some((nanos[..9].parse().ok()?, rest))
-}
-
-/// How far ahead of UTC a zone is, in seconds.
-fn offset(zone: &str) -> Option<i64> {
-    if zone.eq_ignore_ascii_case("z") {
-        return Some(0);
-    }
-    let (sign, clock) = zone.split_at_checked(1)?;
-    let [hours, minutes, _] = numbers(&format!("{clock}:00"), ':', [2, 2, 2])?;
-    let seconds = i64::try_from(hours * 3_600 + minutes * 60).ok()?;
-    match sign {
-        _ if hours > 23 || minutes > 59 => None,
-        "+" => Some(seconds),
-        "-" => Some(-seconds),
-        _ => None,
-    }
-}
-
-fn days_of(year: u64, month: u64) -> u64 {
-    let is_leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    match month {
-        2 => 28 + u64::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// The days from the 1st of January 1970 to a date, which is no earlier.
-fn days_before(year: u64, month: u64, day: u64) -> Option<u64> {
-    // Years are counted from March on, as in `date`.
-    let (year, month) =
-        if month < 3 { (year.checked_sub(1)?, month + 9) } else { (year, month - 3) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
-    days.checked_sub(BEFORE_1970)
+/// Whether a text has digits where the pattern has them, and a sign or a separator elsewhere.
+fn has_shape(text: &str, pattern: &str) -> bool {
+    let fits = |(found, expected): (u8, u8)| match expected {
+        b'0' => found.is_ascii_digit(),
+        b'T' => matches!(found, b'T' | b't' | b' '),
+        b'+' => matches!(found, b'+' | b'-'),
+        _ => found == expected,
+    };
+    text.len() == pattern.len() && text.bytes().zip(pattern.bytes()).all(fits)
 }
 
 /// A clock that stands before 1970 has not been set.
 pub(super) fn text(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, seconds) = (since.as_secs() / DAY, since.as_secs() % DAY);
-    let (year, month, day) = date(days);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    let millis = since.subsec_millis();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
-}
-
-const DAY: u64 = 86_400;
-const DAYS_OF_4_YEARS: u64 = 4 * 365 + 1;
-const DAYS_OF_100_YEARS: u64 = 25 * DAYS_OF_4_YEARS - 1;
-const DAYS_OF_400_YEARS: u64 = 4 * DAYS_OF_100_YEARS + 1;
-/// From the 1st of March of the year 0 to the 1st of January 1970.
-const BEFORE_1970: u64 = 719_468;
-
-/// The date so many days after the 1st of January 1970, in the Gregorian calendar.
-///
-/// Years are counted from March on, so that the day that not all years have is their last.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + BEFORE_1970;
-    let (cycles, days) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
-    // The last day of a cycle belongs to its fourth century, and that of four years to the fourth.
-    let centuries = (days / DAYS_OF_100_YEARS).min(3);
-    let days = days - centuries * DAYS_OF_100_YEARS;
-    let (fours, days) = (days / DAYS_OF_4_YEARS, days % DAYS_OF_4_YEARS);
-    let years = (days / 365).min(3);
-    let day_of_year = days - years * 365;
-    // Five months from March on have 153 days, and so do the next five.
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let year = 400 * cycles + 100 * centuries + 4 * fours + years;
-    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
+    let time = Timestamp::try_from(time.max(UNIX_EPOCH)).unwrap_or(Timestamp::MAX);
+    format!("{time:.3}")
 }
 
 #[cfg(test)]

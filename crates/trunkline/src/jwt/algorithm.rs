@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// How a token is signed (RFC 7518, section 3.1; RFC 8037). There is no `none`.
+/// The algorithm of a signature (RFC 7518, section 3.1; RFC 8037). `none` is not supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -35,7 +35,7 @@ impl Algorithm {
     pub(super) const RSA: [Self; 6] =
         [Self::Rs256, Self::Rs384, Self::Rs512, Self::Ps256, Self::Ps384, Self::Ps512];
 
-    /// The name that headers and keys have for it.
+    /// The name in headers and keys.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Algorithm {
     }
 
     pub(super) fn named(name: &str) -> Option<Self> {
-        // The later name of what is meant by EdDSA here (RFC 9864).
+        // The name of EdDSA with Ed25519 since RFC 9864.
         if name == "Ed25519" {
             return Some(Self::EdDsa);
         }

@@ -1,14 +1,37 @@
-//! What a token says (RFC 7519, section 4.1), checked.
+//! Claims (RFC 7519, section 4.1), and the checks of them.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::error::TokenError;
-use super::settings::Settings;
-use super::token::json;
+use super::token::{TokenError, json};
 use crate::access::Principal;
+
+/// The claims that tokens must have. `Default` accepts all issuers and audiences: set them if the keys
+/// sign for more than this server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The names of this server, one of which `aud` must have. Default: none, and `aud` is not checked.
+    pub audiences: Vec<String>,
+    /// The accepted issuers, one of which `iss` must be. Default: none, and `iss` is not checked.
+    pub issuers: Vec<String>,
+    /// The maximum difference between the clocks of the issuer and this server. Default 60 s.
+    pub leeway: Duration,
+    /// The maximum size of a token, in bytes. Default 16 KiB.
+    pub max_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            audiences: Vec::new(),
+            issuers: Vec::new(),
+            leeway: Duration::from_secs(60),
+            max_bytes: 16 << 10,
+        }
+    }
+}
 
 #[derive(Deserialize)]
 struct Registered {
@@ -36,7 +59,7 @@ impl Audience {
     }
 }
 
-/// The principal that the claims of a token speak of, if they hold at `now`.
+/// The principal of a token, if its claims are valid at `now`.
 pub(super) fn check(
     token: &[u8],
     claims: &[u8],
@@ -79,7 +102,7 @@ fn identifier(token: &[u8], claims: &Map<String, Value>) -> String {
 
 impl Registered {
     fn check_times(&self, leeway: Duration, now: SystemTime) -> Result<(), TokenError> {
-        // A clock before 1970 is wrong in any case: then nothing has been issued yet.
+        // A clock before 1970 is wrong: no token has been issued yet.
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let leeway = leeway.as_secs_f64();
         let expiry = self.exp.ok_or(TokenError::NoExpiry)?;
@@ -102,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// The edges of times, to the second. What else is checked is tested through the door.
+    /// The limits of times, to the second. The integration tests check the other claims.
     #[test]
     fn times() {
         let now = 1_000_000;

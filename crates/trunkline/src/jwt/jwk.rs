@@ -1,12 +1,11 @@
-//! JSON Web Keys (RFC 7517), and what their members are by type (RFC 7518, section 6; RFC 8037).
+//! JSON Web Keys (RFC 7517), and their members by type (RFC 7518, section 6; RFC 8037).
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::Deserialize;
 
 use super::algorithm::Algorithm;
-use super::key::Key;
-use super::material::{KeyError, Material};
+use super::key::{Key, KeyError, Material};
 
 #[derive(Deserialize)]
 struct Jwk {
@@ -25,11 +24,11 @@ struct Jwk {
 }
 
 impl Key {
-    /// A JSON Web Key (RFC 7517). Its `alg` says what it is for; an RSA key without one is for all
-    /// of RS and PS, a secret without one for each of HS that it is long enough for.
+    /// Parses a JSON Web Key (RFC 7517). Its `alg` is the algorithm. An RSA key without one is for all of
+    /// RS and PS, and a secret without one is for each of HS that it is long enough for.
     ///
     /// # Errors
-    /// When it is not one, or not for checking signatures.
+    /// When the text is not a key, or the key is not for checking signatures.
     pub fn from_jwk(json: &str) -> Result<Self, KeyError> {
         let jwk: Jwk = serde_json::from_str(json).map_err(|error| {
             // The message may quote a value, which may be a secret.
@@ -59,7 +58,7 @@ impl Jwk {
         match (self.kty.as_str(), self.crv.as_deref()) {
             ("oct", _) => {
                 let secret = bytes(self.k.as_deref())?;
-                // RFC 7518, section 3.2. Of one that is too short for all, the error tells.
+                // RFC 7518, section 3.2. A secret that is too short for all is refused as one for HS256.
                 let count = (secret.len() / 16).saturating_sub(1).clamp(1, 3);
                 Ok((Material::Secret(secret), Algorithm::HMAC[..count].to_vec()))
             }

@@ -1,15 +1,12 @@
-//! Keys that signatures are checked with.
+//! Keys that check signatures.
 
 use std::fmt;
 
 use ring::{hmac, signature};
 
 use super::algorithm::Algorithm;
-use super::material::{KeyError, Material, Scheme};
-use super::pem;
 
-/// A key that tokens may be signed with, and the algorithms that it is for. No token can choose
-/// another.
+/// A key that checks the signatures of tokens, and its algorithms. A token cannot choose another one.
 #[derive(Clone)]
 pub struct Key {
     id: Option<String>,
@@ -18,8 +15,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// A secret that the issuer of tokens has, too. At least as long as the algorithm's hash: 32, 48
-    /// or 64 bytes.
+    /// A secret that the server shares with the issuer of tokens. It is at least as long as the
+    /// algorithm's hash: 32, 48 or 64 bytes.
     ///
     /// # Errors
     /// When `algorithm` is not HS256, HS384 or HS512, and when the secret is too short.
@@ -27,17 +24,8 @@ impl Key {
         Self::new(None, vec![algorithm], Material::Secret(secret.into()))
     }
 
-    /// A public key in PEM: `BEGIN PUBLIC KEY` (RSA, P-256, P-384, Ed25519) or `BEGIN RSA PUBLIC
-    /// KEY`.
-    ///
-    /// # Errors
-    /// When it is not one, or not one for `algorithm`.
-    pub fn from_pem(algorithm: Algorithm, pem: &str) -> Result<Self, KeyError> {
-        Self::new(None, vec![algorithm], pem::parse(pem)?)
-    }
-
-    /// The same key under a name. It is for tokens that name it, or no key; a key without a name is
-    /// for tokens that name any that is not there. Where several keys fit, up to eight are tried.
+    /// The same key with a name. It is for tokens with that `kid`, or with none. A key without a name is
+    /// for tokens with an unknown `kid`, too. If several keys fit, up to eight are tried.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
@@ -90,7 +78,7 @@ impl Key {
     }
 }
 
-/// Shows nothing of the key itself.
+/// Does not show the key itself.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, algorithms, .. } = self;
@@ -98,5 +86,120 @@ impl fmt::Debug for Key {
             .field("id", id)
             .field("algorithms", algorithms)
             .finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone)]
+pub(super) enum Material {
+    Secret(Vec<u8>),
+    /// Big-endian, without zeros before them.
+    Rsa {
+        modulus: Vec<u8>,
+        exponent: Vec<u8>,
+    },
+    /// An uncompressed point of P-256 or P-384, by the algorithm.
+    Point(Vec<u8>),
+    Ed25519(Vec<u8>),
+}
+
+/// Why a key cannot check tokens.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// Not a JSON Web Key.
+    #[error("it is not a JSON Web Key: {0}")]
+    Jwk(String),
+    /// Not a public key in PEM.
+    #[error("it is not a public key in PEM (`BEGIN PUBLIC KEY`)")]
+    Pem,
+    /// A private key.
+    #[error("it is a private key: tokens are checked with the public one")]
+    Private,
+    /// The key is not for signatures.
+    #[error("the key is not for checking signatures (`use` or `key_ops`)")]
+    Use,
+    /// The type of the key, its curve or its algorithm is unknown.
+    #[error("keys of this type, curve or algorithm are not supported")]
+    Unsupported,
+    /// The key is of another type than its algorithm.
+    #[error("the key is not one for {0}")]
+    Algorithm(Algorithm),
+    /// A number of the key is missing or invalid.
+    #[error("the key is malformed")]
+    Malformed,
+    /// A secret that is shorter than the hash (RFC 7518, section 3.2).
+    #[error("a secret for {algorithm} has at least {bytes} bytes")]
+    ShortSecret {
+        /// The algorithm.
+        algorithm: Algorithm,
+        /// The minimum length.
+        bytes: usize,
+    },
+    /// An RSA key with less than 2,048 or more than 8,192 bits.
+    #[error("an RSA key has 2,048 to 8,192 bits")]
+    RsaSize,
+}
+
+impl Material {
+    fn check(&self, algorithm: Algorithm) -> Result<(), KeyError> {
+        use Algorithm::{EdDsa, Es256, Es384};
+
+        match (self, Scheme::of(algorithm)) {
+            (Self::Secret(secret), Scheme::Hmac(hash)) => {
+                let bytes = hash.digest_algorithm().output_len();
+                if secret.len() < bytes {
+                    return Err(KeyError::ShortSecret { algorithm, bytes });
+                }
+            }
+            (Self::Rsa { modulus, exponent }, Scheme::Rsa(_)) => {
+                let leading = modulus.first().map_or(0, |byte| byte.leading_zeros() as usize);
+                if !(2_048..=8_192).contains(&(modulus.len() * 8 - leading)) {
+                    return Err(KeyError::RsaSize);
+                }
+                let is_odd = exponent.last().is_some_and(|byte| byte % 2 == 1);
+                if !is_odd || exponent.as_slice() == [1] {
+                    return Err(KeyError::Malformed);
+                }
+            }
+            (Self::Point(point), _) if matches!(algorithm, Es256 | Es384) => {
+                let length = if algorithm == Es256 { 65 } else { 97 };
+                if point.len() != length {
+                    return Err(KeyError::Algorithm(algorithm));
+                }
+            }
+            (Self::Ed25519(key), _) if algorithm == EdDsa => {
+                if key.len() != 32 {
+                    return Err(KeyError::Malformed);
+                }
+            }
+            _ => return Err(KeyError::Algorithm(algorithm)),
+        }
+        Ok(())
+    }
+}
+
+/// An algorithm of ring.
+enum Scheme {
+    Hmac(hmac::Algorithm),
+    Rsa(&'static signature::RsaParameters),
+    Curve(&'static dyn signature::VerificationAlgorithm),
+}
+
+impl Scheme {
+    fn of(algorithm: Algorithm) -> Self {
+        match algorithm {
+            Algorithm::Hs256 => Self::Hmac(hmac::HMAC_SHA256),
+            Algorithm::Hs384 => Self::Hmac(hmac::HMAC_SHA384),
+            Algorithm::Hs512 => Self::Hmac(hmac::HMAC_SHA512),
+            Algorithm::Rs256 => Self::Rsa(&signature::RSA_PKCS1_2048_8192_SHA256),
+            Algorithm::Rs384 => Self::Rsa(&signature::RSA_PKCS1_2048_8192_SHA384),
+            Algorithm::Rs512 => Self::Rsa(&signature::RSA_PKCS1_2048_8192_SHA512),
+            Algorithm::Ps256 => Self::Rsa(&signature::RSA_PSS_2048_8192_SHA256),
+            Algorithm::Ps384 => Self::Rsa(&signature::RSA_PSS_2048_8192_SHA384),
+            Algorithm::Ps512 => Self::Rsa(&signature::RSA_PSS_2048_8192_SHA512),
+            Algorithm::Es256 => Self::Curve(&signature::ECDSA_P256_SHA256_FIXED),
+            Algorithm::Es384 => Self::Curve(&signature::ECDSA_P384_SHA384_FIXED),
+            Algorithm::EdDsa => Self::Curve(&signature::ED25519),
+        }
     }
 }

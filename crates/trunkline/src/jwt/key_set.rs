@@ -1,11 +1,10 @@
-//! Sets of keys (RFC 7517, section 5), and which of them a token is checked with.
+//! Sets of keys (RFC 7517, section 5), and the choice of the keys for a token.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::TokenError;
 use super::key::Key;
-use super::token::Token;
+use super::token::{Token, TokenError};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeySet(Vec<Key>);
@@ -13,14 +12,14 @@ pub(super) struct KeySet(Vec<Key>);
 /// Why no key of a set opens a token.
 pub(super) struct Unopened {
     pub(super) error: TokenError,
-    /// The key may have been put into the set since: the token names none that is there.
+    /// Whether a newer set may have the key: the token names an unknown one.
     pub(super) may_be_newer: bool,
 }
 
-/// So many keys are tried, each of which costs the time of a signature.
+/// The maximum number of keys that are tried. Each costs the time of a signature.
 const TRIES: usize = 8;
 
-/// Why a text is no JSON Web Key Set.
+/// Why a JSON Web Key Set is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeySetError {
@@ -30,14 +29,14 @@ pub enum KeySetError {
     /// None of the keys can check signatures.
     #[error("none of its {keys} keys can be used")]
     NoKey {
-        /// How many it has.
+        /// The number of keys.
         keys: usize,
-        /// What is wrong with the first one.
+        /// Why the first one cannot.
         #[source]
         first: Option<super::KeyError>,
     },
-    /// All of the keys are secrets, and the set is where others can read it.
-    #[error("its keys are secrets, which are no secrets at a URL")]
+    /// All of the keys are secrets, and anyone can read a set at a URL.
+    #[error("its keys are secrets, which a URL would publish")]
     OnlySecrets,
 }
 
@@ -46,7 +45,7 @@ impl KeySet {
         Self(keys.into_iter().collect())
     }
 
-    /// Reads a set. Keys that are of no use here are for others, and left out.
+    /// Parses a set. Keys that cannot check signatures are left out.
     pub(super) fn parse(json: &[u8]) -> Result<Self, KeySetError> {
         #[derive(Deserialize)]
         struct Set<'a> {
@@ -72,7 +71,7 @@ impl KeySet {
         Ok(Self::new(keys))
     }
 
-    /// Without the keys that whoever can read them could sign with.
+    /// Removes the keys that can sign, too.
     pub(super) fn without_secrets(mut self) -> Self {
         self.0.retain(|key| !key.is_secret());
         self

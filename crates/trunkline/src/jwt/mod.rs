@@ -2,14 +2,11 @@
 
 mod algorithm;
 mod claims;
-mod error;
 mod jwk;
 mod key;
 mod key_set;
 mod keys;
-mod material;
 mod pem;
-mod settings;
 mod token;
 
 use std::fmt;
@@ -20,12 +17,11 @@ use std::time::SystemTime;
 use crate::access::Principal;
 
 pub use algorithm::Algorithm;
-pub use error::TokenError;
-pub use key::Key;
+pub use claims::Settings;
+pub use key::{Key, KeyError};
 pub use key_set::KeySetError;
 pub use keys::{Keys, KeysError, Refresh};
-pub use material::KeyError;
-pub use settings::Settings;
+pub use token::TokenError;
 
 use keys::Opened;
 use token::Token;
@@ -39,7 +35,7 @@ struct Inner {
     settings: Settings,
 }
 
-/// What comes of a token: at once, unless keys have to be read first.
+/// The principal of a token, or a future if keys have to be read first.
 pub(crate) enum Checked {
     Now(Result<Principal, TokenError>),
     Later(Checking),
@@ -57,13 +53,13 @@ impl Jwt {
     /// The principal of a token: its subject, with all of its claims. A token without a subject is
     /// [identified by its `jti`, or else by its digest](Principal::anonymous).
     ///
-    /// The HTTP door does this by itself. It is for doors of your own.
+    /// The HTTP server calls it for each request. It is public for other protocols.
     ///
     /// # Errors
     /// When the token is not accepted.
     ///
     /// # Cancel safety
-    /// Nothing is lost: keys that are being read are read to the end.
+    /// A reading of keys continues in the background.
     pub async fn verify(&self, token: &str) -> Result<Principal, TokenError> {
         match self.check(token.as_bytes()) {
             Checked::Now(checked) => checked,
@@ -84,7 +80,7 @@ impl Jwt {
             Opened::After(reading) => {
                 let (inner, text) = (Arc::clone(&self.0), text.to_vec());
                 Checked::Later(Box::pin(async move {
-                    // If it has failed, there may be keys of an earlier one.
+                    // If it has failed, the keys of an earlier one may do.
                     drop(reading.ended().await);
                     let token = Token::parse(&text, inner.settings.max_bytes)?;
                     let claims = inner.keys.open_now(&token)?;

@@ -1,9 +1,10 @@
-//! Public keys in PEM (RFC 7468): SubjectPublicKeyInfo (RFC 5280), and RSAPublicKey (RFC 8017).
+//! Public keys in PEM (RFC 7468): SubjectPublicKeyInfo (RFC 5280).
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
-use super::material::{KeyError, Material};
+use super::algorithm::Algorithm;
+use super::key::{Key, KeyError, Material};
 
 const INTEGER: u8 = 0x02;
 const BIT_STRING: u8 = 0x03;
@@ -15,24 +16,25 @@ const P256: &[u8] = b"\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x08\x2a\x86\x48\x
 const P384: &[u8] = b"\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x05\x2b\x81\x04\x00\x22";
 const ED25519: &[u8] = b"\x06\x03\x2b\x65\x70";
 
-pub(super) fn parse(pem: &str) -> Result<Material, KeyError> {
+impl Key {
+    /// Parses a public key in PEM: `BEGIN PUBLIC KEY`, for RSA, P-256, P-384 or Ed25519.
+    ///
+    /// # Errors
+    /// When the text is not such a key, or not one for `algorithm`.
+    pub fn from_pem(algorithm: Algorithm, pem: &str) -> Result<Self, KeyError> {
+        Self::new(None, vec![algorithm], parse(pem)?)
+    }
+}
+
+fn parse(pem: &str) -> Result<Material, KeyError> {
     if pem.contains("PRIVATE KEY-----") {
         return Err(KeyError::Private);
     }
-    for (label, read) in [
-        ("PUBLIC KEY", public_key_info as fn(&[u8]) -> Option<Material>),
-        ("RSA PUBLIC KEY", rsa_public_key),
-    ] {
-        let begin = format!("-----BEGIN {label}-----");
-        let Some((_, rest)) = pem.split_once(&begin) else {
-            continue;
-        };
-        let (text, _) = rest.split_once(&format!("-----END {label}-----")).ok_or(KeyError::Pem)?;
-        let text: String = text.split_ascii_whitespace().collect();
-        let der = BASE64_STANDARD.decode(text).map_err(|_| KeyError::Pem)?;
-        return read(&der).ok_or(KeyError::Unsupported);
-    }
-    Err(KeyError::Pem)
+    let (_, rest) = pem.split_once("-----BEGIN PUBLIC KEY-----").ok_or(KeyError::Pem)?;
+    let (text, _) = rest.split_once("-----END PUBLIC KEY-----").ok_or(KeyError::Pem)?;
+    let text: String = text.split_ascii_whitespace().collect();
+    let der = BASE64_STANDARD.decode(text).map_err(|_| KeyError::Pem)?;
+    public_key_info(&der).ok_or(KeyError::Unsupported)
 }
 
 fn public_key_info(der: &[u8]) -> Option<Material> {

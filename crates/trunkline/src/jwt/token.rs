@@ -1,4 +1,4 @@
-//! A token in its compact form (RFC 7515, section 7.1), before anything of it is believed.
+//! Tokens in compact form (RFC 7515, section 7.1), before they are verified.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -7,21 +7,67 @@ use serde::{Deserialize, Deserializer};
 use trunkline_core::limits::DistinctKeys;
 
 use super::algorithm::Algorithm;
-use super::error::TokenError;
 use super::key::Key;
+
+/// Why a token is not accepted. No variant holds anything of the token.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// Longer than [`Settings::max_bytes`](super::Settings::max_bytes); nothing of it was read.
+    #[error("the token has more than {limit} bytes")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// Not a signed JSON Web Token, or a claim has the wrong type.
+    #[error("the token is malformed")]
+    Malformed,
+    /// The header names `none` or an unknown algorithm.
+    #[error("the token's algorithm is not accepted")]
+    Algorithm,
+    /// The header has critical extensions (`crit`), of which none is supported.
+    #[error("the token has critical header parameters")]
+    Critical,
+    /// No key fits the token's algorithm and key id.
+    #[error("no key fits the token")]
+    UnknownKey,
+    /// Keys are missing: they could not be read or fetched, or are too old.
+    #[error("there are no keys to check tokens with")]
+    NoKeys,
+    /// The signature is of another token, or made with another key.
+    #[error("the token's signature is wrong")]
+    Signature,
+    /// `exp` is in the past.
+    #[error("the token has expired")]
+    Expired,
+    /// `exp` is missing.
+    #[error("the token never expires")]
+    NoExpiry,
+    /// `nbf` is in the future.
+    #[error("the token is not valid yet")]
+    NotYetValid,
+    /// `iat` is in the future.
+    #[error("the token was issued in the future")]
+    IssuedInFuture,
+    /// `aud` has none of the accepted names.
+    #[error("the token is for another audience")]
+    Audience,
+    /// `iss` is not an accepted issuer.
+    #[error("the token is from another issuer")]
+    Issuer,
+}
 
 pub(super) struct Token<'a> {
     pub(super) algorithm: Algorithm,
-    /// The name of the key that it says to be signed with.
+    /// `kid`: the name of the key.
     pub(super) key_id: Option<String>,
-    /// What is signed.
+    /// The signed part.
     message: &'a [u8],
     payload: &'a [u8],
     signature: &'a [u8],
 }
 
-/// What a header may say of keys (`jwk`, `jku`, `x5c`, …) is not looked at: whoever signs a token
-/// could bring their own.
+/// Keys in the header (`jwk`, `jku`, `x5c`, …) are ignored: an attacker could bring a key along.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -68,7 +114,7 @@ fn decode(text: &[u8]) -> Result<Vec<u8>, TokenError> {
     BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| TokenError::Malformed)
 }
 
-/// Parses JSON without duplicate keys: of two, another reader may take the other one.
+/// Parses JSON without duplicate keys, of which another reader might take the other one.
 pub(super) fn json<T: DeserializeOwned>(text: &[u8]) -> Result<T, TokenError> {
     let DistinctKeys(value) = serde_json::from_slice(text).map_err(|_| TokenError::Malformed)?;
     serde_json::from_value(value).map_err(|_| TokenError::Malformed)

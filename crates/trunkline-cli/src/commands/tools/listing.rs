@@ -1,6 +1,8 @@
 //! The list of tools, for people.
 
-use crate::client::{Property, Tool};
+use trunkline_mcp::client::Tool;
+
+use super::property::{Property, properties};
 use crate::terminal::{Form, line};
 
 pub(super) fn of(tools: &[Tool], form: Form) -> String {
@@ -11,7 +13,7 @@ pub(super) fn of(tools: &[Tool], form: Form) -> String {
         if !about.is_empty() {
             out += &form.cut(&format!("  {about}"));
         }
-        out += &arguments(&tool.properties, form);
+        out += &arguments(&properties(&tool.input_schema), form);
         out.push('\n');
     }
     match tools.len() {

@@ -1,15 +1,18 @@
 //! `trunkline tools`.
 
 mod listing;
+mod property;
 
 use std::io::stdin;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use trunkline::client::http::Url;
+use trunkline_mcp::client::{Client, ClientSettings, Tool, ToolList, ToolResult};
 
-use crate::client::{Content, Mcp, Property, Tool, ToolAnswer, Tools};
+use self::property::{Property, properties};
 use crate::commands::connection::{Connection, NOTES, url};
 use crate::terminal::output;
 use crate::terminal::{Failure, Form, Words, finish, line, lines, wait_for};
@@ -46,17 +49,19 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 async fn ask(arguments: &Arguments, words: Words, form: Form) -> Result<String, Failure> {
     let url = arguments.url.clone().or_path("/mcp");
     let connection = &arguments.connection;
-    let mcp = Mcp::begin(connection.connect(url)?, connection.timeout()).await?;
+    let mut settings = ClientSettings::new("trunkline", env!("CARGO_PKG_VERSION"));
+    settings.timeout = connection.timeout();
+    let client = Client::connect(connection.connect(url)?, settings).await?;
     let done = match &arguments.name {
-        None => list(&mcp, form).await,
-        Some(name) => call(&mcp, name, words, form).await,
+        None => list(&client, form).await,
+        Some(name) => call(&client, name, words, form).await,
     };
-    mcp.end().await;
+    client.close().await;
     done
 }
 
-async fn list(mcp: &Mcp, form: Form) -> Result<String, Failure> {
-    let Tools { tools, rejected } = mcp.tools().await?;
+async fn list(client: &Client, form: Form) -> Result<String, Failure> {
+    let ToolList { tools, rejected } = client.tools().await?;
     for (name, reason) in &rejected {
         output::complain(&format!("trunkline: {} is left out: {}\n", line(name), line(reason)));
     }
@@ -67,18 +72,19 @@ async fn list(mcp: &Mcp, form: Form) -> Result<String, Failure> {
     Ok(listing::of(&tools, form))
 }
 
-async fn call(mcp: &Mcp, name: &str, words: Words, form: Form) -> Result<String, Failure> {
-    let Tools { tools, rejected } = mcp.tools().await?;
+async fn call(client: &Client, name: &str, words: Words, form: Form) -> Result<String, Failure> {
+    let ToolList { tools, rejected } = client.tools().await?;
     let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
         return Err(Failure::Told(no_such_tool(name, &tools, &rejected)));
     };
+    let properties = properties(&tool.input_schema);
     let is_text = |name: &str| {
-        let property = tool.properties.iter().find(|property| property.name == name);
+        let property = properties.iter().find(|property| property.name == name);
         property.is_some_and(Property::is_text)
     };
     let arguments = words.into_json(is_text);
     let none = RawValue::from_string("{}".to_owned()).expect("it is an object");
-    let answer = mcp.call(tool, arguments.as_deref().unwrap_or(&none)).await?;
+    let answer = client.call(tool, arguments.as_deref().unwrap_or(&none)).await?;
     if answer.kind != "complete" {
         return Err(Failure::Told(format!(
             "trunkline: the tool answers {:?}, and this client cannot go on from there\n",
@@ -90,7 +96,7 @@ async fn call(mcp: &Mcp, name: &str, words: Words, form: Form) -> Result<String,
 }
 
 /// The data of a success; of a failure, what the tool says to people.
-fn text(answer: &ToolAnswer, form: Form) -> String {
+fn text(answer: &ToolResult, form: Form) -> String {
     if form.is_json {
         let json = answer.object.get();
         return if answer.is_error { form.told_json(json) } else { form.json(json) };
@@ -101,11 +107,24 @@ fn text(answer: &ToolAnswer, form: Form) -> String {
     }
 }
 
-fn content(content: &Content) -> String {
-    match content {
-        Content::Text(text) => format!("{}\n", lines(text)),
-        Content::Other(what) => format!("[{}]\n", line(what)),
-    }
+/// A content block, for people.
+fn content(block: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
+    let kind = text(&block["type"]);
+    let summary = match (kind.as_str(), &block["resource"]) {
+        ("text", _) => return format!("{}\n", lines(&text(&block["text"]))),
+        ("resource", resource) if resource["text"].is_string() => {
+            return format!("{}\n", lines(&text(&resource["text"])));
+        }
+        ("resource", resource) => format!("resource: {}", text(&resource["uri"])),
+        ("resource_link", _) => format!("resource: {}", text(&block["uri"])),
+        ("image" | "audio", _) => {
+            let bytes = block["data"].as_str().map_or(0, |data| data.len() / 4 * 3);
+            format!("{kind}: {}, about {bytes} bytes", text(&block["mimeType"]))
+        }
+        _ => kind,
+    };
+    format!("[{}]\n", line(&summary))
 }
 
 fn no_such_tool(name: &str, tools: &[Tool], rejected: &[(String, String)]) -> String {

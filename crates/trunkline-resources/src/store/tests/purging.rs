@@ -1,11 +1,10 @@
 //! What is forgotten, and when.
 
-use rusqlite::Connection;
-use tokio_util::sync::CancellationToken;
-
-use super::{Fixture, PATIENCE};
+use super::{Fixture, PATIENCE, pending};
+use crate::error::Error;
 use crate::settings::Settings;
-use crate::store::Store;
+use crate::store::open;
+use rusqlite::Connection;
 
 /// A closed store with as many requests and deleted records, all of which are old but for one of each.
 fn aged(requests: u32, deleted: u32) -> (tempfile::TempDir, Connection) {
@@ -37,8 +36,8 @@ fn left(connection: &Connection) -> (i64, i64) {
 }
 
 #[tokio::test]
-async fn what_is_old_goes_bite_by_bite() {
-    // How many requests and deleted records are old, and what is left after each of three commits; a bite
+async fn what_is_old_goes_batch_by_batch() {
+    // How many requests and deleted records are old, and what is left after each of three commits; a batch
     // was taken before the first one. What is not old stays.
     let rows = [
         (3, 0, [(1, 0), (1, 0), (1, 0)]),
@@ -49,48 +48,49 @@ async fn what_is_old_goes_bite_by_bite() {
     for (requests, deleted, expected) in rows {
         let (directory, connection) = aged(requests, deleted);
         let settings = Settings { purge_time: PATIENCE, ..Settings::default() };
-        let store = Store::open(directory.path(), &settings).unwrap();
+        let store = open(directory.path(), &settings).unwrap();
         for expected in expected {
-            store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
+            store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
             assert_eq!(left(&connection), expected, "{requests}, {deleted}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_bite_is_small_if_it_takes_long() {
+async fn a_batch_is_small_if_it_takes_long() {
     let (directory, connection) = aged(3, 0);
     // To delete a row takes longer than a command that does nothing.
     let slow = "CREATE TRIGGER slow BEFORE DELETE ON requests BEGIN
         SELECT length(hex(zeroblob(8 << 20))); END";
     connection.execute_batch(slow).unwrap();
     let settings = Settings { purge_time: std::time::Duration::ZERO, ..Settings::default() };
-    let store = Store::open(directory.path(), &settings).unwrap();
+    let store = open(directory.path(), &settings).unwrap();
     let mut all = Vec::new();
     for _ in 0..3 {
-        store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
+        store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
         all.push(left(&connection).0);
     }
     assert_eq!(all, [2, 1, 1]);
 }
 
 #[tokio::test]
-async fn the_next_bite_is_not_at_once() {
+async fn the_next_batch_is_not_at_once() {
     let (directory, connection) = aged(1, 0);
-    let store = Store::open(directory.path(), &Settings::default()).unwrap();
-    store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
+    let store = open(directory.path(), &Settings::default()).unwrap();
+    store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
     connection.execute("UPDATE requests SET at = 0", ()).unwrap();
-    store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
+    store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
 }
 
 #[tokio::test]
-async fn a_large_group_takes_a_large_bite() {
+async fn a_large_group_takes_a_large_batch() {
     let (directory, connection) = aged(1_200, 0);
-    let settings = Settings { group: 1_000, purge_time: PATIENCE, ..Settings::default() };
-    let store = Store::open(directory.path(), &settings).unwrap();
-    store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
+    let mut settings = Settings { purge_time: PATIENCE, ..Settings::default() };
+    settings.store.group = 1_000;
+    let store = open(directory.path(), &settings).unwrap();
+    store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
 }
 
@@ -98,8 +98,8 @@ async fn a_large_group_takes_a_large_bite() {
 async fn a_purge_that_fails_fails_no_command() {
     let (directory, connection) = aged(1, 1);
     connection.execute_batch("ALTER TABLE requests RENAME TO away").unwrap();
-    let store = Store::open(directory.path(), &Settings::default()).unwrap();
-    store.write(&CancellationToken::new(), 0, |_| Ok(())).await.unwrap();
+    let store = open(directory.path(), &Settings::default()).unwrap();
+    store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     connection.execute_batch("ALTER TABLE away RENAME TO requests").unwrap();
     assert_eq!(left(&connection), (2, 2));
 }

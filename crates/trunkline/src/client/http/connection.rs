@@ -1,17 +1,19 @@
 //! HTTP as a transport.
 
 use std::borrow::Cow;
+use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use trunkline_core::format::Format;
 
 use super::connector::Connector;
-use super::pool::Pool;
 use super::reply::Reply;
 use super::settings::Settings;
 #[cfg(feature = "edn")]
@@ -21,10 +23,11 @@ use crate::client::error::{Failure, ProtocolError, TransportError};
 use crate::client::transport::{Message, Transport, TransportFuture};
 use crate::trace_context::TraceContext;
 
-/// JSON-RPC over HTTP/1.1: every message is posted to one URL, over connections that are kept open.
+/// JSON-RPC over HTTP: every message is posted to one URL, over connections that are kept open. The
+/// protocol is HTTP/1.1, or HTTP/2 if an https server offers it.
 ///
-/// Nothing connects before the first call. Redirects are not followed, and proxies not used. A call
-/// made while another one is handled carries on its trace (`traceparent`).
+/// The first call connects. Redirects are not followed, and proxies not used. A call made while
+/// another one is handled carries on its trace (`traceparent`).
 ///
 /// ```no_run
 /// # async fn call() -> Result<(), Box<dyn std::error::Error>> {
@@ -59,16 +62,15 @@ use crate::trace_context::TraceContext;
 #[derive(Clone)]
 pub struct Http {
     inner: Arc<Inner>,
-    /// What messages are written in.
+    /// The format of messages.
     format: Format,
 }
 
 struct Inner {
-    pool: Arc<Pool>,
-    /// The path and the query.
-    path: Uri,
+    client: legacy::Client<Connector, Full<Bytes>>,
+    uri: Uri,
     target: Arc<str>,
-    /// What all requests have in common.
+    /// The headers of every request.
     headers: HeaderMap,
     max_reply: usize,
 }
@@ -81,7 +83,7 @@ impl Http {
     /// `tls`.
     pub fn connect(url: &str) -> Result<Self, TransportError> {
         let url = url.parse::<Url>().map_err(|error| {
-            // Neither logs nor people shall see a password.
+            // Errors and logs must not show a password.
             let target = url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned();
             TransportError::Address { target, reason: error.to_string() }
         })?;
@@ -91,15 +93,17 @@ impl Http {
     /// For the server at `url`.
     ///
     /// # Errors
-    /// When it is an `https` URL, and there is no TLS, or nobody to trust.
+    /// When it is an `https` URL, and the feature `tls` or trusted authorities are missing.
     pub fn with_settings(url: Url, settings: Settings) -> Result<Self, TransportError> {
-        let connector = Connector::new(&url, &settings)?;
-        let pool = Arc::new(Pool::new(connector, url.uri().clone(), &settings));
-        let path = url.uri().path_and_query().cloned().map(Uri::from).unwrap_or_default();
-        let target = url.origin().into();
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(settings.idle_timeout)
+            .pool_max_idle_per_host(settings.idle_connections)
+            .build(Connector::new(&url, &settings)?);
+        let (uri, target) = (url.uri().clone(), url.origin().into());
         let max_reply = settings.max_reply;
-        let headers = headers(&url, settings);
-        let inner = Arc::new(Inner { pool, path, target, headers, max_reply });
+        let headers = headers(settings);
+        let inner = Arc::new(Inner { client, uri, target, headers, max_reply });
         Ok(Self { inner, format: Format::Json })
     }
 
@@ -139,10 +143,10 @@ impl Http {
         self
     }
 
-    /// Posts a body, and gives back the beginning of the reply: for protocols above HTTP that want
-    /// headers of their own, or replies that are no single JSON text.
+    /// Posts a body, and returns the reply once its head is there. This is for protocols on HTTP with
+    /// their headers, or with replies other than one JSON text.
     ///
-    /// `headers` go before those of the settings. It has no deadline of its own, unlike calls.
+    /// `headers` override those of the settings. Unlike calls, the request has no deadline.
     ///
     /// # Errors
     /// When no reply begins.
@@ -176,9 +180,9 @@ impl Http {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Reply, TransportError> {
-        let Inner { pool, path, target, headers: common, max_reply } = &*self.inner;
+        let Inner { client, uri, target, headers: common, max_reply } = &*self.inner;
         let mut request = Request::new(Full::new(body));
-        *request.uri_mut() = path.clone();
+        *request.uri_mut() = uri.clone();
         *request.headers_mut() = common.clone();
         self.announce(request.headers_mut());
         if method != Method::POST {
@@ -189,11 +193,12 @@ impl Http {
             request.headers_mut().insert(HeaderName::from_static("traceparent"), parent);
         }
         request.headers_mut().extend(headers);
-        let (response, lease) = pool.send(target, request).await?;
-        Ok(Reply::new(response, lease, Arc::clone(target), *max_reply, self.format))
+        let response = client.request(request).await;
+        let response = response.map_err(|error| transport_error(target, error))?;
+        Ok(Reply::new(response, Arc::clone(target), *max_reply, self.format))
     }
 
-    /// Says what a message is written in, where that is not JSON.
+    /// Sets the media types of a format other than JSON.
     #[cfg(feature = "edn")]
     fn announce(&self, headers: &mut HeaderMap) {
         if self.format == Format::Edn {
@@ -207,7 +212,7 @@ impl Http {
     #[cfg(not(feature = "edn"))]
     fn announce(&self, _headers: &mut HeaderMap) {}
 
-    /// A message as it is sent.
+    /// Writes a message in the format of this transport.
     #[cfg(feature = "edn")]
     fn written(&self, json: Bytes) -> Result<Bytes, TransportError> {
         match self.format {
@@ -242,17 +247,28 @@ impl Transport for Http {
     }
 }
 
-fn headers(url: &Url, settings: Settings) -> HeaderMap {
+/// The error of a request without a response.
+fn transport_error(target: &str, error: legacy::Error) -> TransportError {
+    let target = target.to_owned();
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+    let is_not_http = cause.is_some_and(hyper::Error::is_parse);
+    // A request that is canceled was not written; an open connection was then closed by the server.
+    let is_unsent = error.is_connect() || cause.is_some_and(hyper::Error::is_canceled);
+    let source = Arc::new(error);
+    match (is_unsent, is_not_http) {
+        (true, _) => TransportError::Connect { target, source },
+        (false, true) => TransportError::NotHttp { target, source },
+        (false, false) => TransportError::Broken { target, source: Some(source) },
+    }
+}
+
+fn headers(settings: Settings) -> HeaderMap {
     const JSON: HeaderValue = HeaderValue::from_static("application/json");
     let mut headers = settings.headers;
     headers.insert(ACCEPT, JSON);
     headers.insert(CONTENT_TYPE, JSON);
     if let Some(bearer) = settings.bearer {
         headers.insert(AUTHORIZATION, bearer.header());
-    }
-    // Else it would be written anew for each request.
-    if let Ok(host) = HeaderValue::from_str(url.authority()) {
-        headers.entry(HOST).or_insert(host);
     }
     headers
 }

@@ -1,4 +1,4 @@
-//! How connections come about.
+//! Opens connections.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::url::Url;
 use crate::client::error::TransportError;
 
-/// Connects within a time: name, TCP and TLS together.
+/// Connects with a deadline: resolving the name, TCP and TLS together.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     inner: Inner,
@@ -24,9 +24,6 @@ pub(super) struct Connector {
 type Inner = hyper_rustls::HttpsConnector<HttpConnector>;
 #[cfg(not(feature = "tls"))]
 type Inner = HttpConnector;
-
-/// An open connection.
-pub(super) type Stream = <Inner as Service<Uri>>::Response;
 
 #[derive(Debug, thiserror::Error)]
 #[error("no connection within {} ms", .0.as_millis())]
@@ -56,9 +53,9 @@ fn inner(tcp: HttpConnector, url: &Url, _: &Settings) -> Result<Inner, Transport
 }
 
 impl Service<Uri> for Connector {
-    type Response = Stream;
+    type Response = <Inner as Service<Uri>>::Response;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Stream, BoxError>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx).map_err(BoxError::from)

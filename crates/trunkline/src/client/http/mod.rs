@@ -1,12 +1,7 @@
-//! HTTP: what [`Http`](super::Http) is set to, and a level below calls for protocols of their own.
+//! HTTP: the settings of [`Http`](super::Http), and requests and replies for other protocols.
 
-mod bearer;
 pub(super) mod connection;
 mod connector;
-mod failure;
-#[cfg(feature = "tls")]
-mod pinned;
-mod pool;
 mod reply;
 mod settings;
 #[cfg(feature = "tls")]
@@ -15,9 +10,8 @@ mod tls;
 mod translation;
 mod url;
 
-pub use bearer::{Bearer, BearerError};
 pub use reply::Reply;
-pub use settings::Settings;
+pub use settings::{Bearer, BearerError, Settings};
 #[cfg(feature = "tls")]
 pub use tls::{Roots, RootsError};
 pub use url::{Url, UrlError};

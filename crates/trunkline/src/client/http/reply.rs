@@ -1,15 +1,14 @@
-//! A reply, read within its bound.
+//! A reply, read up to a limit.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Response, StatusCode};
+use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use trunkline_core::format::Format;
 
-use super::failure;
-use super::pool::Lease;
 #[cfg(feature = "edn")]
 use super::translation;
 use crate::client::error::{Failure, ProtocolError, TransportError};
@@ -26,11 +25,10 @@ pub struct Reply {
     /// The headers.
     pub headers: HeaderMap,
     body: Incoming,
-    lease: Lease,
     target: Arc<str>,
     left: usize,
     limit: usize,
-    /// What was asked for, besides JSON.
+    /// The accepted format besides JSON.
     format: Format,
 }
 
@@ -43,17 +41,16 @@ const BEGINNING: usize = 256;
 impl Reply {
     pub(super) fn new(
         response: Response<Incoming>,
-        lease: Lease,
         target: Arc<str>,
         limit: usize,
         format: Format,
     ) -> Self {
         let (parts, body) = response.into_parts();
         let (status, headers) = (parts.status, parts.headers);
-        Self { status, headers, body, lease, target, left: limit, limit, format }
+        Self { status, headers, body, target, left: limit, limit, format }
     }
 
-    /// The media type, without parameters, in lower case. Empty if there is none.
+    /// The media type, without parameters, in lower case. Empty if it is missing.
     #[must_use]
     pub fn media_type(&self) -> String {
         let value = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -73,9 +70,12 @@ impl Reply {
         if self.body.size_hint().lower() > self.left as u64 {
             return Err(self.too_large());
         }
-        while let Some(frame) = self.lease.frame(&mut self.body).await {
-            let frame = frame.map_err(|source| failure::of_body(&self.target, source))?;
-            // What is no data are trailers, which say nothing here.
+        while let Some(frame) = self.body.frame().await {
+            let frame = frame.map_err(|source| TransportError::Broken {
+                target: self.target.to_string(),
+                source: Some(Arc::new(source)),
+            })?;
+            // Trailers are ignored.
             let Ok(data) = frame.into_data() else { continue };
             self.left = self.left.checked_sub(data.len()).ok_or_else(|| self.too_large())?;
             return Ok(Some(data));
@@ -85,7 +85,7 @@ impl Reply {
 
     /// The body, which answers a JSON-RPC message; none if it is empty.
     ///
-    /// What HTTP says decides first: a redirect is not followed; a status that is no success has to
+    /// HTTP decides first: a redirect is not followed; a status other than a success has to
     /// bring an error of JSON-RPC; the media type has to be one of JSON, or that of EDN if it was asked
     /// for: then what is given back is the reply in JSON.
     ///
@@ -169,7 +169,7 @@ impl Reply {
         Ok(body.into())
     }
 
-    /// Enough to tell people what it is. The rest is not waited for.
+    /// The beginning, for error messages. The rest is not waited for.
     async fn beginning(&mut self) -> Result<Vec<u8>, TransportError> {
         let mut body = Vec::new();
         while body.len() < BEGINNING {

@@ -14,7 +14,7 @@ pub(super) fn to_edn(message: &[u8]) -> Result<Bytes, String> {
     Ok(edn.into())
 }
 
-/// What a reply says.
+/// Parses a reply in EDN.
 pub(super) fn read(reply: &[u8]) -> Result<Value, ProtocolError> {
     let Ok(text) = std::str::from_utf8(reply) else {
         return Err(malformed("it is not UTF-8", reply));
@@ -22,7 +22,7 @@ pub(super) fn read(reply: &[u8]) -> Result<Value, ProtocolError> {
     text.parse().map_err(|error| malformed(format!("it is no EDN: {error}"), reply))
 }
 
-/// What a reply in JSON says.
+/// Converts a reply in JSON to EDN.
 pub(super) fn of_json(reply: &[u8]) -> Result<Value, ProtocolError> {
     let Ok(text) = std::str::from_utf8(reply) else {
         return Err(malformed("it is not UTF-8", reply));

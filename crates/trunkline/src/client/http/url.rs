@@ -19,10 +19,10 @@ pub enum UrlError {
     /// The scheme is another one.
     #[error("{0}:// is not spoken; write http:// or https://")]
     Scheme(String),
-    /// A user or a password stands before the host, where logs and proxies would see it.
+    /// The authority has a user or a password, which logs and proxies would show.
     #[error("it holds a user or a password; send it as a header")]
     UserInfo,
-    /// It is no URL, or names no host.
+    /// The text is not a URL, or has no host.
     #[error("it is not a URL like http://127.0.0.1:8080")]
     Malformed,
 }
@@ -76,7 +76,7 @@ impl FromStr for Url {
             return Err(UrlError::UserInfo);
         }
         let uri: Uri = text.parse().map_err(|_| UrlError::Malformed)?;
-        // A port that is none is taken for a port without number.
+        // `http` accepts an invalid port as an absent one.
         let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         if uri.host().is_none_or(str::is_empty) || (has_port && uri.port_u16().is_none()) {
             return Err(UrlError::Malformed);

@@ -1,22 +1,20 @@
-//! Keys that have been read, and are read again when it is time.
+//! Keys that are cached, and read again when they are due.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::reading::Reading;
-use super::refresh::Refresh;
-use super::source::{KeysError, Source};
-use crate::jwt::error::TokenError;
+use super::source::{KeysError, Refresh, Source};
 use crate::jwt::key_set::{KeySet, Unopened};
-use crate::jwt::token::Token;
+use crate::jwt::token::{Token, TokenError};
 
-/// What is in a token, as far as it can be told.
+/// The claims of a token, or the keys that it waits for.
 pub(in crate::jwt) enum Opened {
     /// The claims' JSON text.
     Now(Result<Vec<u8>, TokenError>),
-    /// To be opened with what is there when this has ended.
+    /// The token is checked with the keys that this reads.
     After(Reading),
 }
 
@@ -30,9 +28,9 @@ pub(super) struct Cache {
 #[derive(Debug, Default)]
 struct State {
     read: Option<(Arc<KeySet>, Instant)>,
-    /// When a reading for a token began last, or one that has succeeded.
+    /// The start of the last reading for a token, or of the last one that has succeeded.
     tried: Option<Instant>,
-    /// The last one, which may go on.
+    /// The last reading, which may be running.
     reading: Option<Reading>,
 }
 
@@ -41,11 +39,11 @@ impl Cache {
         Arc::new(Self { source, refresh, state: Mutex::default() })
     }
 
-    /// Reads what is there now, so a reading that has begun before does not count.
+    /// Reads the present keys. A reading that has begun before may miss a change, so it does not count.
     pub(super) async fn load(self: &Arc<Self>) -> Result<(), KeysError> {
         let earlier = self.state().running().cloned();
         if let Some(earlier) = earlier {
-            // What comes of it is told to those who have begun it.
+            // Its result is for the callers that have started it.
             drop(earlier.ended().await);
         }
         let reading = {
@@ -59,8 +57,8 @@ impl Cache {
         reading.ended().await
     }
 
-    /// What is in a token. Keys that are due are read again meanwhile. A token waits for that if they
-    /// are long due, or if there is none for it.
+    /// Returns the claims of a token. Keys that are due are read again in the background. A token waits for
+    /// that if they are overdue, or if none of them fits.
     pub(super) fn open(self: &Arc<Self>, token: &Token<'_>) -> Opened {
         let keys = match self.keys_for_now() {
             Ok(keys) => keys,
@@ -78,7 +76,7 @@ impl Cache {
             (Some(present), Some(tried)) => !Arc::ptr_eq(&present, tried),
             (present, _) => present.is_some(),
         };
-        // If others have come since, their reading has ended.
+        // If other keys have been read since, their reading has ended.
         let reading = if others { state.reading.as_ref() } else { state.running() };
         match reading {
             Some(reading) => Opened::After(reading.clone()),
@@ -86,13 +84,13 @@ impl Cache {
         }
     }
 
-    /// What is in a token, by the keys at hand.
+    /// Returns the claims of a token, by the cached keys.
     pub(super) fn open_now(&self, token: &Token<'_>) -> Result<Vec<u8>, TokenError> {
         let keys = self.state().keys(Instant::now(), self.refresh.max_age);
         open(keys.as_deref(), token).map_err(|unopened| unopened.error)
     }
 
-    /// The keys that a token may be checked with, unless it has to wait for others.
+    /// The cached keys, unless a token has to wait for newer ones.
     fn keys_for_now(self: &Arc<Self>) -> Result<Option<Arc<KeySet>>, Reading> {
         let Refresh { after, wait_after, max_age, .. } = self.refresh;
         let mut state = self.state();
@@ -108,7 +106,7 @@ impl Cache {
         }
     }
 
-    /// Begins to read, unless it is too early.
+    /// Starts a reading, unless it is too early.
     fn read_again(self: &Arc<Self>, state: &mut State, now: Instant) {
         if !state.may_try(self.refresh.interval, now) {
             return;
@@ -118,7 +116,7 @@ impl Cache {
         state.reading = Some(Reading::start(async move {
             cache.read().await.inspect_err(|error| {
                 let cause = std::error::Error::source(error).map(ToString::to_string);
-                tracing::warn!(%error, cause, "the keys at hand are kept");
+                tracing::warn!(%error, cause, "failed to read keys; keeping the previous ones");
             })
         }));
     }
@@ -161,5 +159,30 @@ impl State {
 
     fn running(&self) -> Option<&Reading> {
         self.reading.as_ref().filter(|reading| reading.goes_on())
+    }
+}
+
+/// A running reading, for all tokens that wait for it.
+#[derive(Debug, Clone)]
+pub(in crate::jwt) struct Reading(watch::Receiver<Option<Result<(), KeysError>>>);
+
+impl Reading {
+    /// Reads in a separate task, which serves all that wait, and continues when they leave. `read` has
+    /// its own deadline.
+    fn start(read: impl Future<Output = Result<(), KeysError>> + Send + 'static) -> Self {
+        let (sender, receiver) = watch::channel(None);
+        tokio::spawn(async move { sender.send_replace(Some(read.await)) });
+        Self(receiver)
+    }
+
+    fn goes_on(&self) -> bool {
+        // The sender is dropped if the runtime ends.
+        self.0.borrow().is_none() && self.0.has_changed().is_ok()
+    }
+
+    /// Waits for the result.
+    pub(in crate::jwt) async fn ended(mut self) -> Result<(), KeysError> {
+        let result = self.0.wait_for(Option::is_some).await;
+        result.ok().and_then(|result| result.clone()).unwrap_or(Err(KeysError::Interrupted))
     }
 }

@@ -1,27 +1,22 @@
-//! Where keys come from, and how long they are kept.
+//! The sources of keys, and their cache.
 
 mod cache;
-mod reading;
-mod refresh;
 mod source;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub use refresh::Refresh;
-pub use source::KeysError;
+pub use source::{KeysError, Refresh};
 
-use super::error::TokenError;
 use super::key::Key;
 use super::key_set::{KeySet, KeySetError};
-use super::token::Token;
+use super::token::{Token, TokenError};
 use crate::client::http::Url;
 use cache::Cache;
 pub(super) use cache::Opened;
 use source::Source;
 
-/// The keys that tokens may be signed with: given, in a file, or at a URL. Cloning is cheap; clones
-/// share what has been read.
+/// The keys that check tokens: given, in a file, or at a URL. Cloning is cheap; clones share the cache.
 #[derive(Debug, Clone)]
 pub struct Keys(Inner);
 
@@ -32,46 +27,46 @@ enum Inner {
 }
 
 impl Keys {
-    /// These keys, for ever.
+    /// These keys, which never change.
     pub fn fixed(keys: impl IntoIterator<Item = Key>) -> Self {
         Self(Inner::Fixed(Arc::new(KeySet::new(keys))))
     }
 
-    /// The keys of a JSON Web Key Set, for ever. Those that cannot check signatures are left out.
+    /// The keys of a JSON Web Key Set, which never change. Keys that cannot check signatures are left out.
     ///
     /// # Errors
-    /// When it is no such set, or no key of it can be used.
+    /// When the text is not such a set, or none of its keys can be used.
     pub fn jwks(json: &str) -> Result<Self, KeySetError> {
         Ok(Self(Inner::Fixed(Arc::new(KeySet::parse(json.as_bytes())?))))
     }
 
-    /// The keys of a JSON Web Key Set in a file. A token that comes 4 s after the last reading, or
-    /// that no key at hand fits, has it read again before it is checked, at most once a second. So a
-    /// changed file is used within 4 s, however seldom tokens come. A file that cannot be read, or is
-    /// no such set, is logged, and the keys at hand stay.
+    /// The keys of a JSON Web Key Set in a file. It is read again, at most once a second, before a token
+    /// is checked 4 s or more after the last reading, or if no cached key fits the token. So a changed file
+    /// is used within 4 s. A file that cannot be read, or is not such a set, is logged, and the cached
+    /// keys stay.
     ///
-    /// Nothing is read before the first token: [`load`](Self::load) tells now whether it can be.
+    /// The first token reads the file; [`load`](Self::load) reads it at once.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self(Inner::Read(Cache::new(Source::File(path), Refresh::of_files())))
     }
 
-    /// The keys of a JSON Web Key Set at a URL, with the default [`Refresh`]. Secrets in it, for
-    /// HS256 and its like, are left out: whoever can fetch them can sign.
+    /// The keys of a JSON Web Key Set at a URL, with the default [`Refresh`]. Secrets in it, for HS256,
+    /// HS384 and HS512, are left out: anyone who can fetch them can sign.
     ///
-    /// A token that comes after [`Refresh::after`] has them fetched while it is checked with those at
-    /// hand; one that comes after [`Refresh::wait_after`], or that no key at hand fits, waits for it.
+    /// A token after [`Refresh::after`] is checked with the cached keys, while they are fetched again. A
+    /// token after [`Refresh::wait_after`], or one that no cached key fits, waits for the fetch.
     ///
-    /// Nothing is fetched before the first token: [`load`](Self::load) tells now whether it can be.
-    /// Redirects are not followed. Over plain `http`, whoever is on the way can replace the keys.
+    /// The first token fetches the keys; [`load`](Self::load) fetches them at once. Redirects are not
+    /// followed. Over plain `http`, an attacker in the network can replace the keys.
     ///
     /// # Errors
-    /// When it is an `https` URL, and there is no TLS (feature `tls`), or nobody to trust.
+    /// When it is an `https` URL, and the feature `tls` or trusted authorities are missing.
     pub fn url(url: Url) -> Result<Self, KeysError> {
         Self::url_with(url, Refresh::default())
     }
 
-    /// The same, fetched as `refresh` says.
+    /// The same with another [`Refresh`].
     ///
     /// # Errors
     /// As for [`url`](Self::url).
@@ -79,13 +74,13 @@ impl Keys {
         Ok(Self(Inner::Read(Cache::new(Source::url(url, &refresh)?, refresh))))
     }
 
-    /// Reads the file, or fetches from the URL, now. Tokens that need the keys wait for it.
+    /// Reads the file, or fetches from the URL. Tokens that need the keys wait for it.
     ///
     /// # Errors
-    /// When that fails. The keys at hand stay, and reading is tried again when a token comes.
+    /// When that fails. The cached keys stay, and the next token tries again.
     ///
     /// # Cancel safety
-    /// Nothing is lost: keys that are being read are read to the end.
+    /// A reading of keys continues in the background.
     pub async fn load(&self) -> Result<(), KeysError> {
         match &self.0 {
             Inner::Fixed(_) => Ok(()),
@@ -100,7 +95,7 @@ impl Keys {
         }
     }
 
-    /// The claims' JSON text, by the keys that are there.
+    /// The claims' JSON text, by the cached keys.
     pub(super) fn open_now(&self, token: &Token<'_>) -> Result<Vec<u8>, TokenError> {
         match &self.0 {
             Inner::Fixed(keys) => keys.open(token).map_err(|unopened| unopened.error),

@@ -1,4 +1,4 @@
-//! Reading a set of keys, once.
+//! Reads a set of keys from a file or a URL.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -8,10 +8,54 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
-use super::refresh::Refresh;
 use crate::client::http::{Settings, Url};
 use crate::client::{Http, TransportError};
 use crate::jwt::key_set::{KeySet, KeySetError};
+
+/// The times at which keys are fetched again, and limits of a fetch.
+#[derive(Debug, Clone)]
+pub struct Refresh {
+    /// The age after which keys are fetched again, in the background. Default 10 min.
+    pub after: Duration,
+    /// The age after which tokens wait for the fetch, or its failure. It limits for how long a removed key
+    /// is accepted after a pause. At least [`after`](Self::after). Default 20 min.
+    pub wait_after: Duration,
+    /// The minimum time between two fetches. A token that names an unknown key, or that no cached key has
+    /// signed, causes a fetch, since keys may have been rotated. Default 10 s.
+    pub interval: Duration,
+    /// The age after which keys are no longer used, because they cannot be fetched. Default 24 h.
+    pub max_age: Duration,
+    /// The deadline of a fetch. Default 5 s.
+    pub timeout: Duration,
+    /// The maximum size of the set, in bytes. Default 256 KiB.
+    pub max_bytes: usize,
+}
+
+impl Default for Refresh {
+    fn default() -> Self {
+        Self {
+            after: Duration::from_secs(10 * 60),
+            wait_after: Duration::from_secs(20 * 60),
+            interval: Duration::from_secs(10),
+            max_age: Duration::from_secs(24 * 60 * 60),
+            timeout: Duration::from_secs(5),
+            max_bytes: 256 << 10,
+        }
+    }
+}
+
+impl Refresh {
+    /// The values for files, which are cheap to read and stay valid until the operator replaces them.
+    pub(super) fn of_files() -> Self {
+        Self {
+            after: Duration::from_secs(4),
+            wait_after: Duration::ZERO,
+            interval: Duration::from_secs(1),
+            max_age: Duration::MAX,
+            ..Self::default()
+        }
+    }
+}
 
 #[derive(Debug)]
 pub(super) enum Source {
@@ -19,7 +63,7 @@ pub(super) enum Source {
     Url { http: Http, url: Url },
 }
 
-/// Why there are no keys, or no new ones.
+/// Why keys cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
@@ -28,7 +72,7 @@ pub enum KeysError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
     /// The file or the body has too many bytes.
@@ -39,7 +83,7 @@ pub enum KeysError {
         /// The limit.
         limit: usize,
     },
-    /// Nothing came from the URL, or not all of it.
+    /// The transfer from the URL has failed.
     #[error("cannot fetch {url}")]
     Fetch {
         /// The URL.
@@ -55,18 +99,18 @@ pub enum KeysError {
         /// The status.
         status: StatusCode,
     },
-    /// It took too long.
+    /// The deadline has passed.
     #[error("{from} could not be read within {} ms", after.as_millis())]
     Timeout {
         /// The file or the URL.
         from: String,
-        /// The time that there was.
+        /// The deadline.
         after: Duration,
     },
     /// The runtime in which keys were being read has ended.
     #[error("reading the keys was interrupted")]
     Interrupted,
-    /// What was read is no set of keys.
+    /// The file or the body is not a usable set of keys.
     #[error("the keys of {from} cannot be used")]
     Set {
         /// The file or the URL.
@@ -103,7 +147,7 @@ impl Source {
         match self {
             Self::File(path) => {
                 let owned = path.clone();
-                // Disks may be slow, and networks between.
+                // Disks and network file systems may block.
                 let read = tokio::task::spawn_blocking(move || read_file(&owned, limit)).await;
                 let read = read.unwrap_or_else(|ended| Err(io::Error::other(ended)));
                 let text = read.map_err(|source| KeysError::File {
@@ -134,7 +178,7 @@ impl Source {
     }
 }
 
-/// As much of a file as tells that it is too large.
+/// Reads a file up to one byte more than the limit.
 fn read_file(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(limit as u64 + 1).read_to_end(&mut text)?;

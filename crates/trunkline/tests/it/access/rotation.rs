@@ -199,7 +199,7 @@ async fn keys_stay_while_they_cannot_be_fetched() {
         ("moved", StatusCode::FOUND, String::new(), &["answered with 302"]),
         ("a page", StatusCode::OK, "<html>".to_owned(), &["cannot be used", "not a JSON Web Key"]),
         ("no keys", StatusCode::OK, set([]), &["cannot be used", "none of its 0 keys"]),
-        ("only secrets", StatusCode::OK, secret, &["cannot be used", "no secrets at a URL"]),
+        ("only secrets", StatusCode::OK, secret, &["cannot be used", "would publish"]),
         ("too large", StatusCode::OK, huge, &["cannot fetch", "more than 10000 bytes"]),
     ];
     for (name, status, body, expected) in rows {

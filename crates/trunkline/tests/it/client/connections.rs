@@ -55,6 +55,24 @@ async fn calls_one_after_the_other_share_a_connection() {
     check("a page in chunks", "502 Bad Gateway", page).await;
 }
 
+/// The server closes each connection after a reply that does not announce it.
+#[tokio::test]
+async fn a_connection_that_was_closed_while_idle_is_replaced() {
+    let peer = Peer::new(|request| {
+        let request: Value = serde_json::from_str(request).unwrap();
+        let reply = format!(r#"{{"jsonrpc":"2.0","id":{},"result":1}}"#, request["id"]);
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json";
+        Answer::bytes(format!("{head}\r\nContent-Length: {}\r\n\r\n{reply}", reply.len()))
+    })
+    .await;
+    let client = peer.client(Duration::from_secs(5), 1 << 20);
+    for _ in 0..50 {
+        let ended = in_time("a call", client.call::<i64>("m", ()).into_future()).await;
+        assert_eq!(ended.unwrap(), 1);
+    }
+    assert_eq!((peer.asked().len(), peer.connections()), (50, 50));
+}
+
 /// A server that hangs up on everybody, often before the request is there.
 #[tokio::test]
 async fn a_connection_that_was_new_is_not_opened_again() {

@@ -89,6 +89,19 @@ async fn handlers_see_that_the_scheme_is_https() {
 }
 
 #[tokio::test]
+async fn concurrent_calls_share_an_http2_connection() {
+    let (files, certificate) = Files::new();
+    let tls = files.open().unwrap().check_interval(None);
+    let server = serve(tls, server::Settings::default()).await;
+    let client = client(&server, &certificate);
+    assert!(answers(&client).await);
+    let calls = (0..20).map(|_| answers(&client));
+    assert_eq!(futures_util::future::join_all(calls).await, [true; 20]);
+    assert_eq!(server.status().total_connections, 1);
+    assert!(server.stop().await.is_complete());
+}
+
+#[tokio::test]
 async fn a_new_certificate_is_for_new_connections() {
     let (files, old) = Files::new();
     let tls = files.open().unwrap().check_interval(None);

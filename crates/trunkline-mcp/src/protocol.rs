@@ -1,0 +1,139 @@
+//! Revisions of the protocol, and its names: methods, headers, `_meta` keys and error codes.
+
+use std::fmt;
+
+/// Methods and notifications.
+pub(crate) mod method {
+    pub(crate) const DISCOVER: &str = "server/discover";
+    pub(crate) const INITIALIZE: &str = "initialize";
+    pub(crate) const PING: &str = "ping";
+    pub(crate) const SET_LEVEL: &str = "logging/setLevel";
+    pub(crate) const TOOLS_CALL: &str = "tools/call";
+    pub(crate) const TOOLS_LIST: &str = "tools/list";
+
+    pub(crate) const CANCELLED: &str = "notifications/cancelled";
+    pub(crate) const INITIALIZED: &str = "notifications/initialized";
+    pub(crate) const MESSAGE: &str = "notifications/message";
+    pub(crate) const PROGRESS: &str = "notifications/progress";
+}
+
+/// Headers of Streamable HTTP.
+pub(crate) mod header {
+    use http::HeaderName;
+
+    pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+    /// From 2025-03-26 to 2025-11-25.
+    pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+    /// Since 2026-07-28.
+    pub(crate) const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+    /// Since 2026-07-28.
+    pub(crate) const NAME: HeaderName = HeaderName::from_static("mcp-name");
+}
+
+/// Keys of `_meta` in requests and results of the stateless era.
+pub(crate) mod meta {
+    pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+}
+
+/// Error codes of the stateless era.
+pub(crate) mod error_code {
+    /// A header is missing, malformed, or differs from the body.
+    pub(crate) const HEADER_MISMATCH: i64 = -32020;
+    /// The client has not declared a capability that a tool needs.
+    pub(crate) const MISSING_CAPABILITY: i64 = -32021;
+    /// The server does not support the revision of the request.
+    pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
+}
+
+/// A revision that opens with `initialize`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Legacy {
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+}
+
+/// The supported revision of the stateless era.
+pub(crate) const MODERN: &str = "2026-07-28";
+
+impl Legacy {
+    /// The revision that a client requests, and that a server offers in place of an unknown one.
+    pub(crate) const LATEST: Self = Self::V2025_11_25;
+
+    /// The revision of an HTTP request without a version header (2025-06-18, "Protocol Version Header").
+    pub(crate) const ASSUMED: Self = Self::V2025_03_26;
+
+    const ALL: [Self; 4] =
+        [Self::V2024_11_05, Self::V2025_03_26, Self::V2025_06_18, Self::V2025_11_25];
+
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| version.as_str() == text)
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::V2024_11_05 => "2024-11-05",
+            Self::V2025_03_26 => "2025-03-26",
+            Self::V2025_06_18 => "2025-06-18",
+            Self::V2025_11_25 => "2025-11-25",
+        }
+    }
+
+    /// Only one revision had batches.
+    pub(crate) fn has_batches(self) -> bool {
+        self == Self::V2025_03_26
+    }
+
+    pub(crate) fn names() -> [&'static str; 4] {
+        Self::ALL.map(Self::as_str)
+    }
+}
+
+impl fmt::Display for Legacy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether a text is a revision of the stateless era, known or not: revisions are dates.
+pub(crate) fn is_modern(text: &str) -> bool {
+    is_date(text) && text >= MODERN
+}
+
+fn is_date(text: &str) -> bool {
+    let is_part = |(index, byte): (usize, u8)| match index {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    text.len() == 10 && text.bytes().enumerate().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Legacy, is_modern};
+
+    #[test]
+    fn revisions_of_the_stateless_era_are_dates_from_its_first_on() {
+        let rows = [
+            ("2026-07-28", true),
+            ("2027-01-01", true),
+            ("2026-07-27", false),
+            ("2025-11-25", false),
+            ("v999.0.0", false),
+            ("2026-07-28x", false),
+            ("9999", false),
+            ("", false),
+        ];
+        for (text, modern) in rows {
+            assert_eq!(is_modern(text), modern, "{text}");
+        }
+        for name in Legacy::names() {
+            assert_eq!(Legacy::parse(name).map(Legacy::as_str), Some(name));
+        }
+    }
+}

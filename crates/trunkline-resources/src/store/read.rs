@@ -1,0 +1,101 @@
+use std::ops::ControlFlow;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{OptionalExtension, Result};
+
+use super::Records;
+use super::row::{Mark, Request, Row, Standing};
+use crate::error::Error;
+
+impl Records<'_> {
+    /// The record with this id, if there is one.
+    pub(crate) fn record(&self, resource: &str, id: &str) -> Result<Option<Row>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT fields, version, state, created_at, updated_at
+             FROM records WHERE resource = ?1 AND id = ?2",
+        )?;
+        statement.query_row((resource, id), stored).optional()
+    }
+
+    /// The state of this id.
+    pub(crate) fn standing(&self, resource: &str, id: &str) -> Result<Standing> {
+        if let Some(row) = self.record(resource, id)? {
+            return Ok(Standing::Record(row));
+        }
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT version, state FROM deleted WHERE resource = ?1 AND id = ?2")?;
+        let deleted = statement.query_row((resource, id), |row| {
+            Ok(Standing::Nothing { version: row.get(0)?, state: row.get(1)? })
+        });
+        Ok(deleted.optional()?.unwrap_or(Standing::Nothing { version: 0, state: 0 }))
+    }
+
+    /// The number of records of a resource.
+    pub(crate) fn count(&self, resource: &str) -> Result<u64> {
+        let sql = "SELECT count(*) FROM records WHERE resource = ?1";
+        self.connection.prepare_cached(sql)?.query_row([resource], |row| row.get(0))
+    }
+
+    /// Calls `each` with the records of a resource in the order of their ids, those after `after`, until it
+    /// breaks.
+    pub(crate) fn scan(
+        &self,
+        resource: &str,
+        after: Option<&str>,
+        mut each: impl FnMut(&str, Row) -> std::result::Result<ControlFlow<()>, Error>,
+    ) -> std::result::Result<(), Error> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT fields, version, state, created_at, updated_at, id
+             FROM records WHERE resource = ?1 AND id > ?2 ORDER BY id",
+        )?;
+        // No id is empty, so all ids follow the empty text.
+        let mut rows = statement.query((resource, after.unwrap_or_default()))?;
+        while let Some(row) = rows.next()? {
+            let id = row.get_ref(5)?.as_str().map_err(rusqlite::Error::from)?;
+            if each(id, stored(row)?)?.is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The request that a caller made under this id, if it is remembered.
+    pub(crate) fn request(&self, caller: &str, request_id: &str) -> Result<Option<Request>> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT before_fields, before_version, before_state, before_created_at, before_updated_at,
+                    resource, command, id, asked, after_state, after_deleted, reply, reverted, at
+             FROM requests WHERE caller = ?1 AND request_id = ?2",
+        )?;
+        let request = statement.query_row((caller, request_id), |row| {
+            let before = match row.get_ref(0)? {
+                ValueRef::Null => Standing::Nothing { version: row.get(1)?, state: row.get(2)? },
+                _ => Standing::Record(stored(row)?),
+            };
+            let state = row.get(9)?;
+            Ok(Request {
+                resource: row.get(5)?,
+                command: row.get(6)?,
+                id: row.get(7)?,
+                asked: row.get(8)?,
+                before,
+                after: if row.get(10)? { Mark::Nothing(state) } else { Mark::Record(state) },
+                reply: row.get(11)?,
+                reverted: row.get(12)?,
+                at: row.get(13)?,
+            })
+        });
+        request.optional()
+    }
+}
+
+/// The record in the first five columns.
+fn stored(row: &rusqlite::Row<'_>) -> Result<Row> {
+    Ok(Row {
+        fields: row.get(0)?,
+        version: row.get(1)?,
+        state: row.get(2)?,
+        created_at: row.get(3)?,
+        updated_at: row.get(4)?,
+    })
+}

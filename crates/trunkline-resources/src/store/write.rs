@@ -1,0 +1,85 @@
+use rusqlite::{Result, named_params};
+
+use super::Records;
+use super::row::{Mark, Request, Row, now};
+
+impl Records<'_> {
+    /// Inserts or replaces a record.
+    pub(crate) fn put(&self, resource: &str, id: &str, row: &Row) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(
+            "INSERT INTO records (resource, id, fields, version, state, created_at, updated_at)
+             VALUES (:resource, :id, :fields, :version, :state, :created_at, :updated_at)
+             ON CONFLICT DO UPDATE SET
+                 fields = excluded.fields, version = excluded.version, state = excluded.state,
+                 created_at = excluded.created_at, updated_at = excluded.updated_at",
+        )?;
+        statement.execute(named_params! {
+            ":resource": resource,
+            ":id": id,
+            ":fields": row.fields,
+            ":version": row.version,
+            ":state": row.state,
+            ":created_at": row.created_at,
+            ":updated_at": row.updated_at,
+        })?;
+        // A first version is of an id that was not deleted before.
+        if row.version > 1 {
+            let sql = "DELETE FROM deleted WHERE resource = ?1 AND id = ?2";
+            self.connection.prepare_cached(sql)?.execute((resource, id))?;
+        }
+        Ok(())
+    }
+
+    /// Removes a record, if it is there, and leaves nothing in this state. Its version is remembered.
+    pub(crate) fn remove(&self, resource: &str, id: &str, state: u64) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(
+            "INSERT OR REPLACE INTO deleted (resource, id, version, state, at)
+             SELECT resource, id, version, ?3, ?4 FROM records WHERE resource = ?1 AND id = ?2",
+        )?;
+        statement.execute((resource, id, state, now()))?;
+        let sql = "DELETE FROM records WHERE resource = ?1 AND id = ?2";
+        self.connection.prepare_cached(sql)?.execute((resource, id))?;
+        Ok(())
+    }
+
+    /// Remembers a request of a caller, who has made none under this id.
+    pub(crate) fn log(&self, caller: &str, request_id: &str, request: &Request) -> Result<()> {
+        let mut statement = self.connection.prepare_cached(
+            "INSERT INTO requests (caller, request_id, resource, command, id, asked,
+                 before_fields, before_version, before_state, before_created_at, before_updated_at,
+                 after_state, after_deleted, reply, reverted, at)
+             VALUES (:caller, :request_id, :resource, :command, :id, :asked,
+                 :before_fields, :before_version, :before_state, :before_created_at, :before_updated_at,
+                 :after_state, :after_deleted, :reply, :reverted, :at)",
+        )?;
+        let before = request.before.record();
+        let (Mark::Record(before_state) | Mark::Nothing(before_state)) = request.before.mark();
+        let (Mark::Record(after_state) | Mark::Nothing(after_state)) = request.after;
+        statement.execute(named_params! {
+            ":caller": caller,
+            ":request_id": request_id,
+            ":resource": request.resource,
+            ":command": request.command,
+            ":id": request.id,
+            ":asked": request.asked,
+            ":before_fields": before.map(|row| &row.fields),
+            ":before_version": request.before.version(),
+            ":before_state": before_state,
+            ":before_created_at": before.map(|row| row.created_at),
+            ":before_updated_at": before.map(|row| row.updated_at),
+            ":after_state": after_state,
+            ":after_deleted": matches!(request.after, Mark::Nothing(_)),
+            ":reply": request.reply,
+            ":reverted": request.reverted,
+            ":at": request.at,
+        })?;
+        Ok(())
+    }
+
+    /// Remembers that a request was undone.
+    pub(crate) fn mark_reverted(&self, caller: &str, request_id: &str) -> Result<()> {
+        let sql = "UPDATE requests SET reverted = TRUE WHERE caller = ?1 AND request_id = ?2";
+        self.connection.prepare_cached(sql)?.execute((caller, request_id))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::ErrorCode;
+
+use crate::reserve::heap_limit;
+
+/// The reason why work on a store had no effect. `Display` is safe to send to a client; causes are in `source()`, for
+/// the log.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Too much work waits already, or another process holds the lock. Nothing was done.
+    #[error("too many commands wait; try again")]
+    Busy,
+    /// Other queries of the process exhaust the heap limit of SQLite. Nothing was done.
+    #[error(
+        "out of memory: other queries use up the SQLite heap limit{}; try again",
+        limit.map(|limit| format!(" of {limit} bytes")).unwrap_or_default()
+    )]
+    OutOfMemory {
+        /// The limit in bytes, if it is known.
+        limit: Option<u64>,
+    },
+    /// The deadline passed before the work began, or the work only read. Nothing was done.
+    #[error("the command did not end within {} ms", limit.as_millis())]
+    Timeout {
+        /// The time that the work had.
+        limit: Duration,
+    },
+    /// The caller cancelled the work before it began, or it only read. Nothing was done.
+    #[error("the command was cancelled")]
+    Cancelled,
+    /// The work began, and its commit was not durable in time: it may still become so.
+    #[error("the command was not confirmed in time: look whether it was done")]
+    Unconfirmed,
+    /// The store is closed.
+    #[error("the server is stopping")]
+    Closed,
+    /// The file cannot be read or written: the disk is full, read-only or fails, or the file is corrupt. Nothing was
+    /// done, but for the same case as with [`Failed`](Self::Failed).
+    #[error("the storage cannot be read or written: {reason}")]
+    Unavailable {
+        /// The reason.
+        reason: String,
+        /// The error of the database; none if the store was never open.
+        source: Option<Cause>,
+    },
+    /// The database failed. Nothing was done, but for one case: if the commit failed while it was being made durable
+    /// (`fsync`), and the machine then crashes, the change may come back.
+    #[error("the storage failed")]
+    Failed(#[source] Cause),
+    /// The work panicked. Nothing was done.
+    #[error("the command panicked")]
+    Panicked,
+}
+
+/// An error of the database.
+pub type Cause = Arc<dyn Error + Send + Sync>;
+
+/// An error of work on a store: that of the store, or another one.
+pub trait WorkError: From<StoreError> + Send + 'static {
+    /// The error of the store.
+    fn store_error(&self) -> Option<&StoreError>;
+}
+
+impl WorkError for StoreError {
+    fn store_error(&self) -> Option<&StoreError> {
+        Some(self)
+    }
+}
+
+impl StoreError {
+    /// Whether the storage is at fault, so that the connection may be unusable.
+    pub(crate) fn is_fault(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Unavailable { .. }) || self.is_of_memory()
+    }
+
+    /// Whether memory may have run out. rusqlite panics in a few places then.
+    pub(crate) fn is_of_memory(&self) -> bool {
+        matches!(self, Self::OutOfMemory { .. } | Self::Panicked)
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        use ErrorCode::{
+            CannotOpen, DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, NotADatabase,
+            OutOfMemory, ReadOnly, SystemIoFailure,
+        };
+        let reason = match error.sqlite_error_code() {
+            Some(DatabaseBusy | DatabaseLocked) => return Self::Busy,
+            Some(OutOfMemory) => return Self::OutOfMemory { limit: heap_limit() },
+            Some(DiskFull) => "the disk is full",
+            Some(SystemIoFailure) => "the disk is full or fails",
+            Some(ReadOnly) => "the disk or the file is read-only",
+            Some(CannotOpen) => "the file cannot be opened",
+            Some(DatabaseCorrupt | NotADatabase) => "the file is corrupt",
+            _ => return Self::Failed(Arc::new(error)),
+        };
+        Self::Unavailable { reason: reason.to_owned(), source: Some(Arc::new(error)) }
+    }
+}
+
+/// The reason why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The directory or the file could not be created.
+    #[error("cannot create {}", path.display())]
+    Create {
+        /// The directory or the file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file could not be opened, or its schema not be migrated.
+    #[error("cannot open {}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// The error of the database.
+        source: StoreError,
+    },
+    /// The file is a database of another program. It was not changed.
+    #[error("{} is a database of another program: move it, or choose another data directory", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by a newer version. It was not changed.
+    #[error(
+        "{} was written by a newer version: its schema is {found}, and {known} is the newest known here",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of its schema.
+        found: u32,
+        /// The newest known version.
+        known: u32,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a thread")]
+    Thread(#[source] io::Error),
+}
+
+impl OpenError {
+    /// The fault of the disk or of the files on it, if that is the reason. It is safe to send to a client. The caller
+    /// can then continue with a store that is [unavailable](crate::Store::unavailable).
+    #[must_use]
+    pub fn disk_reason(&self) -> Option<String> {
+        match self {
+            Self::Create { source, .. } => Some(source.to_string()),
+            Self::Open { source: StoreError::Unavailable { reason, .. }, .. } => {
+                Some(reason.clone())
+            }
+            _ => None,
+        }
+    }
+}

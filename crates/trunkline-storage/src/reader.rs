@@ -1,0 +1,83 @@
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rusqlite::Connection;
+
+use crate::database::Database;
+use crate::error::{OpenError, StoreError};
+use crate::queue::{Queue, start_thread};
+use crate::reserve::Reserve;
+use crate::task::Task;
+
+/// Operations of SQLite's virtual machine between two checks of the deadline.
+const OPERATIONS_PER_CHECK: i32 = 1_000;
+
+/// Starts a thread that runs the tasks of `queue`, each in a read transaction. It ends when the queue is closed and
+/// empty.
+pub(crate) fn start(
+    database: &Arc<Database>,
+    queue: &Arc<Queue>,
+    reserve: &Arc<Reserve>,
+) -> Result<JoinHandle<()>, OpenError> {
+    let (database, queue, reserve) = (Arc::clone(database), Arc::clone(queue), Arc::clone(reserve));
+    start_thread("store-reader", move || {
+        let mut reader = Reader { database: &database, reserve: &reserve, connection: None };
+        while let Some(mut task) = queue.pop() {
+            reader.run(task.as_mut());
+            task.answer();
+        }
+    })
+}
+
+struct Reader<'t> {
+    database: &'t Database,
+    reserve: &'t Reserve,
+    /// None before the first task, and after a fault.
+    connection: Option<Connection>,
+}
+
+impl Reader<'_> {
+    fn run(&mut self, task: &mut dyn Task) {
+        if let Err(reason) = task.claim().begin() {
+            return task.fail(reason);
+        }
+        self.reserve.support(|| {
+            let outcome = self.run_in_transaction(task);
+            let ran_out = task.fault().is_some_and(StoreError::is_of_memory);
+            if let Err(error) = outcome {
+                self.connection = None;
+                // Memory that runs out ends the transaction, too, which then cannot end once more.
+                if !ran_out {
+                    task.fail(error.into());
+                }
+            }
+            let ran_out = task.fault().is_some_and(StoreError::is_of_memory);
+            if ran_out {
+                self.connection = None;
+            }
+            ran_out && !task.claim().is_over()
+        });
+        if task.fault().is_some() && task.claim().is_over() {
+            // It was interrupted: the storage did not fail.
+            let reason = task.claim().reason();
+            task.fail(reason);
+        }
+        if task.fault().is_some() {
+            self.connection = None;
+        }
+    }
+
+    fn run_in_transaction(&mut self, task: &mut dyn Task) -> rusqlite::Result<()> {
+        let connection = match &mut self.connection {
+            Some(connection) => connection,
+            none => none.insert(self.database.connect_for_reading()?),
+        };
+        let claim = Arc::clone(task.claim());
+        connection.progress_handler(OPERATIONS_PER_CHECK, Some(move || claim.is_over()))?;
+        connection.prepare_cached("BEGIN")?.execute(())?;
+        task.run(connection);
+        connection.progress_handler(0, None::<fn() -> bool>)?;
+        connection.prepare_cached("COMMIT")?.execute(())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,62 @@
+//! Memory for the time in which other queries exhaust SQLite's heap limit, which is the limit of the process.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+/// A database in memory that only occupies memory under the heap limit. Absent without a limit, or without memory.
+pub(crate) struct Reserve(Mutex<Option<Connection>>);
+
+/// Enough for a few of the largest records.
+const CONTENT: &str = "CREATE TABLE reserve AS SELECT zeroblob(2097152)";
+
+/// The pause before each further attempt. A query that meets the limit fails soon, and frees its memory.
+const PAUSES: [Duration; 4] = [
+    Duration::ZERO,
+    Duration::from_millis(5),
+    Duration::from_millis(20),
+    Duration::from_millis(80),
+];
+
+impl Reserve {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(occupy()))
+    }
+
+    /// Runs `attempt`, which returns whether it ran out of memory; if so, again with the reserve.
+    pub(crate) fn support(&self, mut attempt: impl FnMut() -> bool) {
+        if !attempt() || heap_limit().is_none() {
+            return;
+        }
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        for pause in PAUSES {
+            thread::sleep(pause);
+            if !attempt() {
+                break;
+            }
+        }
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = occupy();
+    }
+}
+
+fn occupy() -> Option<Connection> {
+    heap_limit()?;
+    let connection = Connection::open_in_memory().ok()?;
+    connection.execute_batch(CONTENT).ok()?;
+    Some(connection)
+}
+
+/// The heap limit of SQLite in bytes, if set. The last known limit if memory is lacking to read it.
+pub(crate) fn heap_limit() -> Option<u64> {
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    let limit = Connection::open_in_memory().and_then(|connection| {
+        connection.pragma_query_value(None, "hard_heap_limit", |row| row.get::<_, i64>(0))
+    });
+    if let Ok(limit) = limit {
+        KNOWN.store(limit.unsigned_abs(), Relaxed);
+    }
+    Some(KNOWN.load(Relaxed)).filter(|limit| *limit > 0)
+}

@@ -1,0 +1,189 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+use tokio::time::{Instant as TokioInstant, sleep_until, timeout_at};
+
+use crate::error::{StoreError, WorkError};
+
+/// The bounds of a task, and whether it has begun and its caller has gone: of the thread and the caller, each learns
+/// which came first.
+pub(crate) struct Claim {
+    /// An estimate of its memory.
+    pub(crate) bytes: usize,
+    state: AtomicU8,
+    limit: Duration,
+    deadline: TokioInstant,
+}
+
+const BEGUN: u8 = 1;
+const ABANDONED: u8 = 2;
+
+/// Longer than any process runs, and within the range of every clock.
+const FAR: Duration = Duration::from_secs(30 * 365 * 86_400);
+
+impl Claim {
+    pub(crate) fn new(limit: Duration, bytes: usize) -> Arc<Self> {
+        let deadline = TokioInstant::now() + limit.min(FAR);
+        Arc::new(Self { bytes, state: AtomicU8::new(0), limit, deadline })
+    }
+
+    /// The remaining time.
+    pub(crate) fn rest(&self) -> Duration {
+        self.deadline.into_std().saturating_duration_since(Instant::now())
+    }
+
+    /// Begins the task, or returns the reason why it is over. The thread calls it once.
+    pub(crate) fn begin(&self) -> Result<(), StoreError> {
+        if self.is_over() || self.state.fetch_or(BEGUN, Ordering::AcqRel) & ABANDONED != 0 {
+            return Err(self.reason());
+        }
+        Ok(())
+    }
+
+    /// Records that the caller has gone. True if the task has not begun, and so never will.
+    pub(crate) fn abandon(&self) -> bool {
+        self.state.fetch_or(ABANDONED, Ordering::AcqRel) & BEGUN == 0
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.state.load(Ordering::Acquire) & ABANDONED != 0
+    }
+
+    /// Whether no caller waits for the outcome any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_abandoned() || self.rest().is_zero()
+    }
+
+    /// The reason why the task is over.
+    pub(crate) fn reason(&self) -> StoreError {
+        if self.is_abandoned() { StoreError::Cancelled } else { self.timeout() }
+    }
+
+    fn timeout(&self) -> StoreError {
+        StoreError::Timeout { limit: self.limit }
+    }
+
+    /// The outcome of `event`; the error is the reason for the end of the wait.
+    pub(crate) async fn in_time<T>(
+        &self,
+        cancel: impl Future<Output = ()>,
+        event: impl Future<Output = T>,
+    ) -> Result<T, StoreError> {
+        tokio::select! {
+            biased;
+            outcome = event => Ok(outcome),
+            () = cancel => Err(StoreError::Cancelled),
+            () = sleep_until(self.deadline) => Err(self.timeout()),
+        }
+    }
+}
+
+/// Work whose types the threads do not know. Dropped without an answer, it panicked.
+pub(crate) trait Task: Send {
+    fn claim(&self) -> &Arc<Claim>;
+    /// Runs the work, in place of an earlier run, and returns whether it succeeded.
+    fn run(&mut self, connection: &Connection) -> bool;
+    /// Sets the outcome, in place of a run.
+    fn fail(&mut self, error: StoreError);
+    /// The fault of the storage that the last run ended in.
+    fn fault(&self) -> Option<&StoreError>;
+    /// Sends the outcome to the caller.
+    fn answer(self: Box<Self>);
+}
+
+/// A task, and its caller's side.
+pub(crate) fn task<T: Send + 'static, E: WorkError>(
+    claim: Arc<Claim>,
+    work: impl FnMut(&Connection) -> Result<T, E> + Send + 'static,
+) -> (Box<dyn Task>, Pending<T, E>) {
+    let (reply, answer) = oneshot::channel();
+    let task = Work { claim: Arc::clone(&claim), work, outcome: None, reply };
+    (Box::new(task), Pending { claim, answer })
+}
+
+struct Work<T, E, F> {
+    claim: Arc<Claim>,
+    work: F,
+    outcome: Option<Result<T, E>>,
+    reply: oneshot::Sender<Result<T, E>>,
+}
+
+impl<T, E, F> Task for Work<T, E, F>
+where
+    T: Send,
+    E: WorkError,
+    F: FnMut(&Connection) -> Result<T, E> + Send,
+{
+    fn claim(&self) -> &Arc<Claim> {
+        &self.claim
+    }
+
+    fn run(&mut self, connection: &Connection) -> bool {
+        // The savepoint or the transaction around it rolls back what a panic leaves half done.
+        let outcome = catch_unwind(AssertUnwindSafe(|| (self.work)(connection)));
+        let outcome = outcome.unwrap_or_else(|_| Err(StoreError::Panicked.into()));
+        self.outcome.insert(outcome).is_ok()
+    }
+
+    fn fail(&mut self, error: StoreError) {
+        self.outcome = Some(Err(error.into()));
+    }
+
+    fn fault(&self) -> Option<&StoreError> {
+        let error = self.outcome.as_ref()?.as_ref().err()?;
+        error.store_error().filter(|error| error.is_fault())
+    }
+
+    fn answer(self: Box<Self>) {
+        let Self { work, outcome, reply, .. } = *self;
+        // Its memory is free before its caller continues.
+        drop(work);
+        if let Some(outcome) = outcome {
+            // A caller that has gone needs no answer.
+            drop(reply.send(outcome));
+        }
+    }
+}
+
+/// A task as its caller sees it. Dropped, it is abandoned.
+pub(crate) struct Pending<T, E> {
+    claim: Arc<Claim>,
+    answer: oneshot::Receiver<Result<T, E>>,
+}
+
+impl<T, E: WorkError> Pending<T, E> {
+    /// The outcome; the error of the outer result is the reason for the end of the wait.
+    pub(crate) async fn in_time(
+        &mut self,
+        cancel: impl Future<Output = ()>,
+    ) -> Result<Result<T, E>, StoreError> {
+        let answer = self.claim.in_time(cancel, &mut self.answer).await?;
+        Ok(answer.unwrap_or_else(|_| Err(StoreError::Panicked.into())))
+    }
+
+    /// As [`in_time`](Self::in_time), and a further `wait` if the task has begun.
+    pub(crate) async fn confirmed(
+        &mut self,
+        cancel: impl Future<Output = ()>,
+        wait: Duration,
+    ) -> Result<Result<T, E>, StoreError> {
+        match self.in_time(cancel).await {
+            Err(reason) if self.claim.abandon() => Err(reason),
+            Err(_) => match timeout_at(self.claim.deadline + wait, &mut self.answer).await {
+                Ok(answer) => Ok(answer.unwrap_or_else(|_| Err(StoreError::Panicked.into()))),
+                Err(_) => Err(StoreError::Unconfirmed),
+            },
+            outcome => outcome,
+        }
+    }
+}
+
+impl<T, E> Drop for Pending<T, E> {
+    fn drop(&mut self) {
+        self.claim.abandon();
+    }
+}

@@ -1,0 +1,250 @@
+//! What is committed together, and what happens to the others when something fails.
+
+use std::error::Error as _;
+use std::mem;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use rusqlite::Connection;
+use trunkline_storage::StoreError;
+
+use crate::fixture::{
+    Fixture, PATIENCE, enqueue, enqueue_all, fault, gate, outcome, put, while_writing,
+};
+
+#[tokio::test]
+async fn what_waits_is_committed_together() {
+    // The bound of a group, the commands that wait behind the one that runs, and the commits.
+    for (group, waiting, expected) in [(256, 100, 1), (10, 99, 10), (1, 5, 6), (0, 5, 6)] {
+        let fixture = Fixture::with(|config| config.group = group);
+        let commits = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&commits);
+        let hook = move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            false
+        };
+        fixture
+            .write(move |connection| Ok(connection.commit_hook(Some(hook.clone()))?))
+            .await
+            .unwrap();
+        commits.store(0, Ordering::Relaxed);
+        let insert = |n| fixture.write(move |connection| put(connection, &format!("{n:03}"), ""));
+        let mut commands = Vec::new();
+        // The command that holds the writer writes nothing, so it has to share its commit or has none.
+        while_writing(&fixture, async || commands = enqueue_all((0..waiting).map(insert)).await)
+            .await;
+        for command in commands {
+            command.await.unwrap();
+        }
+        assert_eq!(fixture.ids().await.len(), waiting);
+        let commits = commits.load(Ordering::Relaxed);
+        assert_eq!(commits, expected, "groups of {group}, {waiting} waiting");
+    }
+}
+
+/// How a command ends.
+type Fate = fn() -> Result<(), StoreError>;
+
+#[tokio::test]
+async fn an_error_undoes_its_own_command_only() {
+    let fixture = Fixture::new();
+    let mut commands = Vec::new();
+    while_writing(&fixture, async || {
+        let write = |(id, fate): (&'static str, Fate)| {
+            fixture.write(move |connection| {
+                put(connection, id, "")?;
+                fate()
+            })
+        };
+        let fates: [(&'static str, Fate); 5] = [
+            ("a", || Ok(())),
+            ("b", || Err(StoreError::Closed)),
+            ("c", || panic!("panic of a test")),
+            ("d", || Err(fault())),
+            ("e", || Ok(())),
+        ];
+        commands = enqueue_all(fates.map(write)).await;
+    })
+    .await;
+    let mut outcomes = Vec::new();
+    for command in commands {
+        outcomes.push(command.await);
+    }
+    let names: Vec<_> = outcomes.iter().map(outcome).collect();
+    assert_eq!(names, ["Ok", "Closed", "Panicked", "Failed", "Ok"]);
+    assert_eq!(fixture.ids().await, ["a", "e"]);
+}
+
+#[tokio::test]
+async fn an_error_is_answered_with_the_commit_that_it_rests_on() {
+    let fixture = Fixture::new();
+    let ((first_gate, first_passage), (last_gate, last_passage)) = (gate(), gate());
+    let mut first = pin!(fixture.write(move |connection| {
+        first_passage.pass();
+        put(connection, "a", "")
+    }));
+    let mut second = pin!(fixture.write(|connection| {
+        let sql = "SELECT count(*) FROM item";
+        match connection.query_row(sql, (), |row| row.get(0))? {
+            0_u64 => Ok(()),
+            _ => Err(StoreError::Cancelled),
+        }
+    }));
+    let mut last = pin!(fixture.write(move |_| {
+        last_passage.pass();
+        Ok(())
+    }));
+    enqueue(first.as_mut()).await;
+    first_gate.reached();
+    enqueue(second.as_mut()).await;
+    enqueue(last.as_mut()).await;
+    first_gate.open();
+    last_gate.reached();
+    // Two have run, and nothing is committed.
+    enqueue(first.as_mut()).await;
+    enqueue(second.as_mut()).await;
+    assert_eq!(fixture.ids().await, [""; 0]);
+    last_gate.open();
+    assert_eq!(outcome(&first.await), "Ok");
+    assert_eq!(outcome(&second.await), "Cancelled");
+    last.await.unwrap();
+}
+
+/// A command of any type.
+type Command<'f> = Pin<Box<dyn Future<Output = Result<(), StoreError>> + 'f>>;
+
+#[tokio::test]
+async fn a_commit_that_fails_fails_all() {
+    let fixture = Fixture::new();
+    fixture.put("before").await.unwrap();
+    // SQLite rolls back what a hook refuses.
+    fixture.write(|connection| Ok(connection.commit_hook(Some(|| true))?)).await.unwrap_err();
+    fixture.put("between").await.expect("the connection is a fresh one");
+    let mut commands: Vec<Command<'_>> = vec![
+        Box::pin(fixture.put("a")),
+        Box::pin(fixture.write(|_| Err(StoreError::Closed))),
+        Box::pin(fixture.write(|connection| Ok(connection.commit_hook(Some(|| true))?))),
+    ];
+    while_writing(&fixture, async || {
+        for command in &mut commands {
+            enqueue(command.as_mut()).await;
+        }
+    })
+    .await;
+    for command in commands {
+        // Also the one that has failed: what it has seen is gone.
+        assert_eq!(outcome(&command.await), "Failed");
+    }
+    fixture.put("after").await.expect("the connection is a fresh one");
+    assert_eq!(fixture.ids().await, ["after", "before", "between"]);
+}
+
+#[tokio::test]
+async fn a_disk_that_was_full_works_again() {
+    let fixture = Fixture::new();
+    fixture.put("before").await.unwrap();
+    let large = "x".repeat(1 << 20);
+    let mut commands: Vec<Command<'_>> = vec![
+        Box::pin(fixture.put("a")),
+        Box::pin(fixture.write(move |connection| {
+            connection.pragma_update(None, "max_page_count", 1)?;
+            put(connection, "b", &large)
+        })),
+        Box::pin(fixture.put("c")),
+    ];
+    while_writing(&fixture, async || {
+        for command in &mut commands {
+            enqueue(command.as_mut()).await;
+        }
+    })
+    .await;
+    let mut outcomes = Vec::new();
+    for command in commands {
+        outcomes.push(command.await);
+    }
+    // The last one had not begun when the transaction ended: the next one has it.
+    let names: Vec<_> = outcomes.iter().map(outcome).collect();
+    assert_eq!(names, ["Unavailable", "Unavailable", "Ok"]);
+    let causes: Vec<_> = outcomes
+        .iter()
+        .filter_map(|outcome| Some(outcome.as_ref().err()?.source()?.to_string()))
+        .collect();
+    assert_eq!(causes, ["database or disk is full", "database or disk is full"]);
+    assert_eq!(fixture.ids().await, ["before", "c"]);
+}
+
+#[tokio::test]
+async fn the_index_of_the_log_is_kept_for_a_disk_that_is_full() {
+    let fixture = Fixture::new();
+    let index = fixture.directory.path().join("items.sqlite-shm");
+    let failed = fixture.write(|_| -> Result<(), _> { Err(fault()) });
+    assert_eq!(outcome(&failed.await), "Failed");
+    assert!(index.exists(), "the writer's connection is gone, and another one is there");
+    assert!(fixture.store.close(PATIENCE));
+    assert!(!index.exists());
+}
+
+#[tokio::test]
+async fn a_log_that_is_always_read_from_is_emptied() {
+    const BYTES: u64 = 1 << 20;
+    let fixture = Fixture::with(|config| config.max_log_bytes = BYTES);
+    fixture.put("a").await.unwrap();
+    let log = fixture.directory.path().join("items.sqlite-wal");
+    let (mut first, mut second) = (fixture.stranger(), fixture.stranger());
+    let is_over = Arc::new(AtomicBool::new(false));
+    let is_written = Arc::clone(&is_over);
+    // At any time, one of them reads.
+    let readers = thread::spawn(move || {
+        let begin = "BEGIN; SELECT count(*) FROM item";
+        first.execute_batch(begin).unwrap();
+        while !is_written.load(Ordering::Relaxed) {
+            second.execute_batch(begin).unwrap();
+            thread::yield_now();
+            first.execute_batch("COMMIT").unwrap();
+            mem::swap(&mut first, &mut second);
+        }
+    });
+    let mut longest = 0;
+    for n in 0..80 {
+        let large = format!("{n:064}").repeat(4 << 10);
+        fixture.write(move |connection| put(connection, "a", &large)).await.unwrap();
+        longest = longest.max(log.metadata().unwrap().len());
+    }
+    is_over.store(true, Ordering::Relaxed);
+    readers.join().unwrap();
+    assert!(longest < 3 * BYTES, "{longest}");
+}
+
+#[tokio::test]
+async fn a_table_that_was_away_is_found_again() {
+    let fixture = Fixture::new();
+    fixture.put("before").await.unwrap();
+    let stranger = fixture.stranger();
+    stranger.execute_batch("ALTER TABLE item RENAME TO away").unwrap();
+    assert_eq!(outcome(&fixture.put("meanwhile").await), "Failed");
+    stranger.execute_batch("ALTER TABLE away RENAME TO item").unwrap();
+    fixture.put("after").await.unwrap();
+    assert_eq!(fixture.ids().await, ["after", "before"]);
+}
+
+#[tokio::test]
+async fn a_connection_that_may_be_spoiled_is_not_used_again() {
+    let rows: [(Fate, bool); 3] =
+        [(|| Ok(()), true), (|| Err(StoreError::Closed), true), (|| Err(fault()), false)];
+    for (fate, expected) in rows {
+        let fixture = Fixture::with(|config| config.readers = 1);
+        let mark = |connection: &Connection| connection.pragma_update(None, "cache_size", 77);
+        let is_marked = |connection: &Connection| {
+            connection.pragma_query_value(None, "cache_size", |row| Ok(row.get::<_, i64>(0)? == 77))
+        };
+        fixture.write(move |connection| Ok(mark(connection)?)).await.unwrap();
+        fixture.read(move |connection| Ok(mark(connection)?)).await.unwrap();
+        drop(fixture.write(move |_| fate()).await);
+        drop(fixture.read(move |_| fate()).await);
+        let writer = fixture.write(move |connection| Ok(is_marked(connection)?)).await;
+        let reader = fixture.read(move |connection| Ok(is_marked(connection)?)).await;
+        assert_eq!((writer.unwrap(), reader.unwrap()), (expected, expected), "{:?}", fate());
+    }
+}
