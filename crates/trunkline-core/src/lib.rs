@@ -11,6 +11,7 @@
 //! |---|---|
 //! | [`envelope`] | the scanner: which parts of a body are requests, and which are not valid |
 //! | [`id`], [`error`], [`schema`], [`limits`] | ids, error objects, JSON Schemas, limits and the memory budget |
+//! | [`trace_context`] | W3C Trace Context, an extension of calls |
 //! | [`call`] | a call, its extensions, its operation, and observers of calls |
 //! | [`params`], [`extract`] | the arguments of handlers |
 //! | [`operation`] | operations, handlers, and the registry that finds them by name |
@@ -36,3 +37,4 @@ pub mod outcome;
 pub mod params;
 pub mod reply;
 pub mod schema;
+pub mod trace_context;

@@ -36,21 +36,15 @@
 //! | `signal` | `server::shutdown_signal` |
 #![forbid(unsafe_code)]
 
-pub mod access;
 mod blocking;
-pub mod client;
 pub mod code;
 #[cfg(feature = "edn")]
 pub mod edn;
 mod endpoints;
 mod expansion;
 pub mod guide;
-pub mod history;
 pub mod http;
-#[cfg(feature = "jwt")]
-mod jwt;
 pub mod layers;
-mod media_type;
 mod metrics;
 mod openrpc;
 mod request;
@@ -60,7 +54,6 @@ pub mod server;
 mod status;
 pub mod stdio;
 pub mod stream;
-mod trace_context;
 mod turns;
 #[cfg(unix)]
 pub mod unix;
@@ -73,7 +66,8 @@ pub use rpc::Rpc;
 pub use schemars::{self, JsonSchema};
 pub use server::{Server, ServerHandle};
 pub use tokio_util::sync::CancellationToken;
-pub use trace_context::{TraceContext, TraceContextError};
+pub use trunkline_access as access;
+pub use trunkline_client as client;
 pub use trunkline_core::call::{
     Call, CallFuture, Description, Effect, Endpoint, Example, Part, Registered, Rendering, Wording,
 };
@@ -92,7 +86,22 @@ pub use trunkline_core::params::{
 };
 pub use trunkline_core::reply::Reply;
 pub use trunkline_core::schema::Schema;
+pub use trunkline_core::trace_context::{TraceContext, TraceContextError};
 pub use trunkline_macros::{RpcError, rpc};
+
+pub mod history {
+    //! The history of calls, and its endpoint.
+
+    #[doc(inline)]
+    pub use trunkline_history::*;
+
+    pub mod door {
+        //! The settings of `GET /history`.
+
+        #[doc(inline)]
+        pub use crate::endpoints::history::{Readers, Settings};
+    }
+}
 
 /// For the code that the macros write.
 #[doc(hidden)]

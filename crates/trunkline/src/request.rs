@@ -12,7 +12,7 @@ use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::{Extensions, Origin};
 use trunkline_core::extract::FromCall;
 
-use crate::access::Principal;
+use trunkline_access::Principal;
 
 /// The head of a request, shared by the calls of its body.
 pub(crate) struct Head {

@@ -1,5 +1,6 @@
 //! The built service.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,11 +9,14 @@ use std::task::{Context, Poll};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tower::Service;
-use trunkline_core::call::{Call, Observer};
+use trunkline_client::{Message, Transport, TransportFuture};
+use trunkline_core::call::Call;
 use trunkline_core::dispatch::{Dispatcher, Projection, RpcFuture};
 use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
+use trunkline_history::History;
 
 use crate::metrics::{Counters, MethodMetrics};
 use crate::openrpc::{Described, OpenRpc};
@@ -46,9 +50,18 @@ impl Rpc {
         Self { dispatcher: self.dispatcher.projected(projection), ..self }
     }
 
-    /// This service, whose calls are watched.
-    pub(crate) fn observed(self, observer: Arc<dyn Observer>) -> Self {
-        Self { dispatcher: self.dispatcher.observed(observer), ..self }
+    /// This service with a record of what it is asked and what it answers. See
+    /// [`history`](crate::history).
+    #[must_use]
+    pub fn recorded(self, history: History) -> Self {
+        Self { dispatcher: self.dispatcher.observed(Arc::new(history)), ..self }
+    }
+
+    /// The record of this service, if it keeps one.
+    #[must_use]
+    pub fn history(&self) -> Option<&History> {
+        let observer: &dyn std::any::Any = self.observer()?;
+        observer.downcast_ref()
     }
 
     /// Calls a method in this process, through all layers, without a transport: for tests, and
@@ -84,6 +97,21 @@ impl Rpc {
             Some(counters.read(operation.name()))
         });
         known.chain([self.unknown.read("unknown")]).collect()
+    }
+}
+
+/// The service itself, in this process: messages are read and replies written as for any other
+/// transport, and nothing goes over a wire.
+impl Transport for Rpc {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let reply = self.handle(message.body, Extensions::through("memory")).await;
+            Ok(reply.into_json().map(Into::into))
+        })
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        Cow::Borrowed("the service in this process")
     }
 }
 

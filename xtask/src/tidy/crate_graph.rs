@@ -16,9 +16,22 @@ const RULES: &[Rule] = &[
     rule("trunkline-macros", &[]),
     rule("trunkline-storage", &[]),
     Rule { name: "trunkline-core", may_need: &[], may_offer: &["trunkline-edn"] },
+    Rule { name: "trunkline-client", may_need: &["trunkline-core"], may_offer: &["trunkline-edn"] },
+    Rule {
+        name: "trunkline-access",
+        may_need: &["trunkline-core"],
+        may_offer: &["trunkline-client"],
+    },
+    rule("trunkline-history", &["trunkline-core", "trunkline-access"]),
     Rule {
         name: "trunkline",
-        may_need: &["trunkline-core", "trunkline-macros"],
+        may_need: &[
+            "trunkline-core",
+            "trunkline-client",
+            "trunkline-access",
+            "trunkline-history",
+            "trunkline-macros",
+        ],
         may_offer: &["trunkline-edn"],
     },
     rule("trunkline-mcp", &["trunkline"]),

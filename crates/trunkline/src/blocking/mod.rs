@@ -16,7 +16,7 @@ use trunkline_core::extract::FromCall;
 use trunkline_core::operation::{Handler, IntoOutcome, arguments};
 use trunkline_core::outcome::Outcome;
 
-use crate::trace_context::TraceContext;
+use trunkline_core::trace_context::TraceContext;
 
 /// A handler that runs on a thread for blocking work; made by [`blocking`].
 pub struct Blocking<F>(Arc<F>);

@@ -14,9 +14,9 @@ use trunkline_core::error::ErrorObject;
 use super::readers::Readers;
 use super::refused::{Refused, json};
 use crate::code;
-use crate::history::decoded;
-use crate::history::log::{Log, LogFile};
 use crate::http::{Door, DoorFuture, DoorRequest, ReplyBody};
+use trunkline_history::decoded;
+use trunkline_history::log::{Log, LogFile};
 
 impl Log {
     /// The log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for

@@ -3,8 +3,8 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extensions::Extensions;
 
 use super::refused::Refused;
-use crate::access::Principal;
 use crate::layers::authorize::Rules;
+use trunkline_access::Principal;
 
 /// What the rules call it to read the record.
 pub(super) const NAME: &str = "history";

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::client::Pending;
+use trunkline_client::Pending;
 
 /// What a typed client can send.
 #[diagnostic::on_unimplemented(

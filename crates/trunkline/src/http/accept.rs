@@ -4,7 +4,7 @@ use http::HeaderMap;
 use http::header::ACCEPT;
 use trunkline_core::format::Format;
 
-use crate::media_type::{EDN_TYPE, JSON_TYPES, SPACE, parameter, token};
+use trunkline_client::media_type::{EDN_TYPE, JSON_TYPES, SPACE, parameter, token};
 
 /// The format that the client prefers; that of its request if it has no preference.
 ///

@@ -5,9 +5,9 @@ use http::header::AUTHORIZATION;
 
 use super::refusal::Refusal;
 use super::settings::Settings;
-use crate::access::Principal;
+use trunkline_access::Principal;
 #[cfg(feature = "jwt")]
-use crate::jwt::{Checked, Checking, TokenError};
+use trunkline_access::jwt::{Checked, Checking, TokenError};
 
 /// The sender of a request that was let in.
 pub(super) enum Caller {

@@ -14,7 +14,7 @@ use tokio::time::{Sleep, sleep};
 use trunkline_core::limits::MemoryBudget;
 
 use super::{Event, ReplyBody};
-use crate::history::{Counted, StreamRecording};
+use trunkline_history::{Counted, StreamRecording};
 
 /// A reply that is a stream of server-sent [`Event`]s, which a [`Door`](super::Door) answers with.
 ///

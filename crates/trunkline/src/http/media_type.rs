@@ -2,7 +2,7 @@
 
 use trunkline_core::format::Format;
 
-use crate::media_type::{MediaType, named};
+use trunkline_client::media_type::{MediaType, named};
 
 /// The format that a `Content-Type` names, if it is one, in UTF-8.
 pub(super) fn format(value: &str) -> Option<Format> {

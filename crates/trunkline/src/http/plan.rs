@@ -18,8 +18,8 @@ use super::door::Door;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::route::Route;
-use crate::access::Principal;
 use crate::request::Head;
+use trunkline_access::Principal;
 
 /// What is wanted of a request that may come in.
 pub(super) enum Admitted {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::authority::Hosts;
 use super::status::StatusPolicy;
-use crate::access::Tokens;
+use trunkline_access::Tokens;
 #[cfg(feature = "jwt")]
-use crate::jwt::Jwt;
+use trunkline_access::jwt::Jwt;
 
 /// Settings of the HTTP door. `Default` is safe for a server on this machine.
 #[derive(Debug, Clone)]

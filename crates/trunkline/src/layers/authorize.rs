@@ -33,7 +33,7 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::operation::Pattern;
 use trunkline_core::outcome::Outcome;
 
-use crate::access::Principal;
+use trunkline_access::Principal;
 
 /// Which methods require what of who calls them: for
 /// [`Router::authorize`](crate::Router::authorize). A method that no pattern matches may be called by

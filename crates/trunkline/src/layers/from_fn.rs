@@ -8,7 +8,9 @@ use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
 
+use trunkline_client::Remote;
 use trunkline_core::call::{Call, CallFuture, Endpoint};
+use trunkline_core::error::BoxError;
 use trunkline_core::outcome::Outcome;
 
 /// Makes a layer of a function that gets the call and what comes after.
@@ -122,5 +124,33 @@ impl<F> fmt::Debug for FromFnLayer<F> {
 impl<F, S> fmt::Debug for FromFn<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FromFn")
+    }
+}
+
+impl Next<Remote> {
+    /// Goes on with the call.
+    ///
+    /// # Errors
+    /// A [`Failure`](crate::Failure), or what a layer inside has failed with.
+    pub async fn run(mut self, call: Call) -> Result<Outcome, BoxError> {
+        self.0.call(call).await
+    }
+}
+
+impl<F, R> Service<Call> for FromFn<F, Remote>
+where
+    F: Fn(Call, Next<Remote>) -> R,
+    R: Future<Output = Result<Outcome, BoxError>> + Send + 'static,
+{
+    type Response = Outcome;
+    type Error = BoxError;
+    type Future = R;
+
+    fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> R {
+        (self.function)(call, Next(self.inner.clone()))
     }
 }

@@ -15,9 +15,9 @@ use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 
-use crate::access::{Identity, Principal};
 use crate::layers::RefusableFuture;
 use crate::request::Peer;
+use trunkline_access::{Identity, Principal};
 
 /// Refuses the calls of who calls too often, with -32010 and `data.retry_after_ms`; nothing is run.
 ///

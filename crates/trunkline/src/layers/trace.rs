@@ -15,7 +15,7 @@ use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
 
 use crate::request::Headers;
-use crate::trace_context::TraceContext;
+use trunkline_core::trace_context::TraceContext;
 
 /// Opens a tracing span for each call.
 #[derive(Debug, Clone, Copy)]

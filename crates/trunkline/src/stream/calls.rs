@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 
 use super::asked::Asked;
-use super::key::Key;
+use trunkline_client::frame::Key;
 
 /// The calls that run. Clones are the same calls.
 #[derive(Debug, Clone, Default)]

@@ -22,15 +22,15 @@ use trunkline_core::reply::Reply;
 use super::asked::Asked;
 use super::calls::{Calls, Registration};
 use super::error::StreamError;
-use super::key::Key;
 use super::queue::{Queue, Queued, Work};
-use super::reader::{Frame, FrameReader, ReadError};
 use super::replies::Replies;
 use super::request::{Request, Unanswered};
 use super::settings::Settings;
-use super::writer::FrameWriter;
 use crate::rpc::Rpc;
 use crate::status::Counts;
+use trunkline_client::frame::FrameWriter;
+use trunkline_client::frame::Key;
+use trunkline_client::frame::{Frame, FrameReader, ReadError};
 
 /// A client that is to be served.
 pub(crate) struct Connection {

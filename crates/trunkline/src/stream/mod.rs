@@ -26,29 +26,21 @@ mod asked;
 mod calls;
 mod connection;
 mod error;
-mod framing;
-mod head;
-mod key;
 mod queue;
-mod reader;
 mod replies;
 mod request;
 mod settings;
-mod writer;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::rpc::Rpc;
 
 pub use error::StreamError;
-pub use framing::Framing;
 pub use settings::Settings;
+pub use trunkline_client::frame::Framing;
 
 pub(crate) use connection::Connection;
-pub(crate) use key::Key;
-pub(crate) use reader::{Frame, FrameReader, ReadError};
 pub(crate) use request::Unanswered;
-pub(crate) use writer::FrameWriter;
 
 /// Serves one client until its stream ends and what it has asked for is answered.
 ///

@@ -9,7 +9,7 @@ use trunkline_core::limits::{MemoryBudget, Reservation};
 use trunkline_core::reply::Reply;
 
 use super::request::Request;
-use super::writer::FrameWriter;
+use trunkline_client::frame::FrameWriter;
 
 /// Replies that may wait to be written. Calls whose replies find no room wait, too.
 const WAITING: usize = 16;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use trunkline_core::format::Format;
 
-use super::framing::Framing;
+use trunkline_client::frame::Framing;
 
 /// Settings of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
 /// [`unix`](crate::unix).

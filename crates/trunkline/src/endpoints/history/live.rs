@@ -9,8 +9,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::settings::Settings;
-use crate::history::{Filter, History, Subscription, Update};
 use crate::http::{Event, EventStream, ReplyBody};
+use trunkline_history::{Filter, History, Subscription, Update};
 
 /// After so long, a client that was cut off comes again.
 const RETRY: Duration = Duration::from_secs(1);

@@ -26,10 +26,10 @@ use trunkline_core::error::{ErrorObject, code};
 use super::readers::NAME;
 pub use super::readers::Readers;
 use super::refused::{Refused, json};
-use crate::history::{Filter, History};
 use crate::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
 use live::Live;
 pub use settings::Settings;
+use trunkline_history::{Filter, History};
 
 const PAGE: &str = "/history";
 const STREAM: &str = "/history/stream";

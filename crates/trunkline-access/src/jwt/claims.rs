@@ -1,0 +1,163 @@
+//! Claims (RFC 7519, section 4.1), and the checks of them.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::token::{TokenError, json};
+use crate::Principal;
+
+/// The claims that tokens must have. `Default` accepts all issuers and audiences: set them if the keys
+/// sign for more than this server.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The names of this server, one of which `aud` must have. Default: none, and `aud` is not checked.
+    pub audiences: Vec<String>,
+    /// The accepted issuers, one of which `iss` must be. Default: none, and `iss` is not checked.
+    pub issuers: Vec<String>,
+    /// The maximum difference between the clocks of the issuer and this server. Default 60 s.
+    pub leeway: Duration,
+    /// The maximum size of a token, in bytes. Default 16 KiB.
+    pub max_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            audiences: Vec::new(),
+            issuers: Vec::new(),
+            leeway: Duration::from_secs(60),
+            max_bytes: 16 << 10,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Registered {
+    exp: Option<f64>,
+    nbf: Option<f64>,
+    iat: Option<f64>,
+    iss: Option<String>,
+    aud: Option<Audience>,
+    sub: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Many(Vec<String>),
+}
+
+impl Audience {
+    fn names(&self) -> &[String] {
+        match self {
+            Self::One(name) => std::slice::from_ref(name),
+            Self::Many(names) => names,
+        }
+    }
+}
+
+/// The principal of a token, if its claims are valid at `now`.
+pub(super) fn check(
+    token: &[u8],
+    claims: &[u8],
+    settings: &Settings,
+    now: SystemTime,
+) -> Result<Principal, TokenError> {
+    let claims: Map<String, Value> = json(claims)?;
+    let registered = Registered::deserialize(&claims).map_err(|_| TokenError::Malformed)?;
+    registered.check_times(settings.leeway, now)?;
+    let Settings { issuers, audiences, .. } = settings;
+    if !issuers.is_empty()
+        && !registered.iss.as_ref().is_some_and(|issuer| issuers.contains(issuer))
+    {
+        return Err(TokenError::Issuer);
+    }
+    let named = registered.aud.as_ref().map_or(&[][..], Audience::names);
+    if !audiences.is_empty() && !named.iter().any(|name| audiences.contains(name)) {
+        return Err(TokenError::Audience);
+    }
+    let issuer = registered.iss.unwrap_or_default();
+    let principal = match registered.sub.filter(|subject| !subject.is_empty()) {
+        Some(subject) => Principal::signed(issuer, subject),
+        None => Principal::anonymous(issuer, identifier(token, &claims)),
+    };
+    Ok(principal.with_claims(claims))
+}
+
+/// The identifier of a token. The digest covers the signature, since the rest could be guessed.
+fn identifier(token: &[u8], claims: &Map<String, Value>) -> String {
+    let id = claims.get("jti").and_then(Value::as_str).filter(|id| !id.is_empty());
+    match id {
+        Some(id) => format!("jti:{id}"),
+        None => {
+            let digest = ring::digest::digest(&ring::digest::SHA256, token);
+            let hex = |text: String, byte: &u8| format!("{text}{byte:02x}");
+            digest.as_ref().iter().fold("sha256:".to_owned(), hex)
+        }
+    }
+}
+
+impl Registered {
+    fn check_times(&self, leeway: Duration, now: SystemTime) -> Result<(), TokenError> {
+        // A clock before 1970 is wrong: no token has been issued yet.
+        let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let leeway = leeway.as_secs_f64();
+        let expiry = self.exp.ok_or(TokenError::NoExpiry)?;
+        if now >= expiry + leeway {
+            return Err(TokenError::Expired);
+        }
+        if self.nbf.is_some_and(|start| now + leeway < start) {
+            return Err(TokenError::NotYetValid);
+        }
+        if self.iat.is_some_and(|issued| now + leeway < issued) {
+            return Err(TokenError::IssuedInFuture);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The limits of times, to the second. The integration tests check the other claims.
+    #[test]
+    fn times() {
+        let now = 1_000_000;
+        let rows = [
+            ("ends now", json!({"exp": now}), Ok(())),
+            ("over, within the leeway", json!({"exp": now - 59}), Ok(())),
+            ("over by the leeway", json!({"exp": now - 60}), Err(TokenError::Expired)),
+            ("a fraction left", json!({"exp": (now - 60) as f64 + 0.5}), Ok(())),
+            ("negative", json!({"exp": -1}), Err(TokenError::Expired)),
+            ("far away", json!({"exp": 1e300}), Ok(())),
+            ("begins within the leeway", json!({"exp": now + 90, "nbf": now + 60}), Ok(())),
+            (
+                "begins after it",
+                json!({"exp": now + 90, "nbf": now + 61}),
+                Err(TokenError::NotYetValid),
+            ),
+            ("issued within the leeway", json!({"exp": now + 90, "iat": now + 60}), Ok(())),
+            (
+                "issued after it",
+                json!({"exp": now + 90, "iat": now + 61}),
+                Err(TokenError::IssuedInFuture),
+            ),
+        ];
+        for (name, claims, expected) in rows {
+            check_at(name, &claims, now, expected);
+        }
+    }
+
+    #[track_caller]
+    fn check_at(name: &str, claims: &Value, now: u64, expected: Result<(), TokenError>) {
+        let now = UNIX_EPOCH + Duration::from_secs(now);
+        let checked = check(b"token", claims.to_string().as_bytes(), &Settings::default(), now);
+        assert_eq!(checked.map(|_| ()), expected, "{name}");
+    }
+}

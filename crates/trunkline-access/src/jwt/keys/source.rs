@@ -1,0 +1,199 @@
+//! Reads a set of keys from a file or a URL.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+use tokio::time::timeout;
+
+use crate::jwt::key_set::{KeySet, KeySetError};
+use trunkline_client::http::{Settings, Url};
+use trunkline_client::{Http, TransportError};
+
+/// The times at which keys are fetched again, and limits of a fetch.
+#[derive(Debug, Clone)]
+pub struct Refresh {
+    /// The age after which keys are fetched again, in the background. Default 10 min.
+    pub after: Duration,
+    /// The age after which tokens wait for the fetch, or its failure. It limits for how long a removed key
+    /// is accepted after a pause. At least [`after`](Self::after). Default 20 min.
+    pub wait_after: Duration,
+    /// The minimum time between two fetches. A token that names an unknown key, or that no cached key has
+    /// signed, causes a fetch, since keys may have been rotated. Default 10 s.
+    pub interval: Duration,
+    /// The age after which keys are no longer used, because they cannot be fetched. Default 24 h.
+    pub max_age: Duration,
+    /// The deadline of a fetch. Default 5 s.
+    pub timeout: Duration,
+    /// The maximum size of the set, in bytes. Default 256 KiB.
+    pub max_bytes: usize,
+}
+
+impl Default for Refresh {
+    fn default() -> Self {
+        Self {
+            after: Duration::from_secs(10 * 60),
+            wait_after: Duration::from_secs(20 * 60),
+            interval: Duration::from_secs(10),
+            max_age: Duration::from_secs(24 * 60 * 60),
+            timeout: Duration::from_secs(5),
+            max_bytes: 256 << 10,
+        }
+    }
+}
+
+impl Refresh {
+    /// The values for files, which are cheap to read and stay valid until the operator replaces them.
+    pub(super) fn of_files() -> Self {
+        Self {
+            after: Duration::from_secs(4),
+            wait_after: Duration::ZERO,
+            interval: Duration::from_secs(1),
+            max_age: Duration::MAX,
+            ..Self::default()
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(super) enum Source {
+    File(PathBuf),
+    Url { http: Http, url: Url },
+}
+
+/// Why keys cannot be read.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeysError {
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: Arc<io::Error>,
+    },
+    /// The file or the body has too many bytes.
+    #[error("{from} has more than {limit} bytes")]
+    TooLarge {
+        /// The file or the URL.
+        from: String,
+        /// The limit.
+        limit: usize,
+    },
+    /// The transfer from the URL has failed.
+    #[error("cannot fetch {url}")]
+    Fetch {
+        /// The URL.
+        url: String,
+        /// Why.
+        source: TransportError,
+    },
+    /// The URL is answered with another status than 200. Redirects are not followed.
+    #[error("{url} is answered with {status}")]
+    Status {
+        /// The URL.
+        url: String,
+        /// The status.
+        status: StatusCode,
+    },
+    /// The deadline has passed.
+    #[error("{from} could not be read within {} ms", after.as_millis())]
+    Timeout {
+        /// The file or the URL.
+        from: String,
+        /// The deadline.
+        after: Duration,
+    },
+    /// The runtime in which keys were being read has ended.
+    #[error("reading the keys was interrupted")]
+    Interrupted,
+    /// The file or the body is not a usable set of keys.
+    #[error("the keys of {from} cannot be used")]
+    Set {
+        /// The file or the URL.
+        from: String,
+        /// Why.
+        source: KeySetError,
+    },
+}
+
+impl Source {
+    pub(super) fn url(url: Url, refresh: &Refresh) -> Result<Self, KeysError> {
+        let settings = Settings {
+            max_reply: refresh.max_bytes,
+            connect_timeout: refresh.timeout,
+            // The next fetch is minutes away.
+            idle_connections: 0,
+            ..Settings::default()
+        };
+        let failed = |source| KeysError::Fetch { url: url.to_string(), source };
+        let http = Http::with_settings(url.clone(), settings).map_err(failed)?;
+        Ok(Self::Url { http, url })
+    }
+
+    pub(super) async fn read(&self, refresh: &Refresh) -> Result<KeySet, KeysError> {
+        let Refresh { timeout: after, max_bytes: limit, .. } = *refresh;
+        match timeout(after, self.read_whole(limit)).await {
+            Ok(read) => read,
+            Err(_) => Err(KeysError::Timeout { from: self.name(), after }),
+        }
+    }
+
+    async fn read_whole(&self, limit: usize) -> Result<KeySet, KeysError> {
+        let failed = |source| KeysError::Set { from: self.name(), source };
+        match self {
+            Self::File(path) => {
+                let owned = path.clone();
+                // Disks and network file systems may block.
+                let read = tokio::task::spawn_blocking(move || read_file(&owned, limit)).await;
+                let read = read.unwrap_or_else(|ended| Err(io::Error::other(ended)));
+                let text = read.map_err(|source| KeysError::File {
+                    path: path.clone(),
+                    source: Arc::new(source),
+                })?;
+                if text.len() > limit {
+                    return Err(KeysError::TooLarge { from: self.name(), limit });
+                }
+                KeySet::parse(&text).map_err(failed)
+            }
+            Self::Url { http, url } => {
+                let text = fetch(http, url).await?;
+                let keys = KeySet::parse(&text).map_err(failed)?.without_secrets();
+                if keys.is_empty() {
+                    return Err(failed(KeySetError::OnlySecrets));
+                }
+                Ok(keys)
+            }
+        }
+    }
+
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.display().to_string(),
+            Self::Url { url, .. } => url.to_string(),
+        }
+    }
+}
+
+/// Reads a file up to one byte more than the limit.
+fn read_file(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    std::fs::File::open(path)?.take(limit as u64 + 1).read_to_end(&mut text)?;
+    Ok(text)
+}
+
+async fn fetch(http: &Http, url: &Url) -> Result<Vec<u8>, KeysError> {
+    let failed = |source| KeysError::Fetch { url: url.to_string(), source };
+    let mut reply = http.get(HeaderMap::new()).await.map_err(failed)?;
+    if reply.status != StatusCode::OK {
+        return Err(KeysError::Status { url: url.to_string(), status: reply.status });
+    }
+    let mut text = Vec::new();
+    while let Some(chunk) = reply.chunk().await.map_err(failed)? {
+        text.extend_from_slice(&chunk);
+    }
+    Ok(text)
+}

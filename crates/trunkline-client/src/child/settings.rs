@@ -1,0 +1,19 @@
+use std::time::Duration;
+
+use crate::channel;
+
+/// Settings of a [`Child`](crate::Child).
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How messages go to the process and back.
+    pub channel: channel::Settings,
+    /// How long the process may take to end by itself, once its stdin is closed or it has closed its
+    /// stdout. Default 2 s. Then it is killed.
+    pub grace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { channel: channel::Settings::default(), grace: Duration::from_secs(2) }
+    }
+}

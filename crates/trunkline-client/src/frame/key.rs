@@ -1,0 +1,76 @@
+use std::fmt;
+
+use trunkline_core::id::Id;
+
+/// An id as a key: equal for all spellings of the same number or string.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// An integer.
+    Number(i64),
+    /// JSON text.
+    Other(Box<str>),
+}
+
+/// Up to here, whole numbers and the floating point numbers of the same value are one to one.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+impl Key {
+    /// `raw` is the JSON text of an id.
+    pub fn of(raw: &str) -> Self {
+        if let Ok(number) = raw.parse() {
+            return Self::Number(number);
+        }
+        if let Ok(number) = raw.parse::<f64>() {
+            return match number {
+                _ if number.fract() == 0.0 && number.abs() < EXACT => Self::Number(number as i64),
+                _ if number.is_finite() => Self::Other(number.to_string().into()),
+                _ => Self::Other(raw.into()),
+            };
+        }
+        match serde_json::from_str::<serde_json::Value>(raw) {
+            Ok(value) if raw.contains('\\') => Self::Other(value.to_string().into()),
+            _ => Self::Other(raw.into()),
+        }
+    }
+}
+
+impl From<&Id> for Key {
+    fn from(id: &Id) -> Self {
+        Self::of(id.as_raw())
+    }
+}
+
+/// JSON text of the id.
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(one: &str, other: &str, same: bool) {
+        assert_eq!(Key::of(one) == Key::of(other), same, "{one} and {other}");
+    }
+
+    #[test]
+    fn all_spellings_of_an_id_are_one_key() {
+        check("1", "1.0", true);
+        check("1", "10e-1", true);
+        check("1.5", "15e-1", true);
+        check("1", "2", false);
+        check("1", "\"1\"", false);
+        check("\"a/b\"", r#""a\/b""#, true);
+        check("\"a\"", "\"b\"", false);
+        check("null", "null", true);
+        check("null", "\"null\"", false);
+        check("9007199254740993", "9007199254740992", false);
+        check("1e400", "1e401", false);
+    }
+}

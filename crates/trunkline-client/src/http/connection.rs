@@ -1,0 +1,285 @@
+//! HTTP as a transport.
+
+use std::borrow::Cow;
+use std::error::Error as _;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use http_body_util::Full;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use trunkline_core::format::Format;
+
+use super::connector::Connector;
+use super::reply::Reply;
+use super::settings::Settings;
+#[cfg(feature = "edn")]
+use super::translation;
+use super::url::Url;
+use crate::error::{Failure, ProtocolError, TransportError};
+use crate::transport::{Message, Transport, TransportFuture};
+use trunkline_core::trace_context::TraceContext;
+
+/// JSON-RPC over HTTP: every message is posted to one URL, over connections that are kept open. The
+/// protocol is HTTP/1.1, or HTTP/2 if an https server offers it.
+///
+/// The first call connects. Redirects are not followed, and proxies not used. A call made while
+/// another one is handled carries on its trace (`traceparent`).
+///
+/// ```no_run
+/// # async fn call() -> Result<(), Box<dyn std::error::Error>> {
+/// use trunkline::client::{Client, Http};
+///
+/// let client = Client::new(Http::connect("http://127.0.0.1:8080")?);
+/// let sum: i64 = client.call("add", [40, 2]).await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Headers that change from call to call, such as a token that is renewed, are put into the calls'
+/// extensions by a layer, as a [`HeaderMap`]. They go before those of the
+/// [settings](super::Settings); in a batch, the last call's go before those of the others.
+///
+/// ```
+/// # use http::{HeaderMap, HeaderValue};
+/// # use trunkline::{Call, client::{Client, Http}};
+/// # fn renewed() -> HeaderValue { HeaderValue::from_static("Bearer token") }
+/// use tower::util::MapRequestLayer;
+///
+/// let client = Client::new(Http::connect("http://127.0.0.1:8080")?);
+/// let client = client.layer(MapRequestLayer::new(|mut call: Call| {
+///     let headers = HeaderMap::from_iter([(http::header::AUTHORIZATION, renewed())]);
+///     call.extensions_mut().insert(headers);
+///     call
+/// }));
+/// # Ok::<(), trunkline::client::TransportError>(())
+/// ```
+///
+/// Cloning is cheap; clones share their connections.
+#[derive(Clone)]
+pub struct Http {
+    inner: Arc<Inner>,
+    /// The format of messages.
+    format: Format,
+}
+
+struct Inner {
+    client: legacy::Client<Connector, Full<Bytes>>,
+    uri: Uri,
+    target: Arc<str>,
+    /// The headers of every request.
+    headers: HeaderMap,
+    max_reply: usize,
+}
+
+impl Http {
+    /// For the server at `url`, with default settings.
+    ///
+    /// # Errors
+    /// [`TransportError::Address`] when it is no `http` URL, or an `https` one without the feature
+    /// `tls`.
+    pub fn connect(url: &str) -> Result<Self, TransportError> {
+        let url = url.parse::<Url>().map_err(|error| {
+            // Errors and logs must not show a password.
+            let target = url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned();
+            TransportError::Address { target, reason: error.to_string() }
+        })?;
+        Self::with_settings(url, Settings::default())
+    }
+
+    /// For the server at `url`.
+    ///
+    /// # Errors
+    /// When it is an `https` URL, and the feature `tls` or trusted authorities are missing.
+    pub fn with_settings(url: Url, settings: Settings) -> Result<Self, TransportError> {
+        let client = legacy::Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(settings.idle_timeout)
+            .pool_max_idle_per_host(settings.idle_connections)
+            .build(Connector::new(&url, &settings)?);
+        let (uri, target) = (url.uri().clone(), url.origin().into());
+        let max_reply = settings.max_reply;
+        let headers = headers(settings);
+        let inner = Arc::new(Inner { client, uri, target, headers, max_reply });
+        Ok(Self { inner, format: Format::Json })
+    }
+
+    /// The same with messages in EDN, which asks for replies in EDN, too. Replies in JSON are still
+    /// understood.
+    ///
+    /// Calls are made of what their params are in JSON, and their results read from it: the names of
+    /// fields are sent as keywords, strings as strings, and the keywords of a result come as strings.
+    /// For more of EDN than JSON has, [`post`](Self::post) a text, and read the reply with
+    /// [`Reply::edn`].
+    ///
+    /// A batch is one text: nothing of it is sent if the params of one call have no EDN, which is so if
+    /// two keys of an object are the same ([`TransportError::NoEdn`]); and a reply in which one result
+    /// has no JSON, such as `##Inf`, is as a whole [malformed](ProtocolError::Malformed).
+    ///
+    /// ```
+    /// # use trunkline::{Router, Server, client::{Client, Http}};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+    /// # let server = Server::bind("127.0.0.1:0").serve(rpc).await?;
+    /// # let url = format!("http://{}", server.local_addr());
+    /// let http = Http::connect(&url)?.edn();
+    /// let client = Client::new(http.clone());
+    /// assert_eq!(client.call::<i64>("add", [40, 2]).await?, 42);
+    ///
+    /// let request = r#"{:jsonrpc "2.0", :method "add", :params {:a 40, :b 2}, :id :sum}"#;
+    /// let reply = http.post(Default::default(), request.into()).await?.edn().await?;
+    /// assert_eq!(reply.unwrap().to_string(), r#"{:jsonrpc "2.0", :result 42, :id :sum}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "edn")]
+    #[must_use]
+    pub fn edn(mut self) -> Self {
+        self.format = Format::Edn;
+        self
+    }
+
+    /// Posts a body, and returns the reply once its head is there. This is for protocols on HTTP with
+    /// their headers, or with replies other than one JSON text.
+    ///
+    /// `headers` override those of the settings. Unlike calls, the request has no deadline.
+    ///
+    /// # Errors
+    /// When no reply begins.
+    ///
+    /// # Cancel safety
+    /// Dropping the future closes the connection; the server may have run the request.
+    pub async fn post(&self, headers: HeaderMap, body: Bytes) -> Result<Reply, TransportError> {
+        self.send(Method::POST, headers, body).await
+    }
+
+    /// Sends a GET, for what servers publish. As for [`post`](Self::post).
+    ///
+    /// # Errors
+    /// When no reply begins.
+    pub async fn get(&self, headers: HeaderMap) -> Result<Reply, TransportError> {
+        self.send(Method::GET, headers, Bytes::new()).await
+    }
+
+    /// Sends a DELETE, which ends sessions of protocols that have them. As for
+    /// [`post`](Self::post).
+    ///
+    /// # Errors
+    /// When no reply begins.
+    pub async fn delete(&self, headers: HeaderMap) -> Result<Reply, TransportError> {
+        self.send(Method::DELETE, headers, Bytes::new()).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Reply, TransportError> {
+        let Inner { client, uri, target, headers: common, max_reply } = &*self.inner;
+        let mut request = Request::new(Full::new(body));
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = common.clone();
+        self.announce(request.headers_mut());
+        if method != Method::POST {
+            request.headers_mut().remove(CONTENT_TYPE);
+        }
+        *request.method_mut() = method;
+        if let Some(parent) = traceparent() {
+            request.headers_mut().insert(HeaderName::from_static("traceparent"), parent);
+        }
+        request.headers_mut().extend(headers);
+        let response = client.request(request).await;
+        let response = response.map_err(|error| transport_error(target, error))?;
+        Ok(Reply::new(response, Arc::clone(target), *max_reply, self.format))
+    }
+
+    /// Sets the media types of a format other than JSON.
+    #[cfg(feature = "edn")]
+    fn announce(&self, headers: &mut HeaderMap) {
+        if self.format == Format::Edn {
+            let (accept, content_type) =
+                ("application/edn, application/json;q=0.5", "application/edn; charset=utf-8");
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+        }
+    }
+
+    #[cfg(not(feature = "edn"))]
+    fn announce(&self, _headers: &mut HeaderMap) {}
+
+    /// Writes a message in the format of this transport.
+    #[cfg(feature = "edn")]
+    fn written(&self, json: Bytes) -> Result<Bytes, TransportError> {
+        match self.format {
+            Format::Json => Ok(json),
+            Format::Edn => translation::to_edn(&json).map_err(|reason| {
+                let target = self.inner.target.to_string();
+                TransportError::NoEdn { target, reason }
+            }),
+        }
+    }
+
+    #[cfg(not(feature = "edn"))]
+    fn written(&self, json: Bytes) -> Result<Bytes, TransportError> {
+        Ok(json)
+    }
+}
+
+impl Transport for Http {
+    fn send(&self, message: Message) -> TransportFuture<'_> {
+        Box::pin(async move {
+            let reply = self.post(message.headers, self.written(message.body)?).await?;
+            let status = reply.status;
+            match reply.json().await? {
+                None if !message.ids.is_empty() => Err(ProtocolError::Empty { status }.into()),
+                body => Ok::<_, Failure>(body),
+            }
+        })
+    }
+
+    fn target(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.inner.target)
+    }
+}
+
+/// The error of a request without a response.
+fn transport_error(target: &str, error: legacy::Error) -> TransportError {
+    let target = target.to_owned();
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
+    let is_not_http = cause.is_some_and(hyper::Error::is_parse);
+    // A request that is canceled was not written; an open connection was then closed by the server.
+    let is_unsent = error.is_connect() || cause.is_some_and(hyper::Error::is_canceled);
+    let source = Arc::new(error);
+    match (is_unsent, is_not_http) {
+        (true, _) => TransportError::Connect { target, source },
+        (false, true) => TransportError::NotHttp { target, source },
+        (false, false) => TransportError::Broken { target, source: Some(source) },
+    }
+}
+
+fn headers(settings: Settings) -> HeaderMap {
+    const JSON: HeaderValue = HeaderValue::from_static("application/json");
+    let mut headers = settings.headers;
+    headers.insert(ACCEPT, JSON);
+    headers.insert(CONTENT_TYPE, JSON);
+    if let Some(bearer) = settings.bearer {
+        headers.insert(AUTHORIZATION, bearer.header());
+    }
+    headers
+}
+
+/// The span of the call that is being handled here, or of this call if a layer traces it.
+fn traceparent() -> Option<HeaderValue> {
+    HeaderValue::try_from(TraceContext::current()?.to_string()).ok()
+}
+
+impl fmt::Debug for Http {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").field("target", &self.inner.target).finish_non_exhaustive()
+    }
+}

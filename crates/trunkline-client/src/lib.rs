@@ -1,0 +1,60 @@
+//! Calling: a typed or an untyped client, over any transport.
+//!
+//! ```
+//! # use trunkline::{Router, client::Client};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
+//! let client = Client::new(rpc); // or Http::connect("http://127.0.0.1:8080")?
+//! let sum: i64 = client.call("add", [40, 2]).await?;
+//! assert_eq!(sum, 42);
+//!
+//! let mut batch = client.batch();
+//! let first = batch.add(client.call::<i64>("add", [1, 2]));
+//! let second = batch.add(client.call::<i64>("add", (3, 4)));
+//! let mut replies = batch.send().await?;
+//! assert_eq!(replies.take(second)? - replies.take(first)?, 4);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A call ends in exactly one of: its result; the method's own error; an error of the
+//! [protocol](ProtocolError) (a reply that is not for us, malformed, missing); an error of the
+//! [transport](TransportError). Every wait has a deadline ([`Settings::timeout`]). Dropping the
+//! future of a call cancels it.
+
+#![forbid(unsafe_code)]
+
+mod batch;
+pub mod channel;
+#[cfg(unix)]
+pub mod child;
+mod client;
+mod error;
+pub mod frame;
+mod gathering;
+pub mod http;
+pub mod media_type;
+mod pending;
+mod remote;
+mod response;
+mod retry;
+mod transport;
+#[cfg(unix)]
+mod unix;
+mod wire;
+
+pub use batch::{Batch, Replies, Slot};
+pub use channel::over::Channel;
+#[cfg(unix)]
+pub use child::process::Child;
+pub use client::{Client, Settings};
+pub use error::{Cause, Error, Failure, ProtocolError, TransportError};
+pub use http::connection::Http;
+pub use pending::{Notification, Pending};
+pub use remote::{Remote, RemoteFuture};
+pub use response::Response;
+pub use retry::Retry;
+pub use transport::{Message, Transport, TransportFuture};
+#[cfg(unix)]
+pub use unix::Unix;

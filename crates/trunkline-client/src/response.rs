@@ -1,0 +1,281 @@
+//! Responses (JSON-RPC 2.0, section 5), read strictly.
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::id::Id;
+use trunkline_core::limits::calls::Limits;
+use trunkline_core::outcome::Outcome;
+
+use super::error::ProtocolError;
+use crate::frame::Key;
+
+/// A response object whose form is right.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Response {
+    /// None if it is null or absent, which it may be in an error.
+    pub id: Option<Id>,
+    /// The outcome of the call.
+    pub outcome: Outcome,
+}
+
+impl Response {
+    /// Reads what answers a single call.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`].
+    pub fn parse(body: &Bytes) -> Result<Self, ProtocolError> {
+        match parse(body)? {
+            Body::Single(response) => Ok(response),
+            Body::Batch(_) => Err(malformed("it is an array, and answers a single call", body)),
+        }
+    }
+
+    /// The outcome of the call with this id. An error may have no id: the server did not get as far
+    /// as to see it.
+    ///
+    /// # Errors
+    /// [`ProtocolError::WrongId`].
+    pub fn to(self, expected: &Id) -> Result<Outcome, ProtocolError> {
+        match &self.id {
+            Some(found) if found != expected && Key::from(found) != Key::from(expected) => {
+                let found = shortened(found);
+                Err(ProtocolError::WrongId { expected: expected.to_string(), found })
+            }
+            _ => Ok(self.outcome),
+        }
+    }
+}
+
+/// The content of a body.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Single(Response),
+    Batch(Vec<Response>),
+}
+
+/// Whether a body answers with an error, be it to one call of a batch.
+pub(crate) fn is_error(body: &Bytes) -> bool {
+    let failed = |response: &Response| response.outcome.code().is_some();
+    match read(body) {
+        Ok(Body::Single(response)) => failed(&response),
+        Ok(Body::Batch(responses)) => responses.iter().any(failed),
+        Err(_) => false,
+    }
+}
+
+/// The beginning of an id, for error messages.
+pub(crate) fn shortened(id: &Id) -> String {
+    id.as_raw().chars().take(100).collect()
+}
+
+/// Reads a body.
+pub(crate) fn parse(body: &Bytes) -> Result<Body, ProtocolError> {
+    read(body).map_err(|reason| malformed(reason, body))
+}
+
+pub(crate) fn malformed(reason: impl Into<String>, body: &[u8]) -> ProtocolError {
+    ProtocolError::Malformed { reason: reason.into(), beginning: beginning(body) }
+}
+
+/// Enough of a body to recognise what it is.
+pub(crate) fn beginning(body: &[u8]) -> String {
+    const LENGTH: usize = 200;
+    let text = String::from_utf8_lossy(&body[..body.len().min(LENGTH)]);
+    if body.len() > LENGTH { format!("{text}…") } else { text.into_owned() }
+}
+
+fn read(body: &Bytes) -> Result<Body, String> {
+    if std::str::from_utf8(body).is_err() {
+        return Err("it is not UTF-8".to_owned());
+    }
+    if u32::try_from(body.len()).is_err() {
+        return Err("it has 4 GiB or more".to_owned());
+    }
+    let mut scanner = Scanner::new(body, Limits::MAX_DEPTH);
+    let read = match scanner.peek() {
+        None => return Err("it is empty".to_owned()),
+        Some(b'[') => {
+            let mut responses = Vec::new();
+            scanner.array(|scanner| {
+                responses.push(response(scanner, body)?);
+                Ok::<_, Fault>(())
+            })?;
+            Body::Batch(responses)
+        }
+        Some(_) => Body::Single(response(&mut scanner, body)?),
+    };
+    scanner.finish().map_err(Fault::from)?;
+    Ok(read)
+}
+
+/// The defect of a body.
+struct Fault(String);
+
+impl From<ScanError> for Fault {
+    fn from(error: ScanError) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl From<Fault> for String {
+    fn from(fault: Fault) -> Self {
+        fault.0
+    }
+}
+
+type Value = (Kind, Span);
+
+#[derive(Default)]
+struct Members {
+    version: Option<Value>,
+    id: Option<Value>,
+    result: Option<Value>,
+    error: Option<Value>,
+}
+
+fn response(scanner: &mut Scanner<'_>, body: &Bytes) -> Result<Response, Fault> {
+    let fail = |reason: &str| Err(Fault(reason.to_owned()));
+    if scanner.peek() != Some(b'{') {
+        scanner.value()?;
+        return fail("a response is an object");
+    }
+    let mut members = Members::default();
+    scanner.object(|scanner, name| {
+        let value = scanner.value()?;
+        let (slot, name) = match &*name.value(body) {
+            "jsonrpc" => (&mut members.version, "jsonrpc"),
+            "id" => (&mut members.id, "id"),
+            "result" => (&mut members.result, "result"),
+            "error" => (&mut members.error, "error"),
+            _ => return Ok(()),
+        };
+        match slot.replace(value) {
+            None => Ok(()),
+            Some(_) => Err(Fault(format!("its {name} stands twice"))),
+        }
+    })?;
+    match members.version {
+        Some((Kind::String { escaped }, span)) if Text { span, escaped }.is(body, "2.0") => {}
+        Some(_) => return fail("its jsonrpc is not \"2.0\""),
+        None => return fail("it has no jsonrpc"),
+    }
+    let id = match members.id {
+        None | Some((Kind::Null, _)) => None,
+        Some((Kind::Number | Kind::String { .. }, span)) => {
+            Some(Id::from_raw(body.slice(span.range())))
+        }
+        Some(_) => return fail("its id is no string, number or null"),
+    };
+    match (members.result, members.error) {
+        (Some(_), Some(_)) => fail("it has both a result and an error"),
+        (None, None) => fail("it has neither a result nor an error"),
+        (Some(_), None) if id.is_none() => fail("its result is to no call: it has no id"),
+        (Some((_, result)), None) => {
+            let outcome = Outcome::written(|out| out.extend_from_slice(result.of(body)));
+            Ok(Response { id, outcome })
+        }
+        (None, Some((Kind::Object, error))) => {
+            let outcome = Outcome::error(error_object(error.of(body))?);
+            Ok(Response { id, outcome })
+        }
+        (None, Some(_)) => fail("its error is not an object"),
+    }
+}
+
+#[derive(Deserialize)]
+struct ErrorMembers {
+    code: i64,
+    message: String,
+    #[serde(default, deserialize_with = "present")]
+    data: Option<Box<RawValue>>,
+}
+
+/// Keeps a null apart from an absent member.
+fn present<'de, D>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    Box::<RawValue>::deserialize(deserializer).map(Some)
+}
+
+fn error_object(text: &[u8]) -> Result<ErrorObject, Fault> {
+    let members: Result<ErrorMembers, _> = serde_json::from_slice(text);
+    let ErrorMembers { code, message, data } =
+        members.map_err(|error| Fault(format!("its error is malformed: {error}")))?;
+    let error = ErrorObject::new(code, message);
+    Ok(match data {
+        Some(data) => error.with_data(&data),
+        None => error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(body: &str, expected: Result<Result<&str, i64>, &str>) {
+        let body = Bytes::copy_from_slice(body.as_bytes());
+        match (parse(&body), expected) {
+            (Ok(Body::Single(found)), Ok(expected)) => {
+                let outcome = found.outcome.as_result();
+                let outcome = outcome.map(|json| std::str::from_utf8(json).unwrap());
+                assert_eq!(outcome.map_err(ErrorObject::code), expected, "{body:?}");
+            }
+            (Err(ProtocolError::Malformed { reason, .. }), Err(part)) => {
+                assert!(reason.contains(part), "{body:?}: {reason}");
+            }
+            (found, _) => panic!("{body:?}: {found:?}"),
+        }
+    }
+
+    #[test]
+    fn responses() {
+        check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Ok(Ok("null")));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":{"a": 1e400}}"#, Ok(Ok(r#"{"a": 1e400}"#)));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":1,"more":2}"#, Ok(Ok("1")));
+        check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"a"}}"#, Ok(Err(-1)));
+        check(r#"{"jsonrpc":"2.0","id":null,"error":{"code":7,"message":""}}"#, Ok(Err(7)));
+        check(r#"{"jsonrpc":"2.0","error":{"code":7,"message":"","data":[]}}"#, Ok(Err(7)));
+
+        check("", Err("empty"));
+        check("1", Err("an object"));
+        check(r#"{"id":1,"result":1}"#, Err("no jsonrpc"));
+        check(r#"{"jsonrpc":2.0,"id":1,"result":1}"#, Err("not \"2.0\""));
+        check(r#"{"jsonrpc":"2.0","id":1}"#, Err("neither"));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":null}"#, Err("both"));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#, Err("twice"));
+        check(r#"{"jsonrpc":"2.0","id":1,"r\u0065sult":1,"result":2}"#, Err("twice"));
+        check(r#"{"jsonrpc":"2.0","id":null,"result":1}"#, Err("no id"));
+        check(r#"{"jsonrpc":"2.0","id":[1],"result":1}"#, Err("its id"));
+        check(r#"{"jsonrpc":"2.0","id":1,"error":null}"#, Err("not an object"));
+        check(r#"{"jsonrpc":"2.0","id":1,"error":[1,"a"]}"#, Err("not an object"));
+        check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"a"}}"#, Err("malformed"));
+        check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#, Err("`message`"));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":1} x"#, Err("at byte 36"));
+        check(r#"{"jsonrpc":"2.0","id":1,"resu"#, Err("at byte 29"));
+    }
+
+    #[track_caller]
+    fn check_id(found: &str, expected: i64, same: bool) {
+        let error = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":7,"message":""}}"#;
+        let body = Bytes::from(error.replace("ID", found));
+        let outcome = Response::parse(&body).unwrap().to(&Id::from(expected));
+        assert_eq!(outcome.is_ok(), same, "{found} and {expected}: {outcome:?}");
+    }
+
+    #[test]
+    fn ids_are_numbers_whatever_their_text_is() {
+        check_id("3", 3, true);
+        check_id("3.0", 3, true);
+        check_id("30e-1", 3, true);
+        check_id("4", 3, false);
+        check_id("\"3\"", 3, false);
+        check_id("9007199254740993", 9_007_199_254_740_992, false);
+        check_id("9223372036854775807", i64::MAX, true);
+    }
+}

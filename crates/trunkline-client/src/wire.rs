@@ -1,0 +1,164 @@
+//! Calls as messages, and replies as outcomes.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use trunkline_core::call::Call;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::Outcome;
+
+use super::error::{Failure, ProtocolError};
+use super::gathering::Seat;
+use super::response::{self, Body, Response, malformed, shortened};
+use super::transport::{Message, Transport};
+use crate::frame::Key;
+
+/// Where calls leave the client: below all layers.
+pub(super) struct Wire {
+    transport: Box<dyn Transport>,
+}
+
+impl Wire {
+    pub(super) fn new(transport: impl Transport) -> Self {
+        Self { transport: Box::new(transport) }
+    }
+
+    /// The server, as errors name it.
+    pub(super) fn target(&self) -> Cow<'_, str> {
+        self.transport.target()
+    }
+
+    /// Sends a call, or hands it to the batch that it is a member of.
+    pub(super) async fn call(&self, call: Call) -> Result<Outcome, Failure> {
+        match call.extensions().get::<Seat>().cloned() {
+            Some(seat) if seat.claim() => seat.take(call).await,
+            // A layer makes the call while an earlier attempt is under way: it goes alone.
+            _ => self.send(call).await,
+        }
+    }
+
+    async fn send(&self, call: Call) -> Result<Outcome, Failure> {
+        let Some(id) = call.id() else {
+            return self.notify(&call).await;
+        };
+        let message = message(call.message(), vec![id.clone()], [&call]);
+        let Some(body) = self.transport.send(message).await? else {
+            return Err(ProtocolError::Missing { id: id.to_string() }.into());
+        };
+        Ok(Response::parse(&body)?.to(&id)?)
+    }
+
+    async fn notify(&self, call: &Call) -> Result<Outcome, Failure> {
+        let message = message(call.message(), Vec::new(), [call]);
+        match self.transport.send(message).await? {
+            None => Ok(Outcome::result(&())),
+            // What cannot be read, or is refused, is answered for all that.
+            Some(body) => unexpected(&body).map_err(Failure::from),
+        }
+    }
+
+    /// Sends calls in one message. The outcomes are in their order; a notification's is `null`.
+    pub(super) async fn send_batch(
+        &self,
+        calls: &[&Call],
+    ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+        let ids: Vec<Id> = calls.iter().filter_map(|call| call.id()).collect();
+        let message = message(joined(calls), ids.clone(), calls.iter().copied());
+        let found = match (self.transport.send(message).await?, ids.is_empty()) {
+            (None, _) => Vec::new(),
+            (Some(body), true) => {
+                let outcome = unexpected(&body)?;
+                return Ok(calls.iter().map(|_| Ok(outcome.again())).collect());
+            }
+            (Some(body), false) => match response::parse(&body)? {
+                Body::Batch(responses) => responses,
+                // What could not even be read as a batch is answered with one error.
+                Body::Single(Response { id: None, outcome }) => {
+                    return Ok(calls.iter().map(|_| Ok(outcome.again())).collect());
+                }
+                Body::Single(_) => {
+                    return Err(malformed("it is no array, and answers a batch", &body).into());
+                }
+            },
+        };
+        Ok(matched(found, &ids)?.into_order_of(calls))
+    }
+}
+
+/// The replies to the calls of a batch.
+struct Matched {
+    /// By the position of their ids.
+    outcomes: Vec<Option<Outcome>>,
+    /// An error without an id: of a call that the server could not read.
+    of_unread: Option<Outcome>,
+}
+
+fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolError> {
+    let places: HashMap<Key, usize> =
+        ids.iter().enumerate().map(|(place, id)| (Key::from(id), place)).collect();
+    let mut found = Matched { outcomes: ids.iter().map(|_| None).collect(), of_unread: None };
+    for response in responses {
+        let Some(id) = &response.id else {
+            found.of_unread.get_or_insert(response.outcome);
+            continue;
+        };
+        let Some(&place) = places.get(&Key::from(id)) else {
+            let expected = ids.iter().map(Id::as_raw).collect::<Vec<_>>().join(", ");
+            let expected = expected.chars().take(200).collect();
+            return Err(ProtocolError::WrongId { expected, found: shortened(id) });
+        };
+        if found.outcomes[place].replace(response.outcome).is_some() {
+            return Err(ProtocolError::Duplicate { id: ids[place].to_string() });
+        }
+    }
+    Ok(found)
+}
+
+impl Matched {
+    fn into_order_of(self, calls: &[&Call]) -> Vec<Result<Outcome, Failure>> {
+        let Self { outcomes, of_unread } = self;
+        let mut outcomes = outcomes.into_iter();
+        let outcome = |call: &&Call| match call.id() {
+            None => Ok(Outcome::result(&())),
+            Some(id) => {
+                let found = outcomes.next().flatten();
+                let found = found.or_else(|| of_unread.as_ref().map(Outcome::again));
+                found.ok_or_else(|| ProtocolError::Missing { id: id.to_string() }.into())
+            }
+        };
+        calls.iter().map(outcome).collect()
+    }
+}
+
+/// The reply to a message without one: the error that refuses it.
+fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
+    match response::parse(body)? {
+        Body::Single(Response { id: None, outcome }) => Ok(outcome),
+        Body::Single(Response { id: Some(id), .. }) => {
+            Err(ProtocolError::Unexpected { id: shortened(&id) })
+        }
+        Body::Batch(_) => Err(malformed("it is an array, and notifications have no reply", body)),
+    }
+}
+
+fn message<'c>(body: Bytes, ids: Vec<Id>, calls: impl IntoIterator<Item = &'c Call>) -> Message {
+    let mut headers = HeaderMap::new();
+    for added in calls.into_iter().filter_map(|call| call.extensions().get::<HeaderMap>()) {
+        headers.extend(added.clone());
+    }
+    Message { body, ids, headers }
+}
+
+fn joined(calls: &[&Call]) -> Bytes {
+    let mut body = vec![b'['];
+    for call in calls {
+        if body.len() > 1 {
+            body.push(b',');
+        }
+        body.extend_from_slice(&call.message());
+    }
+    body.push(b']');
+    Bytes::from(body)
+}

@@ -1,0 +1,175 @@
+//! Which trace a call belongs to (W3C Trace Context, level 1).
+
+use std::cell::Cell;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::num::{NonZeroU64, NonZeroU128};
+use std::str::FromStr;
+
+use crate::extensions::Extensions;
+
+/// The trace that a call belongs to, and the span in it: what the header `traceparent` says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TraceContext {
+    trace: NonZeroU128,
+    span: NonZeroU64,
+    flags: u8,
+}
+
+/// A text that is no `traceparent` of version 00.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a traceparent is 00-, 32 digits, 16 digits and 2 digits, in hexadecimal")]
+pub struct TraceContextError;
+
+thread_local! {
+    static CURRENT: Cell<Option<TraceContext>> = const { Cell::new(None) };
+}
+
+impl TraceContext {
+    /// The first span of a new trace, which is sampled.
+    #[must_use]
+    pub fn root() -> Self {
+        let trace = NonZeroU128::from(random()) | (u128::from(random().get()) << 64);
+        Self { trace, span: random(), flags: 1 }
+    }
+
+    /// A new span of the same trace.
+    #[must_use]
+    pub fn child(self) -> Self {
+        Self { span: random(), ..self }
+    }
+
+    /// The trace that a call belongs to, for layers and handlers.
+    #[must_use]
+    pub fn of(extensions: &Extensions) -> Option<Self> {
+        extensions.get().copied()
+    }
+
+    /// That of the call whose handler runs on this thread now: what a client sends on.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.get()
+    }
+
+    /// Runs `work` as a part of this span.
+    pub fn scope<T>(self, work: impl FnOnce() -> T) -> T {
+        /// Also when `work` panics.
+        struct Restored(Option<TraceContext>);
+        impl Drop for Restored {
+            fn drop(&mut self) {
+                CURRENT.set(self.0);
+            }
+        }
+        let _restored = Restored(CURRENT.replace(Some(self)));
+        work()
+    }
+
+    /// The trace's id: 32 hexadecimal digits.
+    #[must_use]
+    pub fn trace_id(self) -> String {
+        format!("{:032x}", self.trace)
+    }
+
+    /// The span's id: 16 hexadecimal digits.
+    #[must_use]
+    pub fn span_id(self) -> String {
+        format!("{:016x}", self.span)
+    }
+
+    /// Whether the caller records the trace.
+    #[must_use]
+    pub fn is_sampled(self) -> bool {
+        self.flags & 1 == 1
+    }
+}
+
+/// Zero stands for no id.
+fn random() -> NonZeroU64 {
+    NonZeroU64::new(RandomState::new().hash_one(0_u8)).unwrap_or(NonZeroU64::MIN)
+}
+
+impl FromStr for TraceContext {
+    type Err = TraceContextError;
+
+    /// Versions above 00 may have more behind, which is not read (section 3.2.4).
+    fn from_str(text: &str) -> Result<Self, TraceContextError> {
+        let mut parts = text.split('-');
+        let mut next = |digits: usize| {
+            let part = parts.next().filter(|part| part.len() == digits);
+            part.and_then(hexadecimal).ok_or(TraceContextError)
+        };
+        let (version, trace, span, flags) = (next(2)?, next(32)?, next(16)?, next(2)?);
+        let has_more = parts.next().is_some();
+        if version == 0xff || (version == 0 && has_more) {
+            return Err(TraceContextError);
+        }
+        let trace = NonZeroU128::new(trace).ok_or(TraceContextError)?;
+        let span = NonZeroU64::new(span as u64).ok_or(TraceContextError)?;
+        Ok(Self { trace, span, flags: flags as u8 })
+    }
+}
+
+/// At most 32 digits, in lower case.
+fn hexadecimal(digits: &str) -> Option<u128> {
+    digits.bytes().try_fold(0, |number, digit| {
+        let value = match digit {
+            b'0'..=b'9' => digit - b'0',
+            b'a'..=b'f' => digit - b'a' + 10,
+            _ => return None,
+        };
+        Some((number << 4) | u128::from(value))
+    })
+}
+
+/// As the header says it.
+impl fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace, self.span, self.flags)
+    }
+}
+
+impl fmt::Debug for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TraceContext({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: bool) {
+        let found = text.parse::<TraceContext>();
+        assert_eq!(found.is_ok(), expected, "{text}");
+        if let Ok(found) = found {
+            assert_eq!(found.to_string()[3..], text[3..55], "{text}");
+        }
+    }
+
+    #[test]
+    fn traceparents() {
+        check("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", true);
+        check("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", true);
+        check("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", true);
+        check("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more", false);
+        check("ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false);
+        check("00-00000000000000000000000000000000-00f067aa0ba902b7-01", false);
+        check("00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01", false);
+        check("00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01", false);
+        check("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7", false);
+        check("00-+bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", false);
+        check("", false);
+    }
+
+    #[test]
+    fn a_scope_ends() {
+        let (outer, inner) = (TraceContext::root(), TraceContext::root().child());
+        assert_eq!(TraceContext::current(), None);
+        outer.scope(|| {
+            inner.scope(|| assert_eq!(TraceContext::current(), Some(inner)));
+            assert_eq!(TraceContext::current(), Some(outer));
+        });
+        assert_eq!(TraceContext::current(), None);
+    }
+}

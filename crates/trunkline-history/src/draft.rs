@@ -1,0 +1,106 @@
+use std::borrow::Cow;
+use std::time::{Duration, Instant, SystemTime};
+
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::{ERROR, Outcome, RESULT};
+
+use super::entry::{Entry, Kind, Status, short};
+use super::redaction::Passage;
+use crate::history::History;
+use trunkline_access::Principal;
+use trunkline_core::trace_context::TraceContext;
+
+/// An entry that is not complete.
+pub(super) struct Draft {
+    history: History,
+    pub(super) entry: Entry,
+    started: Instant,
+    /// How many bytes its texts may still have.
+    room: usize,
+}
+
+impl Draft {
+    pub(super) fn new(history: &History, extensions: &Extensions) -> Self {
+        let trace = TraceContext::of(extensions);
+        let entry = Entry {
+            sequence: 0,
+            kind: Kind::Call,
+            time: SystemTime::now(),
+            duration: Duration::ZERO,
+            door: extensions.door(),
+            protocol: extensions.protocol(),
+            method: None,
+            operation: None,
+            id: None,
+            principal: Principal::of(extensions).map(|principal| short(principal.name())),
+            notification: false,
+            batch_index: None,
+            status: Status::Result,
+            code: None,
+            trace_id: trace.map(|trace| trace.trace_id().into()),
+            request: None,
+            response: None,
+            stream: None,
+            stream_bytes: None,
+        };
+        let room = history.0.entry_bytes;
+        Self { history: history.clone(), entry, started: Instant::now(), room }
+    }
+
+    /// Keeps the request. `params` are the names of the operation's params, if it is known.
+    pub(super) fn request(&mut self, text: &[u8], params: &[&'static str]) {
+        let redact = &self.history.0.redact;
+        let kept = redact.keep(self.method(), params, Passage::whole(text), self.room / 2);
+        self.room = self.room.saturating_sub(kept.as_str().len());
+        self.entry.request = Some(kept);
+    }
+
+    /// Adds the entry with its outcome, and with the response to `id` if there is one: -32006 if it is
+    /// over so many bytes.
+    pub(super) fn end(self, outcome: &Outcome, id: Option<&Id>, reply_bytes: usize) {
+        let Some(id) = id else {
+            return self.end_as(None, outcome.code());
+        };
+        let tail = format!(",\"id\":{id}}}");
+        let (start, body) = response(outcome);
+        let passage = Passage { start, body: &body, end: tail.as_bytes() };
+        if passage.len() > reply_bytes {
+            return self.end(&Outcome::reply_too_large(reply_bytes), Some(id), usize::MAX);
+        }
+        self.end_as(Some(passage), outcome.code());
+    }
+
+    /// Adds the entry with its response, and with the code of an error.
+    pub(super) fn end_as(mut self, response: Option<Passage<'_>>, code: Option<i64>) {
+        let redact = &self.history.0.redact;
+        let keep = |passage| redact.keep(self.method(), &[], passage, self.room);
+        self.entry.response = response.map(keep);
+        if code.is_some() {
+            (self.entry.status, self.entry.code) = (Status::Error, code);
+        }
+        self.add();
+    }
+
+    /// Adds the entry as it is, and returns its number.
+    pub(super) fn add(mut self) -> u64 {
+        self.entry.duration = self.started.elapsed();
+        self.history.add(self.entry)
+    }
+
+    fn method(&self) -> &str {
+        self.entry.method.as_deref().unwrap_or_default()
+    }
+}
+
+/// A response up to its id: how it starts, and the result or the error.
+fn response(outcome: &Outcome) -> (&'static [u8], Cow<'_, [u8]>) {
+    match outcome.as_result() {
+        Ok(result) => (RESULT, Cow::Borrowed(result)),
+        Err(error) => {
+            let mut json = Vec::new();
+            error.write_to(&mut json);
+            (ERROR, Cow::Owned(json))
+        }
+    }
+}

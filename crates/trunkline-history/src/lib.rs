@@ -1,0 +1,66 @@
+//! What has been asked and answered: a bounded record of all calls.
+//!
+//! A [`History`] is given to a service with [`Rpc::recorded`](crate::Rpc::recorded), and from then on
+//! each call makes an [`Entry`] when it ends: through whatever door it came, with a result, an error,
+//! or cancelled. So does what is no call: a body that cannot be read, an invalid member of a batch, a
+//! method that does not exist, a request that HTTP refuses (401, 403, 413, …).
+//!
+//! ```
+//! use trunkline::history::{Filter, History, Settings};
+//! use trunkline::{Extensions, Router};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let history = History::new(Settings::default());
+//! let rpc = Router::new().method("login", || "welcome").build()?.recorded(history.clone());
+//!
+//! let body = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"hunter2"},"id":1}"#;
+//! rpc.handle(body.into(), Extensions::through("json-rpc")).await;
+//!
+//! let newest = &history.entries(&Filter::default()).entries[0];
+//! let request = newest.request.as_ref().map(|request| request.as_str());
+//! let kept = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"[redacted]"},"id":1}"#;
+//! assert_eq!(request, Some(kept));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Entries stand in the order in which they ended. Texts are copies, [redacted](Redaction) before
+//! anything is kept, and bounded, so that a history holds on to no body and never outgrows its
+//! [`Settings`]. A service without a history pays one look at an empty field.
+//!
+//! Other protocols are recorded as they are spoken: MCP's `tools/call` is an entry of that method with
+//! the request and the response that its client saw, and [`Entry::operation`] names the operation
+//! that was run for it. There is no second entry for that.
+//!
+//! `trunkline` serves the record over HTTP, and a [`Log`] keeps it in files.
+
+#![forbid(unsafe_code)]
+
+mod beginning;
+mod draft;
+mod entry;
+mod filter;
+mod history;
+pub mod log;
+mod query;
+mod queue;
+mod recording;
+mod redaction;
+mod ring;
+mod settings;
+mod stats;
+mod stream;
+mod subscription;
+mod time;
+
+pub use entry::{Entry, Kind, Status, Text};
+pub use filter::{Filter, Page};
+pub use history::History;
+pub use log::Log;
+pub use query::{QueryError, decoded};
+pub use redaction::Redaction;
+pub use settings::Settings;
+pub use stream::{Counted, StreamRecording};
+pub use subscription::{Subscription, Update};
+pub use trunkline_core::call::Recording;

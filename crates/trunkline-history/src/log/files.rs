@@ -1,0 +1,217 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::settings::Settings;
+use crate::queue::lock;
+use crate::time;
+
+/// A file of a log, as `/logs` lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct LogFile {
+    /// Its name: when the session began, and which part of its log this is.
+    pub name: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// Whether it is the one that is written to.
+    #[serde(rename = "current")]
+    pub is_current: bool,
+}
+
+/// The files of a folder, of which one is written to.
+pub(super) struct Files {
+    folder: PathBuf,
+    settings: Settings,
+    /// What the names of this session's files begin with.
+    session: String,
+    part: u32,
+    file: File,
+    bytes: u64,
+    current: Arc<Mutex<String>>,
+}
+
+const EXTENSION: &str = ".jsonl";
+
+impl Files {
+    /// Begins the first file of a session.
+    pub(super) fn open(folder: &Path, settings: Settings) -> io::Result<Self> {
+        create_folder(folder)?;
+        // A name must not have a colon everywhere.
+        let session = time::text(SystemTime::now()).replace(':', "-");
+        let current = Arc::new(Mutex::new(String::new()));
+        let (part, file) = create(folder, &session, 1)?;
+        let folder = folder.to_owned();
+        let files = Self { folder, settings, session, part, file, bytes: 0, current };
+        files.make_current();
+        Ok(files)
+    }
+
+    /// The name of the file that is written to, as it changes.
+    pub(super) fn current(&self) -> Arc<Mutex<String>> {
+        Arc::clone(&self.current)
+    }
+
+    /// Whether one more line has no room in the current file, behind what waits to be written to it. The
+    /// first line of a file always has.
+    pub(super) fn is_full_for(&self, line: usize, waiting: usize) -> bool {
+        let before = self.bytes.saturating_add(waiting as u64);
+        before > 0 && before.saturating_add(line as u64) > self.settings.file_bytes
+    }
+
+    /// Begins the next part.
+    pub(super) fn turn(&mut self) -> io::Result<()> {
+        let next = self.part + 1;
+        let created = match create(&self.folder, &self.session, next) {
+            // The folder was removed.
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                create_folder(&self.folder)?;
+                create(&self.folder, &self.session, next)
+            }
+            created => created,
+        };
+        (self.part, self.file) = created?;
+        self.bytes = 0;
+        self.make_current();
+        Ok(())
+    }
+
+    /// Writes whole lines, all of them or none; to the next part, if somebody has removed the current one.
+    pub(super) fn write(&mut self, lines: &[u8]) -> io::Result<()> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        if self.is_gone() {
+            self.turn()?;
+        }
+        match self.file.write_all(lines) {
+            Ok(()) => {
+                self.bytes += lines.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // Half a line would spoil the next one, too.
+                self.file.set_len(self.bytes)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether the file is no more where it was: what is written to it now, nobody would find.
+    #[cfg(unix)]
+    fn is_gone(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        let path = self.folder.join(name(&self.session, self.part));
+        let (Ok(open), found) = (self.file.metadata(), fs::metadata(path)) else {
+            return false;
+        };
+        match found {
+            Ok(found) => (found.dev(), found.ino()) != (open.dev(), open.ino()),
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        }
+    }
+
+    /// Open files are not removed on other systems.
+    #[cfg(not(unix))]
+    fn is_gone(&self) -> bool {
+        false
+    }
+
+    fn make_current(&self) {
+        *lock(&self.current) = name(&self.session, self.part);
+        if let Err(error) = self.make_room() {
+            tracing::warn!(%error, "old logs could not be removed");
+        }
+    }
+
+    /// Removes the oldest files that leave no room for the current one.
+    fn make_room(&self) -> io::Result<()> {
+        let Settings { file_bytes, total_bytes, files, .. } = self.settings;
+        let mut room = total_bytes.saturating_sub(file_bytes);
+        let mut is_over = false;
+        for (index, file) in listed(&self.folder, &lock(&self.current))?.iter().enumerate() {
+            if file.is_current {
+                continue;
+            }
+            is_over |= file.bytes > room || index >= files;
+            if is_over {
+                match fs::remove_file(self.folder.join(&file.name)) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            } else {
+                room -= file.bytes;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The logs of a folder, newest first.
+pub(super) fn listed(folder: &Path, current: &str) -> io::Result<Vec<LogFile>> {
+    let mut files = Vec::new();
+    let entries = match fs::read_dir(folder) {
+        // It was removed; the next entry makes it anew.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(files),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if !is_log(&name) {
+            continue;
+        }
+        let bytes = match entry.metadata() {
+            Ok(metadata) if metadata.is_file() => metadata.len(),
+            Ok(_) => continue,
+            // It was removed in between.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let is_current = name == current;
+        files.push(LogFile { name, bytes, is_current });
+    }
+    files.sort_unstable_by(|one, other| other.name.cmp(&one.name));
+    Ok(files)
+}
+
+/// Whether a file is named as the logs are. Others in the folder are left alone.
+fn is_log(name: &str) -> bool {
+    let shape = name.bytes().map(|byte| if byte.is_ascii_digit() { b'0' } else { byte });
+    shape.eq(b"0000-00-00T00-00-00.000Z-000000.jsonl".iter().copied())
+}
+
+fn name(session: &str, part: u32) -> String {
+    format!("{session}-{part:06}{EXTENSION}")
+}
+
+/// Makes the file of this part, or of the first one behind it that no other server has made.
+fn create(folder: &Path, session: &str, first: u32) -> io::Result<(u32, File)> {
+    let mut part = first;
+    loop {
+        match options().open(folder.join(name(session, part))) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => part += 1,
+            opened => return opened.map(|file| (part, file)),
+        }
+    }
+}
+
+fn options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.append(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn create_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}

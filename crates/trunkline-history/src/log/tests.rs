@@ -1,0 +1,165 @@
+use std::fs;
+
+use super::files::Files;
+use super::*;
+use crate::time;
+
+/// Writes lines, one by one and as many together as there is room for, and compares which of them are kept,
+/// by file, oldest first.
+#[track_caller]
+fn check(settings: Settings, lines: &[&str], expected: &[&[&str]]) {
+    for chunk in [0, usize::MAX] {
+        check_in_chunks(&settings, lines, expected, chunk);
+    }
+}
+
+#[track_caller]
+fn check_in_chunks(settings: &Settings, lines: &[&str], expected: &[&[&str]], chunk: usize) {
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("notes.jsonl");
+    fs::write(&other, "mine").unwrap();
+    let mut files = Files::open(folder.path(), settings.clone()).unwrap();
+    let mut waiting = String::new();
+    for line in lines {
+        let line = format!("{line}\n");
+        if files.is_full_for(line.len(), waiting.len()) {
+            files.write(std::mem::take(&mut waiting).as_bytes()).unwrap();
+            files.turn().unwrap();
+        }
+        waiting += &line;
+        if waiting.len() > chunk {
+            files.write(std::mem::take(&mut waiting).as_bytes()).unwrap();
+        }
+    }
+    files.write(waiting.as_bytes()).unwrap();
+    let current = lock(&files.current()).clone();
+    let listed = files::listed(folder.path(), &current).unwrap();
+    let newest = listed.first().unwrap();
+    assert!(newest.is_current && newest.name == current, "{settings:?}: {listed:?}");
+    let read = |file: &LogFile| fs::read_to_string(folder.path().join(&file.name)).unwrap();
+    let found: Vec<String> = listed.iter().rev().map(read).collect();
+    let found: Vec<Vec<&str>> = found.iter().map(|text| text.lines().collect()).collect();
+    assert_eq!(found, expected, "{settings:?}");
+    assert_eq!(fs::read_to_string(other).unwrap(), "mine", "what is no log is left alone");
+}
+
+#[test]
+fn files_are_bounded() {
+    let lines = ["one", "two", "six", "ten"];
+    let settings = |file_bytes, total_bytes, files| Settings {
+        file_bytes,
+        total_bytes,
+        files,
+        ..Settings::default()
+    };
+    check(settings(100, 100, 9), &lines, &[&lines]);
+    check(settings(8, 100, 9), &lines, &[&["one", "two"], &["six", "ten"]]);
+    check(settings(9, 100, 9), &lines, &[&["one", "two"], &["six", "ten"]]);
+    check(settings(4, 100, 9), &lines, &[&["one"], &["two"], &["six"], &["ten"]]);
+    check(settings(4, 8, 9), &lines, &[&["six"], &["ten"]]);
+    check(settings(4, 11, 9), &lines, &[&["six"], &["ten"]]);
+    check(settings(4, 100, 2), &lines, &[&["six"], &["ten"]]);
+    check(settings(4, 100, 1), &lines, &[&["ten"]]);
+    check(settings(4, 100, 0), &lines, &[&["ten"]]);
+    check(settings(1, 0, 9), &lines, &[&["ten"]]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let mut files = Files::open(&logs, Settings::default()).unwrap();
+    let current = files.current();
+    let path = || logs.join(&*lock(&current));
+    files.write(b"one\n").unwrap();
+    fs::remove_file(path()).unwrap();
+    files.write(b"two\n").unwrap();
+    assert_eq!(fs::read_to_string(path()).unwrap(), "two\n");
+    fs::rename(path(), folder.path().join("taken")).unwrap();
+    files.write(b"three\n").unwrap();
+    files.write(b"four\n").unwrap();
+    assert_eq!(fs::read_to_string(path()).unwrap(), "three\nfour\n");
+    fs::remove_dir_all(&logs).unwrap();
+    assert_eq!(files::listed(&logs, "").unwrap(), []);
+    files.write(b"five\n").unwrap();
+    assert_eq!(fs::read_to_string(path()).unwrap(), "five\n");
+}
+
+#[test]
+fn another_session_in_the_same_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let files: Vec<_> =
+        (0..20).map(|_| Files::open(folder.path(), Settings::default()).unwrap()).collect();
+    let names: std::collections::HashSet<_> =
+        files.iter().map(|files| lock(&files.current()).clone()).collect();
+    assert_eq!(names.len(), files.len());
+}
+
+/// Fills a queue that nobody reads, and compares how many entries wait, and how many are lost.
+#[track_caller]
+fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
+    let history = History::new(crate::Settings::default());
+    let mut counters = Counters::new();
+    let queue = Arc::new(Queue::new(max_bytes));
+    history.queue_to(Arc::clone(&queue));
+    let refuse = || {
+        let error = trunkline_core::error::ErrorObject::new(7, "no");
+        history.refused(&trunkline_core::extensions::Extensions::through("test"), &error);
+    };
+    let mut taken = Vec::new();
+    for _ in 0..2 {
+        (0..entries).for_each(|_| refuse());
+        taken.clear();
+        let missing = queue.take(&mut taken).lost;
+        assert_eq!(missing.as_deref().map_or(0, Counters::lost), lost, "{max_bytes}");
+        missing.iter().for_each(|missing| counters.add(missing));
+        assert_eq!(taken.len(), waiting, "{max_bytes}");
+    }
+    queue.close();
+    refuse();
+    assert!(queue.take(&mut Vec::new()).is_last);
+    let stats = counters.stats();
+    assert_eq!((stats.calls, stats.lost), (2 * lost, 2 * lost), "what is written is counted then");
+    let by_code = stats.by_code.get("7").copied().unwrap_or_default();
+    let by_method = stats.by_method.get("none").map_or(0, |counted| counted.errors);
+    assert_eq!((by_code, by_method), (2 * lost, 2 * lost), "{stats:?}");
+}
+
+#[test]
+fn entries_that_wait_are_bounded() {
+    check_queue(1 << 20, 10, 10, 0);
+    check_queue(0, 10, 1, 9);
+    let weight = {
+        let history = History::new(crate::Settings::default());
+        let error = trunkline_core::error::ErrorObject::new(7, "no");
+        history.refused(&trunkline_core::extensions::Extensions::through("test"), &error);
+        history.entries(&crate::Filter::default()).entries[0].weight()
+    };
+    check_queue(3 * weight, 10, 3, 7);
+    check_queue(3 * weight - 1, 10, 2, 8);
+}
+
+#[test]
+fn names_of_clients_are_bounded() {
+    let history = History::new(crate::Settings::default());
+    let mut counters = Counters::new();
+    for number in 0..1_000 {
+        let recording = history.stream(
+            &trunkline_core::extensions::Extensions::through("test"),
+            &number.to_string(),
+            None,
+        );
+        drop(recording);
+    }
+    let filter = crate::Filter { limit: usize::MAX, ..Default::default() };
+    for entry in history.entries(&filter).entries {
+        let mut call = (*entry).clone();
+        call.kind = crate::Kind::Call;
+        counters.count(&call);
+    }
+    let stats = counters.stats();
+    assert_eq!(stats.by_method.len(), 257);
+    assert_eq!(stats.by_method.values().map(|method| method.calls).sum::<u64>(), stats.calls);
+    assert!(stats.since >= time::parse("2020-01-01T00:00:00Z").unwrap());
+}

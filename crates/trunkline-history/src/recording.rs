@@ -1,0 +1,105 @@
+//! The entry of a call that has not ended.
+
+use std::sync::Arc;
+
+use trunkline_core::call::{Arrival, Call, Notes, Observation, Observer, Recording, Registered};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
+use trunkline_core::outcome::Outcome;
+
+use super::draft::Draft;
+use super::entry::{Entry, Status, short, short_id};
+use super::redaction::Passage;
+use crate::history::History;
+use trunkline_core::trace_context::TraceContext;
+
+impl History {
+    /// Records what a door has refused before it was read as a message, with what its sender is told.
+    /// What is read is recorded without the door's help, and so is what HTTP refuses.
+    pub fn refused(&self, extensions: &Extensions, error: &ErrorObject) {
+        let draft = Draft::new(self, extensions);
+        draft.end(&Outcome::error(error.clone()), Some(&Id::NULL), usize::MAX);
+    }
+}
+
+impl Observer for History {
+    fn begin(&self, call: &Call, arrival: Arrival<'_>, notes: &Arc<Notes>) -> Recording {
+        let id = call.id();
+        let mut draft = Draft::new(self, call.extensions());
+        draft.entry.method = Some(short(&call.method()));
+        draft.entry.id = id.as_ref().map(short_id);
+        draft.entry.notification = id.is_none();
+        draft.entry.batch_index = arrival.batch_index;
+        let params = call.operation().map(|operation| &*operation.description().params);
+        draft.request(arrival.text, params.unwrap_or_default());
+        let (notes, reply_bytes) = (Arc::clone(notes), arrival.reply_bytes);
+        Recording::new(Running { draft: Some(draft), id, notes, reply_bytes })
+    }
+
+    fn refuse(
+        &self,
+        extensions: &Extensions,
+        arrival: Arrival<'_>,
+        error: &ErrorObject,
+        id: Option<&Id>,
+    ) {
+        let mut draft = Draft::new(self, extensions);
+        draft.entry.id = id.map(short_id);
+        draft.entry.batch_index = arrival.batch_index;
+        draft.request(arrival.text, &[]);
+        let id = id.cloned().unwrap_or(Id::NULL);
+        draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
+    }
+}
+
+/// A call that runs.
+struct Running {
+    /// Taken at its end.
+    draft: Option<Draft>,
+    id: Option<Id>,
+    notes: Arc<Notes>,
+    reply_bytes: usize,
+}
+
+impl Running {
+    fn take(&mut self) -> Option<Draft> {
+        let mut draft = self.draft.take()?;
+        add_notes(&mut draft.entry, &self.notes);
+        Some(draft)
+    }
+}
+
+impl Observation for Running {
+    fn end(mut self: Box<Self>, outcome: &Outcome) {
+        if let Some(draft) = self.take() {
+            draft.end(outcome, self.id.as_ref(), self.reply_bytes);
+        }
+    }
+
+    fn end_as(mut self: Box<Self>, response: Option<&[u8]>, code: Option<i64>) {
+        if let Some(draft) = self.take() {
+            draft.end_as(response.map(Passage::whole), code);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut draft) = self.take() {
+            draft.entry.status = Status::Cancelled;
+            draft.add();
+        }
+    }
+}
+
+fn add_notes(entry: &mut Entry, notes: &Notes) {
+    if let Some(trace) = notes.extensions().and_then(TraceContext::of) {
+        entry.trace_id = Some(trace.trace_id().into());
+    }
+    let operation = notes.operation().map(Registered::name);
+    entry.operation = operation.filter(|name| entry.method.as_deref() != Some(name)).map(short);
+    if let Some(code) = notes.failure() {
+        (entry.status, entry.code) = (Status::Error, Some(code));
+    }
+}

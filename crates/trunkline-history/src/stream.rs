@@ -1,0 +1,136 @@
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes};
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::id::Id;
+
+use super::draft::Draft;
+use super::entry::{Kind, Status, short, short_id};
+use crate::history::History;
+
+impl History {
+    /// Begins the record of a reply that is a stream: one entry now, and one when what is returned is
+    /// dropped. `method` says what is streamed: the method of a call, or `GET /sse`.
+    pub fn stream(
+        &self,
+        extensions: &Extensions,
+        method: &str,
+        id: Option<&Id>,
+    ) -> StreamRecording {
+        StreamRecording::begin(self, extensions, method, id)
+    }
+}
+
+/// The entry of a stream that has not ended. Dropped, it tells that the stream has: at its end, or
+/// before, when nobody read it any more.
+#[must_use = "a recording that is dropped tells of a stream that has ended"]
+pub struct StreamRecording {
+    /// None once it is added.
+    draft: Option<Draft>,
+    bytes: u64,
+    ended: bool,
+}
+
+impl StreamRecording {
+    pub(super) fn begin(
+        history: &History,
+        extensions: &Extensions,
+        method: &str,
+        id: Option<&Id>,
+    ) -> Self {
+        let draft = |kind| {
+            let mut draft = Draft::new(history, extensions);
+            draft.entry.kind = kind;
+            draft.entry.method = Some(short(method));
+            draft.entry.id = id.map(short_id);
+            draft
+        };
+        let mut end = draft(Kind::StreamEnd);
+        end.entry.stream = Some(draft(Kind::StreamStart).add());
+        Self { draft: Some(end), bytes: 0, ended: false }
+    }
+
+    /// Counts what is sent.
+    pub fn sent(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+    }
+
+    /// Says that the stream has come to its own end.
+    pub fn end(mut self) {
+        self.ended = true;
+    }
+}
+
+impl Drop for StreamRecording {
+    fn drop(&mut self) {
+        let Some(mut draft) = self.draft.take() else {
+            return;
+        };
+        draft.entry.stream_bytes = Some(self.bytes);
+        draft.entry.status = if self.ended { Status::Result } else { Status::Cancelled };
+        draft.add();
+    }
+}
+
+pin_project! {
+    /// A body whose bytes are counted for a [`History`], if there is one.
+    pub struct Counted<B> {
+        #[pin]
+        inner: B,
+        recording: Option<StreamRecording>,
+    }
+}
+
+impl<B> Counted<B> {
+    /// `inner`, counted by `recording`.
+    pub fn new(inner: B, recording: Option<StreamRecording>) -> Self {
+        Self { inner, recording }
+    }
+}
+
+impl<B: Body<Data = Bytes>> Body for Counted<B> {
+    type Data = Bytes;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
+        let mut this = self.project();
+        let frame = ready!(this.inner.as_mut().poll_frame(cx));
+        if let (Some(Ok(frame)), Some(recording)) = (&frame, &mut *this.recording) {
+            recording.sent(frame.data_ref().map_or(0, Buf::remaining));
+        }
+        // A body that says so is not polled for its end.
+        if (frame.is_none() || this.inner.is_end_stream())
+            && let Some(recording) = this.recording.take()
+        {
+            recording.end();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl<B> fmt::Debug for Counted<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted").field("recording", &self.recording).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for StreamRecording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamRecording").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
