@@ -67,7 +67,7 @@ impl Extensions {
 
     /// The same, of calls that come in this protocol: by one word, which
     /// [history](crate::history::Entry::protocol) and traces (`rpc.system.name`) show. Without it, they
-    /// come in that of their [door](crate::http::Door::protocol).
+    /// come in that of their [endpoint](crate::http::Routes::protocol).
     #[must_use]
     pub fn speaking(mut self, protocol: &'static str) -> Self {
         if protocol != self.protocol() {

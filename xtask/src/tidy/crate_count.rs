@@ -8,8 +8,8 @@ use crate::tidy::finding::Finding;
 use crate::workspace::{self, Workspace};
 
 /// With the default features. Each crate is compiled, reviewed and updated by everybody who depends
-/// on us; half of what servers of the field need is enough.
-const MOST: usize = 60;
+/// on us. axum and tower-http are 8 of them: most who serve HTTP compile those anyway.
+const MOST: usize = 80;
 
 /// The crates that `cargo` compiles for `trunkline`, itself included.
 pub(super) fn count(workspace: &Workspace) -> Result<usize> {
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_are_too_many() {
+    fn the_limit_is_too_many() {
         assert!(check(MOST - 1).is_none());
         assert!(check(MOST).is_some());
     }

@@ -17,7 +17,7 @@ pub enum Readers {
     /// for many, and each would read the calls of all.
     #[default]
     Listed,
-    /// Everyone whom the door lets in.
+    /// Everyone who may call.
     Anyone,
     /// Who meets what these rules require for the name `history`; nobody, where they require nothing for
     /// it. Rules that hold for methods belong here, too: without them, the record would show results to

@@ -33,11 +33,11 @@
 //! the request and the response that its client saw, and [`Entry::operation`] names the operation
 //! that was run for it. There is no second entry for that.
 //!
-//! [`History::door`] shows the record over HTTP, and a [`Log`] keeps it in files.
+//! [`History::routes`] shows the record over HTTP, and a [`Log`] keeps it in files.
 
 mod beginning;
 /// The record over HTTP.
-pub mod door {
+pub mod endpoint {
     #[doc(inline)]
     pub use crate::endpoints::history::{Readers, Settings};
 }

@@ -14,7 +14,7 @@ use crate::call::{Call, Registered};
 use crate::metrics::{Counters, End};
 use crate::outcome::Outcome;
 
-pub use crate::endpoints::metrics::door;
+pub use crate::endpoints::metrics::routes;
 pub use crate::metrics::{Histogram, MethodMetrics};
 pub use text::{MEDIA_TYPE, text};
 

@@ -1,0 +1,113 @@
+//! What handlers of [`Routes`](super::Routes) extract from requests.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Response, StatusCode};
+
+use super::endpoint::Endpoint;
+use super::guard::Guard;
+use super::negotiate;
+use super::refusal::Refusal;
+use super::reply_body::ReplyBody;
+use super::respond::respond;
+use super::status::StatusPolicy;
+use crate::error::ErrorObject;
+use crate::extensions::Extensions;
+use crate::format::{Format, Formats};
+use crate::reply::Reply;
+use crate::request::Head;
+
+/// Extracts a request with its body.
+///
+/// It checks `Expect`, `Content-Encoding` and `Content-Type`, and reads the body under the limits of
+/// [`Settings`](super::Settings) and the [memory budget](crate::limits::MemoryBudget). A request that fails is
+/// refused with the status of the [module's table](super).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Message {
+    /// The extensions of the calls of this request: headers, peer, principal, and the values that
+    /// middleware has set.
+    pub extensions: Extensions,
+    /// The body, declared to be UTF-8 text in the format of the request.
+    pub body: Bytes,
+    /// The formats of the request and of its reply.
+    pub formats: Formats,
+    /// The status of JSON-RPC replies, as [set](super::Settings::status_policy).
+    pub status_policy: StatusPolicy,
+}
+
+/// Extracts a request without its body, for GET.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Context {
+    /// The extensions of the calls of this request: headers, peer, principal, and the values that
+    /// middleware has set.
+    pub extensions: Extensions,
+    /// The format of the reply.
+    pub format: Format,
+}
+
+/// The endpoint of a request that passed the guard.
+#[derive(Clone)]
+pub(super) struct Admitted {
+    pub(super) guard: Arc<Guard>,
+    pub(super) endpoint: Endpoint,
+}
+
+impl Admitted {
+    fn of(parts: &mut Parts) -> Option<Self> {
+        parts.extensions.remove()
+    }
+
+    fn extensions(&self, parts: Parts) -> Extensions {
+        Extensions::of(Head::new(parts, None, self.endpoint.name, self.endpoint.protocol))
+    }
+
+    /// Refuses a request whose path has no such method.
+    pub(super) fn refuse_method(request: Request) -> Response<ReplyBody> {
+        let (mut parts, _) = request.into_parts();
+        let Some(admitted) = Self::of(&mut parts) else { return unguarded() };
+        let format = negotiate::refused(&parts.headers, admitted.endpoint.formats);
+        let refusal = Refusal::Method(parts.method.clone());
+        let Self { guard, endpoint } = &admitted;
+        guard.refuse(endpoint, &refusal, Some(&admitted.extensions(parts)), format)
+    }
+}
+
+impl<S: Sync> FromRequest<S> for Message {
+    type Rejection = Response<ReplyBody>;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
+        let (mut parts, body) = request.into_parts();
+        let admitted = Admitted::of(&mut parts).ok_or_else(unguarded)?;
+        let formats = negotiate::check(&parts.headers, admitted.endpoint.formats);
+        let refused = negotiate::refused(&parts.headers, admitted.endpoint.formats);
+        let extensions = admitted.extensions(parts);
+        let Admitted { guard, endpoint } = &admitted;
+        let refuse = |refusal, format| guard.refuse(endpoint, &refusal, Some(&extensions), format);
+        let formats = formats.map_err(|refusal| refuse(refusal, refused))?;
+        let body = guard.read(body).await.map_err(|refusal| refuse(refusal, formats.reply))?;
+        let status_policy = guard.settings.status_policy;
+        Ok(Self { extensions, body, formats, status_policy })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Context {
+    type Rejection = Response<ReplyBody>;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let mut parts = parts.clone();
+        let admitted = Admitted::of(&mut parts).ok_or_else(unguarded)?;
+        let format = negotiate::without_body(&parts.headers, admitted.endpoint.formats);
+        Ok(Self { extensions: admitted.extensions(parts), format })
+    }
+}
+
+/// The response of a handler in a router that is not merged into an `HttpService`.
+fn unguarded() -> Response<ReplyBody> {
+    let error = ErrorObject::internal(&"the route is not served by an `HttpService`");
+    respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None))
+}
