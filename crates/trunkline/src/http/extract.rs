@@ -1,4 +1,4 @@
-//! What handlers of [`Routes`](super::Routes) extract from requests.
+//! The extractors of handlers of [`Routes`](super::Routes).
 
 use std::sync::Arc;
 

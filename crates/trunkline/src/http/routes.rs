@@ -5,6 +5,12 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::{self, Next};
 use http::Response;
+#[cfg(feature = "compression")]
+use tower_http::{
+    CompressionLevel,
+    compression::CompressionLayer,
+    compression::predicate::{DefaultPredicate, Predicate, SizeAbove},
+};
 
 use super::endpoint::Endpoint;
 use super::extract::Admitted;
@@ -78,22 +84,29 @@ impl From<axum::Router> for Routes {
     }
 }
 
-/// The merged routes in their layers.
+/// The merged routes in their layers, of which the first is the innermost.
 ///
 /// # Panics
-/// When two routes overlap, or when a router has a fallback.
+/// When two routes overlap.
 pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
-    let not_found = Arc::clone(guard);
-    let mut app = axum::Router::new()
-        .fallback(move |request: Request| async move { refuse_path(&not_found, request) });
+    let mut app = axum::Router::new();
     for Routes { endpoint, router } in routes {
         let admitted = Admitted { guard: Arc::clone(guard), endpoint: *endpoint };
         let router = router
             .clone()
-            .method_not_allowed_fallback(async |request| Admitted::refuse_method(request));
-        app = app.merge(router.layer(middleware::from_fn_with_state(admitted, check)));
+            .reset_fallback()
+            .method_not_allowed_fallback(async |request| Admitted::refuse_method(request))
+            .layer(middleware::from_fn_with_state(admitted, check));
+        app = app.merge(router);
     }
-    app
+    #[cfg(feature = "compression")]
+    let app = app.layer(
+        CompressionLayer::new()
+            .quality(CompressionLevel::Fastest)
+            .compress_when(SizeAbove::new(1 << 10).and(DefaultPredicate::new())),
+    );
+    let not_found = Arc::clone(guard);
+    app.fallback(async move |request| refuse_path(&not_found, request))
 }
 
 /// Checks a request as those on the JSON-RPC path are, and reserves memory for the reply.

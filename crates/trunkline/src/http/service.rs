@@ -83,10 +83,11 @@ impl HttpService {
         Self(Arc::new(Inner { router: layered(&guard, &routes), guard, routes, cors }))
     }
 
-    /// Adds routes: those of another protocol, or an axum router. They pass the same checks as calls.
+    /// Adds routes: those of another protocol, or an axum router. They pass the same checks as calls. Other
+    /// paths are 404, whatever the fallback of the router.
     ///
     /// # Panics
-    /// When a route overlaps one that was merged before, or when the router has a fallback.
+    /// When a route overlaps one that was merged before.
     #[must_use]
     pub fn merge(self, routes: impl Into<Routes>) -> Self {
         let Inner { guard, routes: mut merged, .. } = Arc::unwrap_or_clone(self.0);
