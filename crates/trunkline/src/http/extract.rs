@@ -70,10 +70,12 @@ impl Admitted {
     pub(super) fn refuse_method(request: Request) -> Response<ReplyBody> {
         let (mut parts, _) = request.into_parts();
         let Some(admitted) = Self::of(&mut parts) else { return unguarded() };
-        let format = negotiate::refused(&parts.headers, admitted.endpoint.formats);
-        let refusal = Refusal::Method(parts.method.clone());
-        let Self { guard, endpoint } = &admitted;
-        guard.refuse(endpoint, &refusal, Some(&admitted.extensions(parts)), format)
+        admitted.refuse(&Refusal::Method(parts.method.clone()), parts)
+    }
+
+    fn refuse(&self, refusal: &Refusal, parts: Parts) -> Response<ReplyBody> {
+        let format = negotiate::refused(&parts.headers, self.endpoint.formats);
+        self.guard.refuse(&self.endpoint, refusal, Some(&self.extensions(parts)), format)
     }
 }
 
@@ -83,13 +85,15 @@ impl<S: Sync> FromRequest<S> for Message {
     async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
         let (mut parts, body) = request.into_parts();
         let admitted = Admitted::of(&mut parts).ok_or_else(unguarded)?;
-        let formats = negotiate::check(&parts.headers, admitted.endpoint.formats);
-        let refused = negotiate::refused(&parts.headers, admitted.endpoint.formats);
+        let formats = match negotiate::check(&parts.headers, admitted.endpoint.formats) {
+            Ok(formats) => formats,
+            Err(refusal) => return Err(admitted.refuse(&refusal, parts)),
+        };
         let extensions = admitted.extensions(parts);
         let Admitted { guard, endpoint } = &admitted;
-        let refuse = |refusal, format| guard.refuse(endpoint, &refusal, Some(&extensions), format);
-        let formats = formats.map_err(|refusal| refuse(refusal, refused))?;
-        let body = guard.read(body).await.map_err(|refusal| refuse(refusal, formats.reply))?;
+        let body = guard.read(body).await.map_err(|refusal| {
+            guard.refuse(endpoint, &refusal, Some(&extensions), formats.reply)
+        })?;
         let status_policy = guard.settings.status_policy;
         Ok(Self { extensions, body, formats, status_policy })
     }

@@ -48,7 +48,10 @@ pub(super) fn without_body(headers: &HeaderMap, formats: &[Format]) -> Format {
 
 /// The format of the reply to a refused request.
 pub(super) fn refused(headers: &HeaderMap, formats: &[Format]) -> Format {
-    reply(headers, named(headers), formats)
+    match formats {
+        [only] => *only,
+        _ => reply(headers, named(headers), formats),
+    }
 }
 
 /// The format of the reply to a JSON-RPC request that a server cannot serve.
