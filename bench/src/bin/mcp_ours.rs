@@ -21,7 +21,7 @@ async fn serve(address: SocketAddr) -> Result<()> {
         .tool("add");
     let rpc = Router::new().operation(add).build()?;
     let mcp = Mcp::new(rpc, Settings::new("bench", "1.0.0"))?;
-    let service = mcp.rpc().http().door(mcp.door());
+    let service = mcp.rpc().http().merge(mcp.routes());
     let server = Server::bind(address).serve(service).await?;
     announce(server.local_addr());
     server.stopped().await;

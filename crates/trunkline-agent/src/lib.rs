@@ -30,12 +30,13 @@
 
 mod agent;
 pub mod conversation;
-pub mod door;
 pub mod model;
 mod operations;
+mod routes;
 
 pub use agent::{
     Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event, Events, Metadata,
     Patterns, Pending, RefreshError, Refreshed, Settings, Step, StepError, Stop, Usage,
 };
 pub use operations::operations;
+pub use routes::routes;

@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let line = Line::parse();
     let rpc = Router::new().nest("test", tools()).build()?;
     let mcp = Mcp::new(rpc, Settings::new("conformance-server", env!("CARGO_PKG_VERSION")))?;
-    let service = mcp.rpc().http().door(mcp.door());
+    let service = mcp.rpc().http().merge(mcp.routes());
     let server = Server::bind(&line.listen).serve(service).await?;
     println!("listening http://{}/mcp", server.local_addr());
     shutdown_signal()?.await;

@@ -25,18 +25,18 @@
 //! let mcp = Mcp::new(rpc, Settings::new("sums", "1.0.0"))?;
 //!
 //! // JSON-RPC at `/`, which answers MCP's methods as well, and MCP at `/mcp`.
-//! let service = mcp.rpc().http().door(mcp.door());
+//! let service = mcp.rpc().http().merge(mcp.routes());
 //! # let server = trunkline::Server::bind("127.0.0.1:0").serve(service).await?;
 //! # server.stop().await;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! | door | what it speaks |
+//! | endpoint | protocol |
 //! |---|---|
 //! | [`Mcp::rpc`] | JSON-RPC, with MCP's methods besides the operations' |
-//! | [`Mcp::door`] | Streamable HTTP, without sessions |
-//! | [`Mcp::sse_door`] | HTTP+SSE, the transport of 2024-11-05 |
+//! | [`Mcp::routes`] | Streamable HTTP, without sessions |
+//! | [`Mcp::sse_routes`] | HTTP+SSE, the transport of 2024-11-05 |
 //! | [`Mcp::serve_stdio`] | one message a line |
 //!
 //! [`client`] calls the tools of servers over Streamable HTTP.
@@ -52,7 +52,7 @@ mod block;
 mod capabilities;
 mod channel;
 pub mod client;
-mod door;
+mod endpoint;
 mod era;
 mod events;
 mod fault;

@@ -5,11 +5,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use http::{Method, Response, StatusCode};
+use axum::extract::State;
+use axum::routing::{get, post};
+use http::{Response, StatusCode, Uri};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::access::Principal;
-use trunkline::http::{Door, DoorFuture, DoorRequest, Event, ReplyBody, respond};
+use trunkline::http::{Context, Event, Message as HttpMessage, ReplyBody, Routes, respond};
 use trunkline::{ErrorObject, Extensions, Reply, code};
 
 use crate::channel::{Channel, Message, Outbox};
@@ -28,13 +30,20 @@ impl Mcp {
     ///
     /// Whoever opens a stream is told a number that nobody can guess, and only who knows it can send
     /// messages as that client. A client whose stream is gone is forgotten, and its calls run on.
-    #[must_use]
-    pub fn sse_door(&self, closing: CancellationToken) -> Arc<dyn Door> {
+    pub fn sse_routes(&self, closing: CancellationToken) -> Routes {
         let (server, clients) = (Arc::clone(&self.0), Arc::default());
-        Arc::new(Streams { server, clients, closing })
+        let open = async |State(streams): State<Streams>, context: Context| {
+            streams.open(&context.extensions)
+        };
+        let router = axum::Router::new()
+            .route(STREAM, get(open))
+            .route(MESSAGES, post(Streams::take))
+            .with_state(Streams { server, clients, closing });
+        Routes::new("mcp-sse", router)
     }
 }
 
+#[derive(Clone)]
 struct Streams {
     server: Arc<Server>,
     clients: Arc<Clients>,
@@ -71,68 +80,49 @@ fn is_same(one: Option<&Principal>, other: Option<&Principal>) -> bool {
     one == other || (key(one).is_some() && key(one) == key(other))
 }
 
-impl Door for Streams {
-    fn name(&self) -> &'static str {
-        "mcp-sse"
-    }
-
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &[(STREAM, &[Method::GET]), (MESSAGES, &[Method::POST])]
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        Box::pin(async move {
-            match request.method {
-                Method::GET => self.open(&request.extensions),
-                _ => self.take(request).await,
-            }
-        })
-    }
-}
-
 impl Streams {
-    fn open(&self, extensions: &Extensions) -> Response<ReplyBody> {
-        let settings = &self.server.settings;
-        let mut clients = self.clients.lock();
-        if self.closing.is_cancelled() || clients.len() >= settings.sse_clients {
+    fn open(self, extensions: &Extensions) -> Response<ReplyBody> {
+        let Self { server, clients: known, closing } = self;
+        let settings = &server.settings;
+        let mut clients = known.lock();
+        if closing.is_cancelled() || clients.len() >= settings.sse_clients {
             return busy();
         }
         let Some(session) = session() else {
             let error = ErrorObject::internal(&"the system gave no random numbers");
             return respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None));
         };
-        let (channel, messages) = Channel::new(Arc::clone(&self.server));
+        let (channel, messages) = Channel::new(Arc::clone(&server));
         let opener = Principal::of(extensions).cloned();
         clients.insert(session.clone(), Session { channel, opener });
         drop(clients);
         let endpoint = Event::text("endpoint", &format!("{MESSAGES}?sessionId={session}"));
-        let client = Client {
-            messages,
-            closing: self.closing.clone(),
-            clients: Arc::clone(&self.clients),
-            session,
-        };
-        let history = self.server.rpc.history();
+        let client = Client { messages, closing, clients: known, session };
+        let history = server.rpc.history();
         let recording = history.map(|history| history.stream(extensions, "GET /sse", None));
         events::respond(Some(endpoint), client, settings.keep_alive, recording)
     }
 
-    async fn take(&self, request: DoorRequest) -> Response<ReplyBody> {
-        let query = request.uri.query().unwrap_or_default();
+    async fn take(
+        State(streams): State<Self>,
+        uri: Uri,
+        message: HttpMessage,
+    ) -> Response<ReplyBody> {
+        let query = uri.query().unwrap_or_default();
         let session = query.split('&').find_map(|pair| pair.strip_prefix("sessionId="));
         let channel =
-            session.and_then(|session| self.clients.channel(session, &request.extensions));
+            session.and_then(|session| streams.clients.channel(session, &message.extensions));
         let Some(channel) = channel else {
             let reason = "no stream has this sessionId: open one with GET /sse, and post to the \
                           endpoint that its first event names";
             let error = ErrorObject::invalid_params(reason);
             return respond(StatusCode::NOT_FOUND, Reply::error(error, None));
         };
-        if self.closing.is_cancelled() {
+        if streams.closing.is_cancelled() {
             return busy();
         }
         // Only what refuses a message waits for room in the stream.
-        match timeout(PATIENCE, channel.take(request.body, request.extensions)).await {
+        match timeout(PATIENCE, channel.take(message.body, message.extensions)).await {
             Ok(()) => respond(StatusCode::ACCEPTED, Reply::None),
             Err(_) => busy(),
         }

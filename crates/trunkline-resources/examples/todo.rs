@@ -12,7 +12,7 @@
 use std::error::Error;
 
 use trunkline::{Router, Server};
-use trunkline_resources::{ResourceTypes, Resources, door, operations};
+use trunkline_resources::{ResourceTypes, Resources, operations, routes};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let resources = Resources::open(directory, ResourceTypes::default(), Default::default())?;
     let rpc = Router::new().merge(operations(&resources, |_| false)).build()?;
-    let service = rpc.http().door(door(&rpc, &resources));
+    let service = rpc.http().merge(routes(&rpc, &resources));
 
     let server = Server::bind(address).serve(service).await?;
     println!("listening on http://{}", server.local_addr());

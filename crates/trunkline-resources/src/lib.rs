@@ -2,18 +2,18 @@
 //!
 //! [`Resources`] are records of types that a TOML file declares, in a dedicated SQLite database.
 //! [`operations`] registers their operations, so that they can be called over every protocol;
-//! [`door`] returns the HTTP routes of native commands, `POST /execute`, which accepts JSON-RPC 2.0 on the same path.
+//! [`routes`] returns the HTTP routes of native commands, `POST /execute`, which accepts JSON-RPC 2.0 on the same path.
 //!
 //! ```
 //! use trunkline::Router;
 //! use trunkline::http::Settings;
-//! use trunkline_resources::{ResourceTypes, Resources, door, operations};
+//! use trunkline_resources::{ResourceTypes, Resources, operations, routes};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! let resources = Resources::open(directory.path(), ResourceTypes::default(), Default::default())?;
 //! let rpc = Router::new().merge(operations(&resources, |_| false)).build()?;
-//! let service = rpc.http_with(Settings::default()).door(door(&rpc, &resources));
+//! let service = rpc.http_with(Settings::default()).merge(routes(&rpc, &resources));
 //! # Ok(())
 //! # }
 //! ```
@@ -56,7 +56,7 @@ pub use operations::operations;
 #[cfg(feature = "resources")]
 pub use resources::{Caller, Context, Mode, Resources};
 #[cfg(feature = "resources")]
-pub use routes::door;
+pub use routes::routes;
 #[cfg(feature = "resources")]
 pub use settings::Settings;
 #[cfg(feature = "resources")]

@@ -15,20 +15,20 @@
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 
-mod endpoint;
 mod folder;
 mod json_text;
 mod launcher;
 mod manifest;
 mod operations;
+mod routes;
 mod run;
 mod settings;
 
-pub use endpoint::endpoint;
 pub use folder::{FolderError, Rejected, Reloaded, ToolFolder, Watching};
 pub use launcher::{LaunchError, launch};
 pub use manifest::{ManifestError, ToolManifest};
 pub use operations::{management, operations};
+pub use routes::routes;
 pub use run::{ProcessBound, RunError};
 pub use settings::{Launcher, ProcessLimits, ToolSettings};
 

@@ -124,7 +124,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .method("echo", |Params(value): Params<Value>| value)
         .build()?;
     let shutdown = server::shutdown_signal()?;
-    let service = rpc.http().door(rpc.openrpc_door());
+    let service = rpc.http().merge(rpc.openrpc_routes());
     let server = Server::bind(address).serve(service).await?;
     println!("listening http://{}", server.local_addr());
     shutdown.await;

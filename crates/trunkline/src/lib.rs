@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 for Rust: register an operation once, call it from every door.
+//! JSON-RPC 2.0 for Rust: register an operation once, call it over every protocol.
 //!
 //! ```
 //! use trunkline::client::{Client, Http};
@@ -29,7 +29,8 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `edn` | [`edn`]: EDN at every JSON-RPC door, and handlers that speak it |
+//! | `edn` | [`edn`]: EDN over every JSON-RPC transport, and handlers that speak it |
+//! | `compression` | replies of [`http::Routes`] in gzip, for clients that accept it |
 //! | `tls` | https for [`client::Http`], and `Server::tls` |
 //! | `jwt` | `access::jwt`: bearer tokens that are signed |
 //! | `validation` | `layers::validation`: params against JSON Schemas |
@@ -95,11 +96,13 @@ pub mod history {
     #[doc(inline)]
     pub use trunkline_history::*;
 
-    pub mod door {
-        //! The settings of `GET /history`.
+    pub mod endpoint {
+        //! `GET /history` and `GET /logs`.
 
         #[doc(inline)]
-        pub use crate::endpoints::history::{Readers, Settings};
+        pub use crate::endpoints::history::{Readers, Settings, routes};
+        #[doc(inline)]
+        pub use crate::endpoints::logs::log_routes;
     }
 }
 

@@ -58,10 +58,13 @@ struct Inner {
 
 /// The principal of a token, or a future if keys have to be read first.
 pub enum Checked {
+    /// The result.
     Now(Result<Principal, TokenError>),
+    /// The keys have to be fetched first.
     Later(Checking),
 }
 
+/// The check of a token whose keys have to be fetched first.
 pub type Checking = Pin<Box<dyn Future<Output = Result<Principal, TokenError>> + Send>>;
 
 impl Jwt {
@@ -88,6 +91,7 @@ impl Jwt {
         }
     }
 
+    /// Checks a token.
     pub fn check(&self, text: &[u8]) -> Checked {
         let Inner { keys, settings } = &*self.0;
         let token = match Token::parse(text, settings.max_bytes) {

@@ -16,7 +16,7 @@ use trunkline::client::{Client, Http};
 use trunkline::{Changing, Router, Server, ServerHandle};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::{Agent, door, operations};
+use trunkline_agent::{Agent, operations, routes};
 use trunkline_tools::{ToolFolder, ToolSettings};
 
 use crate::scripted::{Answer, Scripted};
@@ -56,7 +56,7 @@ async fn serve(tools: &Path, conversations: &Path, model_url: &str) -> ServerHan
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
     let api = Router::new().merge(operations(&agent)).merge(trunkline_tools::management(&folder));
     let api = api.build().unwrap();
-    let service = rpc.http().door(door::api(&api)).door(trunkline_tools::endpoint(&api));
+    let service = rpc.http().merge(routes(&api)).merge(trunkline_tools::routes(&api));
     Server::bind("127.0.0.1:0").serve(service).await.unwrap()
 }
 

@@ -10,7 +10,7 @@ use trunkline::client::Http;
 use trunkline::{Operation, Params, Router, Server};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::{Agent, door, operations};
+use trunkline_agent::{Agent, operations, routes};
 
 use crate::scripted::{Answer, Scripted};
 
@@ -73,7 +73,7 @@ async fn events_of_chats_at_once_do_not_mix() {
     let model = Model::new(model::Settings::new(&scripted.url, "tiny")).unwrap();
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
     let api = Router::new().merge(operations(&agent)).build().unwrap();
-    let server = Server::bind("127.0.0.1:0").serve(rpc.http().door(door::api(&api))).await.unwrap();
+    let server = Server::bind("127.0.0.1:0").serve(rpc.http().merge(routes(&api))).await.unwrap();
     let api = Http::connect(&format!("http://{}/api", server.local_addr())).unwrap();
 
     let messages: Vec<_> = (0..CHATS).map(|number| format!("chat {number}.")).collect();

@@ -4,7 +4,7 @@ use anyhow::{Context, bail, ensure};
 use clap::Args;
 use trunkline::access::jwt::{Jwt, Keys, Settings};
 use trunkline::client::http::Url;
-use trunkline::history::door::Readers;
+use trunkline::history::endpoint::Readers;
 use trunkline::http;
 use trunkline::layers::authorize::{Requirement, Rules, claim, scope};
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use trunkline::CancellationToken;
-use trunkline::history::door::{self, Readers};
+use trunkline::history::endpoint::{self, Readers};
 use trunkline::history::log::{self, LogError};
 use trunkline::history::{History, Log, Redaction, Settings};
 use trunkline::http::HttpService;
@@ -122,13 +122,13 @@ impl Recorder {
         self.problem.clone().or_else(|| self.log.as_ref()?.problem())
     }
 
-    /// Adds the doors at which the history is shown, until `closing` is cancelled.
+    /// Adds the routes of the history. Streams end when `closing` is cancelled.
     pub(crate) fn show(&self, service: HttpService, closing: &CancellationToken) -> HttpService {
         let (readers, closing) = (self.readers.clone(), closing.clone());
-        let settings = door::Settings { readers, closing, ..door::Settings::default() };
-        let service = service.door(self.history.door(settings));
+        let settings = endpoint::Settings { readers, closing, ..endpoint::Settings::default() };
+        let service = service.merge(endpoint::routes(&self.history, settings));
         match &self.log {
-            Some(log) => service.door(log.door(self.readers.clone())),
+            Some(log) => service.merge(endpoint::log_routes(log, self.readers.clone())),
             None => service,
         }
     }

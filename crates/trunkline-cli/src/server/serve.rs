@@ -110,7 +110,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let readers = access::readers(&arguments.access)?;
     let is_guarded = access::guard(&arguments.access, &mut http).await?;
     if !is_guarded {
-        refuse_open_doors(&arguments.listen, &addresses)?;
+        refuse_open_address(&arguments.listen, &addresses)?;
     }
     let tls = tls(arguments)?;
     let is_https = tls.is_some();
@@ -152,14 +152,14 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
             http.hosts.allow_address(address.ip());
             let service = rpc
                 .http_with(http)
-                .door(mcp.door())
-                .door(mcp.sse_door(closing.clone()))
-                .door(trunkline_resources::door(&rpc, &records.resources))
-                .door(trunkline_agent::door::api(&api))
-                .door(rpc.openrpc_door())
-                .door(metrics::door(&rpc));
+                .merge(mcp.routes())
+                .merge(mcp.sse_routes(closing.clone()))
+                .merge(trunkline_resources::routes(&rpc, &records.resources))
+                .merge(trunkline_agent::routes(&api))
+                .merge(rpc.openrpc_routes())
+                .merge(metrics::routes(&rpc));
             let service = match &tools {
-                Some(_) => service.door(trunkline_tools::endpoint(&api)),
+                Some(_) => service.merge(trunkline_tools::routes(&api)),
                 None => service,
             };
             let service = match &recorder {
@@ -229,7 +229,7 @@ async fn resolve(listen: &str) -> anyhow::Result<Vec<SocketAddr>> {
 }
 
 /// Without a token, nothing but this machine may reach the calls.
-fn refuse_open_doors(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result<()> {
+fn refuse_open_address(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result<()> {
     if addresses.iter().any(|address| !address.ip().is_loopback()) {
         bail!(
             "refused to listen on {listen}: other machines could reach it, and no token is needed to call; \
@@ -244,7 +244,7 @@ async fn start(
     addresses: &[SocketAddr],
     tls: Option<Tls>,
     settings: server::Settings,
-    service: impl Fn(&SocketAddr) -> Doors,
+    service: impl Fn(&SocketAddr) -> Layered,
 ) -> anyhow::Result<ServerHandle> {
     let server = |address: &SocketAddr| {
         let server = Server::bind(address).settings(settings.clone());
@@ -263,8 +263,8 @@ async fn start(
     Ok(server(last).serve_http(service(last)).await?)
 }
 
-/// The doors, in what every response has.
-type Doors = SecurityHeaders<RequestId<HttpService>>;
+/// The service in the layers of all responses.
+type Layered = SecurityHeaders<RequestId<HttpService>>;
 
 fn tls(arguments: &Serve) -> anyhow::Result<Option<Tls>> {
     match (&arguments.tls_cert, &arguments.tls_key) {

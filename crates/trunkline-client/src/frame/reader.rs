@@ -68,6 +68,7 @@ pub enum ReadError {
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
+    /// A reader of messages of at most `limit` bytes.
     pub fn new(input: R, framing: Framing, limit: usize) -> Self {
         Self {
             input,

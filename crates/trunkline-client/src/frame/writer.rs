@@ -23,6 +23,7 @@ pub struct FrameWriter<W> {
 }
 
 impl<W: AsyncWrite + Unpin> FrameWriter<W> {
+    /// A writer that waits for at most `patience` for its reader to take a message.
     pub fn new(output: W, framing: Framing, patience: Duration) -> Self {
         Self { output, framing, patience, buffer: Vec::new() }
     }

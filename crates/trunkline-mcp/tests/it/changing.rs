@@ -149,7 +149,7 @@ async fn many_changes_are_told_once_to_who_does_not_read() {
 async fn clients_of_http_sse_are_told_and_others_ask_again() {
     let (mcp, changing) = server();
     let closing = CancellationToken::new();
-    let service = mcp.rpc().http().door(mcp.door()).door(mcp.sse_door(closing.clone()));
+    let service = mcp.rpc().http().merge(mcp.routes()).merge(mcp.sse_routes(closing.clone()));
     let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     let connect = || Client::connect(server.local_addr());
 

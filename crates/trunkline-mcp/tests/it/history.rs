@@ -40,7 +40,7 @@ fn check(history: &History, expected: &[Value]) {
 async fn posted(path: &str, headers: &str, body: String, expected: &[Value]) -> Vec<u8> {
     let (mcp, history) = recorded(&Gate::new());
     let service: HttpService = mcp.rpc().http();
-    let server = Server::bind("127.0.0.1:0").serve(service.door(mcp.door())).await.unwrap();
+    let server = Server::bind("127.0.0.1:0").serve(service.merge(mcp.routes())).await.unwrap();
     let mut client = Client::connect(server.local_addr()).await;
     let reply = client.ask(post(path, headers, body)).await;
     check(&history, expected);
@@ -83,7 +83,7 @@ async fn calls_over_http() {
 async fn what_is_kept_is_what_was_sent() {
     let (mcp, history) = recorded(&Gate::new());
     let server = Server::bind("127.0.0.1:0");
-    let server = server.serve(mcp.rpc().http().door(mcp.door())).await.unwrap();
+    let server = server.serve(mcp.rpc().http().merge(mcp.routes())).await.unwrap();
     let mut client = Client::connect(server.local_addr()).await;
     let call = legacy("tools/call", json!({ "name": "sum", "arguments": { "a": 1, "b": 2 } }));
     let reply = client.ask(post("/mcp", LEGACY, call.to_string())).await;
@@ -119,7 +119,7 @@ async fn a_reply_that_is_a_stream() {
     let call = legacy("tools/call", meta);
     let (mcp, history) = recorded(&Gate::new());
     let server = Server::bind("127.0.0.1:0");
-    let server = server.serve(mcp.rpc().http().door(mcp.door())).await.unwrap();
+    let server = server.serve(mcp.rpc().http().merge(mcp.routes())).await.unwrap();
     let mut client = Client::connect(server.local_addr()).await;
     let reply = client.ask(post("/mcp", &headers, call.to_string())).await;
     until("the stream's end is recorded", || told(&history).len() == 3).await;
@@ -141,7 +141,7 @@ async fn a_reply_that_is_a_stream() {
 async fn a_stream_that_its_client_leaves() {
     let (mcp, history) = recorded(&Gate::new());
     let closing = CancellationToken::new();
-    let service = mcp.rpc().http().door(mcp.sse_door(closing.clone()));
+    let service = mcp.rpc().http().merge(mcp.sse_routes(closing.clone()));
     let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     let mut client = Client::connect(server.local_addr()).await;
     client.send("GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n").await;

@@ -15,12 +15,11 @@ mod repeat;
 mod response;
 mod revert;
 
-use std::future::ready;
-use std::sync::Arc;
-
-use http::{Method, Response};
+use axum::extract::State;
+use axum::routing::{get, post};
+use http::{Response, Uri};
 use tower::Service;
-use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, respond};
+use trunkline::http::{self as endpoint, Context, Message, ReplyBody, respond};
 use trunkline::{Call, ErrorObject, Extensions, Format, Outcome, Rpc, code};
 
 use crate::adapter::{self, NativeReply};
@@ -29,25 +28,36 @@ use crate::excerpt::excerpt;
 use crate::resources::{Mode, Resources};
 use response::NativeResponse;
 
-/// The routes of native commands, for [`HttpService::door`](trunkline::http::HttpService::door).
+/// The routes of native commands.
 ///
 /// `POST /execute` takes native commands and JSON-RPC, in JSON or EDN: a command
 /// `{"command", "resource", …}` is a call of the operation `resource.command` of `rpc`, whatever
 /// registered it, through all layers. `POST /repeat` does the same for what may have been done already.
 /// `POST /revert` undoes a request to `resources`, `GET /forms` describes what can be asked for, and
 /// `GET /ping` is answered as long as the server runs.
-#[must_use]
-pub fn door(rpc: &Rpc, resources: &Resources) -> Arc<dyn Door> {
-    Arc::new(Routes { rpc: rpc.clone(), resources: resources.clone() })
+pub fn routes(rpc: &Rpc, resources: &Resources) -> endpoint::Routes {
+    let forms = async |State(routes): State<Routes>, uri: Uri, context: Context| {
+        plain(routes.forms(&uri, &context.extensions), &context)
+    };
+    let ping = async |context: Context| plain(*br#"{"status":"ok"}"#, &context);
+    let router = axum::Router::new()
+        .route("/execute", post(Routes::answer_execute))
+        .route("/repeat", post(Routes::answer_repeat))
+        .route("/revert", post(Routes::answer_revert))
+        .route("/forms", get(forms))
+        .route("/ping", get(ping))
+        .with_state(Routes { rpc: rpc.clone(), resources: resources.clone() });
+    endpoint::Routes::new("execute", router)
+        .formats(Format::ALL)
+        .protocol(adapter::NATIVE)
+        .refusals(|error| NativeReply::error(&error).body.unwrap_or_default())
 }
 
+#[derive(Clone)]
 struct Routes {
     rpc: Rpc,
     resources: Resources,
 }
-
-const POST: &[Method] = &[Method::POST];
-const GET: &[Method] = &[Method::GET, Method::HEAD];
 
 /// The key of JSON-RPC messages, which is also searched in EDN that cannot be read.
 const JSON_RPC: &[u8] = b"jsonrpc";
@@ -59,49 +69,21 @@ enum Action {
     Revert,
 }
 
-impl Door for Routes {
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &[("/execute", POST), ("/repeat", POST), ("/revert", POST), ("/forms", GET), ("/ping", GET)]
-    }
-
-    fn name(&self) -> &'static str {
-        "execute"
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        Format::ALL
-    }
-
-    fn protocol(&self) -> &'static str {
-        adapter::NATIVE
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        let action = match request.uri.path() {
-            "/forms" | "/ping" => {
-                let reply = NativeReply::plain(match request.uri.path() {
-                    "/ping" => br#"{"status":"ok"}"#.to_vec(),
-                    _ => self.forms(&request.uri, &request.extensions),
-                });
-                return Box::pin(ready(
-                    NativeResponse::from(reply).into_http(request.formats.reply),
-                ));
-            }
-            "/revert" => Action::Revert,
-            "/repeat" => Action::Command(Mode::Repeat),
-            _ => Action::Command(Mode::Execute),
-        };
-        Box::pin(self.answer_body(request, action))
-    }
-
-    fn refusal(&self, error: ErrorObject) -> Vec<u8> {
-        NativeReply::error(&error).body.unwrap_or_default()
-    }
-}
-
 impl Routes {
-    async fn answer_body(&self, request: DoorRequest, action: Action) -> Response<ReplyBody> {
-        let DoorRequest { extensions, body, formats, status_policy, .. } = request;
+    async fn answer_execute(State(routes): State<Self>, message: Message) -> Response<ReplyBody> {
+        routes.answer(message, Action::Command(Mode::Execute)).await
+    }
+
+    async fn answer_repeat(State(routes): State<Self>, message: Message) -> Response<ReplyBody> {
+        routes.answer(message, Action::Command(Mode::Repeat)).await
+    }
+
+    async fn answer_revert(State(routes): State<Self>, message: Message) -> Response<ReplyBody> {
+        routes.answer(message, Action::Revert).await
+    }
+
+    async fn answer(&self, message: Message, action: Action) -> Response<ReplyBody> {
+        let Message { extensions, body, formats, status_policy, .. } = message;
         let read = formats.request.read(body.clone(), self.rpc.limits());
         let is_json_rpc = match &read {
             Ok(json) => adapter::protocol(json) == Protocol::JsonRpc,
@@ -201,6 +183,10 @@ impl Routes {
             history.refused(extensions, error);
         }
     }
+}
+
+fn plain(json: impl Into<Vec<u8>>, context: &Context) -> Response<ReplyBody> {
+    NativeResponse::from(NativeReply::plain(json)).into_http(context.format)
 }
 
 fn too_large(limit: usize) -> ErrorObject {

@@ -9,7 +9,7 @@ use trunkline::layers::authorize::{Rules, principal};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::{Json, Params, Router, Server, http};
 use trunkline_mcp::Mcp;
-use trunkline_resources::{Command, ResourceTypes, Resources, door, operations};
+use trunkline_resources::{Command, ResourceTypes, Resources, operations, routes};
 
 use crate::served::{Client, Served, Setup, assert_fits, post};
 
@@ -144,7 +144,7 @@ async fn every_door_leads_to_the_same_records() {
         Resources::open(directory.path(), ResourceTypes::default(), Default::default()).unwrap();
     let rpc = operations(&resources, |name| name == "todo").build().unwrap();
     let mcp = Mcp::new(rpc, trunkline_mcp::Settings::new("test", "1")).unwrap();
-    let service = mcp.rpc().http().door(mcp.door()).door(door(&mcp.rpc(), &resources));
+    let service = mcp.rpc().http().merge(mcp.routes()).merge(routes(&mcp.rpc(), &resources));
     let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     let mut client = Client::connect(handle.local_addr()).await;
     let rpc = |method: &str, params: Value| {

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use trunkline::history::{Filter, History};
 use trunkline::http;
 use trunkline::{Router, Server, ServerHandle};
-use trunkline_resources::{ResourceTypes, Resources, Settings, door, operations};
+use trunkline_resources::{ResourceTypes, Resources, Settings, operations, routes};
 
 /// Longer than anything here takes on a busy machine; a test that waits for it has failed.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -72,7 +72,7 @@ impl Served {
         let router = setup.router.merge(operations(&resources, |_| false));
         let history = History::new(Default::default());
         let rpc = (setup.layered)(router).build().unwrap().recorded(history.clone());
-        let service = rpc.http_with(setup.http).door(door(&rpc, &resources));
+        let service = rpc.http_with(setup.http).merge(routes(&rpc, &resources));
         let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
         let client = Client::connect(handle.local_addr()).await;
         Self { directory, handle, history, client, resources }

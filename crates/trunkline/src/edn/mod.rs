@@ -1,5 +1,5 @@
-//! EDN, the data notation of Clojure, at every JSON-RPC door, and at those of other protocols that
-//! [have it](crate::http::Door::formats); and the crate `trunkline-edn`, whose items are here.
+//! EDN, the data notation of Clojure, over every JSON-RPC transport, and on [routes](crate::http::Routes::formats)
+//! that have it; and the crate `trunkline-edn`, whose items are here.
 //!
 //! A message is read as EDN when it says to be `application/edn`, and answered in EDN unless its
 //! sender prefers JSON: `{:jsonrpc "2.0", :method "math.add", :params [1 2], :id 1}`. Keys may be

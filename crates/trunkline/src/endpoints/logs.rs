@@ -1,90 +1,75 @@
 //! `GET /logs`, `GET /logs/current`, `GET /logs/stats`.
 
-use std::future::ready;
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
 use std::sync::Arc;
 
+use axum::extract::State;
+use axum::routing::get;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode, Uri};
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use trunkline_core::error::ErrorObject;
+use trunkline_history::decoded;
+use trunkline_history::log::{Log, LogFile};
 
 use super::readers::Readers;
 use super::refused::{Refused, json};
 use crate::code;
-use crate::http::{Door, DoorFuture, DoorRequest, ReplyBody};
-use trunkline_history::decoded;
-use trunkline_history::log::{Log, LogFile};
+use crate::http::{Context, ReplyBody, Routes};
 
-impl Log {
-    /// The log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for
-    /// [`HttpService::door`](crate::http::HttpService::door). Those who may read the history may read
-    /// it.
-    ///
-    /// `/logs` lists the files of all sessions, newest first, as `{logs: [{name, bytes, current}]}`;
-    /// `/logs?name=NAME` is one of them, and `/logs/current` the one that is written to: lines of JSON
-    /// (`application/x-ndjson`). `/logs/stats` are the [`Stats`](crate::history::log::Stats) of this session.
-    #[must_use]
-    pub fn door(&self, readers: Readers) -> Arc<dyn Door> {
-        let reading = Arc::new(Semaphore::new(READERS));
-        Arc::new(Logs { log: self.clone(), readers, reading })
+/// A log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for `readers`.
+///
+/// `/logs` lists the files of all sessions, newest first, as `{logs: [{name, bytes, current}]}`;
+/// `/logs?name=NAME` is one of them, and `/logs/current` the one that is written to: lines of JSON
+/// (`application/x-ndjson`). `/logs/stats` are the [`Stats`](crate::history::log::Stats) of this session.
+pub fn log_routes(log: &Log, readers: Readers) -> Routes {
+    let reading = Arc::new(Semaphore::new(READERS));
+    let logs = Logs { log: log.clone(), readers, reading };
+    let mut router = axum::Router::new();
+    for path in [LIST, CURRENT, STATS] {
+        router = router.route(path, get(Logs::read));
     }
+    Routes::new("logs", router.with_state(logs))
 }
 
+#[derive(Clone)]
 struct Logs {
     log: Log,
     readers: Readers,
-    /// A permit for each reply that may be read from a disk at a time: each is a file in memory.
+    /// Permits to read a file into memory.
     reading: Arc<Semaphore>,
 }
 
-/// More requests at a time are told that the server is busy.
+/// The maximum number of files that are read at a time. Further requests are refused.
 const READERS: usize = 4;
 
 const LIST: &str = "/logs";
 const CURRENT: &str = "/logs/current";
 const STATS: &str = "/logs/stats";
 
-impl Door for Logs {
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        const GET: &[Method] = &[Method::GET, Method::HEAD];
-        &[(LIST, GET), (CURRENT, GET), (STATS, GET)]
-    }
-
-    fn name(&self) -> &'static str {
-        "logs"
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        if let Err(refused) = self.readers.admit(&request.extensions) {
-            return Box::pin(ready(refused.into_response()));
-        }
-        Box::pin(async move {
-            let answered = self.read(&request).await;
-            answered.unwrap_or_else(Refused::into_response)
-        })
-    }
-}
-
 impl Logs {
-    async fn read(&self, request: &DoorRequest) -> Result<Response<ReplyBody>, Refused> {
+    async fn read(
+        State(Self { log, readers, reading }): State<Self>,
+        context: Context,
+        uri: Uri,
+    ) -> Result<Response<ReplyBody>, Refused> {
         #[derive(Serialize)]
         struct List {
             logs: Vec<LogFile>,
         }
 
-        let name = wanted(request)?;
-        if request.uri.path() == STATS {
-            return json(&self.log.stats());
+        readers.admit(&context.extensions)?;
+        let name = requested(&uri)?;
+        if uri.path() == STATS {
+            return json(&log.stats());
         }
-        let Ok(_permit) = self.reading.try_acquire() else {
+        let Ok(_permit) = reading.try_acquire() else {
             let error = ErrorObject::new(code::BUSY, "Server is busy");
             return Err(Refused { status: StatusCode::SERVICE_UNAVAILABLE, error });
         };
-        let name = if request.uri.path() == CURRENT { Some(self.log.current()) } else { name };
-        let log = self.log.clone();
+        let name = if uri.path() == CURRENT { Some(log.current()) } else { name };
         let read = tokio::task::spawn_blocking(move || match name {
             None => log.files().map(|logs| json(&List { logs })),
             Some(name) => contents(&log, &name).map(Ok),
@@ -101,15 +86,15 @@ impl Logs {
     }
 }
 
-/// The file that is asked for, if one is.
-fn wanted(request: &DoorRequest) -> Result<Option<String>, Refused> {
-    let query = request.uri.query().unwrap_or_default();
+/// The name of the requested file, if there is one.
+fn requested(uri: &Uri) -> Result<Option<String>, Refused> {
+    let query = uri.query().unwrap_or_default();
     match (query, query.strip_prefix("name=")) {
         ("", _) => Ok(None),
-        (_, Some(name)) if request.uri.path() == LIST => {
+        (_, Some(name)) if uri.path() == LIST => {
             decoded(name).map(Some).map_err(|error| Refused::query(&error.to_string()))
         }
-        _ if request.uri.path() == LIST => {
+        _ if uri.path() == LIST => {
             Err(Refused::query("there is one parameter, name, the name of a log"))
         }
         _ => Err(Refused::query("there are no parameters here")),

@@ -1,7 +1,7 @@
 //! What a server shows over HTTP besides calls.
 
 pub(crate) mod history;
-mod logs;
+pub(crate) mod logs;
 pub(crate) mod metrics;
 mod openrpc;
 mod readers;

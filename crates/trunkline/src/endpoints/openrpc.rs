@@ -3,22 +3,24 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use axum::routing::get;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 
-use crate::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
+use crate::http::{ReplyBody, Routes};
 use crate::openrpc::OpenRpc;
 use crate::rpc::Rpc;
 
 impl Rpc {
-    /// The OpenRPC document at `GET /openrpc.json`, for
-    /// [`HttpService::door`](crate::http::HttpService::door).
+    /// The OpenRPC document at `GET /openrpc.json`.
     ///
     /// It has an `ETag`: a client that has the document already is answered 304.
-    #[must_use]
-    pub fn openrpc_door(&self) -> Arc<dyn Door> {
-        Arc::new(Page { rpc: self.clone(), latest: Mutex::new(Latest::of(self.openrpc())) })
+    pub fn openrpc_routes(&self) -> Routes {
+        let latest = Mutex::new(Latest::of(self.openrpc()));
+        let page = Arc::new(Page { rpc: self.clone(), latest });
+        let page = async move |headers: HeaderMap| page.latest().response(&headers);
+        Routes::new("openrpc", axum::Router::new().route("/openrpc.json", get(page)))
     }
 }
 
@@ -33,21 +35,6 @@ struct Latest {
     openrpc: OpenRpc,
     json: Bytes,
     tag: HeaderValue,
-}
-
-impl Door for Page {
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &[("/openrpc.json", &[Method::GET, Method::HEAD])]
-    }
-
-    fn name(&self) -> &'static str {
-        "openrpc"
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        let response = self.latest().response(Headers::of(&request.extensions));
-        Box::pin(std::future::ready(response))
-    }
 }
 
 impl Page {
@@ -71,9 +58,9 @@ impl Latest {
         Self { openrpc, json, tag }
     }
 
-    fn response(&self, headers: Option<&HeaderMap>) -> Response<ReplyBody> {
+    fn response(&self, headers: &HeaderMap) -> Response<ReplyBody> {
         let mut response = Response::new(ReplyBody::default());
-        if headers.is_some_and(|headers| is_known(headers, &self.tag)) {
+        if is_known(headers, &self.tag) {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
             *response.body_mut() = ReplyBody::from(self.json.clone());

@@ -1,10 +1,10 @@
 use http::StatusCode;
+use trunkline_access::Principal;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extensions::Extensions;
 
 use super::refused::Refused;
 use crate::layers::authorize::Rules;
-use trunkline_access::Principal;
 
 /// What the rules call it to read the record.
 pub(super) const NAME: &str = "history";
@@ -17,7 +17,7 @@ pub enum Readers {
     /// for many, and each would read the calls of all.
     #[default]
     Listed,
-    /// Everyone whom the door lets in.
+    /// Everyone who may call.
     Anyone,
     /// Who meets what these rules require for the name `history`; nobody, where they require nothing for
     /// it. Rules that hold for methods belong here, too: without them, the record would show results to

@@ -1,5 +1,6 @@
 //! Replies of endpoints that are not calls.
 
+use axum::response::IntoResponse;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use trunkline_core::error::ErrorObject;
@@ -30,8 +31,10 @@ impl Refused {
     pub(super) fn query(reason: &str) -> Self {
         Self { status: StatusCode::BAD_REQUEST, error: ErrorObject::invalid_params(reason) }
     }
+}
 
-    pub(super) fn into_response(self) -> Response<ReplyBody> {
-        respond(self.status, Reply::error(self.error, None))
+impl IntoResponse for Refused {
+    fn into_response(self) -> axum::response::Response {
+        respond(self.status, Reply::error(self.error, None)).into_response()
     }
 }

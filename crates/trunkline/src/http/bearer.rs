@@ -2,12 +2,12 @@
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
-
-use super::refusal::Refusal;
-use super::settings::Settings;
 use trunkline_access::Principal;
 #[cfg(feature = "jwt")]
 use trunkline_access::jwt::{Checked, Checking, TokenError};
+
+use super::refusal::Refusal;
+use super::settings::Settings;
 
 /// The sender of a request that was let in.
 pub(super) enum Caller {
@@ -17,6 +17,19 @@ pub(super) enum Caller {
     /// The keys that the token may be signed with are being fetched.
     #[cfg(feature = "jwt")]
     Awaited(Checking),
+}
+
+impl Caller {
+    /// The principal of the token, if one is required.
+    #[cfg_attr(not(feature = "jwt"), expect(clippy::unused_async, reason = "keys are fetched"))]
+    pub(super) async fn principal(self) -> Result<Option<Principal>, Refusal> {
+        match self {
+            Self::Anyone => Ok(None),
+            Self::Known(principal) => Ok(Some(principal)),
+            #[cfg(feature = "jwt")]
+            Self::Awaited(checking) => checking.await.map(Some).map_err(|error| refusal(&error)),
+        }
+    }
 }
 
 /// Passes requests with a token that the settings accept. Only the header is read: targets and bodies
@@ -63,7 +76,7 @@ fn bearer(value: &[u8]) -> Option<&[u8]> {
 
 /// A client is told what it can mend, and nothing of what would be accepted.
 #[cfg(feature = "jwt")]
-pub(super) fn refusal(error: &TokenError) -> Refusal {
+fn refusal(error: &TokenError) -> Refusal {
     tracing::debug!(%error, "a token was refused");
     match error {
         TokenError::NoKeys => Refusal::NoKeys,

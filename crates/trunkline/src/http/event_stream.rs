@@ -12,53 +12,40 @@ use http_body::{Body, Frame};
 use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 use trunkline_core::limits::MemoryBudget;
-
-use super::{Event, ReplyBody};
 use trunkline_history::{Counted, StreamRecording};
 
-/// A reply that is a stream of server-sent [`Event`]s, which a [`Door`](super::Door) answers with.
+use super::{Event, ReplyBody};
+
+/// A reply that is a stream of server-sent [`Event`]s.
 ///
 /// It ends when the stream of events does. When the client has gone, that is dropped. A client that
 /// reads slowly is waited for, with one event at a time.
 ///
 /// ```
-/// use std::sync::Arc;
 /// use std::time::Duration;
 ///
+/// use axum::routing::get;
 /// use futures_util::stream::unfold;
-/// use http::Method;
-/// use trunkline::http::{Door, DoorFuture, DoorRequest, Event, EventStream};
-///
-/// struct Countdown;
-///
-/// impl Door for Countdown {
-///     fn name(&self) -> &'static str {
-///         "countdown"
-///     }
-///
-///     fn paths(&self) -> &[(&'static str, &'static [Method])] {
-///         &[("/countdown", &[Method::GET])]
-///     }
-///
-///     fn answer(&self, _: DoorRequest) -> DoorFuture<'_> {
-///         let events = unfold(3, |left| async move {
-/// #           const SECOND: Duration = Duration::from_millis(1);
-/// #           /*
-///             const SECOND: Duration = Duration::from_secs(1);
-/// #           */
-///             tokio::time::sleep(SECOND).await;
-///             let event = Event::text("left", &left.to_string());
-///             (left > 0).then(|| (event, left - 1))
-///         });
-///         Box::pin(async { EventStream::new(events).into_response() })
-///     }
-/// }
+/// use trunkline::http::{Event, EventStream, Routes};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let countdown = || async {
+///     let events = unfold(3, |left| async move {
+/// #       const SECOND: Duration = Duration::from_millis(1);
+/// #       /*
+///         const SECOND: Duration = Duration::from_secs(1);
+/// #       */
+///         tokio::time::sleep(SECOND).await;
+///         let event = Event::text("left", &left.to_string());
+///         (left > 0).then(|| (event, left - 1))
+///     });
+///     EventStream::new(events).into_response()
+/// };
+/// let router = axum::Router::new().route("/countdown", get(countdown));
 /// # use http_body_util::{BodyExt, Empty};
 /// let rpc = trunkline::Router::new().build()?;
-/// let service = rpc.http().door(Arc::new(Countdown));
+/// let service = rpc.http().merge(Routes::new("countdown", router));
 /// # let request = http::Request::get("/countdown").header("host", "localhost");
 /// # let response = service.handle(request.body(Empty::<bytes::Bytes>::new())?).await;
 /// # let body = response.into_body().collect().await?.to_bytes();

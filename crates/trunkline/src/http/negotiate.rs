@@ -1,4 +1,6 @@
-//! What a body is, its media type and its coding (RFC 9110, section 8), and what its reply shall be.
+//! The format of a body by its media type and coding (RFC 9110, section 8), and the format of its reply.
+//!
+//! `formats` are those of the endpoint.
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
@@ -8,13 +10,12 @@ use trunkline_core::format::{Format, Formats};
 use super::accept;
 use super::media_type;
 use super::refusal::Refusal;
-use super::route::Route;
 
-/// Passes what says to be in a format of its path, in UTF-8, not compressed.
+/// Passes a body that is declared to be in one of the formats, in UTF-8, not compressed.
 ///
 /// The type is required, and exact: a browser sends other types to other sites without asking
 /// them first.
-pub(super) fn check(headers: &HeaderMap, route: Route<'_>) -> Result<Formats, Refusal> {
+pub(super) fn check(headers: &HeaderMap, formats: &'static [Format]) -> Result<Formats, Refusal> {
     for expectation in headers.get_all(EXPECT) {
         if !expectation.as_bytes().eq_ignore_ascii_case(b"100-continue") {
             return Err(Refusal::Expectation);
@@ -35,24 +36,27 @@ pub(super) fn check(headers: &HeaderMap, route: Route<'_>) -> Result<Formats, Re
         Some(value) => value.to_str().ok().and_then(media_type::format),
         None => None,
     };
-    let request = request.filter(|format| route.formats().contains(format));
-    let request = request.ok_or(Refusal::MediaType(route.formats()))?;
-    Ok(Formats { request, reply: reply(headers, request, route) })
+    let request = request.filter(|format| formats.contains(format));
+    let request = request.ok_or(Refusal::MediaType(formats))?;
+    Ok(Formats { request, reply: reply(headers, request, formats) })
 }
 
-/// For a request whose body says nothing: it counts as JSON.
-pub(super) fn without_body(headers: &HeaderMap, route: Route<'_>) -> Formats {
-    Formats { request: Format::Json, reply: reply(headers, Format::Json, route) }
+/// The format of the reply to a request without a body.
+pub(super) fn without_body(headers: &HeaderMap, formats: &[Format]) -> Format {
+    reply(headers, Format::Json, formats)
 }
 
-/// What a request is answered in that may not come in.
-pub(super) fn refused(headers: &HeaderMap, route: Route<'_>) -> Format {
-    reply(headers, named(headers), route)
+/// The format of the reply to a refused request.
+pub(super) fn refused(headers: &HeaderMap, formats: &[Format]) -> Format {
+    match formats {
+        [only] => *only,
+        _ => reply(headers, named(headers), formats),
+    }
 }
 
-/// What a request for calls is answered in by a server that cannot serve it.
+/// The format of the reply to a JSON-RPC request that a server cannot serve.
 pub(crate) fn unserved(headers: &HeaderMap) -> Format {
-    refused(headers, Route::Calls)
+    refused(headers, Format::ALL)
 }
 
 /// What a body with these headers says to be; JSON if it is nothing that is known.
@@ -63,8 +67,8 @@ fn named(headers: &HeaderMap) -> Format {
 
 /// What a request in this format is answered in.
 #[cfg(feature = "edn")]
-fn reply(headers: &HeaderMap, request: Format, route: Route<'_>) -> Format {
-    match route.formats() {
+fn reply(headers: &HeaderMap, request: Format, formats: &[Format]) -> Format {
+    match formats {
         [only] => *only,
         _ => accept::preferred(headers, request),
     }
@@ -72,6 +76,6 @@ fn reply(headers: &HeaderMap, request: Format, route: Route<'_>) -> Format {
 
 /// There is one answer, whatever `Accept` says.
 #[cfg(not(feature = "edn"))]
-fn reply(_headers: &HeaderMap, request: Format, _route: Route<'_>) -> Format {
+fn reply(_headers: &HeaderMap, request: Format, _formats: &[Format]) -> Format {
     request
 }

@@ -7,9 +7,7 @@ use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::format::Format;
-use trunkline_core::id::Id;
 use trunkline_core::limits::OutOfMemory;
-use trunkline_core::reply::Reply;
 
 use super::reply_body::ReplyBody;
 
@@ -18,8 +16,8 @@ use super::reply_body::ReplyBody;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
     Path,
-    /// The methods that the path has.
-    Method(&'static [Method]),
+    /// The path has other methods.
+    Method(Method),
     Malformed(&'static str),
     /// Where the next request of the connection starts is in doubt.
     Framing(&'static str),
@@ -33,7 +31,7 @@ pub(super) enum Refusal {
     NoKeys,
     Expectation,
     Coding,
-    /// The formats that the path has.
+    /// The path has these formats.
     MediaType(&'static [Format]),
     TooLarge {
         limit: usize,
@@ -54,27 +52,8 @@ impl From<OutOfMemory> for Refusal {
 }
 
 impl Refusal {
-    /// For JSON-RPC, which wants the id `null` where no id is known.
-    pub(super) fn json_rpc_response(&self, format: Format) -> Response<ReplyBody> {
-        let reply = Reply::error(self.error(), Some(&Id::NULL)).written_in(format);
-        self.with_body(reply.into_text().unwrap_or_default(), format)
-    }
-
-    /// For a protocol that has JSON bodies of its own.
-    pub(super) fn response(
-        &self,
-        body: impl Fn(ErrorObject) -> Vec<u8>,
-        format: Format,
-    ) -> Response<ReplyBody> {
-        let (body, format) = match format.write(body(self.error())) {
-            Ok(body) => (body, format),
-            // The refusal counts, whatever it is written in.
-            Err(_) => (body(self.error()), Format::Json),
-        };
-        self.with_body(body, format)
-    }
-
-    fn with_body(&self, body: Vec<u8>, format: Format) -> Response<ReplyBody> {
+    /// The response with this body.
+    pub(super) fn response(&self, body: Vec<u8>, format: Format) -> Response<ReplyBody> {
         let mut response = Response::new(ReplyBody::from(body));
         *response.status_mut() = self.status();
         let headers = response.headers_mut();
@@ -134,10 +113,9 @@ impl Refusal {
     fn reason(&self) -> Cow<'static, str> {
         match self {
             Self::Path => "nothing is served at this path".into(),
-            Self::Method([Method::POST]) => "calls are sent with POST".into(),
-            Self::Method(methods) => {
-                let names: Vec<&str> = methods.iter().map(Method::as_str).collect();
-                format!("this path answers {}", names.join(" and ")).into()
+            Self::Method(method) => {
+                format!("this path does not serve {method}: the Allow header lists its methods")
+                    .into()
             }
             Self::Malformed(reason) | Self::Framing(reason) => (*reason).into(),
             Self::Host(host) => {

@@ -1,37 +1,51 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
-/// The body of a reply: all of it, or a stream that a [`Door`](super::Door) writes.
+/// The body of a reply: all of it, or a stream.
 pub struct ReplyBody(Inner);
 
 enum Inner {
     Whole(Bytes),
-    Stream(Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>),
+    Boxed {
+        body: axum::body::Body,
+        /// The memory of the first frame, which is the last one.
+        memory: Option<Reservation>,
+    },
 }
 
 impl ReplyBody {
     /// A body that is written as time passes. For server-sent events there is
     /// [`EventStream`](super::EventStream).
     pub fn stream(body: impl Body<Data = Bytes, Error = Infallible> + Send + 'static) -> Self {
-        Self(Inner::Stream(Box::pin(body)))
+        Self::from_axum(axum::body::Body::new(body))
     }
 
-    /// Keeps memory reserved until a whole body is written: that of `reserved`, and what it lacks. The
+    pub(super) fn from_axum(body: axum::body::Body) -> Self {
+        Self(Inner::Boxed { body, memory: None })
+    }
+
+    /// Keeps memory reserved until a body of known size is written: `reserved`, grown to that size. The
     /// parts of a stream have their own.
     pub(super) fn reserve(
         &mut self,
         budget: &MemoryBudget,
         reserved: Option<Reservation>,
     ) -> Result<(), OutOfMemory> {
-        let Inner::Whole(body) = &mut self.0 else {
-            return Ok(());
+        let body = match &mut self.0 {
+            Inner::Whole(body) => body,
+            Inner::Boxed { body, memory } => {
+                if let Some(size) = body.size_hint().exact() {
+                    *memory = Some(budget.reserve(usize::try_from(size).unwrap_or(usize::MAX))?);
+                }
+                return Ok(());
+            }
         };
         let memory = match reserved {
             Some(mut memory) => {
@@ -59,30 +73,38 @@ impl<T: Into<Bytes>> From<T> for ReplyBody {
 
 impl Body for ReplyBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = axum::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         match &mut self.0 {
             Inner::Whole(body) if body.is_empty() => Poll::Ready(None),
             Inner::Whole(body) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(body))))),
-            Inner::Stream(body) => body.as_mut().poll_frame(cx),
+            Inner::Boxed { body, memory } => {
+                let frame = ready!(Pin::new(body).poll_frame(cx));
+                Poll::Ready(match (frame, memory.take()) {
+                    (Some(Ok(frame)), Some(memory)) => {
+                        Some(Ok(frame.map_data(|data| memory.attach(data))))
+                    }
+                    (frame, _) => frame,
+                })
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Inner::Whole(body) => body.is_empty(),
-            Inner::Stream(body) => body.is_end_stream(),
+            Inner::Boxed { body, .. } => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Inner::Whole(body) => SizeHint::with_exact(body.len() as u64),
-            Inner::Stream(body) => body.size_hint(),
+            Inner::Boxed { body, .. } => body.size_hint(),
         }
     }
 }
@@ -91,7 +113,7 @@ impl fmt::Debug for ReplyBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.0 {
             Inner::Whole(_) => "ReplyBody(whole)",
-            Inner::Stream(_) => "ReplyBody(stream)",
+            Inner::Boxed { .. } => "ReplyBody(boxed)",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The HTTP door as a service: who is let in, and who answers.
+//! An [`Rpc`] as a service of HTTP requests.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -8,42 +8,48 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
-use http::request::Parts;
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ALLOW, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Method, Request, Response};
 use http_body::Body;
-use tower::Service;
+use tower::{Layer, Service, service_fn};
+use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use trunkline_core::extensions::Extensions;
 use trunkline_core::format::{Format, Formats};
-use trunkline_core::limits::Reservation;
-use trunkline_core::reply::Reply;
 
-use super::cors::Sharing;
-use super::door::{Door, DoorRequest};
-use super::plan::{Admitted, Arrived, DoorHead, Plan, Planned};
+use super::bearer::Caller;
+use super::endpoint::Endpoint;
+use super::guard::Guard;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
-use super::route::{self, Route};
+use super::respond::respond;
+use super::routes::{Routes, layered};
 use super::settings::Settings;
-use super::{authority, bearer, body, cors, denial, negotiate, origin};
+use super::{negotiate, origin};
+use crate::request::{Head, Peer};
 use crate::rpc::Rpc;
 
 /// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
 /// it with `route_service`. Cloning is cheap.
+///
+/// The paths of JSON-RPC are matched before the [routes](Self::merge), and calls pass no layer of theirs.
 #[derive(Clone)]
 pub struct HttpService(Arc<Inner>);
 
 #[derive(Clone)]
 struct Inner {
-    rpc: Rpc,
-    settings: Settings,
-    doors: Vec<Arc<dyn Door>>,
+    guard: Arc<Guard>,
+    routes: Vec<Routes>,
+    /// The routes in their layers.
+    router: axum::Router,
+    /// None without origins that may read replies.
+    cors: Option<CorsLayer>,
 }
 
 impl Rpc {
-    /// This service behind the HTTP door, with default settings: it answers to the names of this
+    /// This service over HTTP, with default settings: it answers to the names of this
     /// machine's loopback, to which a [`Server`](crate::Server) adds its address.
     ///
     /// Mounted in another server that is reached under another name, it answers 403. Name it, or
@@ -64,25 +70,35 @@ impl Rpc {
         self.http_with(Settings::default())
     }
 
-    /// This service behind the HTTP door.
+    /// This service over HTTP.
     #[must_use]
     pub fn http_with(&self, settings: Settings) -> HttpService {
-        HttpService(Arc::new(Inner { rpc: self.clone(), settings, doors: Vec::new() }))
+        HttpService::new(Guard { rpc: self.clone(), settings }, Vec::new())
     }
 }
 
 impl HttpService {
-    /// Adds a door, whose paths go before those of [`Settings::paths`].
+    fn new(guard: Guard, routes: Vec<Routes>) -> Self {
+        let (cors, guard) = (cors(&guard.settings), Arc::new(guard));
+        Self(Arc::new(Inner { router: layered(&guard, &routes), guard, routes, cors }))
+    }
+
+    /// Adds routes: those of another protocol, or an axum router. They pass the same checks as calls. Other
+    /// paths are 404, whatever the fallback of the router.
+    ///
+    /// # Panics
+    /// When a route overlaps one that was merged before.
     #[must_use]
-    pub fn door(mut self, door: Arc<dyn Door>) -> Self {
-        Arc::make_mut(&mut self.0).doors.push(door);
-        self
+    pub fn merge(self, routes: impl Into<Routes>) -> Self {
+        let Inner { guard, routes: mut merged, .. } = Arc::unwrap_or_clone(self.0);
+        merged.push(routes.into());
+        Self::new(Arc::unwrap_or_clone(guard), merged)
     }
 
     /// Answers one request.
     pub async fn handle<B>(&self, request: Request<B>) -> Response<ReplyBody>
     where
-        B: Body<Data = Bytes>,
+        B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         self.handle_from(request, None).await
@@ -90,222 +106,209 @@ impl HttpService {
 
     /// Answers one request of a client at `peer`.
     ///
-    /// What can be told before the body is told before the future is made, which is moved around
-    /// and should be small.
+    /// The head is checked before the future is made, which is moved around and should be small.
     pub(crate) fn handle_from<B>(
         &self,
         request: Request<B>,
         peer: Option<SocketAddr>,
-    ) -> impl Future<Output = Response<ReplyBody>>
+    ) -> impl Future<Output = Response<ReplyBody>> + Send
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let step = match self.0.cors.clone() {
+            None => self.begin(request, peer),
+            Some(cors) => Step::Later(Box::pin(self.clone().share(cors, request, peer))),
+        };
+        self.finish(step)
+    }
+
+    /// Adds the address of the server to the names that clients may call it.
+    pub(crate) fn bind(&mut self, address: SocketAddr) {
+        let mut guard = (*self.0.guard).clone();
+        guard.settings.hosts.allow_address(address.ip());
+        *self = Self::new(guard, self.0.routes.clone());
+    }
+
+    /// Answers a request with the CORS headers of its reply.
+    async fn share<B>(
+        self,
+        cors: CorsLayer,
+        request: Request<B>,
+        peer: Option<SocketAddr>,
+    ) -> Response<ReplyBody>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let mut service = cors.layer(service_fn(|request| async {
+            Ok::<_, Infallible>(self.finish(self.begin(request, peer)).await)
+        }));
+        let Ok(response) = service.call(request).await;
+        response
+    }
+
+    fn begin<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        if self.0.has_calls(request.uri().path()) {
+            return self.begin_call(request, peer);
+        }
+        let router = self.0.router.clone();
+        Step::Later(Box::pin(route(router, request, peer)))
+    }
+
+    /// Checks the head of a JSON-RPC request.
+    fn begin_call<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let (mut parts, body) = request.into_parts();
+        let admitted = self.0.guard.admit(&parts).and_then(|caller| {
+            if parts.method != Method::POST {
+                return Err(Refusal::Method(parts.method.clone()));
+            }
+            Ok((caller, negotiate::check(&parts.headers, Format::ALL)?))
+        });
+        let (caller, formats) = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                let format = negotiate::refused(&parts.headers, Format::ALL);
+                return Step::Refused(self.refuse(&refusal, None, format));
+            }
+        };
+        match caller {
+            Caller::Anyone => {}
+            Caller::Known(principal) => {
+                parts.extensions.insert(principal);
+            }
+            #[cfg(feature = "jwt")]
+            Caller::Awaited(_) => {
+                let service = self.clone();
+                return Step::Later(Box::pin(async move {
+                    match caller.principal().await {
+                        Ok(Some(principal)) => {
+                            parts.extensions.insert(principal);
+                        }
+                        Ok(None) => {}
+                        Err(refusal) => return service.refuse(&refusal, None, formats.reply),
+                    }
+                    service.call(extensions(parts, peer), formats, body).await
+                }));
+            }
+        }
+        Step::Call(extensions(parts, peer), formats, body)
+    }
+
+    async fn finish<B>(&self, step: Step<B>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let (parts, body) = request.into_parts();
-        let sharing = Sharing::of(&parts.headers, &self.0.settings);
-        let route = self.route(parts.uri.path());
-        let planned = match self.admit(&parts, route) {
-            Ok(Admitted::Call(caller, formats)) => {
-                Arrived { parts, peer, route, formats }.of(caller)
-            }
-            Ok(Admitted::Options) => {
-                Planned::Now(Plan::Answered(options(&parts, route, sharing.is_granted())))
-            }
-            Err(refusal) => {
-                let format = negotiate::refused(&parts.headers, route);
-                Planned::Now(Plan::Refused(refusal, format))
-            }
-        };
-        async move {
-            #[cfg(not(feature = "jwt"))]
-            let Planned::Now(plan) = planned;
-            #[cfg(feature = "jwt")]
-            let plan = match planned {
-                Planned::Now(plan) => plan,
-                Planned::Later(plan) => plan.await,
-            };
-            let mut response = match plan {
-                Plan::Calls(extensions, formats) => {
-                    self.answer(formats, extensions, body, route).await
-                }
-                // Boxed, so that calls do not carry the room for other protocols along.
-                Plan::Door(door, head) => Box::pin(self.answer_door(door, head, body, route)).await,
-                Plan::Answered(response) => response,
-                Plan::Refused(refusal, format) => self.refuse(route, &refusal, None, format),
-            };
-            sharing.mark(response.headers_mut());
-            response
+        match step {
+            Step::Call(extensions, formats, body) => self.call(extensions, formats, body).await,
+            Step::Refused(response) => response,
+            Step::Later(response) => response.await,
         }
     }
 
-    /// The address of the server is one of the names that clients may call it.
-    pub(crate) fn bind(&mut self, address: SocketAddr) {
-        Arc::make_mut(&mut self.0).settings.hosts.allow_address(address.ip());
-    }
-
-    fn route(&self, path: &str) -> Route<'_> {
-        for door in &self.0.doors {
-            if let Some((_, methods)) = door.paths().iter().find(|(own, _)| *own == path) {
-                return Route::Door(&**door, methods);
-            }
-        }
-        let paths = &self.0.settings.paths;
-        if paths.is_empty() || paths.iter().any(|known| known == path) {
-            Route::Calls
-        } else {
-            Route::Nowhere
-        }
-    }
-
-    /// Everything that can be told before the body: what fails here has cost nothing yet.
-    fn admit(&self, parts: &Parts, route: Route<'_>) -> Result<Admitted, Refusal> {
-        let settings = &self.0.settings;
-        authority::check(parts, &settings.hosts)?;
-        let options = parts.method == Method::OPTIONS;
-        let anything = options && parts.uri.path() == "*";
-        if matches!(route, Route::Nowhere) && !anything {
-            return Err(Refusal::Path);
-        }
-        // A browser's question whether it may call is answered, whoever asks; without the CORS
-        // headers the answer is no.
-        if options {
-            return Ok(Admitted::Options);
-        }
-        origin::check(parts, settings)?;
-        if !route.methods().contains(&parts.method) {
-            return Err(Refusal::Method(route.methods()));
-        }
-        let caller = bearer::check(&parts.headers, settings)?;
-        body::check_framing(&parts.headers)?;
-        let formats = match parts.method {
-            Method::POST => negotiate::check(&parts.headers, route)?,
-            _ => negotiate::without_body(&parts.headers, route),
-        };
-        Ok(Admitted::Call(caller, formats))
-    }
-
-    async fn answer<B>(
+    async fn call<B>(
         &self,
-        formats: Formats,
         extensions: Extensions,
+        formats: Formats,
         body: B,
-        route: Route<'_>,
     ) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let body = match self.read(body).await {
+        let guard = &self.0.guard;
+        let body = match guard.read(body).await {
             Ok(body) => body,
-            Err(refusal) => {
-                return self.refuse(route, &refusal, Some(&extensions), formats.reply);
-            }
+            Err(refusal) => return self.refuse(&refusal, Some(&extensions), formats.reply),
         };
-        match self.0.rpc.handle_reserved(formats, body, extensions).await {
+        match guard.rpc.handle_reserved(formats, body, extensions).await {
             Ok((reply, memory)) => {
-                let status = self.0.settings.status_policy.status(&reply);
-                self.reserved(respond(status, reply), memory, route, formats.reply)
+                let response = respond(guard.settings.status_policy.status(&reply), reply);
+                guard.reserve(&Endpoint::CALLS, response, memory, formats.reply)
             }
             // History has it as the refusal of a batch.
-            Err(error) => route.refuse(&error.into(), formats.reply),
+            Err(error) => Endpoint::CALLS.refuse(&error.into(), formats.reply),
         }
     }
 
-    async fn read<B>(&self, body: B) -> Result<Bytes, Refusal>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
-        let Settings { max_body, body_timeout, .. } = self.0.settings;
-        body::read(body, max_body, body_timeout, &self.0.rpc.limits().memory).await
-    }
-
-    /// A response that keeps its memory reserved; another one, if there is not enough left.
-    fn reserved(
-        &self,
-        mut response: Response<ReplyBody>,
-        memory: Option<Reservation>,
-        route: Route<'_>,
-        format: Format,
-    ) -> Response<ReplyBody> {
-        match response.body_mut().reserve(&self.0.rpc.limits().memory, memory) {
-            Ok(()) => response,
-            Err(error) => route.refuse(&Refusal::ReplyDropped(error), format),
-        }
-    }
-
-    async fn answer_door<B>(
-        &self,
-        door: &dyn Door,
-        head: DoorHead,
-        body: B,
-        route: Route<'_>,
-    ) -> Response<ReplyBody>
-    where
-        B: Body<Data = Bytes>,
-        B::Error: Into<Box<dyn Error + Send + Sync>>,
-    {
-        let status_policy = self.0.settings.status_policy;
-        let DoorHead { method, uri, extensions, formats } = head;
-        let body = match self.read(body).await {
-            Ok(body) => body,
-            Err(refusal) => {
-                return self.refuse(route, &refusal, Some(&extensions), formats.reply);
-            }
-        };
-        let request = DoorRequest { method, uri, extensions, body, formats, status_policy };
-        let response = door.answer(request).await;
-        self.reserved(response, None, route, formats.reply)
-    }
-
-    /// Refuses a request, of which `extensions` tell who has sent it, if it was let in.
     fn refuse(
         &self,
-        route: Route<'_>,
         refusal: &Refusal,
         extensions: Option<&Extensions>,
         format: Format,
     ) -> Response<ReplyBody> {
-        if let Some(history) = self.0.rpc.history() {
-            let unknown = || Extensions::through(route.door()).speaking(route.protocol());
-            let extensions = extensions.cloned().unwrap_or_else(unknown);
-            history.refused(&extensions, &refusal.error());
-        }
-        route.refuse(refusal, format)
-    }
-}
-
-/// A reply as an HTTP response, for a [`Door`] that answers as this one does. With 401 and
-/// 403 goes `WWW-Authenticate`, with 429 `Retry-After` if the error's data has `retry_after_ms`.
-#[must_use]
-pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
-    let (format, header) = (reply.format(), denial::header(status, &reply));
-    let mut response = Response::new(ReplyBody::default());
-    *response.status_mut() = status;
-    if let Some(text) = reply.into_text() {
-        if let Some((name, value)) = header {
-            response.headers_mut().insert(name, value);
+        let mut response = self.0.guard.refuse(&Endpoint::CALLS, refusal, extensions, format);
+        if matches!(refusal, Refusal::Method(_)) {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
         }
         response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
-        *response.body_mut() = ReplyBody::from(text);
     }
-    response
 }
 
-fn options(parts: &Parts, route: Route<'_>, shared: bool) -> Response<ReplyBody> {
-    let mut response = Response::new(ReplyBody::default());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    let headers = response.headers_mut();
-    let allowed = route::allow(route.methods());
-    headers.insert(ALLOW, allowed.clone());
-    if shared && cors::is_preflight(parts) {
-        cors::grant(headers, allowed, &parts.headers);
-        // Some clients take nothing but 200 for a granted preflight.
-        *response.status_mut() = StatusCode::OK;
+impl Inner {
+    fn has_calls(&self, path: &str) -> bool {
+        let paths = &self.guard.settings.paths;
+        match paths.is_empty() {
+            true => self.routes.is_empty() || path == "/",
+            false => paths.iter().any(|known| known == path),
+        }
     }
-    response
+}
+
+/// The answer to a request whose head was checked.
+enum Step<B> {
+    Call(Extensions, Formats, B),
+    Refused(Response<ReplyBody>),
+    /// Boxed, to keep the future of a call small.
+    Later(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
+}
+
+fn extensions(parts: http::request::Parts, peer: Option<SocketAddr>) -> Extensions {
+    Extensions::of(Head::new(parts, peer, Endpoint::CALLS.name, Endpoint::CALLS.protocol))
+}
+
+async fn route<B>(
+    mut router: axum::Router,
+    mut request: Request<B>,
+    peer: Option<SocketAddr>,
+) -> Response<ReplyBody>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    if peer.is_some() {
+        request.extensions_mut().insert(Peer(peer));
+    }
+    let Ok(response) = router.call(request).await;
+    response.map(ReplyBody::from_axum)
+}
+
+/// The layer of the origins that may read replies.
+///
+/// Pages that may call may send any header and method: only routes know which there are.
+fn cors(settings: &Settings) -> Option<CorsLayer> {
+    if settings.cors_origins.is_empty() {
+        return None;
+    }
+    let origins = settings.cors_origins.clone();
+    let exposed = [RETRY_AFTER, WWW_AUTHENTICATE, HeaderName::from_static("x-request-id"), ETAG];
+    let layer = CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(move |origin, _| origin::lists(&origins, origin)))
+        .allow_methods(AllowMethods::mirror_request())
+        .allow_headers(AllowHeaders::mirror_request())
+        .expose_headers(exposed)
+        .max_age(Duration::from_secs(600))
+        .vary([ORIGIN]);
+    Some(layer)
 }
 
 impl<B> Service<Request<B>> for HttpService
@@ -335,6 +338,7 @@ impl From<Rpc> for HttpService {
 
 impl fmt::Debug for HttpService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpService").field("settings", &self.0.settings).finish_non_exhaustive()
+        let settings = &self.0.guard.settings;
+        f.debug_struct("HttpService").field("settings", settings).finish_non_exhaustive()
     }
 }

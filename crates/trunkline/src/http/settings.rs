@@ -1,18 +1,19 @@
-//! The settings of the HTTP door.
+//! The settings of HTTP services.
 
 use std::time::Duration;
 
-use super::authority::Hosts;
-use super::status::StatusPolicy;
 use trunkline_access::Tokens;
 #[cfg(feature = "jwt")]
 use trunkline_access::jwt::Jwt;
 
-/// Settings of the HTTP door. `Default` is safe for a server on this machine.
+use super::authority::Hosts;
+use super::status::StatusPolicy;
+
+/// Settings of an [`HttpService`](super::HttpService). `Default` is safe for a server on this machine.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The paths that are answered; any other is 404. Default: every path, for a service that is
-    /// mounted in a router of its own.
+    /// The paths of JSON-RPC. A path that neither is listed nor has a [route](super::Routes) is 404.
+    /// Default: every path, for a service that is mounted in another router; `/` next to routes.
     pub paths: Vec<String>,
     /// How many bytes a body may have. Default 1 MiB. More is 413.
     pub max_body: usize,
@@ -31,7 +32,7 @@ pub struct Settings {
     /// Origins that may call and read the replies (CORS); `*` is any. Default: none.
     pub cors_origins: Vec<String>,
     /// The tokens of which a request must carry one (`Authorization: Bearer …`). Default: none.
-    /// Without these and `jwt`, all requests pass; with both, either opens the door.
+    /// Without these and `jwt`, all requests pass; with both, either is accepted.
     pub bearer: Tokens,
     /// What checks tokens that are signed, in place of listed. Default: none.
     #[cfg(feature = "jwt")]

@@ -23,8 +23,7 @@ pub enum StatusPolicy {
 }
 
 impl StatusPolicy {
-    /// The status of a reply; 204 if there is none, as to notifications. For a [`Door`](super::Door)
-    /// that [responds](super::respond) to calls as this one does.
+    /// The status of a reply, or 204 without one, as to notifications.
     #[must_use]
     pub fn status(self, reply: &Reply) -> StatusCode {
         if matches!(reply, Reply::None) {

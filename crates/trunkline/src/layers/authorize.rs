@@ -26,12 +26,12 @@ use std::task::{Context, Poll};
 
 use serde_json::{Map, Value};
 use tower::{Layer, Service};
-
-use super::refusable::RefusableFuture;
 use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::operation::Pattern;
 use trunkline_core::outcome::Outcome;
+
+use super::refusable::RefusableFuture;
 
 use trunkline_access::Principal;
 

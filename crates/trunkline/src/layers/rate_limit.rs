@@ -11,13 +11,13 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::Instant;
 use tower::{Layer, Service};
+use trunkline_access::{Identity, Principal};
 use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 
 use crate::layers::RefusableFuture;
 use crate::request::Peer;
-use trunkline_access::{Identity, Principal};
 
 /// Refuses the calls of who calls too often, with -32010 and `data.retry_after_ms`; nothing is run.
 ///

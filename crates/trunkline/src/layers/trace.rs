@@ -13,9 +13,9 @@ use tracing::field::{Empty, display};
 use trunkline_core::call::Call;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
+use trunkline_core::trace_context::TraceContext;
 
 use crate::request::Headers;
-use trunkline_core::trace_context::TraceContext;
 
 /// Opens a tracing span for each call.
 #[derive(Debug, Clone, Copy)]

@@ -21,7 +21,7 @@ pub(crate) use described::Described;
 pub(crate) use document::Info;
 
 /// A service described as an OpenRPC document: what `rpc.discover` answers, what
-/// [`Rpc::openrpc_door`](crate::Rpc::openrpc_door) serves at `/openrpc.json`, and what generators
+/// [`Rpc::openrpc_routes`](crate::Rpc::openrpc_routes) serves at `/openrpc.json`, and what generators
 /// make clients and documentation from. Cloning is cheap.
 ///
 /// * Methods stand in the order of their registration, and the same router makes the same text.

@@ -1,4 +1,4 @@
-//! What a server serves: the HTTP door itself, or any tower service.
+//! The service of a server: an [`HttpService`], or any tower service.
 
 use std::convert::Infallible;
 use std::error::Error;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
+use trunkline_client::frame::Key;
 
 use super::asked::Asked;
-use trunkline_client::frame::Key;
 
 /// The calls that run. Clones are the same calls.
 #[derive(Debug, Clone, Default)]

@@ -11,6 +11,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use trunkline_client::frame::FrameWriter;
+use trunkline_client::frame::Key;
+use trunkline_client::frame::{Frame, FrameReader, ReadError};
 use trunkline_core::call::Call;
 use trunkline_core::dispatch::Incoming;
 use trunkline_core::error::{ErrorObject, code};
@@ -28,9 +31,6 @@ use super::request::{Request, Unanswered};
 use super::settings::Settings;
 use crate::rpc::Rpc;
 use crate::status::Counts;
-use trunkline_client::frame::FrameWriter;
-use trunkline_client::frame::Key;
-use trunkline_client::frame::{Frame, FrameReader, ReadError};
 
 /// A client that is to be served.
 pub(crate) struct Connection {

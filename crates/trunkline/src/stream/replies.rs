@@ -4,12 +4,12 @@ use std::io;
 
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
+use trunkline_client::frame::FrameWriter;
 use trunkline_core::format::Format;
 use trunkline_core::limits::{MemoryBudget, Reservation};
 use trunkline_core::reply::Reply;
 
 use super::request::Request;
-use trunkline_client::frame::FrameWriter;
 
 /// Replies that may wait to be written. Calls whose replies find no room wait, too.
 const WAITING: usize = 16;

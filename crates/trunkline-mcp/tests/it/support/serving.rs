@@ -32,7 +32,7 @@ pub(crate) async fn serve(settings: Settings, http: http::Settings) -> Serving {
     let mcp = Mcp::new(rpc.clone(), settings).unwrap();
     let closing = CancellationToken::new();
     let service: HttpService = mcp.rpc().http_with(http);
-    let service = service.door(mcp.door()).door(mcp.sse_door(closing.clone()));
+    let service = service.merge(mcp.routes()).merge(mcp.sse_routes(closing.clone()));
     let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     Serving { handle, rpc, gate, closing }
 }

@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use tokio::runtime::{Builder, Runtime};
 use trunkline::server::ServerHandle;
 use trunkline::{Router, Server};
-use trunkline_resources::{ResourceTypes, Resources, door, operations};
+use trunkline_resources::{ResourceTypes, Resources, operations, routes};
 
 /// The resource that is written to.
 pub(crate) const TALLY: &str = "load.tally";
@@ -34,7 +34,7 @@ impl Serving {
         let types = ResourceTypes::parse(TYPES).unwrap();
         let resources = Resources::open(directory, types, Default::default()).unwrap();
         let rpc = Router::new().merge(operations(&resources, |_| false)).build().unwrap();
-        let service = rpc.http().door(door(&rpc, &resources));
+        let service = rpc.http().merge(routes(&rpc, &resources));
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let server = runtime.block_on(Server::bind("127.0.0.1:0").serve(service)).unwrap();
         Self { runtime, server, resources }

@@ -7,10 +7,10 @@ use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
+use trunkline_history::{Filter, History, Subscription, Update};
 
 use super::settings::Settings;
 use crate::http::{Event, EventStream, ReplyBody};
-use trunkline_history::{Filter, History, Subscription, Update};
 
 /// After so long, a client that was cut off comes again.
 const RETRY: Duration = Duration::from_secs(1);

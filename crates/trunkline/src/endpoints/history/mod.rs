@@ -16,46 +16,51 @@
 mod live;
 mod settings;
 
-use std::future::ready;
 use std::sync::Arc;
 
-use http::{Method, Response, StatusCode};
+use axum::extract::State;
+use axum::routing::get;
+use http::{HeaderMap, Response, StatusCode, Uri};
 use tokio::sync::Semaphore;
 use trunkline_core::error::{ErrorObject, code};
+use trunkline_history::{Filter, History};
 
 use super::readers::NAME;
 pub use super::readers::Readers;
 use super::refused::{Refused, json};
-use crate::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody};
+use crate::http::{Context, ReplyBody, Routes};
 use live::Live;
 pub use settings::Settings;
-use trunkline_history::{Filter, History};
 
-const PAGE: &str = "/history";
-const STREAM: &str = "/history/stream";
-
-impl History {
-    /// This record at `GET /history` and `GET /history/stream`, for
-    /// [`HttpService::door`](crate::http::HttpService::door).
-    ///
-    /// ```
-    /// use trunkline::Router;
-    /// use trunkline::history::{self, History, door};
-    ///
-    /// # fn main() -> Result<(), trunkline::BuildError> {
-    /// let history = History::new(history::Settings::default());
-    /// let rpc = Router::new().method("ping", || "pong").build()?.recorded(history.clone());
-    /// let service = rpc.http().door(history.door(door::Settings::default()));
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn door(&self, settings: Settings) -> Arc<dyn Door> {
-        let streams = Arc::new(Semaphore::new(settings.streams.min(Semaphore::MAX_PERMITS)));
-        Arc::new(Record { history: self.clone(), settings, streams })
-    }
+/// A record at `GET /history` and `GET /history/stream`.
+///
+/// ```
+/// use trunkline::Router;
+/// use trunkline::history::{self, History, endpoint};
+///
+/// # fn main() -> Result<(), trunkline::BuildError> {
+/// let history = History::new(history::Settings::default());
+/// let rpc = Router::new().method("ping", || "pong").build()?.recorded(history.clone());
+/// let service = rpc.http().merge(endpoint::routes(&history, endpoint::Settings::default()));
+/// # Ok(())
+/// # }
+/// ```
+pub fn routes(history: &History, settings: Settings) -> Routes {
+    let streams = Arc::new(Semaphore::new(settings.streams.min(Semaphore::MAX_PERMITS)));
+    let record = Record { history: history.clone(), settings, streams };
+    let page = async |State(record): State<Record>, context: Context, uri: Uri| {
+        record.page(&context, &uri)
+    };
+    let stream =
+        async |State(record): State<Record>, context: Context, uri: Uri, headers: HeaderMap| {
+            record.stream(&context, &uri, &headers)
+        };
+    let router =
+        axum::Router::new().route("/history", get(page)).route("/history/stream", get(stream));
+    Routes::new(NAME, router.with_state(record))
 }
 
+#[derive(Clone)]
 struct Record {
     history: History,
     settings: Settings,
@@ -63,28 +68,10 @@ struct Record {
     streams: Arc<Semaphore>,
 }
 
-impl Door for Record {
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &[(PAGE, &[Method::GET, Method::HEAD]), (STREAM, &[Method::GET])]
-    }
-
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        let answered = self.settings.readers.admit(&request.extensions);
-        let answered = answered.and_then(|()| match request.uri.path() {
-            STREAM => self.stream(&request),
-            _ => self.page(&request),
-        });
-        Box::pin(ready(answered.unwrap_or_else(Refused::into_response)))
-    }
-}
-
 impl Record {
-    fn page(&self, request: &DoorRequest) -> Result<Response<ReplyBody>, Refused> {
-        let filter = filter(request)?;
+    fn page(&self, context: &Context, uri: &Uri) -> Result<Response<ReplyBody>, Refused> {
+        self.settings.readers.admit(&context.extensions)?;
+        let filter = filter(uri)?;
         let most = self.settings.max_page;
         if filter.limit > most {
             return Err(Refused::query(&format!("limit is over {most}: ask for the next page")));
@@ -95,39 +82,44 @@ impl Record {
         json(&self.history.entries(&filter))
     }
 
-    fn stream(&self, request: &DoorRequest) -> Result<Response<ReplyBody>, Refused> {
-        let filter = filter(request)?;
+    fn stream(
+        &self,
+        context: &Context,
+        uri: &Uri,
+        headers: &HeaderMap,
+    ) -> Result<Response<ReplyBody>, Refused> {
+        let Self { history, settings, streams } = self;
+        settings.readers.admit(&context.extensions)?;
+        let filter = filter(uri)?;
         if filter.before.is_some() {
             return Err(Refused::query("a stream has no before: it tells what comes"));
         }
-        let last =
-            Headers::of(&request.extensions).and_then(|headers| headers.get("last-event-id"));
-        let read = match last {
+        let read = match headers.get("last-event-id") {
             Some(last) => {
-                last.to_str().ok().and_then(|mark| self.history.read_up_to(mark)).ok_or_else(
-                    || Refused::query("Last-Event-ID is none that this stream has given"),
-                )?
+                last.to_str().ok().and_then(|mark| history.read_up_to(mark)).ok_or_else(|| {
+                    Refused::query("invalid Last-Event-ID: it is not an id of this stream")
+                })?
             }
-            None if has_limit(request) => self.history.before_newest(&filter),
-            None => self.history.newest(),
+            None if has_limit(uri) => history.before_newest(&filter),
+            None => history.newest(),
         };
-        let place = Arc::clone(&self.streams).try_acquire_owned().ok();
-        let Some(place) = place.filter(|_| !self.settings.closing.is_cancelled()) else {
+        let place = Arc::clone(streams).try_acquire_owned().ok();
+        let Some(place) = place.filter(|_| !settings.closing.is_cancelled()) else {
             let error = ErrorObject::new(code::BUSY, "Server is busy");
             return Err(Refused { status: StatusCode::SERVICE_UNAVAILABLE, error });
         };
-        let subscription = self.history.subscribe_after(read);
-        Ok(Live::new(&self.history, subscription, filter, &self.settings, place).into_response())
+        let subscription = history.subscribe_after(read);
+        Ok(Live::new(history, subscription, filter, settings, place).into_response())
     }
 }
 
-fn filter(request: &DoorRequest) -> Result<Filter, Refused> {
-    let query = request.uri.query().unwrap_or_default();
+fn filter(uri: &Uri) -> Result<Filter, Refused> {
+    let query = uri.query().unwrap_or_default();
     Filter::from_query(query).map_err(|error| Refused::query(&error.to_string()))
 }
 
 /// Without one, a stream begins with what comes.
-fn has_limit(request: &DoorRequest) -> bool {
-    let query = request.uri.query().unwrap_or_default();
+fn has_limit(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
     query.split('&').any(|pair| pair.starts_with("limit="))
 }

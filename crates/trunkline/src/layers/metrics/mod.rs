@@ -14,7 +14,7 @@ use trunkline_core::outcome::Outcome;
 
 use crate::metrics::{Counters, End};
 
-pub use crate::endpoints::metrics::door;
+pub use crate::endpoints::metrics::routes;
 pub use crate::metrics::{Histogram, MethodMetrics};
 pub use text::{MEDIA_TYPE, text};
 

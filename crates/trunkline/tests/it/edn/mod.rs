@@ -2,9 +2,9 @@
 
 mod calls;
 mod described;
-mod doors;
 mod handlers;
 mod http;
 mod kept;
 mod params;
+mod routes;
 mod streams;

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline::history::door::Readers;
+use trunkline::history::endpoint::{self, Readers};
 use trunkline::history::log::{Log, Settings};
 use trunkline::history::{History, Settings as Kept};
 use trunkline::layers::authorize::Rules;
 use trunkline::server::ServerHandle;
 
-use super::door::get;
+use super::endpoint::get;
 use super::{handle, recorded, request};
 use crate::support::{Client, Reply, in_time, on_loopback, serve_with, until};
 
@@ -115,7 +115,8 @@ async fn logs_through_a_socket() {
 
     let (rpc, history) = recorded(Kept::default());
     let log = Log::open(folder.path(), &history, Settings::default()).unwrap();
-    let service = rpc.http_with(on_loopback()).door(log.door(Readers::default()));
+    let service =
+        rpc.http_with(on_loopback()).merge(endpoint::log_routes(&log, Readers::default()));
     let server = serve_with(service, Default::default()).await;
     for method in ["echo", "echo", "fail", "no.such"] {
         handle(&rpc, request(method, 1)).await;
@@ -196,8 +197,8 @@ async fn who_may_read() {
     let folder = tempfile::tempdir().unwrap();
     let (rpc, history) = recorded(Kept::default());
     let log = Log::open(folder.path(), &history, Settings::default()).unwrap();
-    let door = log.door(Readers::Ruled(Rules::new()));
-    let server = serve_with(rpc.http_with(on_loopback()).door(door), Default::default()).await;
+    let routes = endpoint::log_routes(&log, Readers::Ruled(Rules::new()));
+    let server = serve_with(rpc.http_with(on_loopback()).merge(routes), Default::default()).await;
     for path in ["/logs", "/logs/current", "/logs/stats"] {
         assert_eq!(ask(&server, path).await.status, 403, "{path}");
     }

@@ -2,8 +2,8 @@
 
 mod bounds;
 mod cancelling;
-mod door;
-mod door_live;
+mod endpoint;
+mod endpoint_live;
 mod entries;
 mod live;
 mod logs;

@@ -25,7 +25,7 @@ fn service() -> Rpc {
 }
 
 fn get(rpc: &Rpc, path: &str, method: &str) -> (StatusCode, HeaderMap, String) {
-    let service = rpc.http().door(metrics::door(rpc));
+    let service = rpc.http().merge(metrics::routes(rpc));
     let request = Request::builder().method(method).uri(path).header("host", "localhost");
     let request = request.body(Full::new(Bytes::new())).unwrap();
     paused().block_on(async {

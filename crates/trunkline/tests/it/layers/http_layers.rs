@@ -161,3 +161,29 @@ fn an_axum_router_takes_them() {
     assert_eq!(headers["x-request-id"].len(), 32);
     check_headers(&headers, &EXPECTED);
 }
+
+#[test]
+fn replies_of_routes_are_compressed_for_clients_that_accept_it() {
+    let mut router = Router::new();
+    for number in 0..50 {
+        router = router.method(format!("method{number}"), || "pong");
+    }
+    let rpc = router.method("id", || "pong").build().unwrap();
+    let service = rpc.http().merge(rpc.openrpc_routes());
+    let get = |accepted: &str| {
+        let request = Request::get("/openrpc.json").header("host", "localhost");
+        request.header("accept-encoding", accepted).body(Full::default()).unwrap()
+    };
+    let (headers, plain) = ask(service.clone(), get("br"));
+    assert_eq!((headers.get("content-encoding"), &plain[..1]), (None, &b"{"[..]));
+    let (headers, compressed) = ask(service.clone(), get("gzip, br"));
+    assert_eq!(headers["content-encoding"], "gzip");
+    assert_eq!(headers["vary"], "accept-encoding");
+    assert_eq!(compressed[..2], [0x1f, 0x8b], "the magic number of gzip");
+    assert!(compressed.len() < plain.len());
+    let call = request(&[]);
+    let (mut head, body) = call.into_parts();
+    head.headers.insert("accept-encoding", "gzip".parse().unwrap());
+    let (headers, _) = ask(service, Request::from_parts(head, body));
+    assert_eq!(headers.get("content-encoding"), None, "calls pass no layers");
+}

@@ -1,7 +1,7 @@
 //! The OpenRPC document, as the operations make it and as clients get it.
 
 mod described;
-mod door;
+mod endpoint;
 mod recursive;
 
 use serde_json::Value;

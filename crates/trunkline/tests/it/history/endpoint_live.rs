@@ -5,12 +5,12 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 use trunkline::client::Http;
 use trunkline::client::http::Reply;
-use trunkline::history::door::Settings;
+use trunkline::history::endpoint::Settings;
 use trunkline::history::{History, Settings as Kept};
 use trunkline::server::ServerHandle;
 use trunkline::{CancellationToken, Rpc};
 
-use super::door::served;
+use super::endpoint::served;
 use super::{handle, recorded, request};
 use crate::support::{in_time, until};
 
@@ -89,9 +89,9 @@ async fn calls(rpc: &Rpc, ids: std::ops::RangeInclusive<u64>) {
     }
 }
 
-async fn live(kept: Kept, door: Settings) -> (ServerHandle, Rpc, History) {
+async fn live(kept: Kept, settings: Settings) -> (ServerHandle, Rpc, History) {
     let (rpc, history) = recorded(kept);
-    (served(&rpc, &history, door).await, rpc, history)
+    (served(&rpc, &history, settings).await, rpc, history)
 }
 
 #[tokio::test]

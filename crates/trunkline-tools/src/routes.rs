@@ -1,56 +1,54 @@
 //! `GET /tools` and `POST /tools/reload`: the management of a folder over HTTP.
 
-use std::sync::Arc;
-
+use axum::extract::State;
+use axum::routing::{get, post};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 use tower::Service;
-use trunkline::http::{Door, DoorFuture, DoorRequest, ReplyBody, StatusPolicy, respond};
+use trunkline::http::{Context, Message, ReplyBody, Routes, StatusPolicy, respond};
 use trunkline::{Call, ErrorObject, Extensions, Id, Reply, Rpc, code};
 
 use crate::operations::{LIST_TOOLS, RELOAD_TOOLS};
 
-/// The HTTP endpoint of a folder, for [`HttpService::door`](trunkline::http::HttpService::door): `rpc` is the
-/// service of its [management](crate::management).
+/// The HTTP routes of a folder. `rpc` is the service of its [management](crate::management).
 ///
 /// `GET /tools` returns the result of `agent.list_tools`, `POST /tools/reload` that of `agent.reload_tools`. A
 /// failure is a JSON-RPC error with a status other than 200. The body of a reload is `{}`, or empty.
-#[must_use]
-pub fn endpoint(rpc: &Rpc) -> Arc<dyn Door> {
-    Arc::new(Tools(rpc.clone()))
+pub fn routes(rpc: &Rpc) -> Routes {
+    let router = axum::Router::new()
+        .route("/tools", get(Tools::list))
+        .route("/tools/reload", post(Tools::reload));
+    Routes::new("tools", router.with_state(Tools(rpc.clone())))
 }
 
+#[derive(Clone)]
 struct Tools(Rpc);
 
-impl Door for Tools {
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &[("/tools", &[Method::GET, Method::HEAD]), ("/tools/reload", &[Method::POST])]
-    }
-
-    fn name(&self) -> &'static str {
-        "tools"
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        let method = if request.method == Method::POST { RELOAD_TOOLS } else { LIST_TOOLS };
-        Box::pin(async move {
-            let fault = match request.method {
-                Method::POST => fault(&request.body),
-                _ => None,
-            };
-            let mut response = match self.call(method, request.extensions, fault).await {
-                Ok(json) => found(json),
-                Err(error) => failed(error),
-            };
-            let no_cache = HeaderValue::from_static("no-cache");
-            response.headers_mut().insert(CACHE_CONTROL, no_cache);
-            response
-        })
-    }
-}
-
 impl Tools {
+    async fn list(State(tools): State<Self>, context: Context) -> Response<ReplyBody> {
+        tools.answer(LIST_TOOLS, context.extensions, None).await
+    }
+
+    async fn reload(State(tools): State<Self>, message: Message) -> Response<ReplyBody> {
+        tools.answer(RELOAD_TOOLS, message.extensions, fault(&message.body)).await
+    }
+
+    async fn answer(
+        &self,
+        method: &str,
+        extensions: Extensions,
+        fault: Option<ErrorObject>,
+    ) -> Response<ReplyBody> {
+        let mut response = match self.call(method, extensions, fault).await {
+            Ok(json) => found(json),
+            Err(error) => failed(error),
+        };
+        let no_cache = HeaderValue::from_static("no-cache");
+        response.headers_mut().insert(CACHE_CONTROL, no_cache);
+        response
+    }
+
     /// A refused request passes the layers, too, so that rules and rate limits apply to it.
     async fn call(
         &self,

@@ -12,8 +12,10 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Method, Response, StatusCode};
-use trunkline::http::{Door, DoorFuture, DoorRequest, Headers, ReplyBody, respond};
+use axum::extract::State;
+use axum::routing::post;
+use http::{HeaderMap, Response, StatusCode};
+use trunkline::http::{Headers, Message as HttpMessage, ReplyBody, Routes, respond};
 use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Reply, code};
 
 use crate::batch;
@@ -29,49 +31,38 @@ use crate::running::{Running, undisturbed};
 use crate::server::{Answer, Begun, Mcp, Server, record_refusal};
 
 impl Mcp {
-    /// The MCP endpoint at `/mcp`, for [`HttpService::door`](trunkline::http::HttpService::door). An
-    /// unknown tool is -32602 there. Requests of the first era can call operations by their own names,
-    /// too.
+    /// The MCP endpoint at `/mcp`. An unknown tool is -32602 there. Requests of the first era can call
+    /// operations by their own names, too.
     ///
     /// A request of the stateless era is cancelled when its client disconnects; an earlier one runs
-    /// on, as its revision wants it.
-    #[must_use]
-    pub fn door(&self) -> Arc<dyn Door> {
-        Arc::new(Endpoint(Arc::clone(&self.0)))
+    /// on, as its revision requires.
+    pub fn routes(&self) -> Routes {
+        let endpoint = Endpoint(Arc::clone(&self.0));
+        let router = axum::Router::new().route("/mcp", post(Endpoint::answer));
+        Routes::new("mcp", router.with_state(endpoint))
     }
 }
 
+#[derive(Clone)]
 struct Endpoint(Arc<Server>);
 
-impl Door for Endpoint {
-    fn name(&self) -> &'static str {
-        "mcp"
-    }
-
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &[("/mcp", &[Method::POST])]
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        Box::pin(async move {
-            let DoorRequest { extensions, body, .. } = request;
-            match self.0.rpc.read(body, extensions.clone()) {
-                Incoming::Call(call) => self.answer_call(call, &extensions).await,
-                Incoming::Batch(batch) => self.answer_batch(batch, &extensions).await,
-                Incoming::Refused { error, id } => {
-                    let id = id.filter(is_mcp_id);
-                    respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))
-                }
-                // Its id is one of ours, if it is any.
-                Incoming::Response { error, .. } => {
-                    respond(StatusCode::BAD_REQUEST, Reply::error(error, None))
-                }
-            }
-        })
-    }
-}
-
 impl Endpoint {
+    async fn answer(State(endpoint): State<Self>, message: HttpMessage) -> Response<ReplyBody> {
+        let HttpMessage { extensions, body, .. } = message;
+        match endpoint.0.rpc.read(body, extensions.clone()) {
+            Incoming::Call(call) => endpoint.answer_call(call, &extensions).await,
+            Incoming::Batch(batch) => endpoint.answer_batch(batch, &extensions).await,
+            Incoming::Refused { error, id } => {
+                let id = id.filter(is_mcp_id);
+                respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))
+            }
+            // Its id is one of ours, if it is any.
+            Incoming::Response { error, .. } => {
+                respond(StatusCode::BAD_REQUEST, Reply::error(error, None))
+            }
+        }
+    }
+
     async fn answer_call(&self, call: Call, extensions: &Extensions) -> Response<ReplyBody> {
         let id = call.id();
         if id.as_ref().is_some_and(|id| !is_mcp_id(id)) {

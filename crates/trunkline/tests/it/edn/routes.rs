@@ -1,14 +1,13 @@
-//! Doors of other protocols: what their messages may be written in, and what theirs are told apart by.
+//! Routes of other protocols: the formats of their messages, and their names in history.
 
-use std::future::ready;
-use std::sync::Arc;
-
+use axum::extract::State;
+use axum::routing::{MethodRouter, get};
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use trunkline::history::{Filter, History};
 use trunkline::http::{
-    Door, DoorFuture, DoorRequest, HttpService, ReplyBody, Settings, StatusPolicy, respond,
+    Context, HttpService, Message, ReplyBody, Routes, Settings, StatusPolicy, respond,
 };
 use trunkline::server::{self, ServerHandle};
 use trunkline::{ErrorObject, Format, Json, Limits, RawParams, Router, Rpc, code};
@@ -20,69 +19,43 @@ const EDN: &str = "application/edn; charset=utf-8";
 
 /// A protocol of `{"say": …}`, answered `{"said": …}` or `{"error": …}`; and JSON-RPC beside it. What
 /// is sent as `{"raw": …}` is answered with that text.
-struct Parrot {
-    rpc: Rpc,
-    paths: [(&'static str, &'static [Method]); 1],
-    formats: &'static [Format],
+fn parrot(rpc: &Rpc, path: &str, formats: &'static [Format]) -> Routes {
+    let router = axum::Router::new().route(path, get(greet).post(answer)).with_state(rpc.clone());
+    Routes::new("parrot", router)
+        .formats(formats)
+        .protocol("squawk")
+        .refusals(|error| json!({ "error": error.message() }).to_string().into_bytes())
 }
 
-impl Door for Parrot {
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &self.paths
-    }
-
-    fn name(&self) -> &'static str {
-        "parrot"
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        self.formats
-    }
-
-    fn protocol(&self) -> &'static str {
-        "squawk"
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        Box::pin(self.reply(request))
-    }
-
-    fn refusal(&self, error: ErrorObject) -> Vec<u8> {
-        json!({ "error": error.message() }).to_string().into_bytes()
-    }
+async fn greet(context: Context) -> Response<ReplyBody> {
+    worded(context.format, Ok(r#"{"said":"hello"}"#.to_owned()))
 }
 
-impl Parrot {
-    async fn reply(&self, request: DoorRequest) -> Response<ReplyBody> {
-        let DoorRequest { method, extensions, body, formats, status_policy, .. } = request;
-        if method == Method::GET {
-            return worded(formats.reply, Ok(r#"{"said":"hello"}"#.to_owned()));
+async fn answer(State(rpc): State<Rpc>, message: Message) -> Response<ReplyBody> {
+    let Message { extensions, body, formats, status_policy, .. } = message;
+    let read = formats.request.read(body.clone(), rpc.limits());
+    let message = read.and_then(|json| {
+        let unreadable = |_| ErrorObject::new(code::PARSE_ERROR, "Parse error");
+        serde_json::from_slice::<Value>(&json).map_err(unreadable)
+    });
+    let said = match message {
+        Ok(message) if message.get("jsonrpc").is_some() => {
+            let extensions = extensions.speaking("jsonrpc");
+            let reply = rpc.handle_in(formats, body, extensions).await;
+            return respond(status_policy.status(&reply), reply);
         }
-        let read = formats.request.read(body.clone(), self.rpc.limits());
-        let message = read.and_then(|json| {
-            let unreadable = |_| ErrorObject::new(code::PARSE_ERROR, "Parse error");
-            serde_json::from_slice::<Value>(&json).map_err(unreadable)
-        });
-        let said = match message {
-            Ok(message) if message.get("jsonrpc").is_some() => {
-                let extensions = extensions.speaking("jsonrpc");
-                let reply = self.rpc.handle_in(formats, body, extensions).await;
-                return respond(status_policy.status(&reply), reply);
-            }
-            Ok(message) if message.get("raw").is_some() => {
-                Ok(message["raw"].as_str().unwrap_or_default().to_owned())
-            }
-            Ok(message) => {
-                let call =
-                    json!({ "jsonrpc": "2.0", "method": "echo", "params": message, "id": 1 });
-                let reply = self.rpc.handle(call.to_string().into(), extensions).await;
-                let reply: Value = serde_json::from_slice(&reply.into_json().unwrap()).unwrap();
-                Ok(json!({ "said": reply["result"]["say"] }).to_string())
-            }
-            Err(error) => Err(error),
-        };
-        worded(formats.reply, said)
-    }
+        Ok(message) if message.get("raw").is_some() => {
+            Ok(message["raw"].as_str().unwrap_or_default().to_owned())
+        }
+        Ok(message) => {
+            let call = json!({ "jsonrpc": "2.0", "method": "echo", "params": message, "id": 1 });
+            let reply = rpc.handle(call.to_string().into(), extensions).await;
+            let reply: Value = serde_json::from_slice(&reply.into_json().unwrap()).unwrap();
+            Ok(json!({ "said": reply["result"]["say"] }).to_string())
+        }
+        Err(error) => Err(error),
+    };
+    worded(formats.reply, said)
 }
 
 fn worded(format: Format, said: Result<String, ErrorObject>) -> Response<ReplyBody> {
@@ -108,12 +81,10 @@ fn service(settings: Settings) -> (HttpService, History) {
         .method("echo", |params: RawParams| Json(params.0))
         .method("refuse", || Err::<(), _>(ErrorObject::new(code::APPLICATION, "no")));
     let rpc = router.limits(limits).build().unwrap().recorded(history.clone());
-    let door = |path, formats| {
-        let paths: [(_, &[Method]); 1] = [(path, &[Method::GET, Method::POST])];
-        Arc::new(Parrot { rpc: rpc.clone(), paths, formats })
-    };
-    let service = rpc.http_with(settings);
-    let service = service.door(door("/parrot", Format::ALL)).door(door("/json", &[Format::Json]));
+    let service = rpc
+        .http_with(settings)
+        .merge(parrot(&rpc, "/parrot", Format::ALL))
+        .merge(parrot(&rpc, "/json", &[Format::Json]));
     (service, history)
 }
 
@@ -170,7 +141,7 @@ async fn messages() {
         (edn, "", "\u{feff}{:say 1}", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
         (edn, accept_json, "", 400, JSON, r#"{"code":-32700,"error":"Parse error"}"#),
         (json, "", "{", 400, JSON, r#"{"code":-32700,"error":"Parse error"}"#),
-        // What a door says need not have EDN.
+        // Not all JSON has EDN.
         (json, "", r#"{"raw":"{\"a\":1,\"a\":2}"}"#, 200, JSON, r#"{"a":1,"a":2}"#),
         (
             json,
@@ -221,7 +192,7 @@ async fn calls_beside_them() {
     }
 }
 
-/// A refusal is worded by the door, and written in what the client would have been answered in.
+/// A refusal has the shape of the protocol, and the format of the reply.
 #[tokio::test]
 async fn refusals() {
     let mut settings = Settings { max_body: 100, ..on_loopback() };
@@ -237,7 +208,7 @@ async fn refusals() {
         (405, request.replace("POST", "PUT"), EDN, r#"{:error "Request refused"}"#),
         (413, post(edn, &"x".repeat(101)), EDN, r#"{:error "Request refused"}"#),
         (415, post("text/edn", "{:say 1}"), JSON, r#"{"error":"Request refused"}"#),
-        // A door with one format has that, whatever is sent and wished for.
+        // An endpoint with one format replies in it, whatever is sent and accepted.
         (415, request.replace("/parrot", "/json"), JSON, r#"{"error":"Request refused"}"#),
         (
             413,
@@ -264,31 +235,11 @@ async fn refusals() {
 /// A refusal that has no EDN is sent all the same.
 #[tokio::test]
 async fn a_refusal_that_is_json_only() {
-    struct Odd;
-
-    impl Door for Odd {
-        fn paths(&self) -> &[(&'static str, &'static [Method])] {
-            &[("/parrot", &[Method::GET])]
-        }
-
-        fn name(&self) -> &'static str {
-            "odd"
-        }
-
-        fn formats(&self) -> &'static [Format] {
-            Format::ALL
-        }
-
-        fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-            Box::pin(ready(worded(request.formats.reply, Ok("[]".to_owned()))))
-        }
-
-        fn refusal(&self, _: ErrorObject) -> Vec<u8> {
-            br#"{"error":1,"error":2}"#.to_vec()
-        }
-    }
-
-    let service = Router::new().build().unwrap().http_with(on_loopback()).door(Arc::new(Odd));
+    let router = axum::Router::new().route("/parrot", MethodRouter::new());
+    let routes = Routes::new("odd", router)
+        .formats(Format::ALL)
+        .refusals(|_| br#"{"error":1,"error":2}"#.to_vec());
+    let service = Router::new().build().unwrap().http_with(on_loopback()).merge(routes);
     let server = serve_with(service, server::Settings::default()).await;
     let reply = ask(&server, post("application/edn", "", "{:say 1}")).await;
     check("POST", &reply, 405, JSON, r#"{"error":1,"error":2}"#);

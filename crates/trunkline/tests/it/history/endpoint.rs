@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use trunkline::access::Principal;
-use trunkline::history::door::{Readers, Settings};
+use trunkline::history::endpoint::{self, Readers, Settings};
 use trunkline::history::{Filter, History};
 use trunkline::http::{self, Headers};
 use trunkline::layers::authorize::{Rules, claim, principal, scope};
@@ -17,8 +17,8 @@ pub(super) fn get(path: &str, headers: &str) -> String {
 }
 
 /// A server that shows its record.
-pub(super) async fn served(rpc: &Rpc, history: &History, door: Settings) -> ServerHandle {
-    let service = rpc.http_with(on_loopback()).door(history.door(door));
+pub(super) async fn served(rpc: &Rpc, history: &History, settings: Settings) -> ServerHandle {
+    let service = rpc.http_with(on_loopback()).merge(endpoint::routes(&history, settings));
     serve_with(service, Default::default()).await
 }
 
@@ -180,8 +180,9 @@ async fn check_readers(readers: Readers, expected: [u16; 4]) {
         }),
     ];
     let (rpc, history) = recorded(Default::default());
-    let door = history.door(Settings { readers: readers.clone(), ..Settings::default() });
-    let service = rpc.http_with(http::Settings::default()).door(door);
+    let routes =
+        endpoint::routes(&history, Settings { readers: readers.clone(), ..Settings::default() });
+    let service = rpc.http_with(http::Settings::default()).merge(routes);
     for ((name, sender), status) in senders.into_iter().zip(expected) {
         for path in ["/history", "/history/stream"] {
             let mut request = ::http::Request::get(path)
@@ -217,7 +218,7 @@ async fn a_token_is_needed_as_at_all_doors() {
     let (rpc, history) = recorded(Default::default());
     let mut settings = on_loopback();
     settings.bearer.allow("b3arer");
-    let service = rpc.http_with(settings).door(history.door(Settings::default()));
+    let service = rpc.http_with(settings).merge(endpoint::routes(&history, Settings::default()));
     let server = serve_with(service, Default::default()).await;
     let token = "Authorization: Bearer b3arer\r\n";
     for (headers, status) in [

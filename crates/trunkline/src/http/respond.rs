@@ -1,13 +1,33 @@
-//! What HTTP says of a call that a layer has refused for who made it.
+//! Replies as HTTP responses.
 
-use http::header::{HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, StatusCode};
+use http::header::{CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::{HeaderValue, Response, StatusCode};
 use serde::Deserialize;
-
 use trunkline_core::reply::Reply;
 
-/// The header that goes with a reply of such a status.
-pub(super) fn header(status: StatusCode, reply: &Reply) -> Option<(HeaderName, HeaderValue)> {
+use super::reply_body::ReplyBody;
+
+/// Returns a reply as an HTTP response. 401 and 403 have `WWW-Authenticate`, and 429 has `Retry-After` if the
+/// error's data has `retry_after_ms`.
+#[must_use]
+pub fn respond(status: StatusCode, reply: Reply) -> Response<ReplyBody> {
+    let (format, header) = (reply.format(), header(status, &reply));
+    let mut response = Response::new(ReplyBody::default());
+    *response.status_mut() = status;
+    if let Some(text) = reply.into_text() {
+        if let Some((name, value)) = header {
+            response.headers_mut().insert(name, value);
+        }
+        response
+            .headers_mut()
+            .insert(CONTENT_TYPE, HeaderValue::from_static(format.content_type()));
+        *response.body_mut() = ReplyBody::from(text);
+    }
+    response
+}
+
+/// The header of a reply to a refused caller.
+fn header(status: StatusCode, reply: &Reply) -> Option<(HeaderName, HeaderValue)> {
     match status {
         // RFC 9110, section 15.5.2.
         StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))),

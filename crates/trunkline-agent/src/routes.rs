@@ -1,71 +1,55 @@
 //! `POST /api`: the agent's methods, and what happens in a turn as it happens.
 
 use std::pin::Pin;
-use std::sync::Arc;
 
+use axum::extract::State;
+use axum::routing::post;
 use futures_util::stream::unfold;
+use http::Response;
 use http::header::ACCEPT;
-use http::{Method, Response};
 use tokio::sync::mpsc::Receiver;
 use trunkline::http::{
-    Door, DoorFuture, DoorRequest, Event as ServerSentEvent, EventStream, Headers, ReplyBody,
-    respond,
+    Event as ServerSentEvent, EventStream, Headers, Message, ReplyBody, Routes, respond,
 };
 use trunkline::{Call, Extensions, Format, Incoming, Reply, Rpc};
 
 use crate::agent::{Event, Events};
 
-/// The door of an agent, for [`HttpService::door`](trunkline::http::HttpService::door): `rpc` is the service
-/// of its [operations](crate::operations).
+/// The routes of an agent. `rpc` is the service of its [operations](crate::operations).
 ///
 /// `POST /api` is JSON-RPC 2.0, in JSON or EDN. A single request whose `Accept` names `text/event-stream` and
 /// not JSON is answered with a stream of server-sent events: `status`, `token`, `tool_call`, `tool_result` and
 /// `done` of a chat, and at last `response`, the JSON-RPC response. Who goes cancels the call.
-#[must_use]
-pub fn api(rpc: &Rpc) -> Arc<dyn Door> {
-    Arc::new(Api(rpc.clone()))
+pub fn routes(rpc: &Rpc) -> Routes {
+    let router = axum::Router::new().route("/api", post(Api::answer));
+    Routes::new("api", router.with_state(Api(rpc.clone()))).formats(Format::ALL)
 }
 
+#[derive(Clone)]
 struct Api(Rpc);
-
-impl Door for Api {
-    fn paths(&self) -> &[(&'static str, &'static [Method])] {
-        &[("/api", &[Method::POST])]
-    }
-
-    fn name(&self) -> &'static str {
-        "api"
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        Format::ALL
-    }
-
-    fn answer(&self, request: DoorRequest) -> DoorFuture<'_> {
-        Box::pin(async move {
-            let DoorRequest { extensions, body, formats, status_policy, .. } = request;
-            let reply = if wants_events(&extensions) {
-                match self.0.read_in(formats, body.clone(), extensions.clone()) {
-                    Incoming::Call(call) if !call.is_notification() => return self.stream(call),
-                    Incoming::Call(call) => self.0.answer(call).await,
-                    Incoming::Batch(batch) => self.0.answer_batch(batch).await,
-                    Incoming::Response { error, id } | Incoming::Refused { error, id } => {
-                        Reply::error(error, Some(&id.unwrap_or(trunkline::Id::NULL)))
-                            .written_in(formats.reply)
-                    }
-                }
-            } else {
-                self.0.handle_in(formats, body, extensions).await
-            };
-            respond(status_policy.status(&reply), reply)
-        })
-    }
-}
 
 /// Events that wait to be sent; a turn waits for a client that reads slowly.
 const WAITING: usize = 64;
 
 impl Api {
+    async fn answer(State(api): State<Self>, message: Message) -> Response<ReplyBody> {
+        let Message { extensions, body, formats, status_policy, .. } = message;
+        let reply = if wants_events(&extensions) {
+            match api.0.read_in(formats, body, extensions) {
+                Incoming::Call(call) if !call.is_notification() => return api.stream(call),
+                Incoming::Call(call) => api.0.answer(call).await,
+                Incoming::Batch(batch) => api.0.answer_batch(batch).await,
+                Incoming::Response { error, id } | Incoming::Refused { error, id } => {
+                    Reply::error(error, Some(&id.unwrap_or(trunkline::Id::NULL)))
+                        .written_in(formats.reply)
+                }
+            }
+        } else {
+            api.0.handle_in(formats, body, extensions).await
+        };
+        respond(status_policy.status(&reply), reply)
+    }
+
     fn stream(&self, mut call: Call) -> Response<ReplyBody> {
         let (events, waiting) = Events::channel(WAITING);
         call.extensions_mut().insert(events);

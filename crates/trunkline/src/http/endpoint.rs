@@ -1,0 +1,59 @@
+//! The properties of an endpoint that its refusals depend on.
+
+use std::fmt;
+
+use http::Response;
+use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::{Extensions, JSON_RPC};
+use trunkline_core::format::Format;
+use trunkline_core::id::Id;
+use trunkline_core::reply::Reply;
+
+use super::refusal::Refusal;
+use super::reply_body::ReplyBody;
+
+/// The name of an endpoint, and how it writes refusals.
+#[derive(Clone, Copy)]
+pub(super) struct Endpoint {
+    /// The name in logs, metrics and history.
+    pub(super) name: &'static str,
+    /// The protocol of its requests.
+    pub(super) protocol: &'static str,
+    /// The formats of its requests and replies.
+    pub(super) formats: &'static [Format],
+    /// The body of a refusal, as JSON.
+    pub(super) refusal: fn(ErrorObject) -> Vec<u8>,
+}
+
+impl Endpoint {
+    /// Calls in JSON-RPC, which has the id `null` where no id is known.
+    pub(super) const CALLS: Self = Self {
+        name: "json-rpc",
+        protocol: JSON_RPC,
+        formats: Format::ALL,
+        refusal: |error| Reply::error(error, Some(&Id::NULL)).into_json().unwrap_or_default(),
+    };
+
+    /// The response to a refused request. It is JSON if the body has no other representation.
+    pub(super) fn refuse(&self, refusal: &Refusal, format: Format) -> Response<ReplyBody> {
+        let json = || (self.refusal)(refusal.error());
+        match format.write(json()) {
+            Ok(body) => refusal.response(body, format),
+            Err(_) => refusal.response(json(), Format::Json),
+        }
+    }
+
+    /// The extensions of a request about which nothing else is known.
+    pub(super) fn extensions(&self) -> Extensions {
+        Extensions::through(self.name).speaking(self.protocol)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, protocol, formats, .. } = self;
+        let mut shown = f.debug_struct("Endpoint");
+        shown.field("name", name).field("protocol", protocol).field("formats", formats);
+        shown.finish_non_exhaustive()
+    }
+}

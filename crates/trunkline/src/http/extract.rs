@@ -1,0 +1,117 @@
+//! The extractors of handlers of [`Routes`](super::Routes).
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use bytes::Bytes;
+use http::request::Parts;
+use http::{Response, StatusCode};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::format::{Format, Formats};
+use trunkline_core::reply::Reply;
+
+use super::endpoint::Endpoint;
+use super::guard::Guard;
+use super::negotiate;
+use super::refusal::Refusal;
+use super::reply_body::ReplyBody;
+use super::respond::respond;
+use super::status::StatusPolicy;
+use crate::request::Head;
+
+/// Extracts a request with its body.
+///
+/// It checks `Expect`, `Content-Encoding` and `Content-Type`, and reads the body under the limits of
+/// [`Settings`](super::Settings) and the [memory budget](crate::limits::MemoryBudget). A request that fails is
+/// refused with the status of the [module's table](super).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Message {
+    /// The extensions of the calls of this request: headers, peer, principal, and the values that
+    /// middleware has set.
+    pub extensions: Extensions,
+    /// The body, declared to be UTF-8 text in the format of the request.
+    pub body: Bytes,
+    /// The formats of the request and of its reply.
+    pub formats: Formats,
+    /// The status of JSON-RPC replies, as [set](super::Settings::status_policy).
+    pub status_policy: StatusPolicy,
+}
+
+/// Extracts a request without its body, for GET.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Context {
+    /// The extensions of the calls of this request: headers, peer, principal, and the values that
+    /// middleware has set.
+    pub extensions: Extensions,
+    /// The format of the reply.
+    pub format: Format,
+}
+
+/// The endpoint of a request that passed the guard.
+#[derive(Clone)]
+pub(super) struct Admitted {
+    pub(super) guard: Arc<Guard>,
+    pub(super) endpoint: Endpoint,
+}
+
+impl Admitted {
+    fn of(parts: &mut Parts) -> Option<Self> {
+        parts.extensions.remove()
+    }
+
+    fn extensions(&self, parts: Parts) -> Extensions {
+        Extensions::of(Head::new(parts, None, self.endpoint.name, self.endpoint.protocol))
+    }
+
+    /// Refuses a request whose path has no such method.
+    pub(super) fn refuse_method(request: Request) -> Response<ReplyBody> {
+        let (mut parts, _) = request.into_parts();
+        let Some(admitted) = Self::of(&mut parts) else { return unguarded() };
+        admitted.refuse(&Refusal::Method(parts.method.clone()), parts)
+    }
+
+    fn refuse(&self, refusal: &Refusal, parts: Parts) -> Response<ReplyBody> {
+        let format = negotiate::refused(&parts.headers, self.endpoint.formats);
+        self.guard.refuse(&self.endpoint, refusal, Some(&self.extensions(parts)), format)
+    }
+}
+
+impl<S: Sync> FromRequest<S> for Message {
+    type Rejection = Response<ReplyBody>;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
+        let (mut parts, body) = request.into_parts();
+        let admitted = Admitted::of(&mut parts).ok_or_else(unguarded)?;
+        let formats = match negotiate::check(&parts.headers, admitted.endpoint.formats) {
+            Ok(formats) => formats,
+            Err(refusal) => return Err(admitted.refuse(&refusal, parts)),
+        };
+        let extensions = admitted.extensions(parts);
+        let Admitted { guard, endpoint } = &admitted;
+        let body = guard.read(body).await.map_err(|refusal| {
+            guard.refuse(endpoint, &refusal, Some(&extensions), formats.reply)
+        })?;
+        let status_policy = guard.settings.status_policy;
+        Ok(Self { extensions, body, formats, status_policy })
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Context {
+    type Rejection = Response<ReplyBody>;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        let mut parts = parts.clone();
+        let admitted = Admitted::of(&mut parts).ok_or_else(unguarded)?;
+        let format = negotiate::without_body(&parts.headers, admitted.endpoint.formats);
+        Ok(Self { extensions: admitted.extensions(parts), format })
+    }
+}
+
+/// The response of a handler in a router that is not merged into an `HttpService`.
+fn unguarded() -> Response<ReplyBody> {
+    let error = ErrorObject::internal(&"the route is not served by an `HttpService`");
+    respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None))
+}

@@ -1,0 +1,77 @@
+//! The checks that each request passes, on the JSON-RPC path and on all routes.
+
+use std::error::Error;
+
+use bytes::Bytes;
+use http::Response;
+use http::request::Parts;
+use http_body::Body;
+use trunkline_core::extensions::Extensions;
+use trunkline_core::format::Format;
+use trunkline_core::limits::Reservation;
+
+use super::bearer::Caller;
+use super::endpoint::Endpoint;
+use super::refusal::Refusal;
+use super::reply_body::ReplyBody;
+use super::settings::Settings;
+use super::{authority, bearer, body, origin};
+use crate::rpc::Rpc;
+
+/// A service, and the settings that its requests are checked against.
+#[derive(Clone)]
+pub(super) struct Guard {
+    pub(super) rpc: Rpc,
+    pub(super) settings: Settings,
+}
+
+impl Guard {
+    /// Checks the host, the origin, the token and the framing of a request. Requests that fail have cost
+    /// nothing yet.
+    pub(super) fn admit(&self, parts: &Parts) -> Result<Caller, Refusal> {
+        authority::check(parts, &self.settings.hosts)?;
+        origin::check(parts, &self.settings)?;
+        let caller = bearer::check(&parts.headers, &self.settings)?;
+        body::check_framing(&parts.headers)?;
+        Ok(caller)
+    }
+
+    /// Reads a body under the limit of its size, the timeout and the memory budget.
+    pub(super) async fn read<B>(&self, body: B) -> Result<Bytes, Refusal>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let Settings { max_body, body_timeout, .. } = self.settings;
+        body::read(body, max_body, body_timeout, &self.rpc.limits().memory).await
+    }
+
+    /// A response with its memory reserved, or a refusal if the budget is used up.
+    pub(super) fn reserve(
+        &self,
+        endpoint: &Endpoint,
+        mut response: Response<ReplyBody>,
+        memory: Option<Reservation>,
+        format: Format,
+    ) -> Response<ReplyBody> {
+        match response.body_mut().reserve(&self.rpc.limits().memory, memory) {
+            Ok(()) => response,
+            Err(error) => endpoint.refuse(&Refusal::ReplyDropped(error), format),
+        }
+    }
+
+    /// Refuses a request, and records that. `extensions` are those of an admitted request.
+    pub(super) fn refuse(
+        &self,
+        endpoint: &Endpoint,
+        refusal: &Refusal,
+        extensions: Option<&Extensions>,
+        format: Format,
+    ) -> Response<ReplyBody> {
+        if let Some(history) = self.rpc.history() {
+            let extensions = extensions.cloned().unwrap_or_else(|| endpoint.extensions());
+            history.refused(&extensions, &refusal.error());
+        }
+        endpoint.refuse(refusal, format)
+    }
+}

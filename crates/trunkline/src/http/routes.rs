@@ -1,0 +1,143 @@
+//! The routes of all endpoints but JSON-RPC, and the layers around them.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use http::Response;
+#[cfg(feature = "compression")]
+use tower_http::{
+    CompressionLevel,
+    compression::CompressionLayer,
+    compression::predicate::{DefaultPredicate, Predicate, SizeAbove},
+};
+use trunkline_core::error::ErrorObject;
+use trunkline_core::extensions::JSON_RPC;
+use trunkline_core::format::Format;
+use trunkline_core::reply::Reply;
+
+use super::endpoint::Endpoint;
+use super::extract::Admitted;
+use super::guard::Guard;
+use super::refusal::Refusal;
+use super::reply_body::ReplyBody;
+use super::{authority, negotiate};
+
+/// The routes of an endpoint: an [`axum::Router`], and the name of the endpoint.
+///
+/// [`HttpService::merge`](super::HttpService::merge) serves them next to JSON-RPC, with the same checks. Handlers
+/// extract requests with [`Message`](super::Message) or [`Context`](super::Context).
+///
+/// ```
+/// use axum::routing::get;
+/// use trunkline::http::{Context, Peer, Routes};
+///
+/// # fn main() -> Result<(), trunkline::BuildError> {
+/// let address = |context: Context| async move { format!("{:?}", Peer::of(&context.extensions)) };
+/// let routes = Routes::new("whoami", axum::Router::new().route("/whoami", get(address)));
+/// let service = trunkline::Router::new().build()?.http().merge(routes);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "routes are served when they are merged into an `HttpService`"]
+pub struct Routes {
+    endpoint: Endpoint,
+    router: axum::Router,
+}
+
+impl Routes {
+    /// Routes of an endpoint with this name in logs and history, like `mcp`. It speaks JSON.
+    pub fn new(name: &'static str, router: axum::Router) -> Self {
+        let refusal = |error| Reply::error(error, None).into_json().unwrap_or_default();
+        let formats = &[Format::Json];
+        Self { endpoint: Endpoint { name, protocol: JSON_RPC, formats, refusal }, router }
+    }
+
+    /// Sets the protocol of requests in history and traces, unless a handler
+    /// [changes it](crate::Extensions::speaking). Default: `jsonrpc`.
+    pub fn protocol(mut self, protocol: &'static str) -> Self {
+        self.endpoint.protocol = protocol;
+        self
+    }
+
+    /// Sets the formats of messages. A POST in another format is 415. Default: JSON.
+    ///
+    /// With [`Format::ALL`], requests are negotiated by `Content-Type` and `Accept`; handlers
+    /// [read](Format::read) and [write](Format::write) in the formats of each [`Message`](super::Message).
+    pub fn formats(mut self, formats: &'static [Format]) -> Self {
+        self.endpoint.formats = formats;
+        self
+    }
+
+    /// Sets the JSON body of requests that HTTP refuses, for protocols other than JSON-RPC.
+    pub fn refusals(mut self, body: fn(ErrorObject) -> Vec<u8>) -> Self {
+        self.endpoint.refusal = body;
+        self
+    }
+}
+
+/// Routes named `http`.
+impl From<axum::Router> for Routes {
+    fn from(router: axum::Router) -> Self {
+        Self::new("http", router)
+    }
+}
+
+/// The merged routes in their layers, of which the first is the innermost.
+///
+/// # Panics
+/// When two routes overlap.
+pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
+    let mut app = axum::Router::new();
+    for Routes { endpoint, router } in routes {
+        let admitted = Admitted { guard: Arc::clone(guard), endpoint: *endpoint };
+        let router = router
+            .clone()
+            .reset_fallback()
+            .method_not_allowed_fallback(async |request| Admitted::refuse_method(request))
+            .layer(middleware::from_fn_with_state(admitted, check));
+        app = app.merge(router);
+    }
+    #[cfg(feature = "compression")]
+    let app = app.layer(
+        CompressionLayer::new()
+            .quality(CompressionLevel::Fastest)
+            .compress_when(SizeAbove::new(1 << 10).and(DefaultPredicate::new())),
+    );
+    let not_found = Arc::clone(guard);
+    app.fallback(async move |request| refuse_path(&not_found, request))
+}
+
+/// Checks a request as those on the JSON-RPC path are, and reserves memory for the reply.
+async fn check(
+    State(admitted): State<Admitted>,
+    request: Request,
+    next: Next,
+) -> Response<ReplyBody> {
+    let Admitted { guard, endpoint } = &admitted;
+    let (mut parts, body) = request.into_parts();
+    let format = negotiate::refused(&parts.headers, endpoint.formats);
+    let caller = match guard.admit(&parts) {
+        Ok(caller) => caller.principal().await,
+        Err(refusal) => Err(refusal),
+    };
+    match caller {
+        Ok(Some(principal)) => {
+            parts.extensions.insert(principal);
+        }
+        Ok(None) => {}
+        Err(refusal) => return guard.refuse(endpoint, &refusal, None, format),
+    }
+    parts.extensions.insert(admitted.clone());
+    let response = next.run(Request::from_parts(parts, body)).await;
+    guard.reserve(endpoint, response.map(ReplyBody::from_axum), None, format)
+}
+
+fn refuse_path(guard: &Guard, request: Request) -> Response<ReplyBody> {
+    let (parts, _) = request.into_parts();
+    let format = negotiate::refused(&parts.headers, Format::ALL);
+    let host = authority::check(&parts, &guard.settings.hosts);
+    let refusal = host.err().unwrap_or(Refusal::Path);
+    guard.refuse(&Endpoint::CALLS, &refusal, None, format)
+}
