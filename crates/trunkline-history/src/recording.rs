@@ -1,8 +1,10 @@
 //! The entry of a call that has not ended.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use trunkline_core::call::{Arrival, Call, Notes, Observation, Observer, Recording, Registered};
+use trunkline_core::dispatch::Dispatcher;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
@@ -15,6 +17,13 @@ use crate::history::History;
 use trunkline_core::trace_context::TraceContext;
 
 impl History {
+    /// The record of a service, if it keeps one.
+    #[must_use]
+    pub fn of(dispatcher: &Dispatcher) -> Option<&Self> {
+        let observer: &dyn Any = dispatcher.observer()?;
+        observer.downcast_ref()
+    }
+
     /// Records what a door has refused before it was read as a message, with what its sender is told.
     /// What is read is recorded without the door's help, and so is what HTTP refuses.
     pub fn refused(&self, extensions: &Extensions, error: &ErrorObject) {

@@ -39,33 +39,24 @@
 
 mod blocking;
 pub mod code;
+mod create_server;
 #[cfg(feature = "edn")]
 pub mod edn;
 mod endpoints;
 mod expansion;
 pub mod guide;
-pub mod http;
 pub mod layers;
 mod metrics;
 mod openrpc;
-mod request;
 mod router;
 mod rpc;
-pub mod server;
-mod status;
-pub mod stdio;
-pub mod stream;
 mod turns;
-#[cfg(unix)]
-pub mod unix;
 
 pub use blocking::{Blocking, Pool, blocking};
 pub use openrpc::OpenRpc;
-pub use request::Extension;
 pub use router::{Changing, Router};
 pub use rpc::Rpc;
 pub use schemars::{self, JsonSchema};
-pub use server::{Server, ServerHandle};
 pub use tokio_util::sync::CancellationToken;
 pub use trunkline_access as access;
 pub use trunkline_client as client;
@@ -89,6 +80,19 @@ pub use trunkline_core::reply::Reply;
 pub use trunkline_core::schema::Schema;
 pub use trunkline_core::trace_context::{TraceContext, TraceContextError};
 pub use trunkline_macros::{RpcError, rpc};
+pub use trunkline_server::request::Extension;
+#[cfg(unix)]
+pub use trunkline_server::unix;
+pub use trunkline_server::{Server, ServerHandle, http, stdio, stream};
+
+pub mod server {
+    //! The server object: created, asked for its status, stopped.
+
+    #[doc(inline)]
+    pub use trunkline_server::server::*;
+
+    pub use crate::create_server::{Config, create_server};
+}
 
 pub mod history {
     //! The history of calls, and its endpoint.

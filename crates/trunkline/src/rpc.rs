@@ -17,6 +17,7 @@ use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
 use trunkline_history::History;
+use trunkline_server::http::HttpService;
 
 use crate::metrics::{Counters, MethodMetrics};
 use crate::openrpc::{Described, OpenRpc};
@@ -60,8 +61,34 @@ impl Rpc {
     /// The record of this service, if it keeps one.
     #[must_use]
     pub fn history(&self) -> Option<&History> {
-        let observer: &dyn std::any::Any = self.observer()?;
-        observer.downcast_ref()
+        History::of(&self.dispatcher)
+    }
+
+    /// This service over HTTP, with default settings: it answers to the names of this
+    /// machine's loopback, to which a [`Server`](crate::Server) adds its address.
+    ///
+    /// Mounted in another server that is reached under another name, it answers 403. Name it, or
+    /// pass [`Hosts::Any`](crate::http::Hosts::Any) behind a proxy that checks names:
+    ///
+    /// ```
+    /// # use trunkline::{Router, http};
+    /// # fn main() -> Result<(), trunkline::BuildError> {
+    /// # let rpc = Router::new().method("ping", || "pong").build()?;
+    /// let hosts = http::Hosts::Listed(vec!["api.example.com".into()]);
+    /// let service = rpc.http_with(http::Settings { hosts, ..Default::default() });
+    /// let app: axum::Router = axum::Router::new().route_service("/rpc", service);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn http(&self) -> HttpService {
+        self.http_with(trunkline_server::http::Settings::default())
+    }
+
+    /// This service over HTTP.
+    #[must_use]
+    pub fn http_with(&self, settings: trunkline_server::http::Settings) -> HttpService {
+        HttpService::with_settings(self.dispatcher.clone(), settings)
     }
 
     /// Calls a method in this process, through all layers, without a transport: for tests, and
@@ -120,6 +147,18 @@ impl Deref for Rpc {
 
     fn deref(&self) -> &Dispatcher {
         &self.dispatcher
+    }
+}
+
+impl From<Rpc> for HttpService {
+    fn from(rpc: Rpc) -> Self {
+        rpc.http()
+    }
+}
+
+impl From<Rpc> for Dispatcher {
+    fn from(rpc: Rpc) -> Self {
+        rpc.dispatcher
     }
 }
 

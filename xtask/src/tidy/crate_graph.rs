@@ -23,6 +23,10 @@ const RULES: &[Rule] = &[
         may_offer: &["trunkline-client"],
     },
     rule("trunkline-history", &["trunkline-core", "trunkline-access"]),
+    rule(
+        "trunkline-server",
+        &["trunkline-core", "trunkline-client", "trunkline-access", "trunkline-history"],
+    ),
     Rule {
         name: "trunkline",
         may_need: &[
@@ -31,6 +35,7 @@ const RULES: &[Rule] = &[
             "trunkline-access",
             "trunkline-history",
             "trunkline-macros",
+            "trunkline-server",
         ],
         may_offer: &["trunkline-edn"],
     },

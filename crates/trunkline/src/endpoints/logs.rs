@@ -17,7 +17,7 @@ use trunkline_history::log::{Log, LogFile};
 use super::readers::Readers;
 use super::refused::{Refused, json};
 use crate::code;
-use crate::http::{Context, ReplyBody, Routes};
+use trunkline_server::http::{Context, ReplyBody, Routes};
 
 /// A log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for `readers`.
 ///

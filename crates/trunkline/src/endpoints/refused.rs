@@ -6,7 +6,7 @@ use http::{HeaderValue, Response, StatusCode};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::reply::Reply;
 
-use crate::http::{ReplyBody, respond};
+use trunkline_server::http::{ReplyBody, respond};
 
 /// Why a request is refused.
 pub(super) struct Refused {

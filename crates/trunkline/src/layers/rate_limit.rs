@@ -17,7 +17,7 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 
 use crate::layers::RefusableFuture;
-use crate::request::Peer;
+use trunkline_server::request::Peer;
 
 /// Refuses the calls of who calls too often, with -32010 and `data.retry_after_ms`; nothing is run.
 ///

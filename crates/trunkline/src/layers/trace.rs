@@ -15,7 +15,7 @@ use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
 use trunkline_core::trace_context::TraceContext;
 
-use crate::request::Headers;
+use trunkline_server::request::Headers;
 
 /// Opens a tracing span for each call.
 #[derive(Debug, Clone, Copy)]

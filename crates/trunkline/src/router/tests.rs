@@ -17,8 +17,8 @@ use trunkline_core::params::{Param, Params, RawParams, param};
 
 use super::{BuildError, Operation, Place, Router};
 use crate::layers::{FromFnLayer, Next, TimeoutLayer, from_fn};
-use crate::request::Extension;
 use crate::rpc::Rpc;
+use trunkline_server::request::Extension;
 
 fn answer(rpc: &Rpc, body: &str, extensions: Extensions) -> Option<Value> {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline_history::{Filter, History, Subscription, Update};
 
 use super::settings::Settings;
-use crate::http::{Event, EventStream, ReplyBody};
+use trunkline_server::http::{Event, EventStream, ReplyBody};
 
 /// After so long, a client that was cut off comes again.
 const RETRY: Duration = Duration::from_secs(1);

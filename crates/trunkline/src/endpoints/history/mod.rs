@@ -28,9 +28,9 @@ use trunkline_history::{Filter, History};
 use super::readers::NAME;
 pub use super::readers::Readers;
 use super::refused::{Refused, json};
-use crate::http::{Context, ReplyBody, Routes};
 use live::Live;
 pub use settings::Settings;
+use trunkline_server::http::{Context, ReplyBody, Routes};
 
 /// A record at `GET /history` and `GET /history/stream`.
 ///

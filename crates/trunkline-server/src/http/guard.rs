@@ -16,12 +16,13 @@ use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::settings::Settings;
 use super::{authority, bearer, body, origin};
-use crate::rpc::Rpc;
+use trunkline_core::dispatch::Dispatcher;
+use trunkline_history::History;
 
 /// A service, and the settings that its requests are checked against.
 #[derive(Clone)]
 pub(super) struct Guard {
-    pub(super) rpc: Rpc,
+    pub(super) rpc: Dispatcher,
     pub(super) settings: Settings,
 }
 
@@ -68,7 +69,7 @@ impl Guard {
         extensions: Option<&Extensions>,
         format: Format,
     ) -> Response<ReplyBody> {
-        if let Some(history) = self.rpc.history() {
+        if let Some(history) = History::of(&self.rpc) {
             let extensions = extensions.cloned().unwrap_or_else(|| endpoint.extensions());
             history.refused(&extensions, &refusal.error());
         }

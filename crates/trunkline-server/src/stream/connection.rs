@@ -29,12 +29,13 @@ use super::queue::{Queue, Queued, Work};
 use super::replies::Replies;
 use super::request::{Request, Unanswered};
 use super::settings::Settings;
-use crate::rpc::Rpc;
 use crate::status::Counts;
+use trunkline_core::dispatch::Dispatcher;
+use trunkline_history::History;
 
 /// A client that is to be served.
 pub(crate) struct Connection {
-    pub(crate) rpc: Rpc,
+    pub(crate) rpc: Dispatcher,
     pub(crate) settings: Settings,
     /// What is known of the client.
     pub(crate) extensions: Extensions,
@@ -46,7 +47,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// The only client of a process, or one that counts by itself.
-    pub(crate) fn alone(rpc: &Rpc, door: &'static str, settings: Settings) -> Self {
+    pub(crate) fn alone(rpc: &Dispatcher, door: &'static str, settings: Settings) -> Self {
         let (extensions, counts) = (Extensions::through(door), Arc::new(Counts::new()));
         let unanswered = Unanswered::default();
         Self { rpc: rpc.clone(), settings, extensions, counts, unanswered }
@@ -99,7 +100,7 @@ impl Connection {
 
 /// Takes messages in.
 struct Taker {
-    rpc: Rpc,
+    rpc: Dispatcher,
     settings: Settings,
     extensions: Extensions,
     counts: Arc<Counts>,
@@ -215,7 +216,7 @@ impl Taker {
     /// Answers what could not even be taken as a message.
     async fn refuse(&self, error: &ErrorObject, format: Format) {
         let asked = Asked::by_unread(None, None);
-        if let Some(history) = self.rpc.history() {
+        if let Some(history) = History::of(&self.rpc) {
             history.refused(&self.extensions, error);
         }
         let reply = asked.refused(error).written_in(format);

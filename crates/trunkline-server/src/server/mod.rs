@@ -24,7 +24,7 @@ mod watch;
 use std::convert::Infallible;
 use std::error::Error;
 use std::fmt::Display;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -38,7 +38,6 @@ use tokio_util::task::TaskTracker;
 use tower::Service;
 
 use crate::http::HttpService;
-use crate::router::Router;
 use crate::status::Counts;
 
 pub use crate::status::{Phase, Status};
@@ -170,34 +169,4 @@ impl Server {
         tracing::info!(%address, "server is running");
         Ok(ServerHandle { address, shared, tasks })
     }
-}
-
-/// A server in one call: a port and its handlers.
-#[derive(Debug, Default)]
-pub struct Config {
-    /// The port on 127.0.0.1; 0 lets the system choose.
-    pub port: u16,
-    /// The methods.
-    pub handlers: Router,
-}
-
-/// Starts a server on this machine's loopback address.
-///
-/// ```
-/// # use trunkline::{Router, server::{Config, create_server}};
-/// # #[tokio::main]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let handlers = Router::new().method("ping", || "pong");
-/// let server = create_server(Config { port: 0, handlers }).await?;
-/// assert_eq!(server.status().in_flight, 0);
-/// server.stop().await;
-/// # Ok(())
-/// # }
-/// ```
-///
-/// # Errors
-/// When the handlers cannot be built or the port cannot be bound.
-pub async fn create_server(config: Config) -> Result<ServerHandle, ServeError> {
-    let rpc = config.handlers.build()?;
-    Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, config.port))).serve(rpc).await
 }

@@ -19,7 +19,7 @@
 //!
 //! Calls run side by side, and are answered in the order in which they end. The notification
 //! `$/cancelRequest` with the params `{"id": …}` cancels a call that runs, which is then answered
-//! with [`CANCELLED`](crate::code::CANCELLED); a batch is cancelled when all of its ids are.
+//! with [`CANCELLED`](trunkline_core::error::code::CANCELLED); a batch is cancelled when all of its ids are.
 //! Ids are what they are in JSON: a client that speaks EDN cancels `:a`, `a` and `"a"` together.
 
 mod asked;
@@ -33,7 +33,7 @@ mod settings;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::rpc::Rpc;
+use trunkline_core::dispatch::Dispatcher;
 
 pub use error::StreamError;
 pub use settings::Settings;
@@ -50,7 +50,7 @@ pub(crate) use request::Unanswered;
 /// # Cancel safety
 /// Dropping the future cancels the calls that run. [`Settings::closing`] ends it in order.
 pub async fn serve(
-    rpc: &Rpc,
+    rpc: &Dispatcher,
     stream: impl AsyncRead + AsyncWrite + Send,
     settings: Settings,
 ) -> Result<(), StreamError> {

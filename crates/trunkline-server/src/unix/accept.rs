@@ -13,14 +13,14 @@ use trunkline_core::extensions::Extensions;
 use super::peer::Peer;
 use super::settings::Settings;
 use super::socket_file::SocketFile;
-use crate::rpc::Rpc;
 use crate::server::{Phase, recover};
 use crate::status::Counts;
 use crate::stream::{Connection, StreamError, Unanswered};
+use trunkline_core::dispatch::Dispatcher;
 
 /// What all connections of a server share.
 pub(super) struct Shared {
-    pub(super) rpc: Rpc,
+    pub(super) rpc: Dispatcher,
     pub(super) settings: Settings,
     /// Cancelled when the server shall stop.
     pub(super) closing: CancellationToken,

@@ -25,9 +25,9 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
-use crate::rpc::Rpc;
 use crate::server::{Phase, ServeError};
 use crate::status::Counts;
+use trunkline_core::dispatch::Dispatcher;
 
 pub use handle::ServerHandle;
 pub use peer::Peer;
@@ -63,8 +63,9 @@ impl Server {
     /// # Errors
     /// When the socket cannot be bound: it is served, something else has its name, or its path is
     /// too long.
-    pub async fn serve(self, rpc: Rpc) -> Result<ServerHandle, ServeError> {
+    pub async fn serve(self, rpc: impl Into<Dispatcher>) -> Result<ServerHandle, ServeError> {
         let Self { path, settings } = self;
+        let rpc = rpc.into();
         settings.check()?;
         let failed = |source| ServeError::Bind { address: path.display().to_string(), source };
         let (listener, file) = SocketFile::claim(&path, settings.mode).await.map_err(failed)?;

@@ -29,9 +29,9 @@ use super::routes::{Routes, layered};
 use super::settings::Settings;
 use super::{negotiate, origin};
 use crate::request::{Head, Peer};
-use crate::rpc::Rpc;
+use trunkline_core::dispatch::Dispatcher;
 
-/// An [`Rpc`] as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
+/// JSON-RPC calls, and routes, as a service of HTTP requests: a [`Server`](crate::Server) serves it, axum mounts
 /// it with `route_service`. Cloning is cheap.
 ///
 /// The paths of JSON-RPC are matched before the [routes](Self::merge), and calls pass no layer of theirs.
@@ -48,36 +48,13 @@ struct Inner {
     cors: Option<CorsLayer>,
 }
 
-impl Rpc {
-    /// This service over HTTP, with default settings: it answers to the names of this
-    /// machine's loopback, to which a [`Server`](crate::Server) adds its address.
-    ///
-    /// Mounted in another server that is reached under another name, it answers 403. Name it, or
-    /// pass [`Hosts::Any`](super::Hosts::Any) behind a proxy that checks names:
-    ///
-    /// ```
-    /// # use trunkline::{Router, http};
-    /// # fn main() -> Result<(), trunkline::BuildError> {
-    /// # let rpc = Router::new().method("ping", || "pong").build()?;
-    /// let hosts = http::Hosts::Listed(vec!["api.example.com".into()]);
-    /// let service = rpc.http_with(http::Settings { hosts, ..Default::default() });
-    /// let app: axum::Router = axum::Router::new().route_service("/rpc", service);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn http(&self) -> HttpService {
-        self.http_with(Settings::default())
-    }
-
-    /// This service over HTTP.
-    #[must_use]
-    pub fn http_with(&self, settings: Settings) -> HttpService {
-        HttpService::new(Guard { rpc: self.clone(), settings }, Vec::new())
-    }
-}
-
 impl HttpService {
+    /// A service of HTTP requests that hold calls.
+    #[must_use]
+    pub fn with_settings(rpc: Dispatcher, settings: Settings) -> Self {
+        Self::new(Guard { rpc, settings }, Vec::new())
+    }
+
     fn new(guard: Guard, routes: Vec<Routes>) -> Self {
         let (cors, guard) = (cors(&guard.settings), Arc::new(guard));
         Self(Arc::new(Inner { router: layered(&guard, &routes), guard, routes, cors }))
@@ -327,12 +304,6 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
         Box::pin(async move { Ok(service.handle(request).await) })
-    }
-}
-
-impl From<Rpc> for HttpService {
-    fn from(rpc: Rpc) -> Self {
-        rpc.http()
     }
 }
 

@@ -20,8 +20,8 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::rpc::Rpc;
 use crate::stream::{Connection, Settings, StreamError};
+use trunkline_core::dispatch::Dispatcher;
 
 /// How much is on its way between a thread and the calls.
 const CHUNK: usize = 64 << 10;
@@ -36,13 +36,13 @@ const CHUNK: usize = 64 << 10;
 ///
 /// # Cancel safety
 /// Dropping the future cancels the calls that run. [`Settings::closing`] ends it in order.
-pub async fn serve(rpc: &Rpc, settings: Settings) -> Result<(), StreamError> {
+pub async fn serve(rpc: &Dispatcher, settings: Settings) -> Result<(), StreamError> {
     serve_pipes(rpc, io::stdin(), io::stdout(), settings).await
 }
 
 /// The same over other pipes.
 async fn serve_pipes(
-    rpc: &Rpc,
+    rpc: &Dispatcher,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
     settings: Settings,
