@@ -187,3 +187,32 @@ fn replies_of_routes_are_compressed_for_clients_that_accept_it() {
     let (headers, _) = ask(service, Request::from_parts(head, body));
     assert_eq!(headers.get("content-encoding"), None, "calls pass no layers");
 }
+
+#[test]
+fn routes_of_an_axum_router_are_guarded() {
+    let page = || axum::Router::new().route("/", get(|| async { "page" }));
+    let app = axum::Router::new()
+        .route("/page", get(|| async { "page" }))
+        .nest("/nested", page().fallback(|| async { "nested fallback" }))
+        .fallback(|| async { "fallback" });
+    let mut settings = trunkline::http::Settings::default();
+    settings.bearer.allow("secret");
+    let service = Router::new().build().unwrap().http_with(settings).merge(app);
+    let rows = [
+        ("GET", "/page", "localhost", "Bearer secret", 200),
+        ("GET", "/nested", "localhost", "Bearer secret", 200),
+        ("GET", "/page", "localhost", "Bearer wrong", 401),
+        ("PUT", "/page", "localhost", "Bearer wrong", 401),
+        ("PUT", "/page", "localhost", "Bearer secret", 405),
+        ("GET", "/nested", "localhost", "", 401),
+        ("GET", "/page", "evil.example", "Bearer secret", 403),
+        ("GET", "/other", "localhost", "Bearer secret", 404),
+        ("GET", "/nested/other", "localhost", "Bearer secret", 404),
+    ];
+    for (method, path, host, token, status) in rows {
+        let request = Request::builder().method(method).uri(path).header("host", host);
+        let request = request.header("authorization", token).body(Full::default()).unwrap();
+        let response = paused().block_on(service.handle::<Full<Bytes>>(request));
+        assert_eq!(response.status(), status, "{method} {path} {host} {token}");
+    }
+}
