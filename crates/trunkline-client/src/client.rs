@@ -84,7 +84,7 @@ impl Client {
     /// pass the layer one by one, as they do in a server. The last layer added is the outermost.
     ///
     /// Any tower layer over `Service<Call, Response = Outcome>` will do. One that holds calls back, such
-    /// as a concurrency limit, splits [batches](Batch::send) into messages.
+    /// as a concurrency limit, splits [batches](crate::Batch::send) into messages.
     #[must_use]
     pub fn layer<L>(mut self, layer: L) -> Self
     where

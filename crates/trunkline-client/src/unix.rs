@@ -9,7 +9,7 @@ use super::channel::{Connect, Connection, Link, Settings};
 use super::error::{Failure, TransportError};
 use super::transport::{Message, Transport, TransportFuture};
 
-/// Calls over a unix socket: what [`unix`](crate::unix) serves.
+/// Calls over a unix socket: what `trunkline::unix` serves.
 ///
 /// It connects for its first call, and for the next one whenever the connection has broken.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! What has been asked and answered: a bounded record of all calls.
 //!
-//! A [`History`] is given to a service with [`Rpc::recorded`](crate::Rpc::recorded), and from then on
+//! A [`History`] is given to a service with `Rpc::recorded`, and from then on
 //! each call makes an [`Entry`] when it ends: through whatever door it came, with a result, an error,
 //! or cancelled. So does what is no call: a body that cannot be read, an invalid member of a batch, a
 //! method that does not exist, a request that HTTP refuses (401, 403, 413, …).

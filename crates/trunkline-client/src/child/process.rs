@@ -10,7 +10,7 @@ use crate::channel::{self, Connection, Link, Once, Start};
 use crate::error::{Cause, Failure, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
 
-/// Calls to a process of ours, over its stdin and stdout: what [`stdio`](crate::stdio) serves. Its
+/// Calls to a process of ours, over its stdin and stdout: what `stdio` serves. Its
 /// stderr is this process's own.
 ///
 /// The process ends when this is dropped: its stdin is closed; if it has not ended after

@@ -28,8 +28,9 @@ impl Framing {
         }
     }
 
+    /// Whether what was read, which is not empty, is no message.
     #[cfg(not(feature = "edn"))]
-    pub(super) fn is_blank(self, _text: &[u8], _format: Format) -> bool {
+    pub fn is_blank(self, _text: &[u8], _format: Format) -> bool {
         false
     }
 }

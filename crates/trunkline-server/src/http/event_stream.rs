@@ -77,7 +77,7 @@ impl<S: Stream<Item = Event> + Send + 'static> EventStream<S> {
         self
     }
 
-    /// Counts what is sent, for a [`History`](crate::history::History) that has begun a recording.
+    /// Counts what is sent, for a [`History`](trunkline_history::History) that has begun a recording.
     pub fn recorded(mut self, recording: Option<StreamRecording>) -> Self {
         self.recording = recording;
         self

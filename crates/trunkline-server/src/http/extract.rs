@@ -23,7 +23,7 @@ use crate::request::Head;
 /// Extracts a request with its body.
 ///
 /// It checks `Expect`, `Content-Encoding` and `Content-Type`, and reads the body under the limits of
-/// [`Settings`](super::Settings) and the [memory budget](crate::limits::MemoryBudget). A request that fails is
+/// [`Settings`](super::Settings) and the [memory budget](trunkline_core::limits::MemoryBudget). A request that fails is
 /// refused with the status of the [module's table](super).
 #[derive(Debug)]
 #[non_exhaustive]

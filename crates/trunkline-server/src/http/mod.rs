@@ -17,7 +17,7 @@
 //! | 415 | not JSON in UTF-8 (nor EDN, with the feature `edn`), or compressed |
 //! | 417 | an `Expect` other than `100-continue` |
 //! | 501 | a `Transfer-Encoding` other than `chunked`; the connection is closed |
-//! | 503 | the [memory budget](crate::limits::MemoryBudget) is used up: nothing was run (-32005, with `Retry-After`), or the reply was dropped (-32006) |
+//! | 503 | the [memory budget](trunkline_core::limits::MemoryBudget) is used up: nothing was run (-32005, with `Retry-After`), or the reply was dropped (-32006) |
 //! | 503 | the keys of tokens cannot be fetched (`jwt`) |
 //!
 //! With the feature `edn`, calls are read as EDN if that is their `Content-Type`, and answered, and

@@ -55,7 +55,7 @@ impl Routes {
     }
 
     /// Sets the protocol of requests in history and traces, unless a handler
-    /// [changes it](crate::Extensions::speaking). Default: `jsonrpc`.
+    /// [changes it](trunkline_core::extensions::Extensions::speaking). Default: `jsonrpc`.
     pub fn protocol(mut self, protocol: &'static str) -> Self {
         self.endpoint.protocol = protocol;
         self

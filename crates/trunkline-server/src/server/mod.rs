@@ -100,7 +100,7 @@ impl Server {
         self
     }
 
-    /// Binds the address and answers calls: those of an [`Rpc`](crate::Rpc), or of an
+    /// Binds the address and answers calls: those of an `Rpc`, or of an
     /// [`HttpService`] with settings of its own.
     ///
     /// # Errors

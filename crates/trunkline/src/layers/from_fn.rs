@@ -131,7 +131,7 @@ impl Next<Remote> {
     /// Goes on with the call.
     ///
     /// # Errors
-    /// A [`Failure`](crate::Failure), or what a layer inside has failed with.
+    /// A [`Failure`](trunkline_client::Failure), or what a layer inside has failed with.
     pub async fn run(mut self, call: Call) -> Result<Outcome, BoxError> {
         self.0.call(call).await
     }

@@ -4,7 +4,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::endpoints::readers::Readers;
 
-/// Settings of the [routes](crate::history::History::routes) of a [`History`](crate::history::History).
+/// Settings of the [routes](super::routes) of a [`History`](crate::history::History).
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Who may read. Default: [`Readers::Listed`].
