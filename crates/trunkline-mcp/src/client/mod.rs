@@ -13,7 +13,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let add = Operation::new("math.add", |Params(Add { a, b })| a + b).input::<Add>().tool("add");
 //! # let mcp = Mcp::new(Router::new().operation(add).build()?, Settings::new("sums", "1.0.0"))?;
-//! # let server = Server::bind("127.0.0.1:0").serve(mcp.rpc().http().door(mcp.door())).await?;
+//! # let server = Server::bind("127.0.0.1:0").serve(mcp.rpc().http().merge(mcp.routes())).await?;
 //! # let url = format!("http://{}/mcp", server.local_addr());
 //! use serde_json::value::to_raw_value;
 //! use trunkline::client::Http;
