@@ -12,7 +12,7 @@ where
     D: Database,
 {
     /// Registers the methods: `find`.
-    pub fn into_rpc<RouterState>(self) -> ::trunkline::Router<RouterState>
+    pub fn into_router<RouterState>(self) -> ::trunkline::Router<RouterState>
     where
         Self: ::core::marker::Send + ::core::marker::Sync + 'static,
         RouterState: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync
@@ -57,5 +57,15 @@ where
             router.operation(operation)
         };
         router
+    }
+    #[doc(hidden)]
+    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
+    pub fn into_rpc<RouterState>(self) -> ::trunkline::Router<RouterState>
+    where
+        Self: ::core::marker::Send + ::core::marker::Sync + 'static,
+        RouterState: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync
+            + 'static,
+    {
+        self.into_router()
     }
 }

@@ -26,7 +26,7 @@ impl Calculator {
 }
 impl Calculator {
     /// Registers the methods: `math.add`, `math.Divide`, `math.factor`, `math.clear`, `math.dump`.
-    pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    pub fn into_router<S>(self) -> ::trunkline::Router<S>
     where
         S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
     {
@@ -197,5 +197,13 @@ impl Calculator {
             router.operation(operation)
         };
         router
+    }
+    #[doc(hidden)]
+    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
+    pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    where
+        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
+    {
+        self.into_router()
     }
 }

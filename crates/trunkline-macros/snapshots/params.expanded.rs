@@ -15,7 +15,7 @@ impl Mail {
 }
 impl Mail {
     /// Registers the methods: `mail.send`.
-    pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    pub fn into_router<S>(self) -> ::trunkline::Router<S>
     where
         S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
         State<Outbox>: ::trunkline::FromCall<S>,
@@ -110,5 +110,15 @@ impl Mail {
             router.operation(operation)
         };
         router
+    }
+    #[doc(hidden)]
+    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
+    pub fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    where
+        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
+        State<Outbox>: ::trunkline::FromCall<S>,
+        Peer: ::trunkline::FromCall<S>,
+    {
+        self.into_router()
     }
 }

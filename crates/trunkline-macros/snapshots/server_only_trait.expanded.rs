@@ -1,7 +1,7 @@
 trait Store<K> {
     fn rows(&self) -> Vec<K>;
     /// Registers the methods: `rows`.
-    fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    fn into_router<S>(self) -> ::trunkline::Router<S>
     where
         Self: ::core::marker::Sized + ::core::marker::Send + ::core::marker::Sync
             + 'static,
@@ -26,5 +26,15 @@ trait Store<K> {
             router.operation(operation)
         };
         router
+    }
+    #[doc(hidden)]
+    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
+    fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    where
+        Self: ::core::marker::Sized + ::core::marker::Send + ::core::marker::Sync
+            + 'static,
+        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
+    {
+        self.into_router()
     }
 }

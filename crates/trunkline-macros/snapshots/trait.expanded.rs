@@ -28,7 +28,7 @@ pub trait Math: Display {
     fn version(&self) -> &'static str;
     fn local<T>(&self, value: &T) -> &T;
     /// Registers the methods: `math.divide`, `math.sum`, `math.log`, `math.write`, `math.version`.
-    fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    fn into_router<S>(self) -> ::trunkline::Router<S>
     where
         Self: ::core::marker::Sized + ::core::marker::Send + ::core::marker::Sync
             + 'static,
@@ -226,6 +226,17 @@ pub trait Math: Display {
             router.operation(operation)
         };
         router
+    }
+    #[doc(hidden)]
+    #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
+    fn into_rpc<S>(self) -> ::trunkline::Router<S>
+    where
+        Self: ::core::marker::Sized + ::core::marker::Send + ::core::marker::Sync
+            + 'static,
+        S: ::core::clone::Clone + ::core::marker::Send + ::core::marker::Sync + 'static,
+        Peer: ::trunkline::FromCall<S>,
+    {
+        self.into_router()
     }
 }
 /// A client of [`Math`], over any transport.

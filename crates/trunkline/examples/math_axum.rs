@@ -61,7 +61,7 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     tracing_subscriber::fmt().init();
-    let rpc = Math.into_rpc().build()?;
+    let rpc = Math.into_router().build()?;
     let processors = ServiceBuilder::new()
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .layer(TraceLayer::new_for_http())

@@ -41,7 +41,8 @@ impl Math for Calculator {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = Server::bind("127.0.0.1:0").serve(Calculator.into_rpc().build()?.http()).await?;
+    let server =
+        Server::bind("127.0.0.1:0").serve(Calculator.into_router().build()?.http()).await?;
     let math = MathClient::new(Http::connect(&format!("http://{}", server.local_addr()))?);
 
     println!("7 / 2 = {}", math.divide(7.0, 2.0).await?);

@@ -1,7 +1,7 @@
 //! `#[rpc]` on an inherent `impl` block or on a trait.
 //!
 //! The item is parsed into a [`Service`], which knows nothing of the code to generate, and
-//! rewritten so that the compiler accepts it. From the service, [`server`] generates `into_rpc`, and
+//! rewritten so that the compiler accepts it. From the service, [`server`] generates `into_router`, and
 //! [`client`] the typed client of a trait.
 
 mod attributes;
@@ -16,7 +16,7 @@ use syn::{ImplItem, Item, ItemImpl, ItemTrait, TraitItem};
 
 use self::{attributes::ServiceAttributes, model::Service};
 
-/// Expands to the item without its helper attributes, and to `into_rpc` or what forbids it.
+/// Expands to the item without its helper attributes, and to `into_router` or what forbids it.
 pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     match syn::parse2(item) {
         Ok(Item::Impl(block)) => expand_impl(arguments, block),
@@ -46,12 +46,12 @@ fn expand_impl(arguments: TokenStream, mut block: ItemImpl) -> TokenStream {
 
     let generated = match service {
         Ok(service) => {
-            let into_rpc = server::into_rpc(&service);
+            let into_router = server::into_router(&service);
             let (generics, self_ty) = (&block.generics, &block.self_ty);
             let (impl_generics, _, where_clause) = generics.split_for_impl();
             quote! {
                 impl #impl_generics #self_ty #where_clause {
-                    #into_rpc
+                    #into_router
                 }
             }
         }
@@ -64,22 +64,22 @@ fn expand_impl(arguments: TokenStream, mut block: ItemImpl) -> TokenStream {
     quote!(#block #generated)
 }
 
-/// An `into_rpc` for callers to compile with, so that the error is the only one. An implementation of a
+/// An `into_router` for callers to compile with, so that the error is the only one. An implementation of a
 /// trait gets none: its type may be another crate's.
 fn stub_impl(block: &ItemImpl) -> Option<TokenStream> {
     let is_there = block
         .items
         .iter()
-        .any(|item| matches!(item, ImplItem::Fn(function) if function.sig.ident == "into_rpc"));
+        .any(|item| matches!(item, ImplItem::Fn(function) if function.sig.ident == "into_router"));
     if block.trait_.is_some() || is_there {
         return None;
     }
     let (generics, self_ty) = (&block.generics, &block.self_ty);
     let (impl_generics, _, where_clause) = generics.split_for_impl();
-    let into_rpc = server::stub(&quote!(pub));
+    let into_router = server::stub(&quote!(pub));
     Some(quote! {
         impl #impl_generics #self_ty #where_clause {
-            #into_rpc
+            #into_router
         }
     })
 }
@@ -91,14 +91,14 @@ fn expand_trait(arguments: TokenStream, mut definition: ItemTrait) -> TokenStrea
 
     match service {
         Ok(service) => {
-            let into_rpc = server::into_rpc(&service);
-            definition.items.push(TraitItem::Verbatim(into_rpc));
+            let into_router = server::into_router(&service);
+            definition.items.push(TraitItem::Verbatim(into_router));
             let client = service.client.map(|client| client::client(&client, &service.methods));
             quote!(#definition #client)
         }
         Err(error) => {
             let is_there = definition.items.iter().any(
-                |item| matches!(item, TraitItem::Fn(function) if function.sig.ident == "into_rpc"),
+                |item| matches!(item, TraitItem::Fn(function) if function.sig.ident == "into_router"),
             );
             if !is_there {
                 let stub = server::stub(&TokenStream::new());

@@ -166,7 +166,7 @@ impl Shop for Corner {
 
 #[tokio::test]
 async fn one_trait_is_the_server_the_client_and_the_description() {
-    let (_server, client) = serve(Router::new().merge(Corner.into_rpc())).await;
+    let (_server, client) = serve(Router::new().merge(Corner.into_router())).await;
     assert_eq!(ShopClient::new(client.clone()).price(3, 5).await.unwrap(), 15);
     let document: Value = client.call("rpc.discover", ()).await.unwrap();
     let method = &document["methods"][0];

@@ -96,7 +96,7 @@ impl Parser {
 }
 
 fn described(method: &str) -> Description {
-    let rpc = Parser.into_rpc::<()>().build().unwrap();
+    let rpc = Parser.into_router::<()>().build().unwrap();
     let operations = rpc.operations();
     let operation = operations.iter().find(|operation| operation.name() == method);
     operation.unwrap().description().clone()

@@ -152,7 +152,7 @@ impl Api {
 
 #[tokio::test]
 async fn a_client_gets_the_error_back() {
-    let rpc = Router::new().merge(Api.into_rpc()).build().unwrap();
+    let rpc = Router::new().merge(Api.into_router()).build().unwrap();
     let error = rpc.call::<()>("find", &["users"]).await.unwrap_err();
     let expected = FindError::NoTable { table: "users".to_owned() };
     assert_eq!(FindError::from_error_object(&error), Some(expected));

@@ -103,7 +103,7 @@ impl Calculator {
 
 #[tokio::test]
 async fn params_come_by_name_and_by_position() {
-    let rpc = built(Calculator::new().into_rpc());
+    let rpc = built(Calculator::new().into_router());
     check(&rpc, "math.add", json!([1, 2]), Ok(json!(3))).await;
     check(&rpc, "math.add", json!({"b": 2, "a": 1}), Ok(json!(3))).await;
     check(&rpc, "math.add", json!([1]), REFUSED).await;
@@ -116,7 +116,7 @@ async fn params_come_by_name_and_by_position() {
 
 #[tokio::test]
 async fn a_default_stands_in_for_an_absent_param() {
-    let rpc = built(Calculator::new().into_rpc());
+    let rpc = built(Calculator::new().into_router());
     check(&rpc, "math.Divide", json!([6]), Ok(json!(3.0))).await;
     check(&rpc, "math.Divide", json!({"dividend": 6}), Ok(json!(3.0))).await;
     check(&rpc, "math.Divide", json!([6, 3]), Ok(json!(2.0))).await;
@@ -128,7 +128,7 @@ async fn a_default_stands_in_for_an_absent_param() {
 
 #[tokio::test]
 async fn a_variadic_param_takes_the_rest() {
-    let rpc = built(Calculator::new().into_rpc());
+    let rpc = built(Calculator::new().into_router());
     check(&rpc, "math.sum", json!([1]), Ok(json!(1))).await;
     check(&rpc, "math.sum", json!([1, 2, 3]), Ok(json!(6))).await;
     check(&rpc, "math.sum", json!({"start": 1}), Ok(json!(1))).await;
@@ -139,7 +139,7 @@ async fn a_variadic_param_takes_the_rest() {
 
 #[tokio::test]
 async fn a_method_runs_as_it_says() {
-    let rpc = built(Calculator::new().into_rpc());
+    let rpc = built(Calculator::new().into_router());
     check(&rpc, "math.root", json!([10]), Ok(json!(3))).await;
     check(&rpc, "math.root", json!([-1]), Err(1)).await;
     check(&rpc, "math.thread", json!([]), Ok(json!(true))).await;
@@ -151,17 +151,17 @@ async fn a_method_runs_as_it_says() {
 async fn only_methods_are_registered() {
     let calculator = Calculator::new();
     let counter = Calculator { cleared: Arc::clone(&calculator.cleared) };
-    let rpc = built(calculator.into_rpc());
+    let rpc = built(calculator.into_router());
     check(&rpc, "math.clear", json!([]), Ok(Value::Null)).await;
     assert_eq!(counter.cleared(), 1);
-    for absent in ["math.absent", "math.cleared", "math.new", "math.into_rpc"] {
+    for absent in ["math.absent", "math.cleared", "math.new", "math.into_router"] {
         check(&rpc, absent, json!([]), UNKNOWN).await;
     }
 }
 
 #[test]
 fn a_doc_comment_is_the_description() {
-    let rpc = built(Calculator::new().into_rpc());
+    let rpc = built(Calculator::new().into_router());
     let text = |name| {
         let operations = rpc.operations();
         let operation = operations.iter().find(|operation| operation.name() == name);
@@ -175,7 +175,7 @@ fn a_doc_comment_is_the_description() {
 #[test]
 fn the_place_of_a_registration_is_the_method() {
     let twice =
-        Router::new().merge(Calculator::new().into_rpc()).merge(Calculator::new().into_rpc());
+        Router::new().merge(Calculator::new().into_router()).merge(Calculator::new().into_router());
     let error = twice.build().unwrap_err().to_string();
     let line =
         include_str!("rpc_macro.rs").lines().position(|line| line.contains("fn add(")).unwrap();
@@ -244,7 +244,7 @@ fn default_router() -> u8 {
 
 #[tokio::test]
 async fn names_are_free() {
-    let rpc = built(Mail.into_rpc());
+    let rpc = built(Mail.into_router());
     let full = json!({"from": "ada", "type": {"size": 3}, "router": 8});
     check(&rpc, "send", full, Ok(json!("ada Some(3) 9 true"))).await;
     check(&rpc, "send", json!(["ada"]), Ok(json!("ada None 2 true"))).await;
@@ -287,7 +287,7 @@ impl<S: Database> Search<S> {
 
 #[tokio::test]
 async fn a_service_may_be_generic() {
-    let rpc = built(Search { database: Echo }.into_rpc());
+    let rpc = built(Search { database: Echo }.into_router());
     check(&rpc, "search.find", json!(["a"]), Ok(json!(["a"]))).await;
 }
 
@@ -348,7 +348,7 @@ impl Shop for Corner {
 
 #[tokio::test]
 async fn a_trait_serves_any_implementor() {
-    let rpc = built(Shop::into_rpc(Corner));
+    let rpc = built(Shop::into_router(Corner));
     check(&rpc, "shop.price", json!(["apple"]), Ok(json!(3))).await;
     check(&rpc, "shop.price", json!({"item": "apple", "count": 2}), Ok(json!(6))).await;
     check(&rpc, "shop.price", json!(["pear"]), Err(4)).await;
@@ -374,7 +374,8 @@ impl Office for Corner {
 
 #[tokio::test]
 async fn a_type_may_serve_several_traits() {
-    let rpc = built(Router::new().merge(Shop::into_rpc(Corner)).merge(Office::into_rpc(Corner)));
+    let rpc =
+        built(Router::new().merge(Shop::into_router(Corner)).merge(Office::into_router(Corner)));
     check(&rpc, "shop.city", json!([]), Ok(json!("Bonn"))).await;
     check(&rpc, "office.city", json!([]), Ok(json!("Ulm"))).await;
 }

@@ -1,4 +1,4 @@
-//! `into_rpc`, which registers the methods of a [`Service`].
+//! `into_router`, which registers the methods of a [`Service`].
 
 mod description;
 mod params;
@@ -10,7 +10,7 @@ use syn::spanned::Spanned;
 use self::params::ParamsStruct;
 use super::model::{Argument, Execution, Method, Output, Service, Subject};
 
-pub(super) fn into_rpc(service: &Service) -> TokenStream {
+pub(super) fn into_router(service: &Service) -> TokenStream {
     // In a trait everything is as public as the trait.
     let visibility = match service.subject {
         Subject::Type | Subject::GenericType => quote!(pub),
@@ -22,37 +22,63 @@ pub(super) fn into_rpc(service: &Service) -> TokenStream {
     let self_bound = self_bound(service.subject);
     let extractor_bounds = extractor_bounds(service, &state);
     let body = body(service);
+    let bounds = quote! {
+        #self_bound
+        #state: ::core::clone::Clone
+            + ::core::marker::Send
+            + ::core::marker::Sync
+            + 'static,
+        #extractor_bounds
+    };
+    let alias = alias(&visibility, &quote!(#state), &bounds);
     quote! {
         #[doc = #docs]
         #deprecated
-        #visibility fn into_rpc<#state>(self) -> ::trunkline::Router<#state>
+        #visibility fn into_router<#state>(self) -> ::trunkline::Router<#state>
         where
-            #self_bound
-            #state: ::core::clone::Clone
-                + ::core::marker::Send
-                + ::core::marker::Sync
-                + 'static,
-            #extractor_bounds
+            #bounds
         {
             #body
+        }
+
+        #alias
+    }
+}
+
+/// The earlier name of `into_router`.
+fn alias(visibility: &TokenStream, state: &TokenStream, bounds: &TokenStream) -> TokenStream {
+    quote! {
+        #[doc(hidden)]
+        #[deprecated(note = "renamed to `into_router`, since it returns a `Router`")]
+        #visibility fn into_rpc<#state>(self) -> ::trunkline::Router<#state>
+        where
+            #bounds
+        {
+            self.into_router()
         }
     }
 }
 
-/// An `into_rpc` in the place of one that cannot be generated.
+/// An `into_router` in the place of one that cannot be generated.
 pub(super) fn stub(visibility: &TokenStream) -> TokenStream {
+    let bounds = quote! {
+        Self: ::core::marker::Sized,
+        RouterState: ::core::clone::Clone
+            + ::core::marker::Send
+            + ::core::marker::Sync
+            + 'static,
+    };
+    let alias = alias(visibility, &quote!(RouterState), &bounds);
     quote! {
         #[doc(hidden)]
-        #visibility fn into_rpc<RouterState>(self) -> ::trunkline::Router<RouterState>
+        #visibility fn into_router<RouterState>(self) -> ::trunkline::Router<RouterState>
         where
-            Self: ::core::marker::Sized,
-            RouterState: ::core::clone::Clone
-                + ::core::marker::Send
-                + ::core::marker::Sync
-                + 'static,
+            #bounds
         {
             ::core::unreachable!()
         }
+
+        #alias
     }
 }
 
@@ -90,7 +116,7 @@ fn self_bound(subject: Subject) -> TokenStream {
     }
 }
 
-/// An extractor may want a certain state, so `into_rpc` is for the states that all can do with.
+/// An extractor may want a certain state, so `into_router` is for the states that all can do with.
 fn extractor_bounds(service: &Service, state: &Ident) -> TokenStream {
     // A bound cannot have a `cfg`, and a type that is not there cannot be bound.
     let methods = service.methods.iter().filter(|method| method.cfgs.is_empty());

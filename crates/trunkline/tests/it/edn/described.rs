@@ -58,7 +58,7 @@ impl Jobs {
 
 #[tokio::test]
 async fn methods_of_a_type_take_and_return_edn() {
-    let rpc = Jobs.into_rpc().build().unwrap();
+    let rpc = Jobs.into_router().build().unwrap();
     let rows = [
         (
             "job.create",

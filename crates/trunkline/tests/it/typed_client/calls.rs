@@ -164,7 +164,7 @@ struct ServerOnlyClient;
 #[tokio::test]
 async fn a_trait_may_have_no_client() {
     let ServerOnlyClient = ServerOnlyClient;
-    let rpc = ServerOnly::into_rpc(Numbers).build().unwrap();
+    let rpc = ServerOnly::into_router(Numbers).build().unwrap();
     let found: Vec<u8> = rpc.call("plain.plain", &()).await.unwrap();
     assert_eq!(found, [1]);
 }

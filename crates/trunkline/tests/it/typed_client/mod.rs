@@ -24,7 +24,7 @@ struct Street {
 impl Street {
     async fn open() -> Self {
         let seen = Seen::default();
-        let rpc = Shop::into_rpc(Corner { seen: seen.clone() }).build().unwrap();
+        let rpc = Shop::into_router(Corner { seen: seen.clone() }).build().unwrap();
         let server = serve_with(rpc.http(), server::Settings::default()).await;
         Self { rpc, seen, server }
     }

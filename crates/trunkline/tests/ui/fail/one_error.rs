@@ -1,6 +1,6 @@
 #![allow(unused_variables)]
 
-//! One error each, though `into_rpc` is called: it is there, with a body that nothing runs.
+//! One error each, though `into_router` is called: it is there, with a body that nothing runs.
 
 use trunkline::{Router, rpc};
 
@@ -36,8 +36,8 @@ impl Served for u8 {
 }
 
 fn main() {
-    let router: Router = Service.into_rpc();
-    let router = router.merge(Generic(1_u8).into_rpc()).merge(Named.into_rpc());
-    let router = router.merge(Served::into_rpc(1_u8));
+    let router: Router = Service.into_router();
+    let router = router.merge(Generic(1_u8).into_router()).merge(Named.into_router());
+    let router = router.merge(Served::into_router(1_u8));
     router.build().unwrap();
 }

@@ -32,6 +32,6 @@ impl Stateful {
 }
 
 fn main() {
-    let _: Router = Extracting.into_rpc();
-    let _: Router<u16> = Stateful.into_rpc();
+    let _: Router = Extracting.into_router();
+    let _: Router<u16> = Stateful.into_router();
 }

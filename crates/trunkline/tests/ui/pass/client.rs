@@ -76,6 +76,6 @@ pub fn call(service: &ServiceClient) -> (Pending<u8, ErrorObject>, Notification)
 }
 
 fn main() {
-    let _: Router = inner::Inner::into_rpc(1);
-    let _: Router = Generic::into_rpc(1);
+    let _: Router = inner::Inner::into_router(1);
+    let _: Router = Generic::into_router(1);
 }

@@ -32,5 +32,5 @@ impl Service {
 }
 
 fn main() {
-    let _: trunkline::Router = Service.into_rpc();
+    let _: trunkline::Router = Service.into_router();
 }

@@ -28,5 +28,5 @@ impl Service for Implementor {
 }
 
 fn main() {
-    let _: Router = Implementor.into_rpc();
+    let _: Router = Implementor.into_router();
 }

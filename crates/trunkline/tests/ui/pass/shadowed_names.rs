@@ -40,5 +40,5 @@ enum Error {
 }
 
 fn main() {
-    let _: ::trunkline::Router = Service.into_rpc();
+    let _: ::trunkline::Router = Service.into_router();
 }

@@ -39,7 +39,7 @@ impl Trait for Stateful {
 }
 
 fn main() {
-    let router: Router<Database> = Router::new().merge(Service.into_rpc());
-    let router = router.merge(Stateful.into_rpc()).merge(Trait::into_rpc(Stateful));
+    let router: Router<Database> = Router::new().merge(Service.into_router());
+    let router = router.merge(Stateful.into_router()).merge(Trait::into_router(Stateful));
     let _: Router = router.with_state(Database);
 }
