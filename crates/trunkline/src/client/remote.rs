@@ -13,7 +13,7 @@ use trunkline_core::outcome::Outcome;
 
 use super::retry::{Attempts, Retry};
 use super::wire::Wire;
-use crate::layers::{FromFn, Next};
+use crate::layers::{FromFn, FromFnLayer, Next};
 
 /// The server, in the layers added so far. [`Client::layer`](super::Client::layer)
 /// wraps it. Its errors are [`Failure`](super::Failure)s, and those of layers.
@@ -108,6 +108,14 @@ impl Next<Remote> {
     /// A [`Failure`](crate::client::Failure), or what a layer inside has failed with.
     pub async fn run(mut self, call: Call) -> Result<Outcome, BoxError> {
         self.0.call(call).await
+    }
+}
+
+impl<F> Layer<Remote> for FromFnLayer<F, Remote> {
+    type Service = FromFn<F, Remote>;
+
+    fn layer(&self, inner: Remote) -> FromFn<F, Remote> {
+        FromFn { function: Arc::clone(&self.function), inner }
     }
 }
 

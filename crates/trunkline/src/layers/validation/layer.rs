@@ -1,7 +1,6 @@
 use std::sync::Arc;
 
 use tower::Layer;
-use trunkline_core::call::Endpoint;
 
 use super::Validate;
 
@@ -48,11 +47,10 @@ impl ValidateLayer {
     }
 }
 
-/// Around one operation, since there is one schema to a service.
-impl Layer<Endpoint> for ValidateLayer {
-    type Service = Validate<Endpoint>;
+impl<S> Layer<S> for ValidateLayer {
+    type Service = Validate<S>;
 
-    fn layer(&self, inner: Endpoint) -> Validate<Endpoint> {
+    fn layer(&self, inner: S) -> Validate<S> {
         Validate { inner, validator: Arc::default() }
     }
 }

@@ -33,7 +33,6 @@ pub struct Validate<S> {
 impl<S, E> Service<Call> for Validate<S>
 where
     S: Service<Call, Response = Outcome, Error = E>,
-    S::Future: Unpin,
 {
     type Response = Outcome;
     type Error = E;
