@@ -13,11 +13,11 @@ use tokio::sync::Semaphore;
 use trunkline_core::error::ErrorObject;
 use trunkline_history::decoded;
 use trunkline_history::log::{Log, LogFile};
+use trunkline_server::http::{Context, ReplyBody, Routes};
 
 use super::readers::Readers;
 use super::refused::{Refused, json};
 use crate::code;
-use trunkline_server::http::{Context, ReplyBody, Routes};
 
 /// A log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for `readers`.
 ///

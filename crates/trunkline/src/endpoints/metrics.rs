@@ -1,10 +1,10 @@
 use axum::routing::get;
 use http::HeaderValue;
 use http::header::CONTENT_TYPE;
+use trunkline_server::http::Routes;
 
 use crate::layers::metrics::{MEDIA_TYPE, text};
 use crate::rpc::Rpc;
-use trunkline_server::http::Routes;
 
 /// `GET /metrics`: the metrics of the methods of `rpc`, for Prometheus.
 ///

@@ -7,10 +7,10 @@ use axum::routing::get;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use trunkline_server::http::{ReplyBody, Routes};
 
 use crate::openrpc::OpenRpc;
 use crate::rpc::Rpc;
-use trunkline_server::http::{ReplyBody, Routes};
 
 impl Rpc {
     /// The OpenRPC document at `GET /openrpc.json`.

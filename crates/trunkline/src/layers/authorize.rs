@@ -1,4 +1,4 @@
-//! Who may call which methods.
+//! Authorization of calls by rules.
 //!
 //! ```
 //! # fn main() -> Result<(), trunkline::BuildError> {
@@ -18,28 +18,26 @@
 //! # }
 //! ```
 //!
-//! [`Rules`] hold for all methods of a router; [`AuthorizeLayer`] is the layer that they put around those
-//! that match.
+//! [`Rules`] apply to all methods of a router, and wrap those that match in an [`AuthorizeLayer`].
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use serde_json::{Map, Value};
 use tower::{Layer, Service};
+
+use trunkline_access::Principal;
 use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::operation::Pattern;
 use trunkline_core::outcome::Outcome;
 
-use super::refusable::RefusableFuture;
+use super::future::RefusableFuture;
 
-use trunkline_access::Principal;
-
-/// Which methods require what of who calls them: for
-/// [`Router::authorize`](crate::Router::authorize). A method that no pattern matches may be called by
-/// all.
+/// Requirements by method, for [`Router::authorize`](crate::Router::authorize). A method that no pattern
+/// matches has no requirements.
 #[derive(Debug, Clone, Default)]
-#[must_use = "rules hold for the router that they are given to"]
+#[must_use = "rules apply to the router that they are passed to"]
 pub struct Rules(Vec<Rule>);
 
 #[derive(Debug, Clone)]
@@ -49,32 +47,32 @@ struct Rule {
 }
 
 impl Rules {
-    /// No rules: everybody may call everything.
+    /// No rules: all callers may call all methods.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Methods whose names match `pattern` have this requirement, besides those of other patterns that
-    /// match. A pattern is a name, or a prefix and `*`: `admin.*`, or `*` for all methods.
+    /// Adds a requirement for the methods that match `pattern`. It applies in addition to those of other
+    /// patterns that match. A pattern is a name, or a prefix and `*`: `admin.*`, or `*` for all methods.
     pub fn require(mut self, pattern: &str, requirement: Requirement) -> Self {
         self.0.push(Rule { pattern: Pattern::new(pattern), requirement });
         self
     }
 
-    /// The patterns, as they were written.
+    /// The patterns as text.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|rule| rule.pattern.as_str())
     }
 
-    /// Whether this principal meets all that is required for a name that is no method; nobody does where
-    /// nothing is required.
+    /// Whether this principal meets all requirements for a name that is not a method. False if there are no
+    /// requirements.
     pub(crate) fn admit(&self, name: &str, principal: Option<&Principal>) -> bool {
         let mut matching = self.0.iter().filter(|rule| rule.pattern.matches(name)).peekable();
         let is_met = |rule: &Rule| principal.is_some_and(|one| rule.requirement.is_met_by(one));
         matching.peek().is_some() && matching.all(is_met)
     }
 
-    /// What a method of this name requires; none if nothing.
+    /// The layer with the requirements of a method, if it has any.
     pub(crate) fn layer_for(&self, method: &str) -> Option<AuthorizeLayer> {
         let matching = self.0.iter().filter(|rule| rule.pattern.matches(method));
         let requirements: Vec<_> = matching.map(|rule| rule.requirement.clone()).collect();
@@ -82,7 +80,7 @@ impl Rules {
     }
 }
 
-/// What the principal of a call must be, or have.
+/// A condition that the principal of a call must meet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Requirement(Kind);
 
@@ -99,43 +97,42 @@ enum Kind {
 
 /// The claim at `path` is `value`, or an array that holds it.
 ///
-/// A path leads through objects with dots: `realm_access.roles`. A claim whose own name has dots in
-/// it is found, too.
+/// Dots in a path separate the names of nested objects: `realm_access.roles`. A claim whose own name
+/// contains dots is found, too.
 pub fn claim(path: impl Into<String>, value: impl Into<Value>) -> Requirement {
     Requirement(Kind::Claim { path: path.into(), value: value.into() })
 }
 
-/// The token has this scope: a word of its claim `scope` or `scp`, which may be arrays as well.
+/// The token has this scope: its claim `scope` or `scp` is a text or an array that contains it.
 pub fn scope(scope: impl Into<String>) -> Requirement {
     Requirement(Kind::Scope(scope.into()))
 }
 
-/// The principal is listed under this name. The subject of a signed token is not, whatever it is
-/// called: for that, see [`subject`].
+/// The principal has this name and no issuer. For the subject of a signed token, see [`subject`].
 pub fn principal(name: impl Into<String>) -> Requirement {
     Requirement(Kind::Name(name.into()))
 }
 
-/// The principal is the subject of this name in a token of this issuer: its claims `sub` and `iss`.
-/// Of a token without an issuer, that is the empty one.
+/// The principal is the subject `name` of a signed token of this issuer: its claims `sub` and `iss`. The
+/// issuer of a token without `iss` is empty.
 pub fn subject(issuer: impl Into<String>, name: impl Into<String>) -> Requirement {
     Requirement(Kind::Subject { issuer: issuer.into(), name: name.into() })
 }
 
-/// The call came with credentials, whosever they are.
+/// The caller is authenticated, as any principal.
 #[must_use]
 pub fn authenticated() -> Requirement {
     Requirement(Kind::Authenticated)
 }
 
 impl Requirement {
-    /// This one or another.
+    /// Either requirement is enough.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self(Kind::Any(vec![self, other]))
     }
 
-    /// Both this one and another.
+    /// Both requirements must be met.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self(Kind::All(vec![self, other]))
@@ -163,12 +160,12 @@ impl Requirement {
     }
 }
 
-/// A token without a subject has no such name, and an empty one may be listed by mistake.
+/// False for a token without a subject: an empty name may be in the rules by mistake.
 fn is_called(principal: &Principal, issuer: Option<&str>, name: &str) -> bool {
     principal.has_name() && principal.issuer() == issuer && principal.name() == name
 }
 
-/// The value at a path. The longest name that is there goes first.
+/// The value at a path. The longest name that exists is tried first.
 fn find<'a>(claims: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     if let Some(value) = claims.get(path) {
         return Some(value);
@@ -191,17 +188,17 @@ fn has_word(found: &Value, word: &str) -> bool {
     }
 }
 
-/// Says what the methods that it wraps require of who calls them.
+/// Requires something of the callers of the methods that it wraps.
 ///
-/// It wraps methods that are registered before it. [`Rules`] hold for those that are
-/// registered later, too.
+/// It wraps methods that are registered before it. [`Rules`] apply to those that are registered later,
+/// too.
 #[derive(Debug, Clone)]
 pub struct AuthorizeLayer {
     requirements: Arc<[Requirement]>,
 }
 
 impl AuthorizeLayer {
-    /// Calls have to meet this requirement.
+    /// Requires this of each call.
     #[must_use]
     pub fn new(requirement: Requirement) -> Self {
         Self { requirements: Arc::new([requirement]) }
@@ -220,8 +217,8 @@ impl<S> Layer<S> for AuthorizeLayer {
     }
 }
 
-/// Refuses calls whose [`Principal`] does not meet all requirements: with -32007 where there is none,
-/// else with -32008. The reply does not tell what is required.
+/// Refuses calls whose [`Principal`] does not meet all requirements with -32008, and calls without a
+/// principal with -32007. The reply does not name the requirements.
 #[derive(Debug, Clone)]
 pub struct Authorize<S> {
     inner: S,
@@ -231,7 +228,6 @@ pub struct Authorize<S> {
 impl<S> Service<Call> for Authorize<S>
 where
     S: Service<Call, Response = Outcome>,
-    S::Future: Unpin,
 {
     type Response = Outcome;
     type Error = S::Error;

@@ -1,18 +1,20 @@
-//! A bound on the calls that run at the same time.
+//! A limit on the calls that run at the same time.
 
 use std::fmt;
 use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use pin_project_lite::pin_project;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tower::{Layer, Service};
 
 use trunkline_core::call::Call;
 use trunkline_core::outcome::Outcome;
 
-/// Bounds the calls that run at the same time, over all that this layer wraps.
+/// Limits the calls that run at the same time, over all services that this layer wraps.
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimitLayer {
     permits: Option<Arc<Semaphore>>,
@@ -39,13 +41,13 @@ impl<S> Layer<S> for ConcurrencyLimitLayer {
     }
 }
 
-/// Lets a number of calls run and the others wait for their turn.
+/// Runs a limited number of calls; the others wait for a permit.
 ///
-/// Handlers that are not async are not counted: each runs on its thread to its end, so the
-/// runtime's threads bound them.
+/// Handlers that are not async are not counted: they run on the threads of the runtime without
+/// interruption, so the number of threads limits them.
 ///
-/// All clones share one count. It waits in the call's future, not in `poll_ready`, so a timeout
-/// around it counts the wait too.
+/// All clones share the permits. A call waits in its future, not in `poll_ready`, so that a timeout
+/// around this service includes the wait.
 #[derive(Debug, Clone)]
 pub struct ConcurrencyLimit<S> {
     inner: S,
@@ -54,8 +56,7 @@ pub struct ConcurrencyLimit<S> {
 
 impl<S, E> Service<Call> for ConcurrencyLimit<S>
 where
-    S: Service<Call, Response = Outcome, Error = E> + Clone + Unpin,
-    S::Future: Unpin,
+    S: Service<Call, Response = Outcome, Error = E> + Clone,
 {
     type Response = Outcome;
     type Error = E;
@@ -73,54 +74,65 @@ where
         match Arc::clone(permits).try_acquire_owned() {
             Ok(permit) => ConcurrencyLimitFuture::running(self.inner.call(call), Some(permit)),
             Err(_) => {
-                ConcurrencyLimitFuture::waiting(self.inner.clone(), call, Arc::clone(permits))
+                // Only the service that was polled is ready, its clone may not be.
+                let clone = self.inner.clone();
+                let service = mem::replace(&mut self.inner, clone);
+                ConcurrencyLimitFuture::waiting(service, call, Arc::clone(permits))
             }
         }
     }
 }
 
-/// The future of a call that may have to wait for its turn.
-pub struct ConcurrencyLimitFuture<S: Service<Call>>(State<S>);
-
-enum State<S: Service<Call>> {
-    Waiting { service: S, call: Option<Call>, permit: Acquire },
-    Running { inner: S::Future, permit: Option<OwnedSemaphorePermit> },
+pin_project! {
+    /// The future of a call that may wait for a permit.
+    pub struct ConcurrencyLimitFuture<S: Service<Call>> {
+        #[pin]
+        state: State<S, S::Future>,
+    }
 }
 
-type Acquire = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+pin_project! {
+    #[project = StateProjection]
+    enum State<S, F> {
+        Waiting { start: Option<(S, Call)>, permit: Acquire },
+        Running { #[pin] inner: F, permit: Option<OwnedSemaphorePermit> },
+    }
+}
 
 impl<S: Service<Call>> ConcurrencyLimitFuture<S> {
     fn running(inner: S::Future, permit: Option<OwnedSemaphorePermit>) -> Self {
-        Self(State::Running { inner, permit })
+        Self { state: State::Running { inner, permit } }
     }
 
     fn waiting(service: S, call: Call, permits: Arc<Semaphore>) -> Self {
         let permit = Box::pin(permits.acquire_owned());
-        Self(State::Waiting { service, call: Some(call), permit })
+        Self { state: State::Waiting { start: Some((service, call)), permit } }
     }
 }
 
+type Acquire = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+
 impl<S, E> Future for ConcurrencyLimitFuture<S>
 where
-    S: Service<Call, Response = Outcome, Error = E> + Unpin,
-    S::Future: Unpin,
+    S: Service<Call, Response = Outcome, Error = E>,
 {
     type Output = Result<Outcome, E>;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut state = self.project().state;
         loop {
-            match &mut self.0 {
-                State::Running { inner, permit } => {
-                    let outcome = ready!(Pin::new(inner).poll(cx));
+            match state.as_mut().project() {
+                StateProjection::Running { inner, permit } => {
+                    let outcome = ready!(inner.poll(cx));
                     *permit = None;
                     return Poll::Ready(outcome);
                 }
-                State::Waiting { service, call, permit } => {
+                StateProjection::Waiting { start, permit } => {
                     // The semaphore is never closed.
                     let permit = ready!(permit.as_mut().poll(cx)).ok();
-                    let call = call.take().expect("a call waits until it runs");
+                    let (mut service, call) = start.take().expect("a call waits until it runs");
                     let inner = service.call(call);
-                    self.0 = State::Running { inner, permit };
+                    state.set(State::Running { inner, permit });
                 }
             }
         }

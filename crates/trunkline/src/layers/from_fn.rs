@@ -1,19 +1,22 @@
 //! A layer from an async function.
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tower::{Layer, Service};
-
 use trunkline_client::Remote;
 use trunkline_core::call::{Call, CallFuture, Endpoint};
 use trunkline_core::error::BoxError;
 use trunkline_core::outcome::Outcome;
 
-/// Makes a layer of a function that gets the call and what comes after.
+use super::handle_error::endpoint_of;
+
+/// Makes a layer from an async function of the call and the [`Next`] service.
 ///
 /// ```
 /// # use trunkline::{Call, Router, layers::{Next, from_fn}};
@@ -31,7 +34,10 @@ use trunkline_core::outcome::Outcome;
 /// # }
 /// ```
 ///
-/// Around a [client](crate::client::Client::layer), what comes after may fail:
+/// The service inside must be infallible: inside of it, layers that return errors need a
+/// [`HandleErrorLayer`](crate::layers::HandleErrorLayer) around them.
+///
+/// Around a [client](crate::client::Client::layer), the next service may fail:
 ///
 /// ```
 /// # use trunkline::{Call, Router, client::{Client, Remote}, layers::{Next, from_fn}};
@@ -48,28 +54,31 @@ use trunkline_core::outcome::Outcome;
 /// # Ok(())
 /// # }
 /// ```
-pub fn from_fn<F, S, R>(function: F) -> FromFnLayer<F>
+pub fn from_fn<F, S, R>(function: F) -> FromFnLayer<F, S>
 where
     F: Fn(Call, Next<S>) -> R,
     R: Future + Send + 'static,
 {
-    FromFnLayer(Arc::new(function))
+    FromFnLayer { function: Arc::new(function), next: PhantomData }
 }
 
-/// The rest of the way: to the handler, or of a client to the server.
+/// The service inside of a layer, which leads to the handler or, in a client, to the server.
 #[derive(Debug)]
 pub struct Next<S = Endpoint>(pub(crate) S);
 
 impl Next {
-    /// Goes on with the call.
+    /// Runs the call.
     pub async fn run(mut self, call: Call) -> Outcome {
         let Ok(outcome) = self.0.call(call).await;
         outcome
     }
 }
 
-/// A layer made by [`from_fn`].
-pub struct FromFnLayer<F>(Arc<F>);
+/// A layer made by [`from_fn`], for a function that gets a [`Next<S>`](Next).
+pub struct FromFnLayer<F, S = Endpoint> {
+    pub(crate) function: Arc<F>,
+    next: PhantomData<fn(S)>,
+}
 
 /// A service made by [`from_fn`].
 pub struct FromFn<F, S = Endpoint> {
@@ -77,11 +86,17 @@ pub struct FromFn<F, S = Endpoint> {
     pub(crate) inner: S,
 }
 
-impl<F, S> Layer<S> for FromFnLayer<F> {
-    type Service = FromFn<F, S>;
+impl<F, S> Layer<S> for FromFnLayer<F>
+where
+    S: Service<Call, Response = Outcome, Error = Infallible> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+{
+    type Service = FromFn<F>;
 
-    fn layer(&self, inner: S) -> FromFn<F, S> {
-        FromFn { function: Arc::clone(&self.0), inner }
+    fn layer(&self, inner: S) -> FromFn<F> {
+        let endpoint = (&inner as &dyn Any).downcast_ref::<Endpoint>().cloned();
+        let inner = endpoint.unwrap_or_else(|| endpoint_of(inner));
+        FromFn { function: Arc::clone(&self.function), inner }
     }
 }
 
@@ -103,9 +118,9 @@ where
     }
 }
 
-impl<F> Clone for FromFnLayer<F> {
+impl<F, S> Clone for FromFnLayer<F, S> {
     fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
+        Self { function: Arc::clone(&self.function), next: PhantomData }
     }
 }
 
@@ -115,7 +130,7 @@ impl<F, S: Clone> Clone for FromFn<F, S> {
     }
 }
 
-impl<F> fmt::Debug for FromFnLayer<F> {
+impl<F, S> fmt::Debug for FromFnLayer<F, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("FromFnLayer")
     }
@@ -134,6 +149,14 @@ impl Next<Remote> {
     /// A [`Failure`](trunkline_client::Failure), or what a layer inside has failed with.
     pub async fn run(mut self, call: Call) -> Result<Outcome, BoxError> {
         self.0.call(call).await
+    }
+}
+
+impl<F> Layer<Remote> for FromFnLayer<F, Remote> {
+    type Service = FromFn<F, Remote>;
+
+    fn layer(&self, inner: Remote) -> FromFn<F, Remote> {
+        FromFn { function: Arc::clone(&self.function), inner }
     }
 }
 

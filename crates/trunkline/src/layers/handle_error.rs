@@ -1,32 +1,30 @@
-//! Layers that fail by themselves, made into layers that answer.
+//! Replies to the errors that layers return.
 
 use std::convert::Infallible;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tower::util::Oneshot;
 use tower::{Layer, Service};
-
 use trunkline_core::call::{Call, Endpoint};
 use trunkline_core::error::{BoxError, ErrorObject, RpcError, code};
 use trunkline_core::outcome::Outcome;
 
-/// Makes error objects of the errors that inner layers return.
+use super::future::{Watch, WatchedFuture};
+
+/// Converts the errors that inner layers return into error objects.
 ///
-/// [`Router::layer`](crate::Router::layer) does this by itself, with the [default
-/// policy](Self::documented): an [`ErrorObject`] is sent as it is, tower's
-/// `Elapsed` is -32004, its `Overloaded` -32005, anything else is -32603 and logged. Use this
-/// layer where you want another policy.
+/// [`Router::layer`](crate::Router::layer) adds it with the [default policy](Self::documented): an
+/// [`ErrorObject`] is sent unchanged, tower's `Elapsed` is -32004, its `Overloaded` -32005, any other
+/// error is -32603 and logged. Use this layer for another policy.
 #[derive(Debug, Clone)]
 pub struct HandleErrorLayer<F> {
     policy: Arc<F>,
 }
 
 impl<F: Fn(BoxError) -> Outcome> HandleErrorLayer<F> {
-    /// `policy` says what an error is answered with.
+    /// Replies to each error with the outcome that `policy` returns.
     pub fn new(policy: F) -> Self {
         Self { policy: Arc::new(policy) }
     }
@@ -48,7 +46,7 @@ impl<S, F> Layer<S> for HandleErrorLayer<F> {
     }
 }
 
-/// The endpoint inside `layer`, whose errors are made into error objects by the default policy.
+/// The endpoint in `layer`. Errors become error objects by the default policy.
 pub(crate) fn layered<L>(endpoint: Endpoint, layer: &L) -> Endpoint
 where
     L: Layer<Endpoint>,
@@ -56,7 +54,17 @@ where
     <L::Service as Service<Call>>::Error: Into<BoxError>,
     <L::Service as Service<Call>>::Future: Send,
 {
-    Endpoint::from_service(HandleErrorLayer::documented().layer(layer.layer(endpoint)))
+    endpoint_of(layer.layer(endpoint))
+}
+
+/// The endpoint of a service. Errors become error objects by the default policy.
+pub(super) fn endpoint_of<S>(service: S) -> Endpoint
+where
+    S: Service<Call, Response = Outcome> + Clone + Send + Sync + 'static,
+    S::Error: Into<BoxError>,
+    S::Future: Send,
+{
+    Endpoint::from_service(HandleErrorLayer::documented().layer(service))
 }
 
 /// The policy for errors of tower's own layers and of any other:
@@ -66,7 +74,7 @@ where
 /// | [`ErrorObject`] | itself |
 /// | tower's `Elapsed` | -32004 timed out |
 /// | tower's `Overloaded` | -32005 busy |
-/// | any other | -32603, and the cause goes to the log |
+/// | any other | -32603, the cause is logged |
 fn outcome_of(error: BoxError) -> Outcome {
     if error.is::<tower::timeout::error::Elapsed>() {
         return Outcome::error(ErrorObject::new(code::TIMEOUT, "Call timed out"));
@@ -77,7 +85,7 @@ fn outcome_of(error: BoxError) -> Outcome {
     Outcome::error(error.into_error_object())
 }
 
-/// Answers with an error object where the service inside returns an error of its own.
+/// Replies with an error object when the service inside returns an error, see [`HandleErrorLayer`].
 #[derive(Debug, Clone)]
 pub struct HandleError<S, F> {
     inner: S,
@@ -92,56 +100,40 @@ where
 {
     type Response = Outcome;
     type Error = Infallible;
-    type Future = HandleErrorFuture<S, F>;
+    type Future = WatchedFuture<Oneshot<S, Call>, ErrorPolicy<F>>;
 
-    /// Always ready: a service that is not is awaited by the call, which can then be answered.
+    /// Always ready: the call awaits the readiness of the service inside, so that its error gets a reply.
     fn poll_ready(&mut self, _cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        HandleErrorFuture::new(self.inner.clone(), call, Arc::clone(&self.policy))
+        let policy = ErrorPolicy(Arc::clone(&self.policy));
+        WatchedFuture::new(Oneshot::new(self.inner.clone(), call), policy)
     }
 }
 
-pin_project_lite::pin_project! {
-    /// The future of a call whose service may fail.
-    pub struct HandleErrorFuture<S, F>
-    where
-        S: Service<Call>,
-    {
-        #[pin]
-        inner: Oneshot<S, Call>,
-        policy: Arc<F>,
-    }
-}
+/// A policy that replies to the error of a running call.
+pub struct ErrorPolicy<F>(Arc<F>);
 
-impl<S: Service<Call>, F> HandleErrorFuture<S, F> {
-    fn new(service: S, call: Call, policy: Arc<F>) -> Self {
-        Self { inner: Oneshot::new(service, call), policy }
-    }
-}
-
-impl<S, F> Future for HandleErrorFuture<S, F>
+impl<E, F> Watch<E> for ErrorPolicy<F>
 where
-    S: Service<Call, Response = Outcome>,
-    S::Error: Into<BoxError>,
+    E: Into<BoxError>,
     F: Fn(BoxError) -> Outcome,
 {
-    type Output = Result<Outcome, Infallible>;
+    type Error = Infallible;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        let outcome = match ready!(this.inner.poll(cx)) {
-            Ok(outcome) => outcome,
-            Err(error) => (this.policy)(error.into()),
-        };
-        Poll::Ready(Ok(outcome))
+    fn poll(
+        &mut self,
+        poll: impl FnOnce() -> Poll<Result<Outcome, E>>,
+    ) -> Poll<Result<Outcome, Infallible>> {
+        let ended = ready!(poll());
+        Poll::Ready(Ok(ended.unwrap_or_else(|error| (self.0)(error.into()))))
     }
 }
 
-impl<S: Service<Call>, F> fmt::Debug for HandleErrorFuture<S, F> {
+impl<F> fmt::Debug for ErrorPolicy<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("HandleErrorFuture")
+        f.write_str("ErrorPolicy")
     }
 }

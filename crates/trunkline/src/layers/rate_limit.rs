@@ -1,4 +1,4 @@
-//! How often each caller may call.
+//! A rate limit for each caller.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,20 +15,19 @@ use trunkline_access::{Identity, Principal};
 use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
-
-use crate::layers::RefusableFuture;
 use trunkline_server::request::Peer;
 
-/// Refuses the calls of who calls too often, with -32010 and `data.retry_after_ms`; nothing is run.
+use super::future::RefusableFuture;
+
+/// Refuses the calls of a caller over the rate limit, with -32010 and `data.retry_after_ms`.
 ///
-/// The caller is the [`Principal`], by its name and who has given it (each
-/// signed token without a subject is a separate principal), or without one the address of the
-/// [`Peer`], of an IPv6 address its first 64 bits, which are one customer's. Behind
-/// a proxy that is the proxy. Calls of whom nothing is known are those of one caller. Each caller has
-/// its own bucket (of [`Rate::burst`] calls), which all operations share that one layer wraps. A member
-/// of a batch counts as any call; a notification, too.
+/// The caller is the [`Principal`], identified by its name and issuer (each signed token without a subject
+/// is a separate principal). Without a principal it is the address of the [`Peer`]: all of an IPv4 address,
+/// the first 64 bits of an IPv6 address. Behind a proxy that is the address of the proxy. All calls with
+/// neither share one caller. Each caller has one bucket (of [`Rate::burst`] calls) for all operations that one
+/// layer wraps. Members of batches and notifications count as calls.
 ///
-/// It wraps operations, so that calls of methods that do not exist are not counted.
+/// The layer wraps operations, so calls of unknown methods are not counted.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -47,19 +46,18 @@ pub struct RateLimitLayer {
     buckets: Arc<Buckets>,
 }
 
-/// How often one caller may call.
+/// The rate limit of one caller: a token bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// So many calls come back to a bucket in the time of [`per`](Self::per). Default: 100. At least 1.
+    /// The number of calls that a bucket gains in the time [`per`](Self::per). Default: 100. At least 1.
     pub calls: u32,
-    /// The time in which they come back, evenly. Default: one second. None: nobody is refused.
+    /// The time in which a bucket gains `calls`, evenly. Default: one second. Zero: no limit.
     pub per: Duration,
-    /// So many calls are in a bucket that is full: what a caller may call at once. Default: 200. At
-    /// least 1.
+    /// The capacity of a bucket: the maximum number of calls at once. Default: 200. At least 1.
     pub burst: u32,
-    /// For so many callers there are buckets. Default: 65,536, which take 4 MiB. Full ones are forgotten
-    /// when there are more callers, as they are equal to new ones. While none is full, all callers that
-    /// have none share one more.
+    /// The maximum number of buckets. Default: 65,536, which take 4 MiB. When there are more callers, full
+    /// buckets are removed, which are equal to new ones. While none is full, all callers without a bucket
+    /// share one.
     pub callers: usize,
 }
 
@@ -70,7 +68,7 @@ impl Default for Rate {
 }
 
 impl RateLimitLayer {
-    /// Each caller may call at this rate.
+    /// Limits each caller to this rate.
     #[must_use]
     pub fn new(rate: Rate) -> Self {
         Self { buckets: Arc::new(Buckets::new(rate)) }
@@ -85,7 +83,7 @@ impl<S> Layer<S> for RateLimitLayer {
     }
 }
 
-/// Refuses calls that come too fast, see [`RateLimitLayer`].
+/// Refuses calls over the rate limit, see [`RateLimitLayer`].
 #[derive(Debug, Clone)]
 pub struct RateLimit<S> {
     inner: S,
@@ -95,7 +93,6 @@ pub struct RateLimit<S> {
 impl<S, E> Service<Call> for RateLimit<S>
 where
     S: Service<Call, Response = Outcome, Error = E>,
-    S::Future: Unpin,
 {
     type Response = Outcome;
     type Error = E;
@@ -125,36 +122,36 @@ fn caller(call: &Call) -> Caller<'_> {
 }
 
 fn too_fast(wait: Duration) -> ErrorObject {
-    // Not a millisecond too early.
+    // Rounded up, so that a retry after this time succeeds.
     let millis = wait.as_nanos().div_ceil(1_000_000) as u64;
     let error = ErrorObject::new(code::RATE_LIMITED, "Too many calls");
     error.with_data(&json!({ "retry_after_ms": millis }))
 }
 
-/// A bucket of tokens for each caller.
+/// A token bucket for each caller.
 ///
-/// What is kept of a bucket is when it will be full: each call puts that off by the time in which one
-/// call comes back. It is empty when that is a whole bucket away.
+/// A bucket is stored as the time at which it will be full. Each call adds the interval of one call to it.
+/// The bucket is empty when that time is the interval of all its calls ahead.
 struct Buckets {
-    /// The time in which one call comes back.
+    /// The time in which a bucket gains one call.
     interval: Duration,
-    /// The time in which all come back but one.
+    /// The time in which a bucket gains all calls but one.
     tolerance: Duration,
     callers: usize,
-    /// Keeps callers from choosing names that fall together.
+    /// Randomly keyed, so that callers cannot choose names with the same hash.
     hasher: RandomState,
     state: Mutex<State>,
 }
 
 struct State {
-    /// When buckets are full, by the hash of their callers: names may be long.
+    /// The time at which each bucket is full, by the hash of the caller: names may be long.
     full_at: HashMap<u64, Instant>,
-    /// The bucket that is shared by those that have no room for one.
+    /// The bucket that callers without one share.
     shared: Option<Instant>,
-    forgotten_at: Option<Instant>,
+    cleaned_at: Option<Instant>,
 }
 
-/// Whose calls are counted together.
+/// The key of a bucket.
 #[derive(Hash)]
 enum Caller<'a> {
     Principal(Identity<'a>),
@@ -162,11 +159,11 @@ enum Caller<'a> {
     Anyone,
 }
 
-/// As good as never, and with the largest of bursts not past what the clock can tell.
+/// The maximum of [`Rate::per`]. With the largest burst, times still fit into an [`Instant`].
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// Looking for full buckets looks at all of them, under the lock.
-const FORGETTING: Duration = Duration::from_secs(1);
+/// The minimum time between two removals of full buckets, which visit all buckets under the lock.
+const CLEANING_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Buckets {
     fn new(rate: Rate) -> Self {
@@ -176,25 +173,25 @@ impl Buckets {
             tolerance: interval.saturating_mul(rate.burst.saturating_sub(1)),
             callers: rate.callers,
             hasher: RandomState::new(),
-            state: Mutex::new(State { full_at: HashMap::new(), shared: None, forgotten_at: None }),
+            state: Mutex::new(State { full_at: HashMap::new(), shared: None, cleaned_at: None }),
         }
     }
 
-    /// Takes one call out of the caller's bucket, or tells after which time there will be one.
+    /// Takes one call from the caller's bucket, or returns the time until there is one.
     fn take(&self, caller: Caller<'_>, now: Instant) -> Result<(), Duration> {
         let key = self.hasher.hash_one(caller);
         // Nothing that can panic runs under the lock.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let known = state.full_at.get(&key).copied();
-        let has_room = known.is_some() || state.has_room(self.callers, now);
-        let full_at = if has_room { known } else { state.shared };
+        let has_capacity = known.is_some() || state.has_capacity(self.callers, now);
+        let full_at = if has_capacity { known } else { state.shared };
         let full_at = full_at.map_or(now, |full_at| full_at.max(now));
         let wait = (full_at - now).saturating_sub(self.tolerance);
         if !wait.is_zero() {
             return Err(wait);
         }
         let full_at = full_at + self.interval;
-        if has_room {
+        if has_capacity {
             state.full_at.insert(key, full_at);
         } else {
             state.shared = Some(full_at);
@@ -204,15 +201,15 @@ impl Buckets {
 }
 
 impl State {
-    /// Whether there may be one more bucket, after the full ones have been forgotten.
-    fn has_room(&mut self, callers: usize, now: Instant) -> bool {
+    /// Whether one more bucket fits, after full ones are removed.
+    fn has_capacity(&mut self, callers: usize, now: Instant) -> bool {
         if self.full_at.len() < callers {
             return true;
         }
-        if self.forgotten_at.is_some_and(|at| now < at + FORGETTING) {
+        if self.cleaned_at.is_some_and(|at| now < at + CLEANING_INTERVAL) {
             return false;
         }
-        self.forgotten_at = Some(now);
+        self.cleaned_at = Some(now);
         self.full_at.retain(|_, full_at| *full_at > now);
         self.full_at.len() < callers
     }

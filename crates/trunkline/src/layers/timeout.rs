@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use pin_project_lite::pin_project;
 use tokio::time::{Sleep, sleep};
 use tower::{Layer, Service};
 
@@ -15,24 +16,24 @@ use trunkline_core::call::Call;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 
-/// Gives each call a deadline.
+/// Sets a deadline for each call.
 #[derive(Debug, Clone)]
 pub struct TimeoutLayer {
     limit: Option<Duration>,
-    yields: bool,
-    pulse: Pulse,
+    overridable: bool,
+    heartbeat: Heartbeat,
 }
 
 impl TimeoutLayer {
-    /// Calls may take `after`.
+    /// Limits the duration of calls to `after`.
     #[must_use]
     pub fn new(after: Duration) -> Self {
-        Self { limit: Some(after), yields: false, pulse: Pulse::default() }
+        Self { limit: Some(after), overridable: false, heartbeat: Heartbeat::default() }
     }
 
-    /// Calls may take `after`, if it is said, or what their operation says.
+    /// Limits the duration of calls to the timeout of their operation, or to `after`.
     pub(crate) fn of_calls(after: Option<Duration>) -> Self {
-        Self { limit: after, yields: true, pulse: Pulse::default() }
+        Self { limit: after, overridable: true, heartbeat: Heartbeat::default() }
     }
 }
 
@@ -40,27 +41,31 @@ impl<S> Layer<S> for TimeoutLayer {
     type Service = Timeout<S>;
 
     fn layer(&self, inner: S) -> Timeout<S> {
-        Timeout { inner, limit: self.limit, yields: self.yields, pulse: self.pulse.clone() }
+        Timeout {
+            inner,
+            limit: self.limit,
+            overridable: self.overridable,
+            heartbeat: self.heartbeat.clone(),
+        }
     }
 }
 
-/// Drops a call whose time is up and answers -32004 in its place.
+/// Drops a call at its deadline and replies with -32004.
 ///
-/// The timer is armed when the call is first found unfinished, so calls that end at once cost
-/// nothing.
+/// The timer is set when the first poll of the call returns pending, so a call that completes at once
+/// costs nothing.
 #[derive(Debug, Clone)]
 pub struct Timeout<S> {
     inner: S,
     limit: Option<Duration>,
-    /// Whether an operation's own time is put in the place of this one.
-    yields: bool,
-    pulse: Pulse,
+    /// Whether the timeout of an operation overrides `limit`.
+    overridable: bool,
+    heartbeat: Heartbeat,
 }
 
 impl<S, E> Service<Call> for Timeout<S>
 where
     S: Service<Call, Response = Outcome, Error = E>,
-    S::Future: Unpin,
 {
     type Response = Outcome;
     type Error = E;
@@ -72,51 +77,54 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         let own =
-            call.operation().filter(|_| self.yields).and_then(|operation| operation.timeout());
-        let limit = own.or(self.limit).map(|after| (after, self.pulse.clone()));
+            call.operation().filter(|_| self.overridable).and_then(|operation| operation.timeout());
+        let limit = own.or(self.limit).map(|after| (after, self.heartbeat.clone()));
         TimeoutFuture::new(self.inner.call(call), limit)
     }
 }
 
-/// The future of a call with a deadline.
-pub struct TimeoutFuture<F> {
-    inner: Option<F>,
-    limit: Option<(Duration, Pulse)>,
-    sleep: Option<Pin<Box<Sleep>>>,
+pin_project! {
+    /// The future of a call with a deadline.
+    pub struct TimeoutFuture<F> {
+        #[pin]
+        inner: Option<F>,
+        limit: Option<(Duration, Heartbeat)>,
+        sleep: Option<Pin<Box<Sleep>>>,
+    }
 }
 
 impl<F> TimeoutFuture<F> {
-    fn new(inner: F, limit: Option<(Duration, Pulse)>) -> Self {
+    fn new(inner: F, limit: Option<(Duration, Heartbeat)>) -> Self {
         Self { inner: Some(inner), limit, sleep: None }
     }
 }
 
 impl<F, E> Future for TimeoutFuture<F>
 where
-    F: Future<Output = Result<Outcome, E>> + Unpin,
+    F: Future<Output = Result<Outcome, E>>,
 {
     type Output = F::Output;
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        if let Some(inner) = &mut this.inner
-            && let Poll::Ready(outcome) = Pin::new(inner).poll(cx)
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Some(inner) = this.inner.as_mut().as_pin_mut()
+            && let Poll::Ready(outcome) = inner.poll(cx)
         {
             return Poll::Ready(outcome);
         }
-        let Some((after, pulse)) = &this.limit else {
+        let Some((after, heartbeat)) = this.limit else {
             return Poll::Pending;
         };
         let after = *after;
         let sleep = this.sleep.get_or_insert_with(|| {
-            pulse.want();
+            heartbeat.keep();
             Box::pin(sleep(after))
         });
         if sleep.as_mut().poll(cx).is_pending() {
             return Poll::Pending;
         }
-        // What the call still holds goes now, not when the reply has been written.
-        this.inner = None;
+        // Releases what the call holds now, not after the reply is written.
+        this.inner.set(None);
         Poll::Ready(Ok(timed_out(after)))
     }
 }
@@ -132,48 +140,50 @@ impl<F> fmt::Debug for TimeoutFuture<F> {
     }
 }
 
-/// Keeps the timers of calls from waking the runtime's driver.
+/// A periodic timer that keeps the timers of calls from waking the runtime's driver.
 ///
-/// tokio wakes its driver for a timer that is due before all others: a write to an eventfd and a turn
-/// of epoll, which cost as much as a small call. Deadlines are far away, so on a server that is asked
-/// one call after the other that is each of them. While calls come, a task that sleeps for a short time
-/// only is due before them. It ends when no more calls come.
+/// tokio wakes its driver for a timer that expires before all others: a write to an eventfd and a turn of
+/// epoll, which cost as much as a small call. Deadlines are far away, so on a server with sequential calls
+/// each call would do so. While there are calls, a task that sleeps for a shorter time expires first. The
+/// task ends after the last call.
 #[derive(Debug, Clone, Default)]
-struct Pulse(Arc<State>);
+struct Heartbeat(Arc<HeartbeatState>);
 
 #[derive(Debug, Default)]
-struct State {
-    beats: AtomicBool,
-    wanted: AtomicBool,
+struct HeartbeatState {
+    running: AtomicBool,
+    /// Whether a timer was set since the last beat.
+    used: AtomicBool,
 }
 
 const BEAT: Duration = Duration::from_millis(50);
-/// How many beats there are that nobody wanted, until it ends.
-const IDLE: u32 = 20;
+/// The number of consecutive unused beats after which the task ends.
+const IDLE_BEATS: u32 = 20;
 
-impl Pulse {
-    /// To be called within a runtime, when a timer is about to be set.
-    fn want(&self) {
-        self.0.wanted.store(true, Ordering::Relaxed);
-        if !self.0.beats.load(Ordering::Relaxed) && !self.0.beats.swap(true, Ordering::Relaxed) {
-            tokio::spawn(beat(Beating(Arc::clone(&self.0))));
+impl Heartbeat {
+    /// Starts the task if it does not run. To be called within a runtime, before a timer is set.
+    fn keep(&self) {
+        self.0.used.store(true, Ordering::Relaxed);
+        if !self.0.running.load(Ordering::Relaxed) && !self.0.running.swap(true, Ordering::Relaxed)
+        {
+            tokio::spawn(beat(HeartbeatTask(Arc::clone(&self.0))));
         }
     }
 }
 
-async fn beat(state: Beating) {
+async fn beat(task: HeartbeatTask) {
     let mut idle = 0;
-    while idle < IDLE {
+    while idle < IDLE_BEATS {
         sleep(BEAT).await;
-        idle = if state.0.wanted.swap(false, Ordering::Relaxed) { 0 } else { idle + 1 };
+        idle = if task.0.used.swap(false, Ordering::Relaxed) { 0 } else { idle + 1 };
     }
 }
 
-/// However the task ends, another one may begin.
-struct Beating(Arc<State>);
+/// Allows the next task, however this one ends.
+struct HeartbeatTask(Arc<HeartbeatState>);
 
-impl Drop for Beating {
+impl Drop for HeartbeatTask {
     fn drop(&mut self) {
-        self.0.beats.store(false, Ordering::Relaxed);
+        self.0.running.store(false, Ordering::Relaxed);
     }
 }

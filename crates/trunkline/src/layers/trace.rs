@@ -1,9 +1,6 @@
 //! One tracing span for each call, which is part of a distributed trace (W3C Trace Context).
 
 use std::borrow::Cow;
-use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use http::{HeaderMap, HeaderValue};
@@ -14,8 +11,9 @@ use trunkline_core::call::Call;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
 use trunkline_core::trace_context::TraceContext;
-
 use trunkline_server::request::Headers;
+
+use super::future::{Watch, WatchedFuture};
 
 /// Opens a tracing span for each call.
 #[derive(Debug, Clone, Copy)]
@@ -24,24 +22,24 @@ pub struct TraceLayer {
     on: bool,
 }
 
-/// What a span is named after.
+/// The source of the name of a span.
 #[derive(Debug, Clone, Copy)]
 enum Naming {
-    /// The operation: who calls cannot make new names.
+    /// The operation: callers cannot create new names.
     Registered,
-    /// The method that is called, whatever it is.
+    /// The method of the call.
     Called,
 }
 
 impl TraceLayer {
-    /// One span for each call.
+    /// Opens one span for each call.
     #[must_use]
     pub fn new() -> Self {
         Self::switched(true)
     }
 
-    /// One span for each call of a [client](crate::client::Client), which knows no operations: its
-    /// `rpc.method` is the method that this program calls.
+    /// Opens one span for each call of a [client](crate::client::Client), which has no operations: its
+    /// `rpc.method` is the method of the call.
     ///
     /// ```
     /// # use trunkline::{Router, client::Client, layers::TraceLayer};
@@ -89,16 +87,16 @@ impl<S> Layer<S> for TraceLayer {
 
 /// Opens a span `call` at INFO with OpenTelemetry's names for RPC.
 ///
-/// `rpc.system.name` is the [protocol](crate::Extensions::protocol) that the call came in, and
-/// `jsonrpc.protocol.version` and `jsonrpc.request.id` are those of a call in JSON-RPC. `rpc.method` is a
+/// `rpc.system.name` is the [protocol](crate::Extensions::protocol) of the call. JSON-RPC calls have
+/// `jsonrpc.protocol.version` and `jsonrpc.request.id`. `rpc.method` is a
 /// registered name or `unknown`, except in a [client's](TraceLayer::client); an `X-Request-Id` header is
-/// recorded. Params stand in an event at TRACE only.
+/// recorded. Params are only in an event at TRACE.
 ///
-/// The span is a child of the one that the call comes from: that of a layer around this one, or of its
-/// `traceparent` header, if there is exactly one and it is valid, or of the call whose handler makes it. A call that comes
-/// from none begins a trace. `trace_id` and `span_id` are recorded, handlers find them with
-/// [`TraceContext::of`], and clients that they call send them on ([`TraceContext::current`]). When the
-/// span is disabled, what the call came with is sent on as it is, and no trace begins.
+/// The parent of the span is that of a layer around this one, or of the `traceparent` header of the request
+/// if there is exactly one and it is valid, or of the call whose handler makes this call. A call without a
+/// parent begins a trace. `trace_id` and `span_id` are recorded, handlers read them with
+/// [`TraceContext::of`], and clients in handlers propagate them ([`TraceContext::current`]). If the span is
+/// disabled, the context of the parent is propagated unchanged, and no trace begins.
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     inner: S,
@@ -109,11 +107,10 @@ pub struct Trace<S> {
 impl<S, E> Service<Call> for Trace<S>
 where
     S: Service<Call, Response = Outcome, Error = E>,
-    S::Future: Unpin,
 {
     type Response = Outcome;
     type Error = E;
-    type Future = TraceFuture<S::Future>;
+    type Future = WatchedFuture<S::Future, CallSpan>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         self.inner.poll_ready(cx)
@@ -121,12 +118,15 @@ where
 
     fn call(&mut self, mut call: Call) -> Self::Future {
         let place = if self.on { self.place(&mut call) } else { None };
-        TraceFuture::new(place, || self.inner.call(call))
+        let span = CallSpan(place.map(Box::new));
+        // A handler that is not async runs in `call`, so that is in the span, too.
+        let inner = span.enter(|| self.inner.call(call));
+        WatchedFuture::new(inner, span)
     }
 }
 
 impl<S> Trace<S> {
-    /// None of a call that nobody traces.
+    /// `None` if the span is disabled and the call has no parent.
     fn place(&self, call: &mut Call) -> Option<Place> {
         let span = self.span(call);
         let parent = parent(call);
@@ -162,21 +162,21 @@ fn parent(call: &Call) -> Option<TraceContext> {
     TraceContext::of(extensions).or_else(sent).or_else(TraceContext::current)
 }
 
-/// Of two, none can be told to be the right one (section 3.2 of the Trace Context).
+/// Of two headers, neither is valid (section 3.2 of the Trace Context).
 fn traceparent(headers: &HeaderMap) -> Option<TraceContext> {
     let mut sent = headers.get_all("traceparent").iter();
     let only = sent.next().filter(|_| sent.next().is_none())?;
     only.to_str().ok()?.parse().ok()
 }
 
-/// What costs something to tell, of a span that is recorded.
+/// Records the fields that are expensive to compute, if the span is enabled.
 fn record(span: &Span, call: &Call, context: TraceContext) {
     if span.is_disabled() {
         return;
     }
     span.record("trace_id", display(context.trace_id()));
     span.record("span_id", display(context.span_id()));
-    // In another protocol, the id is none that its client knows.
+    // In other protocols, the client does not know the id.
     if let Some(id) = call.id().filter(|_| call.extensions().protocol() == JSON_RPC) {
         span.record("jsonrpc.request.id", id.as_raw());
     }
@@ -188,54 +188,39 @@ fn record(span: &Span, call: &Call, context: TraceContext) {
     tracing::trace!(parent: span, params = %String::from_utf8_lossy(params), "params");
 }
 
-/// The future of a call in its span.
-pub struct TraceFuture<F> {
-    inner: F,
-    /// Boxed, so that calls that are not traced do not carry the room for it along.
-    place: Option<Box<Place>>,
-}
+/// The span of a running call and its trace context. It is boxed, so that it adds little to the size of
+/// the future.
+#[derive(Debug)]
+pub struct CallSpan(Option<Box<Place>>);
 
-/// Where in a trace a call runs.
+/// The place of a call in a trace.
+#[derive(Debug)]
 struct Place {
     span: Span,
     context: TraceContext,
 }
 
-impl<F> TraceFuture<F> {
-    /// The call starts in its place, too: a handler that is not async runs in `start`.
-    fn new(place: Option<Place>, start: impl FnOnce() -> F) -> Self {
-        let place = place.map(Box::new);
-        Self { inner: run(place.as_deref(), start), place }
-    }
-}
+impl<E> Watch<E> for CallSpan {
+    type Error = E;
 
-impl<F, E> Future for TraceFuture<F>
-where
-    F: Future<Output = Result<Outcome, E>> + Unpin,
-{
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { inner, place } = &mut *self;
-        let ended = ready!(run(place.as_deref(), || Pin::new(inner).poll(cx)));
+    fn poll(
+        &mut self,
+        poll: impl FnOnce() -> Poll<Result<Outcome, E>>,
+    ) -> Poll<Result<Outcome, E>> {
+        let ended = ready!(self.enter(poll));
         let code = ended.as_ref().ok().and_then(Outcome::code);
-        if let (Some(place), Some(code)) = (place, code) {
+        if let (Some(place), Some(code)) = (&self.0, code) {
             place.span.record("rpc.response.status_code", code);
         }
         Poll::Ready(ended)
     }
 }
 
-fn run<T>(place: Option<&Place>, work: impl FnOnce() -> T) -> T {
-    match place {
-        Some(place) => place.span.in_scope(|| place.context.scope(work)),
-        None => work(),
-    }
-}
-
-impl<F> fmt::Debug for TraceFuture<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let span = self.place.as_ref().map(|place| &place.span);
-        f.debug_struct("TraceFuture").field("span", &span).finish_non_exhaustive()
+impl CallSpan {
+    fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.0 {
+            Some(place) => place.span.in_scope(|| place.context.scope(work)),
+            None => work(),
+        }
     }
 }

@@ -14,11 +14,11 @@ use trunkline_core::limits::calls::Limits;
 use trunkline_core::operation::Json;
 use trunkline_core::outcome::Outcome;
 use trunkline_core::params::{Param, Params, RawParams, param};
+use trunkline_server::request::Extension;
 
 use super::{BuildError, Operation, Place, Router};
 use crate::layers::{FromFnLayer, Next, TimeoutLayer, from_fn};
 use crate::rpc::Rpc;
-use trunkline_server::request::Extension;
 
 fn answer(rpc: &Rpc, body: &str, extensions: Extensions) -> Option<Value> {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();

@@ -8,9 +8,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use trunkline_history::{Filter, History, Subscription, Update};
+use trunkline_server::http::{Event, EventStream, ReplyBody};
 
 use super::settings::Settings;
-use trunkline_server::http::{Event, EventStream, ReplyBody};
 
 /// After so long, a client that was cut off comes again.
 const RETRY: Duration = Duration::from_secs(1);

@@ -24,13 +24,13 @@ use http::{HeaderMap, Response, StatusCode, Uri};
 use tokio::sync::Semaphore;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_history::{Filter, History};
+use trunkline_server::http::{Context, ReplyBody, Routes};
 
 use super::readers::NAME;
 pub use super::readers::Readers;
 use super::refused::{Refused, json};
 use live::Live;
 pub use settings::Settings;
-use trunkline_server::http::{Context, ReplyBody, Routes};
 
 /// A record at `GET /history` and `GET /history/stream`.
 ///

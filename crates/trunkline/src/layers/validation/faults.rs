@@ -3,40 +3,38 @@ use std::fmt::{self, Display};
 use serde::Serialize;
 use trunkline_core::error::{ErrorObject, code};
 
-use super::named::escaped;
-
-/// What does not fit in some params.
+/// The faults of the params of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Faults {
     faults: Vec<Fault>,
     more: bool,
 }
 
-/// One place that does not fit.
+/// One place in params that does not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Fault {
-    /// Where: a JSON Pointer (RFC 6901) into the params by name. Empty: in the params as a whole.
+    /// The place: a JSON Pointer (RFC 6901) into the params by name. Empty for the params as a whole.
     pub pointer: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// The reason in large params, where no more is looked for.
+/// The reason in large params, whose parts are not searched for faults.
 const NO_FIT: &str = "does not fit";
-/// How many are told.
-const TOLD: usize = 5;
-/// The most characters of a place or a reason: names and values are the caller's.
-const ENOUGH: usize = 200;
+/// The maximum number of listed faults.
+const MAX_LISTED: usize = 5;
+/// The maximum length of a place or a reason, in characters: both can contain names from the caller.
+const MAX_CHARS: usize = 200;
 
 impl Faults {
-    /// The first of them, in the order in which they were found.
+    /// The first faults in the order of their discovery, 5 at most.
     #[must_use]
     pub fn told(&self) -> &[Fault] {
         &self.faults
     }
 
-    /// Whether there are more than are told.
+    /// Whether there are more than the listed ones.
     #[must_use]
     pub fn has_more(&self) -> bool {
         self.more
@@ -62,7 +60,7 @@ impl Fault {
     }
 }
 
-/// As a line for people: `/count: 0 is less than the minimum of 1`.
+/// One line: `/count: 0 is less than the minimum of 1`.
 impl Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, reason } = self;
@@ -75,19 +73,19 @@ impl Display for Fault {
 }
 
 fn shortened(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(ENOUGH) {
+    if let Some((end, _)) = text.char_indices().nth(MAX_CHARS) {
         text.truncate(end);
         text.push('…');
     }
     text
 }
 
-/// No more are found than are told, and one to know that there are more.
+/// Takes the listed faults, and one more to know whether there are more.
 impl FromIterator<Fault> for Faults {
     fn from_iter<I: IntoIterator<Item = Fault>>(faults: I) -> Self {
         let mut faults = faults.into_iter();
-        let told = faults.by_ref().take(TOLD).collect();
-        Self { faults: told, more: faults.next().is_some() }
+        let listed = faults.by_ref().take(MAX_LISTED).collect();
+        Self { faults: listed, more: faults.next().is_some() }
     }
 }
 
@@ -113,4 +111,9 @@ impl From<Faults> for ErrorObject {
 
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// A name as a part of a JSON Pointer (RFC 6901, section 3).
+pub(super) fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }

@@ -1,39 +1,85 @@
-//! Params against the input schema of their operation, for operations without a Rust type.
+//! Validation of params against JSON Schemas, for operations without a Rust type.
 
 mod cost;
 mod faults;
-mod layer;
-mod named;
-mod reason;
-mod repeated;
+mod params;
 mod validator;
 
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
-use tower::Service;
+use tower::{Layer, Service};
 use trunkline_core::call::{Call, Description};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::outcome::Outcome;
 
-use crate::layers::RefusableFuture;
+use super::future::RefusableFuture;
 
 pub use faults::{Fault, Faults};
-pub use layer::ValidateLayer;
 pub use validator::{SchemaError, Validator};
+
+/// Refuses params that do not fit the [input schema](crate::Operation::input_schema) of their
+/// operation, with -32602 and `data.errors`: an array of `{"pointer", "reason"}`, a JSON Pointer (RFC
+/// 6901) into the params by name and the reason. It is for operations whose handlers take
+/// [`RawParams`](crate::RawParams); the deserialization of a Rust type checks params by itself.
+///
+/// Params in which an object has a duplicate member, at any depth, are refused, since it is unknown which
+/// of the two the handler would read.
+///
+/// Params by position are checked under the names that the operation declares; without names they are
+/// refused. Calls of an operation without a schema pass, and so do the calls of a client, which have no
+/// operation. An invalid schema fails every call with -32603: [`Validator::new`] finds it before.
+///
+/// ```
+/// # use serde_json::json;
+/// # use trunkline::{Operation, RawParams, Router, layers::ValidateLayer};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let schema = json!({
+///     "type": "object",
+///     "properties": { "count": { "type": "integer", "minimum": 1 } },
+///     "required": ["count"],
+/// });
+/// let operation = Operation::new("repeat", |_: RawParams| "again").input_schema(schema);
+/// let rpc = Router::new().operation(operation).layer(ValidateLayer::new()).build()?;
+/// let refused = rpc.call::<String>("repeat", &json!({ "count": 0 })).await.unwrap_err();
+/// assert_eq!(
+///     refused.data().map(|data| data.get()),
+///     Some(r#"{"errors":[{"pointer":"/count","reason":"this value is less than the minimum of 1"}]}"#),
+/// );
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ValidateLayer(());
+
+impl ValidateLayer {
+    /// Checks the params of each call.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl<S> Layer<S> for ValidateLayer {
+    type Service = Validate<S>;
+
+    fn layer(&self, inner: S) -> Validate<S> {
+        Validate { inner, validator: Arc::default() }
+    }
+}
 
 /// Refuses params that do not fit, see [`ValidateLayer`].
 #[derive(Debug, Clone)]
 pub struct Validate<S> {
     inner: S,
-    /// Made by the first call: which operation this is the service of is not known before.
+    /// Compiled by the first call, which has the operation of this service.
     validator: Arc<OnceLock<Result<Validator, SchemaError>>>,
 }
 
 impl<S, E> Service<Call> for Validate<S>
 where
     S: Service<Call, Response = Outcome, Error = E>,
-    S::Future: Unpin,
 {
     type Response = Outcome;
     type Error = E;
@@ -67,11 +113,11 @@ fn checked(
     description: &Description,
     params: Option<&[u8]>,
 ) -> Result<(), Faults> {
-    // No params are none by name.
+    // Omitted params are the same as no members.
     let text = params.unwrap_or(b"{}");
     let params = serde_json::from_slice(text).map_err(|error| Faults::whole(error.to_string()))?;
-    let params = named::params(description, params).map_err(Faults::whole)?;
-    // What was read above has one member of each name, the handler's text may have two.
-    repeated::check(description, text)?;
+    let params = params::by_name(description, params).map_err(Faults::whole)?;
+    // The value read above has unique members, the text that the handler reads may have duplicates.
+    params::check_unique(description, text)?;
     validator.check(&params, text.len())
 }

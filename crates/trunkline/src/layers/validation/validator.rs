@@ -1,22 +1,22 @@
 use std::fmt;
 
-use jsonschema::{Draft, PatternOptions};
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{Draft, PatternOptions, ValidationError};
 use serde_json::Value;
 use trunkline_core::schema::Schema;
 
 use super::cost::Cost;
 use super::faults::{Fault, Faults};
-use super::reason;
 
-/// A compiled [`Schema`] of params. It fetches nothing: what the schema refers to is in it.
+/// A compiled [`Schema`] of params. It fetches nothing: a schema refers only to its own parts.
 pub struct Validator {
     whole: jsonschema::Validator,
-    /// The schemas of the params that have one of their own, by name.
+    /// The schemas of single params, by name.
     each: Vec<(String, jsonschema::Validator)>,
     cost: Cost,
 }
 
-/// A JSON value that is no JSON Schema.
+/// A JSON value is not a usable JSON Schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the schema cannot be used: {reason}")]
 pub struct SchemaError {
@@ -24,10 +24,10 @@ pub struct SchemaError {
 }
 
 /// The maximum number of subschemas that are applied in one check, to all values together. They take 100 ms
-/// at most: measured were 6 ns each for integers and 20 ns for patterns.
+/// at most: 6 ns each were measured for integers and 20 ns for patterns.
 const MAX_APPLIED: usize = 5_000_000;
 
-/// The same where faults are looked for one by one.
+/// The same for a list of all faults.
 const MAX_LISTED: usize = 50_000;
 
 /// The maximum size of a compiled regular expression of a schema, in bytes.
@@ -36,12 +36,12 @@ const MAX_PATTERN: usize = 1 << 20;
 /// The maximum number of steps in which a regular expression with lookaround matches.
 const MAX_STEPS: usize = 100_000;
 
-/// The most bytes of params of which faults are looked for one by one. Each costs memory, of what it
-/// shows and why, and there may be as many as there are values.
-const LOOKED_THROUGH: usize = 8 << 10;
+/// The maximum size of params whose faults are listed, in bytes. Each fault takes memory, and there may be
+/// one for each value.
+const MAX_LISTED_BYTES: usize = 8 << 10;
 
 impl SchemaError {
-    /// Why not.
+    /// The reason.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
@@ -52,27 +52,26 @@ impl Validator {
     /// Compiles a schema, of draft 2020-12.
     ///
     /// # Errors
-    /// When it is not a JSON Schema, refers to what is not in it, is nested deeper than 128, or applies more
-    /// than 1,000 subschemas to one value (references expanded).
+    /// If it is not a JSON Schema, refers outside of itself, is nested deeper than 128, or applies more than
+    /// 1,000 subschemas to one value (references expanded).
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
         let schema = schema.accepted();
         let cost = Cost::of(schema).map_err(|reason| SchemaError { reason })?;
         let whole = compile(schema)?;
         let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        // One that refers to another part of the schema means nothing by itself.
+        // A schema that refers to another part of the whole does not compile alone.
         let own = |(name, schema): (&String, &Value)| Some((name.clone(), compile(schema).ok()?));
         Ok(Self { whole, each: properties.filter_map(own).collect(), cost })
     }
 
-    /// Checks params by name, whose JSON text has `size` bytes. Of large ones only those are told that
-    /// are at fault, without the places and reasons inside of them.
+    /// Checks params by name, whose JSON text has `size` bytes. The faults of large params are the names of
+    /// the invalid ones, without the places inside of them.
     ///
     /// # Errors
-    /// When params do not fit, and when they have too many values: the check would apply over 5,000,000
-    /// subschemas.
+    /// If params do not match the schema, or if the check would apply over 5,000,000 subschemas.
     pub fn check(&self, params: &Value, size: usize) -> Result<(), Faults> {
         let Cost { of_check, of_list } = self.cost;
-        // There are fewer values than bytes.
+        // The size is a cheap upper bound: there are fewer values than bytes.
         let is_over = |cost: usize, most| {
             cost.saturating_mul(size) > most && cost.saturating_mul(values(params)) > most
         };
@@ -82,10 +81,10 @@ impl Validator {
         }
         if self.whole.is_valid(params) {
             Ok(())
-        } else if size > LOOKED_THROUGH || of_list.is_none_or(|cost| is_over(cost, MAX_LISTED)) {
+        } else if size > MAX_LISTED_BYTES || of_list.is_none_or(|cost| is_over(cost, MAX_LISTED)) {
             Err(self.places(params))
         } else {
-            Err(self.whole.iter_errors(params).map(|error| reason::fault(&error)).collect())
+            Err(self.whole.iter_errors(params).map(|error| fault(&error)).collect())
         }
     }
 
@@ -103,7 +102,7 @@ impl Validator {
     }
 }
 
-/// The number of values in one, itself included.
+/// The number of values in a value, including itself.
 fn values(value: &Value) -> usize {
     1 + match value {
         Value::Array(elements) => elements.iter().map(values).sum(),
@@ -125,5 +124,154 @@ fn compile(schema: &Value) -> Result<jsonschema::Validator, SchemaError> {
 impl fmt::Debug for Validator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Validator")
+    }
+}
+
+/// Converts an error of the validator. Values may be secrets, and faults are stored in logs and histories, so
+/// only the schema is quoted.
+fn fault(error: &ValidationError<'_>) -> Fault {
+    if let Some(intended) = intended(error) {
+        return fault(intended);
+    }
+    let mut allowed = Vec::new();
+    let place = error.instance_path();
+    let is_type = matches!(error.kind(), ValidationErrorKind::Type { .. });
+    if (is_type || lists_choices(error.kind())) && collect(error, &mut allowed) {
+        match &allowed[..] {
+            [] => {}
+            [only] if is_type => {
+                return Fault::new(place, &format_args!("this value is not of type \"{only}\""));
+            }
+            allowed => {
+                let allowed = allowed.join(", ");
+                return Fault::new(place, &format_args!("this value is not one of: {allowed}"));
+            }
+        }
+    }
+    Fault::new(place, &error.masked_with("this value"))
+}
+
+/// The first error of the intended alternative: the only one that matches the kind of the value.
+fn intended<'e>(error: &'e ValidationError<'_>) -> Option<&'e ValidationError<'static>> {
+    let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
+        error.kind()
+    else {
+        return None;
+    };
+    let is_inside = |inner: &ValidationError<'_>| inner.instance_path() != error.instance_path();
+    let fits = |errors: &&Vec<ValidationError<'static>>| {
+        let mut errors = errors.iter();
+        errors
+            .all(|inner| is_inside(inner) || !is_of_kind(inner.kind()) || intended(inner).is_some())
+    };
+    let mut fitting = context.iter().filter(fits);
+    match (fitting.next(), fitting.next()) {
+        (Some(errors), None) => errors.first(),
+        _ => None,
+    }
+}
+
+/// Whether an error is about the kind of a value, not its content.
+fn is_of_kind(kind: &ValidationErrorKind) -> bool {
+    let is_of_type =
+        matches!(kind, ValidationErrorKind::Type { .. } | ValidationErrorKind::Constant { .. });
+    is_of_type || lists_choices(kind)
+}
+
+fn lists_choices(kind: &ValidationErrorKind) -> bool {
+    matches!(
+        kind,
+        ValidationErrorKind::AnyOf { .. }
+            | ValidationErrorKind::OneOfNotValid { .. }
+            | ValidationErrorKind::Enum { .. }
+    )
+}
+
+/// Collects the types and JSON values that the schema allows for a value. False if it allows others.
+fn collect(error: &ValidationError<'_>, allowed: &mut Vec<String>) -> bool {
+    let mut add = |text: String| {
+        // Null is an omitted optional param.
+        if text != "null" && !allowed.contains(&text) {
+            allowed.push(text);
+        }
+    };
+    match error.kind() {
+        ValidationErrorKind::Type { kind: TypeKind::Single(kind) } => add(kind.to_string()),
+        ValidationErrorKind::Type { kind: TypeKind::Multiple(kinds) } => {
+            kinds.iter().for_each(|kind| add(kind.to_string()));
+        }
+        ValidationErrorKind::Constant { expected_value } => add(expected_value.to_string()),
+        ValidationErrorKind::Enum { options } => {
+            options.as_array().into_iter().flatten().for_each(|option| add(option.to_string()));
+        }
+        ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
+            return context.iter().all(|errors| {
+                // Prefer the values of an alternative to its type.
+                let choices = errors.iter().find(|error| lists_choices(error.kind()));
+                let of_kind = || errors.iter().find(|error| is_of_kind(error.kind()));
+                let telling = choices.or_else(of_kind);
+                telling.is_some_and(|error| collect(error, allowed))
+            });
+        }
+        _ => return false,
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::Validator;
+
+    #[track_caller]
+    fn check(schema: &Value, value: &Value, expected: &str) {
+        let schema = json!({ "properties": { "a": schema } });
+        let params = json!({ "a": value });
+        let faults = Validator::new(&schema.into()).unwrap().check(&params, 0).unwrap_err();
+        let faults: Vec<String> = faults.told().iter().map(ToString::to_string).collect();
+        assert_eq!(faults.join("; "), expected, "{value}");
+    }
+
+    #[test]
+    fn what_is_allowed_is_named() {
+        let word = json!({ "type": "string", "oneOf": [{ "const": "tsv" }, { "const": "json" }] });
+        let optional = json!({ "anyOf": [word, { "type": "null" }] });
+        let record = json!({ "type": "object", "required": ["id"], "properties": { "id": { "type": "integer" } } });
+        let records =
+            json!({ "anyOf": [record, { "type": "array", "items": record, "minItems": 1 }] });
+        let many: Vec<u8> = (1..=9).collect();
+        for (schema, value, expected) in [
+            (&word, json!("xml"), "/a: this value is not one of: \"tsv\", \"json\""),
+            (&optional, json!("xml"), "/a: this value is not one of: \"tsv\", \"json\""),
+            (&optional, json!(5), "/a: this value is not one of: \"tsv\", \"json\""),
+            (&records, json!(5), "/a: this value is not one of: object, array"),
+            // The kind selects the alternative.
+            (&records, json!({ "id": "x" }), "/a/id: this value is not of type \"integer\""),
+            (&records, json!([]), "/a: this value has less than 1 item"),
+            (
+                &records,
+                json!([{ "id": 1 }, { "id": "x" }]),
+                "/a/1/id: this value is not of type \"integer\"",
+            ),
+            (
+                &json!({ "enum": many }),
+                json!(0),
+                "/a: this value is not one of: 1, 2, 3, 4, 5, 6, 7, 8, 9",
+            ),
+            (&json!({ "const": 1 }), json!(0), "/a: 1 was expected"),
+            (
+                &json!({ "type": ["integer", "null"] }),
+                json!("5"),
+                "/a: this value is not of type \"integer\"",
+            ),
+            (
+                &json!({ "anyOf": [{ "minimum": 1 }, { "multipleOf": 2 }] }),
+                json!(-3),
+                "/a: this value is not valid under any of the schemas listed in the 'anyOf' keyword",
+            ),
+        ] {
+            check(schema, &value, expected);
+        }
     }
 }

@@ -192,6 +192,8 @@ fn as_many_calls_run_at_a_time_as_the_limit_says_and_the_others_wait() {
         assert_eq!(rush(|router| router.layer(layer)), expected, "{calls} by our layer");
         let layer = TowerLimitLayer::new(calls);
         assert_eq!(rush(|router| router.layer(layer)), expected, "{calls} by tower's layer");
+        let layer = Stack::new(TowerLimitLayer::new(calls), ConcurrencyLimitLayer::new(calls));
+        assert_eq!(rush(|router| router.layer(layer)), expected, "{calls} by ours around tower's");
     }
     let limits = Limits { concurrent_calls: None, ..Limits::default() };
     assert_eq!(rush(|router| router.limits(limits)), (10, SECOND));

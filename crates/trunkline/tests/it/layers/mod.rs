@@ -11,6 +11,7 @@ mod recorder;
 mod rules;
 mod schema_cost;
 mod spans;
+mod stacks;
 mod traces;
 mod validating;
 mod wrapping;
