@@ -18,7 +18,7 @@ pub(super) fn get(path: &str, headers: &str) -> String {
 
 /// A server that shows its record.
 pub(super) async fn served(rpc: &Rpc, history: &History, settings: Settings) -> ServerHandle {
-    let service = rpc.http_with(on_loopback()).merge(endpoint::routes(&history, settings));
+    let service = rpc.http_with(on_loopback()).merge(endpoint::routes(history, settings));
     serve_with(service, Default::default()).await
 }
 
