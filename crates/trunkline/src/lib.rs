@@ -52,7 +52,7 @@ mod router;
 mod rpc;
 mod turns;
 
-pub use blocking::{Blocking, Pool, blocking};
+pub use blocking::{Blocking, blocking};
 pub use openrpc::OpenRpc;
 pub use router::{Changing, Router};
 pub use rpc::Rpc;
@@ -63,7 +63,7 @@ pub use trunkline_client as client;
 pub use trunkline_core::call::{
     Call, CallFuture, Description, Effect, Endpoint, Example, Part, Registered, Rendering, Wording,
 };
-pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection, RpcFuture};
+pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection};
 pub use trunkline_core::error::{BoxError, ErrorDescription, ErrorObject, RpcError};
 pub use trunkline_core::extensions::Extensions;
 pub use trunkline_core::extract::{CallId, FromCall, State};
@@ -73,9 +73,7 @@ pub use trunkline_core::limits;
 pub use trunkline_core::limits::calls::Limits;
 pub use trunkline_core::operation::{BuildError, Handler, IntoOutcome, IntoReply, Json, Operation};
 pub use trunkline_core::outcome::Outcome;
-pub use trunkline_core::params::{
-    Arguments, Function, Param, Params, ParamsError, RawParams, VariadicParams, param,
-};
+pub use trunkline_core::params::{Param, Params, ParamsError, RawParams, VariadicParams, param};
 pub use trunkline_core::reply::Reply;
 pub use trunkline_core::schema::Schema;
 pub use trunkline_core::trace_context::{TraceContext, TraceContextError};

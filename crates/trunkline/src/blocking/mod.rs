@@ -36,7 +36,7 @@ pub fn blocking<F>(function: F) -> Blocking<F> {
 
 /// The blocking calls of a service: how many run, and how many wait.
 #[derive(Clone)]
-pub struct Pool {
+pub(crate) struct Pool {
     /// A permit for each call that runs or waits.
     admitted: Arc<Semaphore>,
     /// A permit for each call that runs.
