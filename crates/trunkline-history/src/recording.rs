@@ -14,7 +14,6 @@ use super::draft::Draft;
 use super::entry::{Entry, Status, short, short_id};
 use super::redaction::Passage;
 use crate::history::History;
-use trunkline_core::trace_context::TraceContext;
 
 impl History {
     /// The record of a service, if it keeps one.
@@ -103,7 +102,7 @@ impl Drop for Running {
 }
 
 fn add_notes(entry: &mut Entry, notes: &Notes) {
-    if let Some(trace) = notes.extensions().and_then(TraceContext::of) {
+    if let Some(trace) = notes.trace() {
         entry.trace_id = Some(trace.trace_id().into());
     }
     let operation = notes.operation().map(Registered::name);

@@ -48,6 +48,8 @@ pub struct Call {
     recording: Option<Recording>,
     /// What the layers tell history.
     notes: Option<Arc<Notes>>,
+    /// No extension: calls made with the extensions of this one have their own params.
+    encoding: Option<Encoding>,
     /// What the call ends with in place of its handler.
     refusal: Option<Box<ErrorObject>>,
 }
@@ -67,6 +69,7 @@ impl Call {
             is_whole: false,
             recording: None,
             notes: None,
+            encoding: None,
             refusal: None,
         }
     }
@@ -128,6 +131,7 @@ impl Call {
             body: self.body.clone(),
             operation: self.operation.clone(),
             extensions: self.extensions.clone(),
+            encoding: self.encoding.clone(),
             refusal: self.refusal.clone(),
             cancellation: None,
             recording: None,
@@ -199,9 +203,7 @@ impl Call {
         self.params = params.map(|part| part.0);
         self.operation = Some(operation);
         self.is_whole = false;
-        if let Some(encoding) = self.encoding().map(Encoding::without_params) {
-            self.extensions.insert(encoding);
-        }
+        self.encoding = self.encoding.as_ref().map(Encoding::without_params);
         self
     }
 
@@ -274,13 +276,11 @@ impl Call {
 
     /// What was not said in JSON, if anything.
     pub fn encoding(&self) -> Option<&Encoding> {
-        self.extensions.get()
+        self.encoding.as_ref()
     }
 
     pub(crate) fn with_encoding(mut self, encoding: Option<Encoding>) -> Self {
-        if let Some(encoding) = encoding {
-            self.extensions.insert(encoding);
-        }
+        self.encoding = encoding;
         self
     }
 

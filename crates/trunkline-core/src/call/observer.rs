@@ -11,6 +11,7 @@ use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;
 use crate::outcome::Outcome;
+use crate::trace_context::TraceContext;
 
 /// Watches the calls of a service. What can change or refuse a call is a layer.
 pub trait Observer: Any + fmt::Debug + Send + Sync {
@@ -50,15 +51,17 @@ pub struct Arrival<'a> {
 /// Facts about a running call that layers pass on to observers.
 #[derive(Debug, Default)]
 pub struct Notes {
-    extensions: OnceLock<Extensions>,
+    trace: OnceLock<TraceContext>,
     operation: OnceLock<Arc<Registered>>,
     failure: OnceLock<i64>,
 }
 
 impl Notes {
-    /// Notes which operation a call has come to, and its extensions.
+    /// Notes which operation a call has come to, and in which trace.
     pub fn call(&self, call: &Call) {
-        self.extensions.get_or_init(|| call.extensions().clone());
+        if let Some(trace) = TraceContext::of(call.extensions()) {
+            self.trace.get_or_init(|| trace);
+        }
         if let Some(operation) = call.operation() {
             self.operation.get_or_init(|| Arc::clone(operation));
         }
@@ -69,9 +72,9 @@ impl Notes {
         self.failure.get_or_init(|| code);
     }
 
-    /// The extensions of the call behind the layers that see all calls.
-    pub fn extensions(&self) -> Option<&Extensions> {
-        self.extensions.get()
+    /// The trace of the call.
+    pub fn trace(&self) -> Option<TraceContext> {
+        self.trace.get().copied()
     }
 
     /// The operation that the call has come to.

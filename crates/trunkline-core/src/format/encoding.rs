@@ -8,8 +8,8 @@ use trunkline_edn::Value;
 use super::kind::Format;
 use crate::error::ErrorObject;
 
-/// The parts of a call in its own format that its JSON text lacks: an extension of calls that came in another
-/// format than JSON, or are answered in one. Cloning is cheap.
+/// The parts of a call in its own format that its JSON text lacks, for calls that came in another format than
+/// JSON, or are answered in one. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
 pub struct Encoding(Arc<Inner>);
 

@@ -5,7 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 use trunkline::edn::{Edn, Inst, Keyword, Value};
-use trunkline::{ErrorObject, Extensions, Format, Formats, Limits, RawParams, Router, Rpc};
+use trunkline::layers::{Next, from_fn};
+use trunkline::{
+    Call, ErrorObject, Extensions, Format, Formats, Id, Limits, RawParams, Router, Rpc,
+};
 
 fn rpc() -> Rpc {
     Router::new()
@@ -26,6 +29,15 @@ fn rpc() -> Rpc {
             let text = params.as_sequence().and_then(|params| params[0].as_str()).unwrap();
             text.parse::<Value>().unwrap()
         })
+        .method("passed", |Edn(params): Edn<Value>| params)
+        .route_layer(
+            "passed",
+            from_fn(async |call: Call, next: Next| {
+                let mut inner = Call::request(&Id::from(2), "passed", &[42]).unwrap();
+                *inner.extensions_mut() = call.extensions().clone();
+                next.run(inner).await
+            }),
+        )
         .limits(Limits { batch_requests: 6, depth: 16, ..Limits::default() })
         .build()
         .unwrap()
@@ -315,5 +327,13 @@ fn batches() {
         Format::Edn,
         r#"[{"jsonrpc":"2.0","method":"add","params":[1,2],"id":1},{"jsonrpc":"2.0","method":"no","id":2}]"#,
         r#"[{:jsonrpc "2.0", :result 3, :id 1} {:jsonrpc "2.0", :error {:code -32601, :message "Method not found", :data {:method "no"}}, :id 2}]"#,
+    );
+}
+
+#[test]
+fn a_call_with_the_extensions_of_another_has_its_own_params() {
+    check(
+        r#"{:jsonrpc "2.0", :method "passed", :params [:a], :id 1}"#,
+        r#"{:jsonrpc "2.0", :result [42], :id 1}"#,
     );
 }
