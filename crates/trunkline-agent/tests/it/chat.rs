@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline::TraceContext;
 use trunkline::client::{Client, Http, http};
 use trunkline::history::Entry;
+use trunkline::protocol::TraceContext;
 
 use crate::house::{Plan, includes, told};
 use crate::scripted::{Answer, Scripted};

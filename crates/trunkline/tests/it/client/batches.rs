@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 use trunkline::client::{Client, Error, ProtocolError, Remote, Retry, Settings, TransportError};
-use trunkline::{BoxError, Call, Outcome};
+use trunkline::protocol::BoxError;
+use trunkline::{Call, Outcome};
 
 use super::scripted::{Said, Scripted, broken, numbers};
 

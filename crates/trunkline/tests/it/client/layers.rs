@@ -12,7 +12,8 @@ use tower::limit::ConcurrencyLimitLayer;
 use tower::util::{MapRequestLayer, MapResultLayer};
 use tower::{Service, service_fn};
 use trunkline::client::{Client, Error, Remote, Retry, Settings};
-use trunkline::{BoxError, Call, ErrorObject, Outcome, layers};
+use trunkline::protocol::BoxError;
+use trunkline::{Call, ErrorObject, Outcome, layers};
 
 use super::scripted::{Scripted, broken, numbers};
 

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use tower::layer::util::Stack;
 use tower::{Layer, Service};
 use trunkline::layers::HandleErrorLayer;
-use trunkline::{BoxError, Call, ErrorObject, Outcome, Router};
+use trunkline::protocol::BoxError;
+use trunkline::{Call, ErrorObject, Outcome, Router};
 
 use super::{check, paused};
 

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tokio::task::yield_now;
 use tracing::Level;
 use trunkline::layers::Defaults;
-use trunkline::{BoxError, ErrorObject, Extensions, Router, Rpc};
+use trunkline::protocol::BoxError;
+use trunkline::{ErrorObject, Extensions, Router, Rpc};
 
 use super::paused;
 use super::recorder::{self, Fields, Recorded};

@@ -4,7 +4,8 @@ use std::panic::Location;
 use tower::layer::layer_fn;
 use tower::service_fn;
 use trunkline::client::{Client, Error, Pending};
-use trunkline::{BoxError, Call, ErrorObject, Outcome, Router, RpcError, code, rpc};
+use trunkline::protocol::BoxError;
+use trunkline::{Call, ErrorObject, Outcome, Router, RpcError, code, rpc};
 
 use super::Street;
 use super::shop::{Receipt, ShopClient, ShopError};
