@@ -61,7 +61,7 @@ pub use tokio_util::sync::CancellationToken;
 pub use trunkline_access as access;
 pub use trunkline_client as client;
 pub use trunkline_core::call::{Call, Effect};
-pub use trunkline_core::error::{ErrorDescription, ErrorObject, RpcError};
+pub use trunkline_core::error::{BoxError, ErrorDescription, ErrorObject, RpcError};
 pub use trunkline_core::extensions::Extensions;
 pub use trunkline_core::extract::{CallId, FromCall, State};
 pub use trunkline_core::id::Id;
@@ -82,7 +82,6 @@ pub mod protocol {
 
     pub use trunkline_core::call::{CallFuture, Description, Endpoint, Part, Registered};
     pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection};
-    pub use trunkline_core::error::BoxError;
     pub use trunkline_core::format::{Format, Formats};
     pub use trunkline_core::operation::{Handler, IntoReply};
     pub use trunkline_core::params::ParamsError;
@@ -109,7 +108,7 @@ pub mod history {
         //! `GET /history` and `GET /logs`.
 
         #[doc(inline)]
-        pub use crate::endpoints::history::{Readers, Settings, routes};
+        pub use crate::endpoints::history::{HistoryRoutesConfig, Readers, routes};
         #[doc(inline)]
         pub use crate::endpoints::logs::log_routes;
     }

@@ -42,7 +42,7 @@ pub struct Description {
     pub errors: Vec<ErrorDescription>,
     /// Calls, and what comes of them.
     pub examples: Vec<Example>,
-    /// What single protocols need to know of it, by type.
+    /// Values for single protocols, by type.
     pub extensions: Extensions,
 }
 

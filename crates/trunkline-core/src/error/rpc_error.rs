@@ -16,7 +16,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// client sees -32603 without the cause, which goes to the log.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's error",
-    note = "derive `RpcError` for it, or return `Result<_, trunkline::protocol::BoxError>`: the client then sees -32603 and the cause is logged"
+    note = "derive `RpcError` for it, or return `Result<_, trunkline::BoxError>`: the client then sees -32603 and the cause is logged"
 )]
 pub trait RpcError: Sized {
     /// What the client is told.

@@ -8,8 +8,8 @@ use std::task::{Context, Poll};
 use serde_json::{Value, json};
 use tower::layer::util::Stack;
 use tower::{Layer, Service};
+use trunkline::BoxError;
 use trunkline::layers::HandleErrorLayer;
-use trunkline::protocol::BoxError;
 use trunkline::{Call, ErrorObject, Outcome, Router};
 
 use super::{check, paused};

@@ -9,8 +9,8 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
 use tracing::Level;
+use trunkline::BoxError;
 use trunkline::layers::Defaults;
-use trunkline::protocol::BoxError;
 use trunkline::{ErrorObject, Extensions, Router, Rpc};
 
 use super::paused;
