@@ -3,9 +3,6 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 
-#[cfg(feature = "tls")]
-use super::tls::Roots;
-
 /// Configuration of [`Http`](crate::Http). How long a call may take is its client's
 /// [setting](crate::HttpClientConfig::timeout).
 #[derive(Debug, Clone)]
@@ -24,9 +21,6 @@ pub struct HttpClientConfig {
     pub idle_connections: usize,
     /// The time after which an idle connection is closed. Default 30 s.
     pub idle_timeout: Duration,
-    /// The authorities of https servers. Default: those that this machine trusts.
-    #[cfg(feature = "tls")]
-    pub roots: Roots,
 }
 
 impl Default for HttpClientConfig {
@@ -38,8 +32,6 @@ impl Default for HttpClientConfig {
             connect_timeout: Duration::from_secs(10),
             idle_connections: 64,
             idle_timeout: Duration::from_secs(30),
-            #[cfg(feature = "tls")]
-            roots: Roots::default(),
         }
     }
 }

@@ -16,6 +16,8 @@ use trunkline_core::format::Format;
 use super::config::HttpClientConfig;
 use super::connector::Connector;
 use super::reply::Reply;
+#[cfg(feature = "tls")]
+use super::tls::Roots;
 #[cfg(feature = "edn")]
 use super::translation;
 use super::url::Url;
@@ -94,17 +96,38 @@ impl Http {
     ///
     /// # Errors
     /// When it is an `https` URL, and the feature `tls` or trusted authorities are missing.
-    pub fn with_config(url: Url, settings: HttpClientConfig) -> Result<Self, TransportError> {
+    pub fn with_config(url: Url, config: HttpClientConfig) -> Result<Self, TransportError> {
+        #[cfg(feature = "tls")]
+        return Self::with_roots(url, config, &Roots::default());
+        #[cfg(not(feature = "tls"))]
+        Ok(Self::new(&url, Connector::new(&url, config.connect_timeout)?, config))
+    }
+
+    /// For the server at `url`, whose certificate is checked against `roots` instead of the authorities that
+    /// this machine trusts.
+    ///
+    /// # Errors
+    /// When it is an `https` URL and there are no trusted authorities.
+    #[cfg(feature = "tls")]
+    pub fn with_roots(
+        url: Url,
+        config: HttpClientConfig,
+        roots: &Roots,
+    ) -> Result<Self, TransportError> {
+        Ok(Self::new(&url, Connector::new(&url, roots, config.connect_timeout)?, config))
+    }
+
+    fn new(url: &Url, connector: Connector, config: HttpClientConfig) -> Self {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(settings.idle_timeout)
-            .pool_max_idle_per_host(settings.idle_connections)
-            .build(Connector::new(&url, &settings)?);
+            .pool_idle_timeout(config.idle_timeout)
+            .pool_max_idle_per_host(config.idle_connections)
+            .build(connector);
         let (uri, target) = (url.uri().clone(), url.origin().into());
-        let max_reply = settings.max_reply;
-        let headers = headers(settings);
+        let max_reply = config.max_reply;
+        let headers = headers(config);
         let inner = Arc::new(Inner { client, uri, target, headers, max_reply });
-        Ok(Self { inner, format: Format::Json })
+        Self { inner, format: Format::Json }
     }
 
     /// The same with messages in EDN, which asks for replies in EDN, too. Replies in JSON are still

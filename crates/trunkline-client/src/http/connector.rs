@@ -9,7 +9,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use tower::Service;
 use trunkline_core::error::BoxError;
 
-use super::config::HttpClientConfig;
+#[cfg(feature = "tls")]
+use super::tls::Roots;
 use super::url::Url;
 use crate::error::TransportError;
 
@@ -30,30 +31,27 @@ type Inner = HttpConnector;
 struct TooLate(Duration);
 
 impl Connector {
-    pub(super) fn new(url: &Url, settings: &HttpClientConfig) -> Result<Self, TransportError> {
-        let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        Ok(Self { inner: inner(tcp, url, settings)?, timeout: settings.connect_timeout })
+    #[cfg(feature = "tls")]
+    pub(super) fn new(url: &Url, roots: &Roots, timeout: Duration) -> Result<Self, TransportError> {
+        let mut tcp = tcp();
+        tcp.enforce_http(false);
+        Ok(Self { inner: super::tls::connector(tcp, url, roots)?, timeout })
+    }
+
+    #[cfg(not(feature = "tls"))]
+    pub(super) fn new(url: &Url, timeout: Duration) -> Result<Self, TransportError> {
+        if url.is_https() {
+            let reason = "https needs the feature `tls` of the crate trunkline".to_owned();
+            return Err(TransportError::Address { target: url.origin(), reason });
+        }
+        Ok(Self { inner: tcp(), timeout })
     }
 }
 
-#[cfg(feature = "tls")]
-fn inner(
-    mut tcp: HttpConnector,
-    url: &Url,
-    settings: &HttpClientConfig,
-) -> Result<Inner, TransportError> {
-    tcp.enforce_http(false);
-    super::tls::connector(tcp, url, &settings.roots)
-}
-
-#[cfg(not(feature = "tls"))]
-fn inner(tcp: HttpConnector, url: &Url, _: &HttpClientConfig) -> Result<Inner, TransportError> {
-    if url.is_https() {
-        let reason = "https needs the feature `tls` of the crate trunkline".to_owned();
-        return Err(TransportError::Address { target: url.origin(), reason });
-    }
-    Ok(tcp)
+fn tcp() -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp
 }
 
 impl Service<Uri> for Connector {

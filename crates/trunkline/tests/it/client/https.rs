@@ -66,8 +66,7 @@ fn only(pem: &str) -> Roots {
 
 /// The result, or the error and its last cause.
 async fn call(url: &str, roots: Roots) -> Result<String, (String, String)> {
-    let settings = HttpClientConfig { roots, ..HttpClientConfig::default() };
-    let http = Http::with_config(url.parse().unwrap(), settings).unwrap();
+    let http = Http::with_roots(url.parse().unwrap(), HttpClientConfig::default(), &roots).unwrap();
     let client = Client::new(http);
     let ended = in_time("the call", client.call::<String>("m", ()).into_future()).await;
     ended.map_err(|error| {
@@ -158,8 +157,7 @@ fn texts_that_hold_no_authority() {
     assert!(matches!(roots.add_pem(cut.as_bytes()), Err(RootsError::Pem(_))));
     assert!(matches!(roots.add_pem(garbage.as_bytes()), Err(RootsError::Certificate(_))));
     let url = "https://localhost".parse().unwrap();
-    let settings = HttpClientConfig { roots, ..HttpClientConfig::default() };
-    let error = Http::with_config(url, settings).unwrap_err();
+    let error = Http::with_roots(url, HttpClientConfig::default(), &roots).unwrap_err();
     assert_eq!(error.to_string(), "this machine has no certificates to check https servers with");
 }
 
@@ -170,9 +168,9 @@ async fn a_handshake_has_its_time() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", silent.local_addr().unwrap());
     let connect_timeout = Duration::from_millis(50);
-    let settings =
-        HttpClientConfig { roots: only(&pem), connect_timeout, ..HttpClientConfig::default() };
-    let client = Client::new(Http::with_config(url.parse().unwrap(), settings).unwrap());
+    let config = HttpClientConfig { connect_timeout, ..HttpClientConfig::default() };
+    let http = Http::with_roots(url.parse().unwrap(), config, &only(&pem)).unwrap();
+    let client = Client::new(http);
     let ended = in_time("the handshake", client.call::<()>("m", ()).into_future()).await;
     let error = ended.unwrap_err();
     assert_eq!(error.to_string(), format!("cannot connect to {url}"));

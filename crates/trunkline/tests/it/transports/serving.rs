@@ -224,7 +224,6 @@ fn certified() -> (Tls, String) {
 pub(super) fn https(port: u16, certificate: &str) -> Http {
     let mut roots = client::http::Roots::none();
     roots.add_pem(certificate.as_bytes()).unwrap();
-    let settings = client::http::HttpClientConfig { roots, ..Default::default() };
     let url = format!("https://localhost:{port}").parse().unwrap();
-    Http::with_config(url, settings).unwrap()
+    Http::with_roots(url, client::http::HttpClientConfig::default(), &roots).unwrap()
 }
