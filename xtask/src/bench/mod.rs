@@ -10,6 +10,7 @@ mod dispatch;
 mod edn;
 mod execute;
 mod goals;
+mod instructions;
 mod layers;
 mod load;
 mod options;
@@ -89,6 +90,9 @@ fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) 
     if options.wants(Part::Edn) {
         eprintln!("EDN");
         report.add_edn(&edn::measure(bench.binaries, options.rounds)?);
+    }
+    if options.wants(Part::Instructions) {
+        report.add_instructions(instructions::measure(workspace, bench.binaries)?);
     }
     if options.wants(Part::Layers) {
         eprintln!("layers");

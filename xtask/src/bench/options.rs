@@ -13,6 +13,7 @@ usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
                 execute: records natively and by JSON-RPC, and how many can be made to last
                 client: a client and a server in one process, beside jsonrpsee's
                 edn: EDN read and written beside clojure-reader, edn-format and serde_json
+                instructions: user instructions per request, under callgrind
                 layers: what each optional layer costs a call, in process
   --json        print the report as JSON
   --rounds N    how often each of them is measured (default 5)
@@ -35,6 +36,7 @@ pub(super) enum Part {
     Execute,
     Client,
     Edn,
+    Instructions,
     Layers,
 }
 
@@ -83,8 +85,11 @@ fn part(value: Option<&String>) -> Result<Part> {
         Some("execute") => Ok(Part::Execute),
         Some("client") => Ok(Part::Client),
         Some("edn") => Ok(Part::Edn),
+        Some("instructions") => Ok(Part::Instructions),
         Some("layers") => Ok(Part::Layers),
-        _ => bail!("--only needs one of rpc, mcp, sql, execute, client, edn, layers\n\n{USAGE}"),
+        _ => bail!(
+            "--only needs one of rpc, mcp, sql, execute, client, edn, instructions, layers\n\n{USAGE}"
+        ),
     }
 }
 

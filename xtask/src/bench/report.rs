@@ -10,6 +10,7 @@ use super::dispatch::{Cost, Round};
 use super::edn;
 use super::execute;
 use super::goals::{self, Verdict};
+use super::instructions;
 use super::layers;
 use super::sample::Sample;
 use super::spread::Spread;
@@ -25,6 +26,7 @@ pub(super) struct Report {
     execute: Option<execute::Report>,
     client: Option<client::Report>,
     edn: Option<edn::Report>,
+    instructions: Option<instructions::Report>,
     layers: Option<layers::Report>,
     goals: Vec<Verdict>,
 }
@@ -55,6 +57,7 @@ impl Report {
             execute: None,
             client: None,
             edn: None,
+            instructions: None,
             layers: None,
             goals: Vec::new(),
         }
@@ -89,6 +92,11 @@ impl Report {
     pub(super) fn add_edn(&mut self, rounds: &[Vec<edn::Row>]) {
         self.edn = Some(edn::Report::of(rounds));
         self.goals.extend(goals::of_edn(rounds));
+    }
+
+    pub(super) fn add_instructions(&mut self, measured: instructions::Report) {
+        self.goals.extend(measured.verdicts());
+        self.instructions = Some(measured);
     }
 
     pub(super) fn add_layers(&mut self, rounds: &[Vec<layers::Row>]) {
@@ -176,6 +184,9 @@ impl fmt::Display for Report {
         }
         if let Some(edn) = &self.edn {
             write!(f, "{edn}")?;
+        }
+        if let Some(instructions) = &self.instructions {
+            write!(f, "{instructions}")?;
         }
         if let Some(layers) = &self.layers {
             write!(f, "{layers}")?;

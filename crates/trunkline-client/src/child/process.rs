@@ -1,10 +1,10 @@
 use std::borrow::Cow;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::unix::pipe;
 
-use super::config::ChildConfig;
 use super::keeper::{Asking, Keeper};
 use crate::channel::{self, Connection, Link, Once, Start};
 use crate::error::{Cause, Failure, TransportError};
@@ -91,5 +91,21 @@ impl Start for Pipes {
         let asking = self.asking;
         let farewell = async move { asking.exit().await.map(|exit| Arc::new(exit) as Cause) };
         Ok(Connection::start(target.to_owned(), input, output, &self.settings, farewell))
+    }
+}
+
+/// Configuration of a [`Child`](crate::Child).
+#[derive(Debug, Clone)]
+pub struct ChildConfig {
+    /// How messages go to the process and back.
+    pub channel: channel::ChannelConfig,
+    /// How long the process may take to end by itself, once its stdin is closed or it has closed its
+    /// stdout. Default 2 s. Then it is killed.
+    pub grace: Duration,
+}
+
+impl Default for ChildConfig {
+    fn default() -> Self {
+        Self { channel: channel::ChannelConfig::default(), grace: Duration::from_secs(2) }
     }
 }

@@ -6,7 +6,6 @@ mod described;
 mod document;
 mod fault;
 mod method;
-mod pairing;
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,9 +3,7 @@
 mod fault;
 mod reply;
 mod request;
-mod result;
 
 pub use fault::unconvertible;
-pub use reply::{from_json, response, translated};
+pub use reply::{from_json, outcome, outcome_of, response, translated};
 pub use request::{to_json, transcribe};
-pub use result::{outcome, outcome_of};

@@ -1,6 +1,9 @@
 //! Replies in EDN, beside those in JSON, which history keeps.
 
+use serde::Serialize;
+use std::any::Any;
 use trunkline_edn::Error;
+use trunkline_edn::Value;
 use trunkline_edn::json::{self, FromJson};
 
 use super::fault;
@@ -68,4 +71,20 @@ pub fn from_json(json: &[u8]) -> Result<Vec<u8>, ErrorObject> {
 fn of_json(json: &[u8]) -> Result<String, Error> {
     // What is written here is text.
     json::to_edn(&String::from_utf8_lossy(json), &FromJson::default())
+}
+
+/// The outcome of a call that ends in a value, which may be EDN.
+pub fn outcome_of<T: Serialize + 'static>(value: T) -> Outcome {
+    let mut value = Some(value);
+    match (&mut value as &mut dyn Any).downcast_mut::<Option<Value>>().and_then(Option::take) {
+        Some(value) => outcome(value),
+        None => Outcome::result(&value),
+    }
+}
+
+/// The outcome of a call that ends in EDN: every door has to be able to tell it, so what has no JSON
+/// is no result.
+pub fn outcome(value: Value) -> Outcome {
+    Outcome::of_edn(value)
+        .unwrap_or_else(|error| Outcome::error(fault::unconvertible(error, Some("result"))))
 }

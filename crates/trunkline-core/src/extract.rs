@@ -1,16 +1,8 @@
 //! What a handler may ask for: extractors.
 
-mod call_id;
-#[cfg(feature = "cancellation")]
-mod cancellation;
-mod state;
-mod tuple;
-
 use crate::call::Call;
 use crate::error::ErrorObject;
-
-pub use call_id::CallId;
-pub use state::State;
+use crate::id::Id;
 
 /// An argument of a handler: something that can be had from a call and the router's state.
 ///
@@ -69,3 +61,70 @@ impl<S, T: OptionalFromCall<S>> FromCall<S> for Option<T> {
         T::from_call(call, state)
     }
 }
+
+/// Extracts the call's id; a notification has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallId(pub Option<Id>);
+
+impl<S> FromCall<S> for CallId {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        Ok(Self(call.id()))
+    }
+}
+
+/// Extracts a clone of the router's state, set by `with_state`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct State<S>(pub S);
+
+impl<S: Clone> FromCall<S> for State<S> {
+    fn from_call(_call: &mut Call, state: &S) -> Result<Self, ErrorObject> {
+        Ok(Self(state.clone()))
+    }
+}
+
+/// Extracts a token that is cancelled when nobody waits for the call any more: its client is
+/// gone, its deadline has passed, or the server has stopped.
+///
+/// An async handler is dropped then and needs no token; it is for work that goes on elsewhere, on
+/// a thread or in a database. A call that has ended by itself does not cancel its token.
+#[cfg(feature = "cancellation")]
+impl<S> FromCall<S> for tokio_util::sync::CancellationToken {
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        let token = Self::new();
+        let cancelled = token.clone();
+        call.on_cancel(move || cancelled.cancel());
+        Ok(token)
+    }
+}
+
+macro_rules! tuples {
+    ($($type:ident),*) => {
+        impl<S, $($type: FromCall<S>),*> FromCall<S> for ($($type,)*) {
+            const READS_PARAMS: bool = false $(|| $type::READS_PARAMS)*;
+            const VARIADIC: bool = false $(|| $type::VARIADIC)*;
+
+            fn from_call(call: &mut Call, state: &S) -> Result<Self, ErrorObject> {
+                Ok(($($type::from_call(call, state)?,)*))
+            }
+
+            fn declared() -> Vec<&'static str> {
+                [$($type::declared()),*].concat()
+            }
+        }
+    };
+}
+
+impl<S> FromCall<S> for () {
+    fn from_call(_call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        Ok(())
+    }
+}
+
+tuples!(A);
+tuples!(A, B);
+tuples!(A, B, C);
+tuples!(A, B, C, D);
+tuples!(A, B, C, D, E);
+tuples!(A, B, C, D, E, G);
+tuples!(A, B, C, D, E, G, H);
+tuples!(A, B, C, D, E, G, H, I);
