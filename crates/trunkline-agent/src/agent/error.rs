@@ -46,7 +46,7 @@ pub enum Error {
     /// No model is configured.
     #[error("no model is configured{}{remedy}", if remedy.is_empty() { "" } else { "; " })]
     NoModel {
-        /// How to configure one: [`Settings::model_setup`](super::Settings::model_setup).
+        /// How to configure one: [`AgentConfig::model_setup`](super::AgentConfig::model_setup).
         remedy: String,
     },
     /// The model has not answered.

@@ -11,15 +11,15 @@ use trunkline::{Call, ErrorObject, Id, Outcome, Rendering, Rpc, code};
 
 use super::caller::Caller;
 use super::capability::Capability;
+use super::config::AgentConfig;
 use super::event::Event;
 use super::reply::{Step, StepError};
-use super::settings::Settings;
 
 /// Makes calls. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(super) struct Executor {
     rpc: Rpc,
-    settings: Arc<Settings>,
+    config: Arc<AgentConfig>,
     /// Each call has an id of its own, which the history shows.
     last_id: Arc<AtomicI64>,
 }
@@ -58,16 +58,16 @@ impl Budget {
 }
 
 impl Executor {
-    pub(super) fn new(rpc: Rpc, settings: &Arc<Settings>) -> Self {
-        Self { rpc, settings: Arc::clone(settings), last_id: Arc::default() }
+    pub(super) fn new(rpc: Rpc, config: &Arc<AgentConfig>) -> Self {
+        Self { rpc, config: Arc::clone(config), last_id: Arc::default() }
     }
 
     pub(super) fn rpc(&self) -> &Rpc {
         &self.rpc
     }
 
-    pub(super) fn settings(&self) -> &Settings {
-        &self.settings
+    pub(super) fn config(&self) -> &AgentConfig {
+        &self.config
     }
 
     /// Makes a call whose arguments were checked. What comes of it is taken from the budget.
@@ -118,7 +118,7 @@ impl Executor {
         const ONE: &str = "the result is over the limit: ask for less";
         const ALL: &str =
             "the results of this turn are over their limit, all of them together: ask for less";
-        let limit = self.settings.max_result_bytes;
+        let limit = self.config.max_result_bytes;
         let bytes = match outcome.as_result() {
             Ok(json) => json.len(),
             Err(error) => error.data().map_or(0, |data| data.get().len()),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use trunkline_resources::{ResourceType, ResourceTypes, Resources, Settings};
+use trunkline_resources::{ResourceType, ResourceTypes, Resources, ResourcesConfig};
 
 use super::access::entries;
 use super::command_tools;
@@ -111,7 +111,7 @@ impl Declared {
     /// Makes the directory, and opens what is in it. With a disk on which that fails, they are served as unavailable.
     pub(crate) fn open(self) -> anyhow::Result<Opened> {
         let Self { types, directory, exposed } = self;
-        let opened = Resources::open(&directory, types.clone(), Settings::default());
+        let opened = Resources::open(&directory, types.clone(), ResourcesConfig::default());
         let resources = match opened {
             Ok(resources) => resources,
             Err(error) => {
@@ -121,7 +121,7 @@ impl Declared {
                 };
                 let directory = directory.display();
                 tracing::error!(%error, reason, %directory, "records are unavailable; free the disk or give another directory with --data-dir, and restart");
-                Resources::unavailable(types, Settings::default(), reason)
+                Resources::unavailable(types, ResourcesConfig::default(), reason)
             }
         };
         Ok(Opened { resources, directory, exposed })

@@ -28,7 +28,7 @@ pub fn operations<S>(resources: &Resources, is_tool: impl Fn(&str) -> bool) -> R
     for kind in resources.types().iter() {
         let is_tool = is_tool(kind.name());
         for verb in Verb::ALL {
-            let operation = operation(kind, verb, resources.settings().max_page);
+            let operation = operation(kind, verb, resources.config().max_page);
             router = router.operation(if is_tool {
                 operation.tool(format!("{}_{}", kind.name().replace('.', "_"), verb.as_str()))
             } else {

@@ -44,7 +44,7 @@ impl Resources {
             Verb::Filter => self.filter(kind, command, cancel).await?,
             Verb::Status => self.status(kind, command, cancel).await?,
             Verb::Create | Verb::Update | Verb::Delete => {
-                let max_bytes = self.0.settings.max_record_bytes;
+                let max_bytes = self.0.config.max_record_bytes;
                 let requested = Requested::new(kind, verb, command, context, max_bytes)?;
                 let weight = requested.weight();
                 let write =

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::command::{Command, RecordId};
+use crate::config::ResourcesConfig;
 use crate::declaration::{ResourceType, ResourceTypes};
 use crate::error::Error;
 use crate::excerpt::excerpt;
-use crate::settings::Settings;
 use crate::store;
 use trunkline_storage::{OpenError, Store};
 
@@ -29,7 +29,7 @@ pub struct Resources(Arc<Inner>);
 struct Inner {
     types: ResourceTypes,
     store: Store,
-    settings: Settings,
+    config: ResourcesConfig,
 }
 
 impl Resources {
@@ -41,21 +41,21 @@ impl Resources {
     pub fn open(
         directory: impl AsRef<Path>,
         types: ResourceTypes,
-        settings: Settings,
+        config: ResourcesConfig,
     ) -> Result<Self, OpenError> {
-        let store = store::open(directory.as_ref(), &settings)?;
-        Ok(Self(Arc::new(Inner { types, store, settings })))
+        let store = store::open(directory.as_ref(), &config)?;
+        Ok(Self(Arc::new(Inner { types, store, config })))
     }
 
     /// Records whose file cannot be opened: each command fails with this reason, which clients can read.
     #[must_use]
     pub fn unavailable(
         types: ResourceTypes,
-        settings: Settings,
+        config: ResourcesConfig,
         reason: impl Into<String>,
     ) -> Self {
         let store = Store::unavailable(reason);
-        Self(Arc::new(Inner { types, store, settings }))
+        Self(Arc::new(Inner { types, store, config }))
     }
 
     /// The reason why the last commands could not read or change records. It is safe
@@ -72,8 +72,8 @@ impl Resources {
     }
 
     /// How they are kept and asked.
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.0.settings
+    pub(crate) fn config(&self) -> &ResourcesConfig {
+        &self.0.config
     }
 
     /// Takes no more commands, finishes those that were taken, and returns whether that was in time.

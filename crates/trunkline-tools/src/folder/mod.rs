@@ -17,9 +17,9 @@ use serde_json::value::RawValue;
 pub use reloaded::{FolderError, Rejected, Reloaded};
 pub use watch::Watching;
 
+use crate::config::ToolConfig;
 use crate::manifest::ToolManifest;
 use crate::run::{ProcessBound, RunError, Runner, Tool};
-use crate::settings::ToolSettings;
 use catalog::Catalog;
 use turns::Turns;
 use watch::Watch;
@@ -29,7 +29,7 @@ use watch::Watch;
 ///
 /// ```
 /// use trunkline::Router;
-/// use trunkline_tools::{ToolFolder, ToolSettings};
+/// use trunkline_tools::{ToolFolder, ToolConfig};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
@@ -38,7 +38,7 @@ use watch::Watch;
 ///     path.join("date.toml"),
 ///     "name = 'date'\ndescription = 'Today.'\ncommand = ['date', '+\"%F\"']\n[input_schema]\ntype = 'object'",
 /// )?;
-/// let folder = ToolFolder::open(path, ToolSettings::default())?;
+/// let folder = ToolFolder::open(path, ToolConfig::default())?;
 /// let rpc = Router::new().nest("tool", trunkline_tools::operations(&folder)).build()?;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let today: String = rpc.call("tool.date", &()).await?;
@@ -72,14 +72,14 @@ impl ToolFolder {
     ///
     /// # Errors
     /// If the folder itself cannot be read.
-    pub fn open(path: impl Into<PathBuf>, settings: ToolSettings) -> Result<Self, FolderError> {
+    pub fn open(path: impl Into<PathBuf>, config: ToolConfig) -> Result<Self, FolderError> {
         let path = path.into();
         let path = std::path::absolute(&path)
             .map_err(|source| FolderError { path: path.clone(), source })?;
-        let catalog = Catalog::read(&path, &settings, &Catalog::default())?;
+        let catalog = Catalog::read(&path, &config, &Catalog::default())?;
         Ok(Self(Arc::new(Inner {
             path,
-            runner: Runner::new(settings),
+            runner: Runner::new(config),
             catalog: RwLock::new(Arc::new(catalog)),
             turns: Turns::new(),
             waiting: tokio::sync::Mutex::default(),
@@ -145,7 +145,7 @@ impl ToolFolder {
 
     fn read(&self) -> Result<Reloaded, FolderError> {
         let before = self.catalog();
-        let read = Catalog::read(&self.0.path, self.0.runner.settings(), &before);
+        let read = Catalog::read(&self.0.path, self.0.runner.config(), &before);
         let failure = read.as_ref().err().map(|error| error.source.to_string());
         *self.0.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
         let new = Arc::new(read?);

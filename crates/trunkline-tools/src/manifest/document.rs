@@ -15,7 +15,7 @@ use trunkline::{Effect, Schema};
 use super::error::{Fault, PROGRAM};
 use super::program;
 use super::tool_manifest::ToolManifest;
-use crate::settings::ToolSettings;
+use crate::config::ToolConfig;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -39,7 +39,7 @@ struct Document {
 pub(super) fn manifest(
     text: &str,
     folder: &Path,
-    settings: &ToolSettings,
+    config: &ToolConfig,
 ) -> Result<ToolManifest, Fault> {
     let parsed = DeTable::parse(text).map_err(|error| Fault {
         at: start(error.span()),
@@ -54,7 +54,7 @@ pub(super) fn manifest(
     let name = named(required(document.name, "name", "name = \"shout\"")?)?;
     let description = required(document.description, "description", "description = \"…\"")?;
     let command = required(document.command, "command", "command = [\"./program\"]")?;
-    let (command, program, arguments) = words(&command, folder, settings)?;
+    let (command, program, arguments) = words(&command, folder, config)?;
     let example = "[input_schema] with type = \"object\"";
     let input = required(document.input_schema, "input_schema", example)?;
     if input.get_ref().get("type").and_then(Value::as_str) != Some("object") {
@@ -127,7 +127,7 @@ fn said(text: Spanned<String>, key: &str, most: usize) -> Result<String, Fault> 
 fn words(
     command: &Spanned<Vec<Spanned<String>>>,
     folder: &Path,
-    settings: &ToolSettings,
+    config: &ToolConfig,
 ) -> Result<(String, PathBuf, Vec<String>), Fault> {
     let words = command.get_ref();
     let Some((first, rest)) = words.split_first() else {
@@ -143,7 +143,7 @@ fn words(
             return Err(fault(word, &path, "no program can be started with this"));
         }
     }
-    let program = program::find(first.get_ref(), folder, settings)
+    let program = program::find(first.get_ref(), folder, config)
         .map_err(|reason| fault(first, PROGRAM, reason))?;
     let rest = rest.iter().map(|word| word.get_ref().clone()).collect();
     Ok((first.get_ref().clone(), program, rest))

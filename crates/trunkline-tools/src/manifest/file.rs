@@ -7,33 +7,29 @@ use std::path::Path;
 use super::document;
 use super::error::{Fault, ManifestError};
 use super::tool_manifest::ToolManifest;
-use crate::settings::ToolSettings;
+use crate::config::ToolConfig;
 
 impl ToolManifest {
     /// Parses the text of a manifest as that of a file in this folder. Its program is looked up there, or in
-    /// [`ToolSettings::path`].
+    /// [`ToolConfig::path`].
     ///
     /// # Errors
     /// The first error, with its place.
-    pub fn parse(
-        toml: &str,
-        folder: &Path,
-        settings: &ToolSettings,
-    ) -> Result<Self, ManifestError> {
+    pub fn parse(toml: &str, folder: &Path, config: &ToolConfig) -> Result<Self, ManifestError> {
         // Editors do not count a byte order mark as a character of its line.
         let toml = toml.strip_prefix('\u{feff}').unwrap_or(toml);
-        document::manifest(toml, folder, settings).map_err(|fault| fault.in_text(toml))
+        document::manifest(toml, folder, config).map_err(|fault| fault.in_text(toml))
     }
 
     /// Reads a manifest.
     ///
     /// # Errors
     /// If the file cannot be read or is too large; its first error, with its place.
-    pub fn read(file: &Path, settings: &ToolSettings) -> Result<Self, ManifestError> {
-        let bytes = bytes(file, file, settings)?;
+    pub fn read(file: &Path, config: &ToolConfig) -> Result<Self, ManifestError> {
+        let bytes = bytes(file, file, config)?;
         let unreadable = |source| ManifestError::Unreadable { file: file.to_owned(), source };
         let path = std::path::absolute(file).map_err(unreadable)?;
-        Self::of(&bytes, file, path.parent().unwrap_or(Path::new("/")), settings)
+        Self::of(&bytes, file, path.parent().unwrap_or(Path::new("/")), config)
     }
 
     /// Parses the bytes of a file, which errors call `shown`.
@@ -41,10 +37,10 @@ impl ToolManifest {
         bytes: &[u8],
         shown: &Path,
         folder: &Path,
-        settings: &ToolSettings,
+        config: &ToolConfig,
     ) -> Result<Self, ManifestError> {
         text(bytes)
-            .and_then(|text| Self::parse(text, folder, settings))
+            .and_then(|text| Self::parse(text, folder, config))
             .map_err(|error| error.in_file(shown))
     }
 }
@@ -53,9 +49,9 @@ impl ToolManifest {
 pub(crate) fn bytes(
     file: &Path,
     shown: &Path,
-    settings: &ToolSettings,
+    config: &ToolConfig,
 ) -> Result<Vec<u8>, ManifestError> {
-    let most = settings.max_manifest_bytes;
+    let most = config.max_manifest_bytes;
     let read = || {
         // Opening a pipe would wait for its writer.
         if !std::fs::metadata(file)?.is_file() {

@@ -5,7 +5,7 @@ use serde_json::json;
 use trunkline::{Effect, Schema};
 
 use super::ToolManifest;
-use crate::settings::ToolSettings;
+use crate::config::ToolConfig;
 
 /// What a manifest has to have.
 const LEAST: &str = "name = 'x'\ndescription = 'd'\ncommand = ['/bin/sh']\n";
@@ -13,8 +13,8 @@ const INPUT: &str = "[input_schema]\ntype = 'object'\n";
 
 fn parse(text: &str) -> Result<ToolManifest, String> {
     let path = "relative:/bin".into();
-    let settings = ToolSettings { path, ..ToolSettings::default() };
-    let parsed = ToolManifest::parse(text, Path::new("/usr"), &settings);
+    let config = ToolConfig { path, ..ToolConfig::default() };
+    let parsed = ToolManifest::parse(text, Path::new("/usr"), &config);
     parsed.map_err(|error| error.to_string())
 }
 

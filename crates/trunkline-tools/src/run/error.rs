@@ -8,7 +8,7 @@ use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// No process might be started in [time](crate::ToolSettings::max_wait). Nothing was run.
+    /// No process might be started in [time](crate::ToolConfig::max_wait). Nothing was run.
     #[error("{concurrency} tools run already, which are as many as may")]
     Busy {
         /// How many may.
