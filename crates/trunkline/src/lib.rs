@@ -64,7 +64,7 @@ pub use trunkline_core::call::{
     Call, CallFuture, Description, Effect, Endpoint, Example, Part, Registered, Rendering, Wording,
 };
 pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection};
-pub use trunkline_core::error::{BoxError, ErrorDescription, ErrorObject, RpcError};
+pub use trunkline_core::error::{BoxError, ErrorDescription, ErrorObject, RpcError, excerpt};
 pub use trunkline_core::extensions::Extensions;
 pub use trunkline_core::extract::{CallId, FromCall, State};
 pub use trunkline_core::format::{Format, Formats};

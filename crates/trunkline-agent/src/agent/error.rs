@@ -1,5 +1,6 @@
 use crate::conversation::ConversationError;
 use crate::model::ModelError;
+use trunkline::excerpt;
 use trunkline_storage::StoreError;
 
 use super::reply::Step;
@@ -100,7 +101,7 @@ fn unkept(source: &ConversationError) -> String {
 }
 
 /// The beginning of a name, for messages.
-pub(super) fn excerpt(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     const LONGEST: usize = 128;
-    name.chars().take(LONGEST).collect()
+    excerpt(name, LONGEST).into_owned()
 }

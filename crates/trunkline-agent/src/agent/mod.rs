@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use trunkline::Rpc;
+use trunkline::{Rpc, excerpt};
 use trunkline_storage::StoreError;
 use uuid::Uuid;
 
@@ -38,7 +38,7 @@ pub use patterns::Patterns;
 pub use reply::{ChatReply, ChatRequest, Metadata, Pending, Step, StepError, Stop, Usage};
 
 use capability::Capabilities;
-use error::excerpt;
+use error::shortened;
 use execution::{Budget, Executor};
 use running::Running;
 use turn::{Finished, Turn};
@@ -186,7 +186,7 @@ impl Agent {
         caller: &Caller,
     ) -> Result<Step, Error> {
         let capabilities = self.capabilities();
-        let unknown = || Error::UnknownTool { name: excerpt(tool) };
+        let unknown = || Error::UnknownTool { name: shortened(tool) };
         let capability = capabilities.find(tool).ok_or_else(unknown)?;
         capability.check(&arguments).map_err(Error::Call)?;
         let id = model::id();
@@ -233,7 +233,7 @@ impl Agent {
         let _running = self.inner.running.begin(&owner, id)?;
         match self.inner.conversations.delete(&owner, id).await? {
             true => Ok(()),
-            false => Err(Error::UnknownConversation { id: excerpt(id) }),
+            false => Err(Error::UnknownConversation { id: shortened(id) }),
         }
     }
 
@@ -260,7 +260,7 @@ impl Agent {
 
     async fn history(&self, owner: &str, conversation: &str) -> Result<Vec<Message>, Error> {
         let messages = self.inner.conversations.messages(owner, conversation).await?;
-        messages.ok_or_else(|| Error::UnknownConversation { id: excerpt(conversation) })
+        messages.ok_or_else(|| Error::UnknownConversation { id: shortened(conversation) })
     }
 
     async fn confirmed(
@@ -292,7 +292,7 @@ impl Agent {
 /// How a conversation begins, in few words.
 fn title(message: &str) -> String {
     const LONGEST: usize = 80;
-    message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
+    excerpt(&message.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST).into_owned()
 }
 
 impl fmt::Debug for Agent {

@@ -10,7 +10,7 @@ use tokio::time::timeout_at;
 use trunkline::{ErrorObject, code};
 
 use super::capability::{Capability, Origin};
-use super::error::excerpt;
+use super::error::shortened;
 use super::event::Event;
 use super::execution::Executed;
 use super::reply::Stop;
@@ -78,7 +78,8 @@ impl Turn<'_> {
     fn wanted(&mut self, call: ToolCall, origin: Origin, stopped: Option<Stop>) -> Wanted {
         let ToolCall { id, name, arguments } = call;
         let capability = self.capabilities.called(&name).cloned();
-        let tool = capability.as_ref().map_or_else(|| excerpt(&name), |one| one.name().to_owned());
+        let tool =
+            capability.as_ref().map_or_else(|| shortened(&name), |one| one.name().to_owned());
         let stop = stopped.or_else(|| self.count(&tool, &arguments));
         let (arguments, fault) = self.passed_on(arguments);
         let fate = match (stop, capability, fault) {
@@ -209,7 +210,7 @@ impl Turn<'_> {
     fn unknown(&self, tool: &str) -> ErrorObject {
         const MOST: usize = 50;
         let tools: Vec<_> = self.capabilities.iter().map(|one| one.offered()).take(MOST).collect();
-        let data = json!({ "tool": excerpt(tool), "tools": tools });
+        let data = json!({ "tool": shortened(tool), "tools": tools });
         ErrorObject::new(code::TOOL_NOT_FOUND, "Tool not found").with_data(&data)
     }
 

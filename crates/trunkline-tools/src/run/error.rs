@@ -2,7 +2,7 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 use trunkline::layers::validation::Faults;
-use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
+use trunkline::{ErrorDescription, ErrorObject, RpcError, code, excerpt};
 
 /// Why a tool gave no result.
 #[derive(Debug, thiserror::Error)]
@@ -143,8 +143,7 @@ impl std::fmt::Display for Last<'_> {
         const ENOUGH: usize = 200;
         let line = self.0.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let Some(line) = line else { return Ok(()) };
-        let shown: String = line.chars().take(ENOUGH).collect();
-        write!(f, ": {shown}")
+        write!(f, ": {}", excerpt(line, ENOUGH))
     }
 }
 
