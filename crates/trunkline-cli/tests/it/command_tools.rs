@@ -103,11 +103,9 @@ fn a_schema_that_expands_without_bound_is_rejected() {
     let server = serve(folder.path());
     let listed = server.connect().get("/tools").json();
     let reason = listed["rejected"][0]["reason"].as_str().unwrap();
-    for part in [
-        "bad.toml:6:1: invalid JSON Schema",
-        "more than 1000 subschemas",
-        "use fewer references",
-    ] {
+    for part in
+        ["bad.toml:6:1: invalid JSON Schema", "more than 1000 subschemas", "use fewer references"]
+    {
         assert!(reason.contains(part), "no {part:?} in {reason}");
     }
     let call = rpc("tool.bomb", &json!({ "text": "x", "bomb": 1 }));

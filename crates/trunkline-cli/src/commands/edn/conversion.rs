@@ -1,5 +1,7 @@
 //! Documents in one format as documents in the other.
 
+use std::ops::Range;
+
 use trunkline_edn::json::{self, FromJson, ToJson};
 use trunkline_edn::{Error, Reader, Reason, Value};
 
@@ -19,8 +21,8 @@ pub(super) struct Conversion {
 /// A document that was converted.
 pub(super) struct Document {
     pub(super) text: String,
-    /// Where it ends in the text that was converted.
-    pub(super) end: usize,
+    /// Its place in the text that was converted.
+    pub(super) span: Range<usize>,
 }
 
 impl Conversion {
@@ -59,6 +61,12 @@ impl Conversion {
             Format::Json => Either::Json(json::Reader::with_options(text, self.from_json.clone())),
         };
         Documents { conversion: self, text, reader }
+    }
+
+    /// The text without the white space at its beginning.
+    pub(super) fn trim_start<'t>(&self, text: &'t str) -> &'t str {
+        let is_edn = self.from == Format::Edn;
+        text.trim_start_matches(|c: char| c.is_ascii_whitespace() || (c == ',' && is_edn))
     }
 
     fn written(&self, value: &Value, source: &str) -> Result<String, Error> {
@@ -104,7 +112,7 @@ impl Iterator for Documents<'_> {
         };
         let source = &self.text[span.clone()];
         Some(match self.conversion.written(&value, source) {
-            Ok(text) => Ok(Document { text, end: span.end }),
+            Ok(text) => Ok(Document { text, span }),
             Err(error) => Err(Wrong::of(&error.located_in(source), span.start)),
         })
     }
