@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::watch::{Watch, Watching};
-use super::{Inner, ToolFolder};
+use super::{Inner, ToolFolder, Watch, Watching};
 
 /// Changes that go on are waited for so many times as long as a pause between them has to be.
 const PATIENCE: u32 = 10;
