@@ -18,8 +18,8 @@ use super::reply::{Step, StepError};
 /// Makes calls. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(super) struct Executor {
-    rpc: Rpc,
-    config: Arc<AgentConfig>,
+    pub(super) rpc: Rpc,
+    pub(super) config: Arc<AgentConfig>,
     /// Each call has an id of its own, which the history shows.
     last_id: Arc<AtomicI64>,
 }
@@ -45,11 +45,6 @@ impl Budget {
         Self { left: Arc::new(AtomicUsize::new(limit)), limit }
     }
 
-    /// The initial number.
-    pub(super) fn limit(&self) -> usize {
-        self.limit
-    }
-
     /// Takes a number of bytes; false, and none are taken, if fewer are left.
     pub(super) fn take(&self, bytes: usize) -> bool {
         let left = |left: usize| left.checked_sub(bytes);
@@ -60,14 +55,6 @@ impl Budget {
 impl Executor {
     pub(super) fn new(rpc: Rpc, config: &Arc<AgentConfig>) -> Self {
         Self { rpc, config: Arc::clone(config), last_id: Arc::default() }
-    }
-
-    pub(super) fn rpc(&self) -> &Rpc {
-        &self.rpc
-    }
-
-    pub(super) fn config(&self) -> &AgentConfig {
-        &self.config
     }
 
     /// Makes a call whose arguments were checked. What comes of it is taken from the budget.
@@ -125,7 +112,7 @@ impl Executor {
         };
         let (reason, limit) = match () {
             () if bytes > limit => (ONE, limit),
-            () if !budget.take(bytes) => (ALL, budget.limit()),
+            () if !budget.take(bytes) => (ALL, budget.limit),
             () => return None,
         };
         Some(match outcome.as_result() {

@@ -276,7 +276,7 @@ impl Agent {
     /// Those of the operations that there are now.
     fn capabilities(&self) -> Arc<Capabilities> {
         let Inner { executor, capabilities, config, model, .. } = &*self.inner;
-        let operations = executor.rpc().operations();
+        let operations = executor.rpc.operations();
         let mut known = capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.are_of(&operations) {
             *known = Arc::new(Capabilities::of(operations, config));

@@ -162,7 +162,7 @@ impl Turn<'_> {
 
     /// What came of each call that is to be made; nothing of those that were cancelled when the time was up.
     async fn side_by_side(&self, all: &[Wanted]) -> Vec<Option<Executed>> {
-        let limit = self.executor.config().parallel_calls.max(1);
+        let limit = self.executor.config.parallel_calls.max(1);
         let mut ended: Vec<Option<Executed>> = all.iter().map(|_| None).collect();
         let made = all.iter().enumerate();
         let made = made.filter_map(|(index, wanted)| Some((index, self.started(wanted)?)));
@@ -216,13 +216,13 @@ impl Turn<'_> {
 
     /// How many calls of a message are looked at: the last one tells that there are too many.
     pub(super) fn most_calls(&self) -> usize {
-        let left = self.executor.config().max_calls.saturating_sub(self.calls);
+        let left = self.executor.config.max_calls.saturating_sub(self.calls);
         usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1)
     }
 
     /// Whether there are more calls, or more of the same, than there may be.
     fn count(&mut self, tool: &str, arguments: &Arguments) -> Option<Stop> {
-        let config = self.executor.config();
+        let config = &self.executor.config;
         self.calls += 1;
         if self.calls > config.max_calls {
             return Some(Stop::Calls);

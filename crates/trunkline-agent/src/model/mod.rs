@@ -194,10 +194,13 @@ impl Tool {
         Self { name: self.name.clone(), description, input }
     }
 
-    fn offered(&self) -> Offered<'_> {
+    fn offered(&self) -> serde_json::Value {
         let Self { name, description, input } = self;
-        let function = OfferedFunction { name, description, parameters: input.as_value() };
-        Offered { kind: "function", function }
+        let parameters = input.as_value();
+        json!({
+            "type": "function",
+            "function": { "name": name, "description": description, "parameters": parameters },
+        })
     }
 }
 
@@ -227,26 +230,12 @@ struct Body<'a> {
     model: &'a str,
     messages: &'a [Message],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Offered<'a>>,
+    tools: Vec<serde_json::Value>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
-}
-
-#[derive(Serialize)]
-struct Offered<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: OfferedFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct OfferedFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a serde_json::Value,
 }
 
 /// A status that is no success, and what the server says about it.
