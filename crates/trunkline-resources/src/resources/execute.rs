@@ -1,9 +1,8 @@
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
 use super::request::Requested;
-use super::{Resources, addressed, not_found, nothing_else};
+use super::{Context, Resources, addressed, not_found, nothing_else};
 use crate::command::{Command, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
