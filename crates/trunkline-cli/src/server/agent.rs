@@ -13,6 +13,7 @@ use trunkline_agent::{Agent, AgentConfig, Patterns, RefreshError, operations};
 use trunkline_tools::{ToolFolder, management};
 
 use super::access::entries;
+use super::records::or_unavailable;
 
 /// The variable of the endpoint's key. There is no flag: other users of the machine can read command lines.
 const KEY: &str = "TRUNKLINE_AGENT_KEY";
@@ -176,16 +177,10 @@ pub(crate) fn api(
 
 /// Opens the conversations of the agent in the data directory. With a disk on which that fails, they are unavailable.
 pub(crate) fn conversations(directory: &Path) -> anyhow::Result<Conversations> {
-    match Conversations::open(directory, Default::default()) {
-        Ok(conversations) => Ok(conversations),
-        Err(error) => match error.disk_reason() {
-            Some(reason) => {
-                tracing::error!(%error, reason, "conversations are unavailable; free the disk or give another directory with --data-dir, and restart");
-                Ok(Conversations::unavailable(Default::default(), reason))
-            }
-            None => Err(error).context("the conversations of the agent cannot be kept"),
-        },
-    }
+    let opened = Conversations::open(directory, Default::default());
+    or_unavailable("conversations", directory, opened, |reason| {
+        Conversations::unavailable(Default::default(), reason)
+    })
 }
 
 async fn reload(folder: ToolFolder) -> Result<(), RefreshError> {

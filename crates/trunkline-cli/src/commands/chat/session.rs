@@ -5,7 +5,7 @@ use std::mem::take;
 use std::ops::ControlFlow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use trunkline::client::http::Url;
 use trunkline::client::{Error, ProtocolError};
 use trunkline::{ErrorObject, code};
@@ -14,7 +14,7 @@ use super::command::{COMMANDS, Command, Line};
 use super::completion::Completion;
 use super::listing::{Conversations, Tools};
 use super::view::View;
-use crate::client::{Agent, Answer, CallError, Event, Members, Pending, Said};
+use crate::client::{Agent, Answer, CallError, Event, Pending, Said};
 use crate::terminal::Failure;
 
 pub(super) struct Session {
@@ -248,12 +248,9 @@ async fn answer(agent: &Agent, said: &Said<'_>, view: &mut View) -> Result<Answe
 /// The calls that were made before a failure were shown when they were made.
 fn without_steps(failed: CallError) -> CallError {
     let CallError { error: Error::Rpc(error), status } = &failed else { return failed };
-    let members = error.data().map(|data| serde_json::from_str::<Members<&RawValue>>(data.get()));
-    let Some(Ok(Members(members))) = members else { return failed };
-    let data = members.into_iter().filter(|(name, _)| name != "steps");
-    let data: serde_json::Map<String, serde_json::Value> = data
-        .filter_map(|(name, value)| Some((name, serde_json::from_str(value.get()).ok()?)))
-        .collect();
+    let data = error.data().map(|data| serde_json::from_str::<Map<String, Value>>(data.get()));
+    let Some(Ok(mut data)) = data else { return failed };
+    data.remove("steps");
     let shown = ErrorObject::new(error.code(), error.message().to_owned()).with_data(&data);
     CallError::new(Error::Rpc(shown), *status)
 }

@@ -120,31 +120,12 @@ impl Iterator for Documents<'_> {
 
 /// Valid JSON without white space between its tokens, which are unchanged.
 fn compact(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json;
-    // Every second part is in quotes.
-    while let Some((between, string)) = rest.split_once('"') {
-        push_tokens(between, &mut out);
-        let end = end_of_string(string);
-        out.push('"');
-        out.push_str(&string[..end]);
-        rest = &string[end..];
-    }
-    push_tokens(rest, &mut out);
-    out
-}
-
-fn push_tokens(text: &str, out: &mut String) {
-    out.extend(text.split_ascii_whitespace());
-}
-
-/// The length of a string after its first quote, with the last one.
-fn end_of_string(text: &str) -> usize {
-    let mut is_escaped = false;
-    let is_end = |byte: u8| {
-        let ends = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        ends
+    let (mut is_string, mut is_escaped) = (false, false);
+    let is_kept = |c: &char| {
+        let is_kept = is_string || !c.is_ascii_whitespace();
+        is_string ^= *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && is_string && !is_escaped;
+        is_kept
     };
-    text.bytes().position(is_end).map_or(text.len(), |at| at + 1)
+    json.chars().filter(is_kept).collect()
 }
