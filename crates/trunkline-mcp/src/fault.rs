@@ -2,7 +2,8 @@
 
 use http::StatusCode;
 use serde::Serialize;
-use trunkline::{ErrorObject, code, excerpt};
+use trunkline::protocol::excerpt;
+use trunkline::{ErrorObject, code};
 
 use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
 use crate::protocol::{Legacy, MODERN};

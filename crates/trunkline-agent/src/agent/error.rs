@@ -1,6 +1,6 @@
 use crate::conversation::ConversationError;
 use crate::model::ModelError;
-use trunkline::excerpt;
+use trunkline::protocol::excerpt;
 use trunkline_storage::StoreError;
 
 use super::reply::Step;

@@ -20,7 +20,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use trunkline::{Rpc, excerpt};
+use trunkline::Rpc;
+use trunkline::protocol::excerpt;
 use trunkline_storage::StoreError;
 use uuid::Uuid;
 

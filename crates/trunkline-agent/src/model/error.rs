@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use trunkline::client::TransportError;
 use trunkline::client::http::Bearer;
-use trunkline::excerpt;
+use trunkline::protocol::excerpt;
 
 /// Why a model has not answered.
 #[derive(Debug, Clone, thiserror::Error)]

@@ -79,13 +79,13 @@ impl Model {
                 "whoever is on the way to this URL can read the key: use https"
             );
         }
-        let http = client_http::Settings {
+        let http = client_http::HttpClientConfig {
             bearer: config.key.clone(),
             max_reply: config.max_reply,
             connect_timeout: config.connect_timeout,
             ..Default::default()
         };
-        let http = Http::with_settings(url, http).map_err(|error| address(error.to_string()))?;
+        let http = Http::with_config(url, http).map_err(|error| address(error.to_string()))?;
         let refuses_streams = AtomicBool::new(!config.stream);
         let config = Arc::new(config);
         Ok(Self { inner: Arc::new(Inner { http, config, refuses_streams }) })

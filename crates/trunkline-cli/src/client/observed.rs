@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use trunkline::client::{
-    Client, Error, Http, Message, ProtocolError, Settings, Transport, TransportFuture,
+    Client, ClientConfig, Error, Http, Message, ProtocolError, Transport, TransportFuture,
 };
 use trunkline_mcp::client::RequestError;
 
@@ -59,8 +59,8 @@ impl Observed {
     /// A client, and its transport.
     pub(crate) fn client(http: Http, timeout: Duration) -> (Client, Self) {
         let transport = Self { http, status: Arc::default() };
-        let settings = Settings { timeout, ..Settings::default() };
-        (Client::with_settings(transport.clone(), settings), transport)
+        let config = ClientConfig { timeout, ..ClientConfig::default() };
+        (Client::with_config(transport.clone(), config), transport)
     }
 
     pub(crate) fn status(&self) -> Option<StatusCode> {

@@ -2,7 +2,8 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 use trunkline::layers::validation::Faults;
-use trunkline::{ErrorDescription, ErrorObject, RpcError, code, excerpt};
+use trunkline::protocol::excerpt;
+use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
 
 /// Why a tool gave no result.
 #[derive(Debug, thiserror::Error)]
