@@ -14,7 +14,7 @@
 //! let service = Router::new().operation(time.tool("current_time")).build()?;
 //!
 //! let conversations = Conversations::open(directory.path(), Default::default())?;
-//! let model = Model::new(model::Settings::new("http://127.0.0.1:11434/v1", "qwen3"))?;
+//! let model = Model::new(model::ModelConfig::new("http://127.0.0.1:11434/v1", "qwen3"))?;
 //! let agent = Agent::new(service, Some(model), conversations, Default::default());
 //! let limits = Limits { call_timeout: Some(agent.call_timeout()), ..Limits::default() };
 //! let api = Router::new().merge(operations(&agent)).limits(limits).build()?;
@@ -35,8 +35,8 @@ mod operations;
 mod routes;
 
 pub use agent::{
-    Agent, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event, Events, Metadata,
-    Patterns, Pending, RefreshError, Refreshed, Settings, Step, StepError, Stop, Usage,
+    Agent, AgentConfig, Caller, CapabilityDescription, ChatReply, ChatRequest, Error, Event,
+    Events, Metadata, Patterns, Pending, RefreshError, Refreshed, Step, StepError, Stop, Usage,
 };
 pub use operations::operations;
 pub use routes::routes;

@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use arguments::Command;
 use commands::{call, chat, edn, execute, monitor, openrpc, resources, tools};
 use server::{command_tools, serve, stdio};
-use terminal::{logging, output};
+use terminal::output;
 
 fn main() -> ExitCode {
     let command = arguments::parse();
-    logging::start();
+    output::start_logs();
     let done = match command {
         Command::Serve(arguments) => serve::run(&arguments),
         Command::Mcp(arguments) => stdio::run(&arguments),

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
-use trunkline_core::error::ErrorObject;
+use trunkline_core::error::{ErrorObject, excerpt};
 use trunkline_core::id::Id;
 use trunkline_core::limits::calls::Limits;
 use trunkline_core::outcome::Outcome;
@@ -69,7 +69,7 @@ pub(crate) fn is_error(body: &Bytes) -> bool {
 
 /// The beginning of an id, for error messages.
 pub(crate) fn shortened(id: &Id) -> String {
-    id.as_raw().chars().take(100).collect()
+    excerpt(id.as_raw(), 100).into_owned()
 }
 
 /// Reads a body.

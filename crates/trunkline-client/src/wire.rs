@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use http::HeaderMap;
 use trunkline_core::call::Call;
+use trunkline_core::error::excerpt;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
 
@@ -106,7 +107,7 @@ fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolErro
         };
         let Some(&place) = places.get(&Key::from(id)) else {
             let expected = ids.iter().map(Id::as_raw).collect::<Vec<_>>().join(", ");
-            let expected = expected.chars().take(200).collect();
+            let expected = excerpt(&expected, 200).into_owned();
             return Err(ProtocolError::WrongId { expected, found: shortened(id) });
         };
         if found.outcomes[place].replace(response.outcome).is_some() {

@@ -2,6 +2,7 @@
 
 use http::StatusCode;
 use serde::Serialize;
+use trunkline::protocol::excerpt;
 use trunkline::{ErrorObject, code};
 
 use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
@@ -103,8 +104,5 @@ struct Versions<'a> {
 /// What a client sent, as far as a message should repeat it.
 pub(crate) fn shortened(text: &str) -> String {
     const ENOUGH: usize = 200;
-    match text.char_indices().nth(ENOUGH) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    excerpt(text, ENOUGH).into_owned()
 }

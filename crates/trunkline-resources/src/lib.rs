@@ -29,6 +29,8 @@
 pub mod adapter;
 mod command;
 #[cfg(feature = "resources")]
+mod config;
+#[cfg(feature = "resources")]
 mod declaration;
 #[cfg(feature = "resources")]
 mod error;
@@ -42,11 +44,11 @@ mod resources;
 #[cfg(feature = "resources")]
 mod routes;
 #[cfg(feature = "resources")]
-mod settings;
-#[cfg(feature = "resources")]
 mod store;
 
 pub use command::{Command, Metadata, Protocol, RecordId, RequestId};
+#[cfg(feature = "resources")]
+pub use config::ResourcesConfig;
 #[cfg(feature = "resources")]
 pub use declaration::{Field, FieldType, ResourceType, ResourceTypes, TypesError, Verb};
 #[cfg(feature = "resources")]
@@ -57,8 +59,6 @@ pub use operations::operations;
 pub use resources::{Caller, Context, Mode, Resources};
 #[cfg(feature = "resources")]
 pub use routes::routes;
-#[cfg(feature = "resources")]
-pub use settings::Settings;
 #[cfg(feature = "resources")]
 pub use trunkline_storage::{OpenError, StoreConfig, StoreError};
 

@@ -4,21 +4,14 @@ use std::borrow::Cow;
 
 /// The same JSON on one line: without the white space between its tokens.
 pub(crate) fn on_one_line(json: &str) -> String {
-    let mut line = String::with_capacity(json.len());
-    let mut is_in_string = false;
-    let mut is_escaped = false;
-    for character in json.chars() {
-        if is_in_string {
-            is_in_string = is_escaped || character != '"';
-            is_escaped = !is_escaped && character == '\\';
-        } else if matches!(character, ' ' | '\t' | '\r' | '\n') {
-            continue;
-        } else {
-            is_in_string = character == '"';
-        }
-        line.push(character);
-    }
-    line
+    let (mut is_string, mut is_escaped) = (false, false);
+    let is_kept = |c: &char| {
+        let is_kept = is_string || !c.is_ascii_whitespace();
+        is_string ^= *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && is_string && !is_escaped;
+        is_kept
+    };
+    json.chars().filter(is_kept).collect()
 }
 
 /// The most digits of a number that is written without an exponent.

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 #![cfg(unix)]
 
+mod config;
 mod folder;
 mod json_text;
 mod launcher;
@@ -22,15 +23,14 @@ mod manifest;
 mod operations;
 mod routes;
 mod run;
-mod settings;
 
+pub use config::{Launcher, ProcessLimits, ToolConfig};
 pub use folder::{FolderError, Rejected, Reloaded, ToolFolder, Watching};
 pub use launcher::{LaunchError, launch};
 pub use manifest::{ManifestError, ToolManifest};
 pub use operations::{management, operations};
 pub use routes::routes;
 pub use run::{ProcessBound, RunError};
-pub use settings::{Launcher, ProcessLimits, ToolSettings};
 
 /// The examples of the README are compiled and run with those of this documentation.
 #[cfg(doctest)]

@@ -10,8 +10,8 @@ use trunkline::layers::validation::Validator;
 use trunkline::protocol::{Description, Registered};
 use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
 
+use super::config::AgentConfig;
 use super::context::Offered;
-use super::settings::Settings;
 use crate::conversation::Identity;
 use crate::model;
 
@@ -62,26 +62,26 @@ pub struct CapabilityDescription {
 const LONGEST_NAME: usize = 64;
 
 impl Capabilities {
-    pub(super) fn of(operations: Arc<[Arc<Registered>]>, settings: &Settings) -> Self {
+    pub(super) fn of(operations: Arc<[Arc<Registered>]>, config: &AgentConfig) -> Self {
         let mut taken = HashSet::new();
         let is_offered = |operation: &&Arc<Registered>| {
             let names = [Some(operation.name()), operation.description().tool.as_deref()];
             let is_in = |patterns: &super::Patterns| {
                 names.iter().flatten().any(|name| patterns.matches(name))
             };
-            let is_allowed = match settings.allow.is_empty() {
+            let is_allowed = match config.allow.is_empty() {
                 true => operation.description().tool.is_some(),
-                false => is_in(&settings.allow),
+                false => is_in(&config.allow),
             };
-            is_allowed && !is_in(&settings.deny)
+            is_allowed && !is_in(&config.deny)
         };
         let offered = operations.iter().filter(is_offered);
         let all = offered.map(|operation| {
             let name = offered_name(tool_name(operation), &mut taken);
-            Arc::new(Capability::new(operation, name, settings))
+            Arc::new(Capability::new(operation, name, config))
         });
         let all: Vec<_> = all.collect();
-        let offered = Offered::new(all.iter().map(|one| one.tool()).collect(), settings);
+        let offered = Offered::new(all.iter().map(|one| one.tool()).collect(), config);
         Self { operations, all, offered }
     }
 
@@ -119,10 +119,10 @@ impl Capabilities {
 }
 
 impl Capability {
-    fn new(operation: &Arc<Registered>, offered: String, settings: &Settings) -> Self {
+    fn new(operation: &Arc<Registered>, offered: String, config: &AgentConfig) -> Self {
         let description = operation.description();
-        let is_excepted = settings.unconfirmed.matches(operation.name())
-            || settings.unconfirmed.matches(tool_name(operation));
+        let is_excepted = config.unconfirmed.matches(operation.name())
+            || config.unconfirmed.matches(tool_name(operation));
         Self {
             operation: Arc::clone(operation),
             offered,

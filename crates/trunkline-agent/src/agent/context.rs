@@ -1,6 +1,6 @@
 //! The sizes of tools and messages, in relation to the context of a model.
 
-use super::settings::Settings;
+use super::config::AgentConfig;
 use crate::model::{Message, Tool};
 
 /// What a token is taken for, where nobody counts them.
@@ -29,19 +29,19 @@ pub(super) struct Offered {
 
 impl Offered {
     /// In full if that takes half of what may be sent at most, else [in brief](Tool::brief).
-    pub(super) fn new(tools: Vec<Tool>, settings: &Settings) -> Self {
+    pub(super) fn new(tools: Vec<Tool>, config: &AgentConfig) -> Self {
         let size = |tools: &[Tool]| tools.iter().map(Tool::bytes).sum::<usize>();
-        let room = room(settings.context_tokens);
-        let around = settings.instructions.len() + AROUND + LEAST_CONVERSATION * BYTES_OF_TOKEN;
+        let room = room(config.context_tokens);
+        let around = config.instructions.len() + AROUND + LEAST_CONVERSATION * BYTES_OF_TOKEN;
         let brief: Vec<_> = tools.iter().map(Tool::brief).collect();
         let (full_bytes, brief_bytes) = (size(&tools), size(&brief));
         let has_room = full_bytes <= room.saturating_sub(around).min(room / 2);
         let (tools, bytes) = if has_room { (tools, full_bytes) } else { (brief, brief_bytes) };
-        let free = room.saturating_sub(bytes + settings.instructions.len());
+        let free = room.saturating_sub(bytes + config.instructions.len());
         Self {
             tools,
             bytes,
-            shown_bytes: settings.max_shown_bytes.min((free / 2).max(LEAST_SHOWN)),
+            shown_bytes: config.max_shown_bytes.min((free / 2).max(LEAST_SHOWN)),
             // Three quarters of a context may be sent.
             required_tokens: (tokens(brief_bytes + around) * 4).div_ceil(3),
         }

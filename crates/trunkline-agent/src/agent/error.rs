@@ -1,5 +1,6 @@
 use crate::conversation::ConversationError;
 use crate::model::ModelError;
+use trunkline::protocol::excerpt;
 use trunkline_storage::StoreError;
 
 use super::reply::Step;
@@ -46,7 +47,7 @@ pub enum Error {
     /// No model is configured.
     #[error("no model is configured{}{remedy}", if remedy.is_empty() { "" } else { "; " })]
     NoModel {
-        /// How to configure one: [`Settings::model_setup`](super::Settings::model_setup).
+        /// How to configure one: [`AgentConfig::model_setup`](super::AgentConfig::model_setup).
         remedy: String,
     },
     /// The model has not answered.
@@ -100,7 +101,7 @@ fn unkept(source: &ConversationError) -> String {
 }
 
 /// The beginning of a name, for messages.
-pub(super) fn excerpt(name: &str) -> String {
+pub(super) fn shortened(name: &str) -> String {
     const LONGEST: usize = 128;
-    name.chars().take(LONGEST).collect()
+    excerpt(name, LONGEST).into_owned()
 }

@@ -12,15 +12,15 @@ use trunkline::{Call, ErrorObject, Id, Outcome, Rpc, code};
 
 use super::caller::Caller;
 use super::capability::Capability;
+use super::config::AgentConfig;
 use super::event::Event;
 use super::reply::{Step, StepError};
-use super::settings::Settings;
 
 /// Makes calls. Cloning is cheap.
 #[derive(Debug, Clone)]
 pub(super) struct Executor {
-    rpc: Rpc,
-    settings: Arc<Settings>,
+    pub(super) rpc: Rpc,
+    pub(super) config: Arc<AgentConfig>,
     /// Each call has an id of its own, which the history shows.
     last_id: Arc<AtomicI64>,
 }
@@ -46,11 +46,6 @@ impl Budget {
         Self { left: Arc::new(AtomicUsize::new(limit)), limit }
     }
 
-    /// The initial number.
-    pub(super) fn limit(&self) -> usize {
-        self.limit
-    }
-
     /// Takes a number of bytes; false, and none are taken, if fewer are left.
     pub(super) fn take(&self, bytes: usize) -> bool {
         let left = |left: usize| left.checked_sub(bytes);
@@ -59,16 +54,8 @@ impl Budget {
 }
 
 impl Executor {
-    pub(super) fn new(rpc: Rpc, settings: &Arc<Settings>) -> Self {
-        Self { rpc, settings: Arc::clone(settings), last_id: Arc::default() }
-    }
-
-    pub(super) fn rpc(&self) -> &Rpc {
-        &self.rpc
-    }
-
-    pub(super) fn settings(&self) -> &Settings {
-        &self.settings
+    pub(super) fn new(rpc: Rpc, config: &Arc<AgentConfig>) -> Self {
+        Self { rpc, config: Arc::clone(config), last_id: Arc::default() }
     }
 
     /// Makes a call whose arguments were checked. What comes of it is taken from the budget.
@@ -119,14 +106,14 @@ impl Executor {
         const ONE: &str = "the result is over the limit: ask for less";
         const ALL: &str =
             "the results of this turn are over their limit, all of them together: ask for less";
-        let limit = self.settings.max_result_bytes;
+        let limit = self.config.max_result_bytes;
         let bytes = match outcome.as_result() {
             Ok(json) => json.len(),
             Err(error) => error.data().map_or(0, |data| data.get().len()),
         };
         let (reason, limit) = match () {
             () if bytes > limit => (ONE, limit),
-            () if !budget.take(bytes) => (ALL, budget.limit()),
+            () if !budget.take(bytes) => (ALL, budget.limit),
             () => return None,
         };
         Some(match outcome.as_result() {

@@ -2,6 +2,7 @@
 
 mod caller;
 mod capability;
+mod config;
 mod context;
 mod error;
 mod event;
@@ -10,7 +11,6 @@ mod patterns;
 mod reply;
 mod round;
 mod running;
-mod settings;
 mod turn;
 
 use std::fmt;
@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use trunkline::Rpc;
+use trunkline::protocol::excerpt;
 use trunkline_storage::StoreError;
 use uuid::Uuid;
 
@@ -31,14 +32,14 @@ use crate::model::{self, Message, Model};
 
 pub use caller::Caller;
 pub use capability::{CapabilityDescription, Refreshed};
+pub use config::AgentConfig;
 pub use error::{Error, RefreshError};
 pub use event::{Event, Events};
 pub use patterns::Patterns;
 pub use reply::{ChatReply, ChatRequest, Metadata, Pending, Step, StepError, Stop, Usage};
-pub use settings::Settings;
 
 use capability::Capabilities;
-use error::excerpt;
+use error::shortened;
 use execution::{Budget, Executor};
 use running::Running;
 use turn::{Finished, Turn};
@@ -56,7 +57,7 @@ struct Inner {
     executor: Executor,
     model: Option<Model>,
     conversations: Conversations,
-    settings: Arc<Settings>,
+    config: Arc<AgentConfig>,
     capabilities: Mutex<Arc<Capabilities>>,
     running: Running,
     refresh: Option<Refresh>,
@@ -74,21 +75,14 @@ impl Agent {
         rpc: Rpc,
         model: Option<Model>,
         conversations: Conversations,
-        settings: Settings,
+        config: AgentConfig,
     ) -> Self {
-        let settings = Arc::new(settings);
-        let capabilities = Mutex::new(Arc::new(Capabilities::of(rpc.operations(), &settings)));
-        let executor = Executor::new(rpc, &settings);
-        let running = Running::new(settings.max_turns);
-        let inner = Inner {
-            executor,
-            model,
-            conversations,
-            settings,
-            capabilities,
-            running,
-            refresh: None,
-        };
+        let config = Arc::new(config);
+        let capabilities = Mutex::new(Arc::new(Capabilities::of(rpc.operations(), &config)));
+        let executor = Executor::new(rpc, &config);
+        let running = Running::new(config.max_turns);
+        let inner =
+            Inner { executor, model, conversations, config, capabilities, running, refresh: None };
         Self { inner: Arc::new(inner) }
     }
 
@@ -111,10 +105,10 @@ impl Agent {
     #[must_use]
     pub fn call_timeout(&self) -> Duration {
         const KEEPING: Duration = Duration::from_secs(20);
-        self.inner.settings.timeout.saturating_add(KEEPING)
+        self.inner.config.timeout.saturating_add(KEEPING)
     }
 
-    /// The least [`Settings::context_tokens`] that can hold each question: the current tools in brief, the
+    /// The least [`AgentConfig::context_tokens`] that can hold each question: the current tools in brief, the
     /// instructions, and 512 tokens of conversation. With less, the model is asked all the same, and its
     /// endpoint truncates or refuses the question.
     #[must_use]
@@ -135,7 +129,7 @@ impl Agent {
         let ChatRequest { message, conversation_id, confirm } = request;
         let message = message.filter(|message| !message.trim().is_empty());
         self.check(message.as_deref(), conversation_id.as_deref(), confirm.as_deref())?;
-        let no_model = || Error::NoModel { remedy: self.inner.settings.model_setup.clone() };
+        let no_model = || Error::NoModel { remedy: self.inner.config.model_setup.clone() };
         let model = self.inner.model.as_ref().ok_or_else(no_model)?;
         let owner = caller.key();
         let is_new = conversation_id.is_none();
@@ -193,12 +187,12 @@ impl Agent {
         caller: &Caller,
     ) -> Result<Step, Error> {
         let capabilities = self.capabilities();
-        let unknown = || Error::UnknownTool { name: excerpt(tool) };
+        let unknown = || Error::UnknownTool { name: shortened(tool) };
         let capability = capabilities.find(tool).ok_or_else(unknown)?;
         capability.check(&arguments).map_err(Error::Call)?;
         let id = model::id();
         caller.events().send(|| Event::call(&id, capability.name(), &arguments)).await;
-        let budget = Budget::new(self.inner.settings.max_result_bytes);
+        let budget = Budget::new(self.inner.config.max_result_bytes);
         let executed = self.inner.executor.call(capability, arguments, caller, &budget).await;
         caller.events().send(|| executed.event(&id)).await;
         executed.into_result().map_err(Error::Call)
@@ -240,7 +234,7 @@ impl Agent {
         let _running = self.inner.running.begin(&owner, id)?;
         match self.inner.conversations.delete(&owner, id).await? {
             true => Ok(()),
-            false => Err(Error::UnknownConversation { id: excerpt(id) }),
+            false => Err(Error::UnknownConversation { id: shortened(id) }),
         }
     }
 
@@ -250,7 +244,7 @@ impl Agent {
         conversation: Option<&str>,
         confirm: Option<&str>,
     ) -> Result<(), Error> {
-        let limit = self.inner.settings.max_message_bytes;
+        let limit = self.inner.config.max_message_bytes;
         let invalid = |param, reason: String| Err(Error::Invalid { param, reason });
         match (message, conversation, confirm) {
             (None, _, None) => invalid("message", "say something, or confirm a call".to_owned()),
@@ -267,7 +261,7 @@ impl Agent {
 
     async fn history(&self, owner: &str, conversation: &str) -> Result<Vec<Message>, Error> {
         let messages = self.inner.conversations.messages(owner, conversation).await?;
-        messages.ok_or_else(|| Error::UnknownConversation { id: excerpt(conversation) })
+        messages.ok_or_else(|| Error::UnknownConversation { id: shortened(conversation) })
     }
 
     async fn confirmed(
@@ -282,12 +276,12 @@ impl Agent {
 
     /// Those of the operations that there are now.
     fn capabilities(&self) -> Arc<Capabilities> {
-        let Inner { executor, capabilities, settings, model, .. } = &*self.inner;
-        let operations = executor.rpc().operations();
+        let Inner { executor, capabilities, config, model, .. } = &*self.inner;
+        let operations = executor.rpc.operations();
         let mut known = capabilities.lock().unwrap_or_else(PoisonError::into_inner);
         if !known.are_of(&operations) {
-            *known = Arc::new(Capabilities::of(operations, settings));
-            let (required, context) = (known.offered().required_tokens, settings.context_tokens);
+            *known = Arc::new(Capabilities::of(operations, config));
+            let (required, context) = (known.offered().required_tokens, config.context_tokens);
             if model.is_some() && required > context {
                 tracing::warn!(required, context, "the model's context is too small for the tools");
             }
@@ -299,7 +293,7 @@ impl Agent {
 /// How a conversation begins, in few words.
 fn title(message: &str) -> String {
     const LONGEST: usize = 80;
-    message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST).collect()
+    excerpt(&message.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST).into_owned()
 }
 
 impl fmt::Debug for Agent {

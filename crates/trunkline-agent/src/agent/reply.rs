@@ -86,7 +86,7 @@ pub struct Usage {
     pub completion_tokens: u64,
     /// Both.
     pub total_tokens: u64,
-    /// Those that count towards [`Settings::max_tokens`](super::Settings::max_tokens): written by the
+    /// Those that count towards [`AgentConfig::max_tokens`](super::AgentConfig::max_tokens): written by the
     /// model, or read for the first time in the turn.
     pub counted_tokens: u64,
     /// Whether some of it is an estimate: the endpoint does not count.

@@ -10,7 +10,7 @@ use tokio::time::timeout_at;
 use trunkline::{ErrorObject, code};
 
 use super::capability::{Capability, Origin};
-use super::error::excerpt;
+use super::error::shortened;
 use super::event::Event;
 use super::execution::Executed;
 use super::reply::Stop;
@@ -78,7 +78,8 @@ impl Turn<'_> {
     fn wanted(&mut self, call: ToolCall, origin: Origin, stopped: Option<Stop>) -> Wanted {
         let ToolCall { id, name, arguments } = call;
         let capability = self.capabilities.called(&name).cloned();
-        let tool = capability.as_ref().map_or_else(|| excerpt(&name), |one| one.name().to_owned());
+        let tool =
+            capability.as_ref().map_or_else(|| shortened(&name), |one| one.name().to_owned());
         let stop = stopped.or_else(|| self.count(&tool, &arguments));
         let (arguments, fault) = self.passed_on(arguments);
         let fate = match (stop, capability, fault) {
@@ -161,7 +162,7 @@ impl Turn<'_> {
 
     /// What came of each call that is to be made; nothing of those that were cancelled when the time was up.
     async fn side_by_side(&self, all: &[Wanted]) -> Vec<Option<Executed>> {
-        let limit = self.executor.settings().parallel_calls.max(1);
+        let limit = self.executor.config.parallel_calls.max(1);
         let mut ended: Vec<Option<Executed>> = all.iter().map(|_| None).collect();
         let made = all.iter().enumerate();
         let made = made.filter_map(|(index, wanted)| Some((index, self.started(wanted)?)));
@@ -209,21 +210,21 @@ impl Turn<'_> {
     fn unknown(&self, tool: &str) -> ErrorObject {
         const MOST: usize = 50;
         let tools: Vec<_> = self.capabilities.iter().map(|one| one.offered()).take(MOST).collect();
-        let data = json!({ "tool": excerpt(tool), "tools": tools });
+        let data = json!({ "tool": shortened(tool), "tools": tools });
         ErrorObject::new(code::TOOL_NOT_FOUND, "Tool not found").with_data(&data)
     }
 
     /// How many calls of a message are looked at: the last one tells that there are too many.
     pub(super) fn most_calls(&self) -> usize {
-        let left = self.executor.settings().max_calls.saturating_sub(self.calls);
+        let left = self.executor.config.max_calls.saturating_sub(self.calls);
         usize::try_from(left).unwrap_or(usize::MAX).saturating_add(1)
     }
 
     /// Whether there are more calls, or more of the same, than there may be.
     fn count(&mut self, tool: &str, arguments: &Arguments) -> Option<Stop> {
-        let settings = self.executor.settings();
+        let config = &self.executor.config;
         self.calls += 1;
-        if self.calls > settings.max_calls {
+        if self.calls > config.max_calls {
             return Some(Stop::Calls);
         }
         let text = match arguments {
@@ -232,7 +233,7 @@ impl Turn<'_> {
         };
         let times = self.made.entry(format!("{tool} {text}")).or_default();
         *times += 1;
-        (*times > settings.max_repeats).then_some(Stop::Repetition)
+        (*times > config.max_repeats).then_some(Stop::Repetition)
     }
 
     fn record(&mut self, id: &str, executed: Executed) {

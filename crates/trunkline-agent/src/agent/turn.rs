@@ -69,8 +69,7 @@ impl<'a> Turn<'a> {
         history: Vec<Message>,
     ) -> Self {
         let began = Instant::now();
-        let mut messages =
-            vec![Message::System { content: executor.settings().instructions.clone() }];
+        let mut messages = vec![Message::System { content: executor.config.instructions.clone() }];
         messages.extend(history);
         let metadata = Metadata { model: model.name().to_owned(), ..Metadata::default() };
         Self {
@@ -81,7 +80,7 @@ impl<'a> Turn<'a> {
             begun_at: messages.len(),
             messages,
             began,
-            deadline: began + executor.settings().timeout,
+            deadline: began + executor.config.timeout,
             made: HashMap::new(),
             calls: 0,
             has_called: false,
@@ -92,7 +91,7 @@ impl<'a> Turn<'a> {
             sent_tokens: 0,
             metadata,
             pending: None,
-            budget: Budget::new(executor.settings().max_steps_bytes),
+            budget: Budget::new(executor.config.max_steps_bytes),
         }
     }
 
@@ -208,10 +207,10 @@ impl<'a> Turn<'a> {
 
     /// The limit of the turn that is reached, if any.
     fn exhausted(&self) -> Option<Stop> {
-        let settings = self.executor.settings();
-        if self.metadata.model_calls >= settings.max_steps {
+        let config = &self.executor.config;
+        if self.metadata.model_calls >= config.max_steps {
             Some(Stop::Steps)
-        } else if self.usage.counted_tokens >= settings.max_tokens {
+        } else if self.usage.counted_tokens >= config.max_tokens {
             Some(Stop::Tokens)
         } else {
             None
@@ -272,7 +271,7 @@ impl<'a> Turn<'a> {
     /// model's context. It leaves out whole turns: a result without its call, which servers refuse, is never
     /// sent. Returns the number of turns.
     fn fit(&mut self) -> usize {
-        let room = room(self.executor.settings().context_tokens);
+        let room = room(self.executor.config.context_tokens);
         let mut bytes = self.capabilities.offered().bytes + size(&self.messages);
         // The first message has the instructions.
         let (mut end, mut turns) = (1, 0);

@@ -1,7 +1,7 @@
 //! Conversations in a database file. A turn is written when it is over, as a whole, and durable before it is answered.
 
 mod bounded;
-mod settings;
+mod config;
 mod statements;
 
 use std::future::pending;
@@ -14,7 +14,7 @@ use trunkline_storage::{Schema, Store, StoreConfig, StoreError};
 
 use crate::model::Message;
 
-pub use settings::Settings;
+pub use config::ConversationConfig;
 pub use statements::Summary;
 pub(crate) use statements::{Identity, PendingCall, Turn};
 pub use trunkline_storage::OpenError;
@@ -62,7 +62,7 @@ const SCHEMA: Schema = Schema {
 #[derive(Debug, Clone)]
 pub struct Conversations {
     store: Store,
-    settings: Arc<Settings>,
+    config: Arc<ConversationConfig>,
 }
 
 impl Conversations {
@@ -70,28 +70,28 @@ impl Conversations {
     ///
     /// # Errors
     /// When the file cannot be created or opened, or is another program's database.
-    pub fn open(directory: &Path, settings: Settings) -> Result<Self, OpenError> {
-        let config = StoreConfig {
-            timeout: settings.timeout,
+    pub fn open(directory: &Path, config: ConversationConfig) -> Result<Self, OpenError> {
+        let store = StoreConfig {
+            timeout: config.timeout,
             confirm_wait: Duration::ZERO,
             readers: 1,
-            read_queue: settings.queue,
-            write_queue: settings.queue,
-            lock_wait: settings.timeout / 2,
+            read_queue: config.queue,
+            write_queue: config.queue,
+            lock_wait: config.timeout / 2,
             erase_deleted: true,
             ..StoreConfig::default()
         };
-        let max_age = settings.max_age;
+        let max_age = config.max_age;
         let maintain =
             move |connection: &Connection, _| statements::delete_old(connection, max_age);
-        let store = Store::open(directory, SCHEMA, config, maintain)?;
-        Ok(Self { store, settings: Arc::new(settings) })
+        let store = Store::open(directory, SCHEMA, store, maintain)?;
+        Ok(Self { store, config: Arc::new(config) })
     }
 
     /// Conversations whose file cannot be opened: what needs them fails with this reason, which clients can read.
     #[must_use]
-    pub fn unavailable(settings: Settings, reason: impl Into<String>) -> Self {
-        Self { store: Store::unavailable(reason), settings: Arc::new(settings) }
+    pub fn unavailable(config: ConversationConfig, reason: impl Into<String>) -> Self {
+        Self { store: Store::unavailable(reason), config: Arc::new(config) }
     }
 
     /// The reason why the last turns could not be read or kept. It is safe to
@@ -123,7 +123,7 @@ impl Conversations {
     pub(crate) async fn keep(&self, turn: Turn) -> Result<(), ConversationError> {
         let bytes = turn.messages.iter().map(Message::bytes).sum();
         let is_kept = self
-            .write(bytes, move |connection, settings| statements::keep(connection, settings, &turn))
+            .write(bytes, move |connection, config| statements::keep(connection, config, &turn))
             .await?;
         if is_kept { Ok(()) } else { Err(ConversationError::Deleted) }
     }
@@ -136,8 +136,8 @@ impl Conversations {
         token: &str,
     ) -> Result<Option<PendingCall>, ConversationError> {
         let place = (caller.to_owned(), conversation.to_owned(), token.to_owned());
-        self.write(0, move |connection, settings| {
-            statements::take_pending(connection, settings, (&place.0, &place.1), &place.2)
+        self.write(0, move |connection, config| {
+            statements::take_pending(connection, config, (&place.0, &place.1), &place.2)
         })
         .await
     }
@@ -145,7 +145,7 @@ impl Conversations {
     /// The caller's conversations, the one with the newest turn first.
     pub(crate) async fn list(&self, caller: &str) -> Result<Vec<Summary>, ConversationError> {
         let caller = caller.to_owned();
-        self.read(move |connection, settings| statements::list(connection, settings, &caller)).await
+        self.read(move |connection, config| statements::list(connection, config, &caller)).await
     }
 
     /// Deletes one of the caller's conversations; false if there is none of this id.
@@ -161,20 +161,20 @@ impl Conversations {
 
     async fn read<T: Send + 'static>(
         &self,
-        work: impl Fn(&Connection, &Settings) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Connection, &ConversationConfig) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, ConversationError> {
-        let settings = Arc::clone(&self.settings);
-        let work = move |connection: &_| work(connection, &settings).map_err(StoreError::from);
+        let config = Arc::clone(&self.config);
+        let work = move |connection: &_| work(connection, &config).map_err(StoreError::from);
         Ok(self.store.read(pending(), work).await?)
     }
 
     async fn write<T: Send + 'static>(
         &self,
         bytes: usize,
-        work: impl Fn(&Connection, &Settings) -> rusqlite::Result<T> + Send + 'static,
+        work: impl Fn(&Connection, &ConversationConfig) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, ConversationError> {
-        let settings = Arc::clone(&self.settings);
-        let work = move |connection: &_| work(connection, &settings).map_err(StoreError::from);
+        let config = Arc::clone(&self.config);
+        let work = move |connection: &_| work(connection, &config).map_err(StoreError::from);
         Ok(self.store.write(pending(), bytes, work).await?)
     }
 }

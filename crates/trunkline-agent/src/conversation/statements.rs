@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use trunkline::JsonSchema;
 
 use super::bounded::bounded;
-use super::settings::Settings;
+use super::config::ConversationConfig;
 use crate::model::Message;
 
 /// A conversation without its messages.
@@ -80,16 +80,16 @@ pub(super) fn messages(
 /// False if the conversation that the turn is of is not there any more.
 pub(super) fn keep(
     connection: &Connection,
-    settings: &Settings,
+    config: &ConversationConfig,
     turn: &Turn,
 ) -> rusqlite::Result<bool> {
     let Turn { caller, conversation, title, messages, pending } = turn;
     if title.is_none() && !belongs(connection, caller, conversation)? {
         return Ok(false);
     }
-    let messages = bounded(messages.clone(), settings.max_bytes);
+    let messages = bounded(messages.clone(), config.max_bytes);
     let now = now();
-    let pending_until = pending.as_ref().map(|_| now + millis(settings.pending_age));
+    let pending_until = pending.as_ref().map(|_| now + millis(config.pending_age));
     let pending = pending.as_ref().map(written).transpose()?;
     // Ids are made here, so that one which is there is the same caller's.
     connection.execute(
@@ -104,14 +104,14 @@ pub(super) fn keep(
          WHERE conversation = ?1",
         params![conversation, written(&messages)?, integer(messages.len()), integer(bytes)],
     )?;
-    shorten(connection, settings, conversation)?;
-    delete_excess(connection, settings, caller)?;
+    shorten(connection, config, conversation)?;
+    delete_excess(connection, config, caller)?;
     Ok(true)
 }
 
 pub(super) fn take_pending(
     connection: &Connection,
-    settings: &Settings,
+    config: &ConversationConfig,
     (caller, conversation): (&str, &str),
     token: &str,
 ) -> rusqlite::Result<Option<PendingCall>> {
@@ -120,7 +120,7 @@ pub(super) fn take_pending(
             "SELECT pending FROM conversation \
              WHERE id = ?1 AND caller = ?2 AND pending_until_ms > ?3 AND pending_until_ms <= ?4",
             // A clock that was set back gives no call more time than it had.
-            params![conversation, caller, now(), now() + millis(settings.pending_age)],
+            params![conversation, caller, now(), now() + millis(config.pending_age)],
             |row| row.get(0),
         )
         .optional()?;
@@ -135,7 +135,7 @@ pub(super) fn take_pending(
 
 pub(super) fn list(
     connection: &Connection,
-    settings: &Settings,
+    config: &ConversationConfig,
     caller: &str,
 ) -> rusqlite::Result<Vec<Summary>> {
     let mut statement = connection.prepare_cached(
@@ -145,7 +145,7 @@ pub(super) fn list(
          FROM conversation WHERE caller = ?1 AND updated_ms >= ?2 \
          ORDER BY updated_ms DESC, id DESC LIMIT ?3",
     )?;
-    let (oldest, most) = (now() - millis(settings.max_age), integer(settings.max_conversations));
+    let (oldest, most) = (now() - millis(config.max_age), integer(config.max_conversations));
     let summaries = statement.query_map(params![caller, oldest, most], |row| {
         Ok(Summary {
             conversation_id: row.get(0)?,
@@ -182,7 +182,7 @@ fn belongs(connection: &Connection, caller: &str, conversation: &str) -> rusqlit
 /// Deletes the oldest turns of a conversation that exceed its limits.
 fn shorten(
     connection: &Connection,
-    settings: &Settings,
+    config: &ConversationConfig,
     conversation: &str,
 ) -> rusqlite::Result<()> {
     connection.execute(
@@ -193,7 +193,7 @@ fn shorten(
                max(number) OVER () AS last \
              FROM turn WHERE conversation = ?1 WINDOW newer AS (ORDER BY number DESC) \
            ) WHERE (count > ?2 OR bytes > ?3) AND number < last)",
-        params![conversation, integer(settings.max_messages), integer(settings.max_bytes)],
+        params![conversation, integer(config.max_messages), integer(config.max_bytes)],
     )?;
     Ok(())
 }
@@ -201,18 +201,18 @@ fn shorten(
 /// Deletes the oldest conversations of a caller, and of all callers, that exceed their limits.
 fn delete_excess(
     connection: &Connection,
-    settings: &Settings,
+    config: &ConversationConfig,
     caller: &str,
 ) -> rusqlite::Result<()> {
     connection.execute(
         "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation WHERE caller = ?1 \
          ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?2)",
-        params![caller, integer(settings.max_conversations)],
+        params![caller, integer(config.max_conversations)],
     )?;
     connection.execute(
         "DELETE FROM conversation WHERE id IN (SELECT id FROM conversation \
          ORDER BY updated_ms DESC, id DESC LIMIT -1 OFFSET ?1)",
-        [integer(settings.max_total)],
+        [integer(config.max_total)],
     )?;
     Ok(())
 }

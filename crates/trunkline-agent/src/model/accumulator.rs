@@ -1,8 +1,8 @@
 //! What a reply adds up to.
 
 use super::chunk::{CallPart, Chunk, Usage};
+use super::config::ModelConfig;
 use super::error::{ModelError, said};
-use super::settings::Settings;
 use super::tool_call::{self, Arguments, ToolCall};
 
 /// A whole reply of a model.
@@ -47,8 +47,8 @@ struct Partial {
 }
 
 impl Accumulator {
-    pub(super) fn new(settings: &Settings) -> Self {
-        let Settings { max_content_bytes, max_arguments_bytes, .. } = *settings;
+    pub(super) fn new(config: &ModelConfig) -> Self {
+        let ModelConfig { max_content_bytes, max_arguments_bytes, .. } = *config;
         Self {
             content: String::new(),
             refusal: String::new(),

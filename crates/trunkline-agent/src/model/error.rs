@@ -5,6 +5,7 @@ use http::StatusCode;
 use serde::Deserialize;
 use trunkline::client::TransportError;
 use trunkline::client::http::Bearer;
+use trunkline::protocol::excerpt;
 
 /// Why a model has not answered.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -129,10 +130,7 @@ impl ModelError {
             if let Some(key) = key {
                 *reason = key.redact(reason);
             }
-            if let Some((end, _)) = reason.char_indices().nth(TOLD) {
-                reason.truncate(end);
-                reason.push('…');
-            }
+            *reason = excerpt(reason, TOLD).into_owned();
         }
         self
     }

@@ -5,11 +5,11 @@
 
 mod accumulator;
 mod chunk;
+mod config;
 mod error;
 mod message;
 mod reply;
 mod retry;
-mod settings;
 mod tool_call;
 
 use std::sync::Arc;
@@ -28,11 +28,11 @@ use trunkline::client::http::{self as client_http, Reply as HttpReply, Url, UrlE
 
 pub use accumulator::Completion;
 pub use chunk::Usage;
+pub use config::ModelConfig;
 pub use error::{ModelError, Stage};
 pub(crate) use message::cut;
 pub use message::{Called, CalledFunction, Message};
 pub use reply::Reply;
-pub use settings::Settings;
 pub(crate) use tool_call::id;
 pub use tool_call::{Arguments, ToolCall};
 
@@ -47,7 +47,7 @@ pub struct Model {
 #[derive(Debug)]
 struct Inner {
     http: Http,
-    settings: Arc<Settings>,
+    config: Arc<ModelConfig>,
     /// The server has refused to stream: it is not asked again.
     refuses_streams: AtomicBool,
 }
@@ -68,33 +68,33 @@ impl Model {
     ///
     /// # Errors
     /// [`ModelError::Address`] when the base is no URL that can be posted to.
-    pub fn new(settings: Settings) -> Result<Self, ModelError> {
-        let shown = settings.shown_url();
+    pub fn new(config: ModelConfig) -> Result<Self, ModelError> {
+        let shown = config.shown_url();
         let address = |reason: String| ModelError::Address { url: shown.clone(), reason };
-        let url = settings.endpoint().parse::<Url>();
+        let url = config.endpoint().parse::<Url>();
         let url = url.map_err(|error| address(refused(error, &shown)))?;
-        if settings.exposes_key() {
+        if config.exposes_key() {
             tracing::warn!(
                 url = shown,
                 "whoever is on the way to this URL can read the key: use https"
             );
         }
         let http = client_http::HttpClientConfig {
-            bearer: settings.key.clone(),
-            max_reply: settings.max_reply,
-            connect_timeout: settings.connect_timeout,
+            bearer: config.key.clone(),
+            max_reply: config.max_reply,
+            connect_timeout: config.connect_timeout,
             ..Default::default()
         };
         let http = Http::with_config(url, http).map_err(|error| address(error.to_string()))?;
-        let refuses_streams = AtomicBool::new(!settings.stream);
-        let settings = Arc::new(settings);
-        Ok(Self { inner: Arc::new(Inner { http, settings, refuses_streams }) })
+        let refuses_streams = AtomicBool::new(!config.stream);
+        let config = Arc::new(config);
+        Ok(Self { inner: Arc::new(Inner { http, config, refuses_streams }) })
     }
 
     /// The model's name.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.inner.settings.model
+        &self.inner.config.model
     }
 
     /// Asks for the next message of a conversation.
@@ -109,13 +109,13 @@ impl Model {
     /// Dropping the future closes the connection.
     pub async fn ask(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
         let begun = self.begin(messages, tools).await;
-        begun.map_err(|error| error.told(self.inner.settings.key.as_ref()))
+        begun.map_err(|error| error.told(self.inner.config.key.as_ref()))
     }
 
     async fn begin(&self, messages: &[Message], tools: &[Tool]) -> Result<Reply, ModelError> {
-        let Inner { settings, refuses_streams, .. } = &*self.inner;
-        let deadline = Instant::now() + settings.timeout;
-        let mut retries = Retries::new(settings, deadline);
+        let Inner { config, refuses_streams, .. } = &*self.inner;
+        let deadline = Instant::now() + config.timeout;
+        let mut retries = Retries::new(config, deadline);
         let mut streamed = !refuses_streams.load(Ordering::Relaxed);
         loop {
             let body = self.body(messages, tools, streamed);
@@ -123,10 +123,10 @@ impl Model {
                 Ok(reply) if reply.status.is_success() => {
                     // That it was the stream which was refused is known now.
                     refuses_streams.fetch_or(!streamed, Ordering::Relaxed);
-                    return Ok(Reply::new(reply, settings, deadline));
+                    return Ok(Reply::new(reply, config, deadline));
                 }
                 Ok(reply) => {
-                    let refusal = Refusal::read(reply, settings, deadline).await;
+                    let refusal = Refusal::read(reply, config, deadline).await;
                     if streamed && refusal.is_of_streams() {
                         streamed = false;
                         continue;
@@ -139,14 +139,14 @@ impl Model {
     }
 
     fn body(&self, messages: &[Message], tools: &[Tool], streamed: bool) -> Bytes {
-        let settings = &self.inner.settings;
+        let config = &self.inner.config;
         let body = Body {
-            model: &settings.model,
+            model: &config.model,
             messages,
             tools: tools.iter().map(Tool::offered).collect(),
             stream: streamed,
             stream_options: streamed.then(|| json!({ "include_usage": true })),
-            temperature: settings.temperature,
+            temperature: config.temperature,
         };
         Bytes::from(serde_json::to_vec(&body).expect("texts and schemas serialise into memory"))
     }
@@ -157,15 +157,15 @@ impl Model {
         streamed: bool,
         deadline: Instant,
     ) -> Result<HttpReply, ModelError> {
-        let Inner { http, settings, .. } = &*self.inner;
+        let Inner { http, config, .. } = &*self.inner;
         let accept =
             if streamed { "text/event-stream, application/json" } else { "application/json" };
         let headers = HeaderMap::from_iter([(header::ACCEPT, HeaderValue::from_static(accept))]);
-        let until = deadline.min(Instant::now() + settings.first_byte_timeout);
+        let until = deadline.min(Instant::now() + config.first_byte_timeout);
         match timeout_at(until, http.post(headers, body)).await {
             Ok(reply) => reply.map_err(ModelError::from),
-            Err(_) if until == deadline => Err(ModelError::timeout(Stage::Whole, settings.timeout)),
-            Err(_) => Err(ModelError::timeout(Stage::FirstByte, settings.first_byte_timeout)),
+            Err(_) if until == deadline => Err(ModelError::timeout(Stage::Whole, config.timeout)),
+            Err(_) => Err(ModelError::timeout(Stage::FirstByte, config.first_byte_timeout)),
         }
     }
 }
@@ -194,10 +194,13 @@ impl Tool {
         Self { name: self.name.clone(), description, input }
     }
 
-    fn offered(&self) -> Offered<'_> {
+    fn offered(&self) -> serde_json::Value {
         let Self { name, description, input } = self;
-        let function = OfferedFunction { name, description, parameters: input.as_value() };
-        Offered { kind: "function", function }
+        let parameters = input.as_value();
+        json!({
+            "type": "function",
+            "function": { "name": name, "description": description, "parameters": parameters },
+        })
     }
 }
 
@@ -227,26 +230,12 @@ struct Body<'a> {
     model: &'a str,
     messages: &'a [Message],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Offered<'a>>,
+    tools: Vec<serde_json::Value>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     temperature: Option<f32>,
-}
-
-#[derive(Serialize)]
-struct Offered<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: OfferedFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct OfferedFunction<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: &'a serde_json::Value,
 }
 
 /// A status that is no success, and what the server says about it.
@@ -263,9 +252,9 @@ const SAID: usize = 4 << 10;
 const SAYING: Duration = Duration::from_secs(5);
 
 impl Refusal {
-    async fn read(mut reply: HttpReply, settings: &Settings, deadline: Instant) -> Self {
+    async fn read(mut reply: HttpReply, config: &ModelConfig, deadline: Instant) -> Self {
         let mut text = Vec::new();
-        let deadline = deadline.min(Instant::now() + SAYING.min(settings.idle_timeout));
+        let deadline = deadline.min(Instant::now() + SAYING.min(config.idle_timeout));
         while text.len() < SAID {
             // What cannot be read of an explanation is left out.
             let Ok(Ok(Some(chunk))) = timeout_at(deadline, reply.chunk()).await else { break };

@@ -8,8 +8,8 @@ use trunkline::client::http::Reply as HttpReply;
 use trunkline::http::{EventReader, EventTooLarge, MessageEvent};
 
 use super::accumulator::{Accumulator, Completion};
+use super::config::ModelConfig;
 use super::error::{ModelError, Stage};
-use super::settings::Settings;
 use super::tool_call;
 
 /// A reply that has begun: its [`text`](Self::text) as it comes, and then the whole.
@@ -18,7 +18,7 @@ pub struct Reply {
     http: HttpReply,
     form: Form,
     accumulator: Accumulator,
-    settings: Arc<Settings>,
+    config: Arc<ModelConfig>,
     deadline: Instant,
     /// How many bytes of the content were given out.
     shown: usize,
@@ -39,14 +39,14 @@ const DONE: &str = "[DONE]";
 const REST: Duration = Duration::from_millis(20);
 
 impl Reply {
-    pub(super) fn new(http: HttpReply, settings: &Arc<Settings>, deadline: Instant) -> Self {
+    pub(super) fn new(http: HttpReply, config: &Arc<ModelConfig>, deadline: Instant) -> Self {
         let form = match &*http.media_type() {
-            "text/event-stream" => Form::Stream(EventReader::new(settings.max_reply)),
+            "text/event-stream" => Form::Stream(EventReader::new(config.max_reply)),
             _ => Form::Whole(Vec::new()),
         };
-        let accumulator = Accumulator::new(settings);
-        let settings = Arc::clone(settings);
-        Self { http, form, accumulator, settings, deadline, shown: 0, ended: false }
+        let accumulator = Accumulator::new(config);
+        let config = Arc::clone(config);
+        Self { http, form, accumulator, config, deadline, shown: 0, ended: false }
     }
 
     /// The next piece of text; none at the end. Text that may turn out to be a call is held back.
@@ -59,7 +59,7 @@ impl Reply {
     pub async fn text(&mut self) -> Result<Option<String>, ModelError> {
         while !self.ended {
             let advanced = self.advance().await;
-            advanced.map_err(|error| error.told(self.settings.key.as_ref()))?;
+            advanced.map_err(|error| error.told(self.config.key.as_ref()))?;
             // What is there at the end may be a call as a whole.
             if !self.ended
                 && let Some(text) = self.unshown()
@@ -79,7 +79,7 @@ impl Reply {
         self,
         is_tool: impl Fn(&str) -> bool,
     ) -> Result<(Completion, Option<String>), ModelError> {
-        let told = |error: ModelError| error.told(self.settings.key.as_ref());
+        let told = |error: ModelError| error.told(self.config.key.as_ref());
         let mut completion = self.accumulator.finish().map_err(told)?;
         let held = completion.content.get(self.shown..).unwrap_or_default().to_owned();
         if completion.calls.is_empty() && self.shown == 0 {
@@ -119,7 +119,7 @@ impl Reply {
             Form::Whole(body) => {
                 body.extend_from_slice(chunk.as_deref().unwrap_or_default());
                 if is_stream(body) {
-                    let mut events = EventReader::new(self.settings.max_reply);
+                    let mut events = EventReader::new(self.config.max_reply);
                     events.push(body.trim_ascii_start());
                     self.form = Form::Stream(events);
                 } else {
@@ -159,7 +159,7 @@ impl Reply {
     }
 
     async fn chunk(&mut self) -> Result<Option<bytes::Bytes>, ModelError> {
-        let Settings { idle_timeout, timeout, .. } = *self.settings;
+        let ModelConfig { idle_timeout, timeout, .. } = *self.config;
         let until = self.deadline.min(Instant::now() + idle_timeout);
         match timeout_at(until, self.http.chunk()).await {
             Ok(chunk) => Ok(chunk?),

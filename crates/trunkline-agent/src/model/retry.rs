@@ -7,8 +7,8 @@ use http::{HeaderMap, StatusCode};
 use httpdate::parse_http_date;
 use tokio::time::{Instant, sleep};
 
+use super::config::ModelConfig;
 use super::error::ModelError;
-use super::settings::Settings;
 
 /// A request that has failed, and whether it may be made again.
 pub(super) struct Retry {
@@ -50,8 +50,8 @@ impl Retry {
 }
 
 impl Retries {
-    pub(super) fn new(settings: &Settings, deadline: Instant) -> Self {
-        let Settings { max_retries, max_retry_wait, .. } = *settings;
+    pub(super) fn new(config: &ModelConfig, deadline: Instant) -> Self {
+        let ModelConfig { max_retries, max_retry_wait, .. } = *config;
         Self { left: max_retries, next: FIRST, longest: max_retry_wait, deadline }
     }
 

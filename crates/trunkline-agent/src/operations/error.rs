@@ -8,7 +8,7 @@ use crate::agent::{Error, Step};
 use crate::conversation::ConversationError;
 use crate::model::ModelError;
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Data<'a> {
     reason: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -27,62 +27,39 @@ struct Data<'a> {
 
 impl RpcError for Error {
     fn into_error_object(self) -> ErrorObject {
-        let reason = self.to_string();
-        let data = Data {
-            reason,
-            pointer: None,
-            kind: None,
-            status: None,
-            retry_after_ms: None,
-            steps: &[],
-            conversation_id: None,
-        };
-        let object =
-            |code, message, data: &Data<'_>| ErrorObject::new(code, message).with_data(data);
-        match &self {
+        let data = Data { reason: self.to_string(), ..Data::default() };
+        let kind = |kind| Data { kind: Some(kind), reason: self.to_string(), ..Data::default() };
+        let (code, message, data) = match &self {
             Self::Invalid { param, .. } => {
                 let data = Data { pointer: Some(format!("/{param}")), ..data };
-                object(code::INVALID_PARAMS, "Invalid params", &data)
+                (code::INVALID_PARAMS, "Invalid params", data)
             }
-            Self::UnknownConversation { .. } => {
-                let data = Data { kind: Some("conversation"), ..data };
-                object(code::NOT_FOUND, "Not found", &data)
+            Self::UnknownConversation { .. } | Self::Conversation(ConversationError::Deleted) => {
+                (code::NOT_FOUND, "Not found", kind("conversation"))
             }
-            Self::UnknownConfirmation => {
-                let data = Data { kind: Some("confirmation"), ..data };
-                object(code::NOT_FOUND, "Not found", &data)
-            }
-            Self::UnknownTool { .. } => object(code::TOOL_NOT_FOUND, "Tool not found", &data),
-            Self::TurnRunning | Self::TooManyTurns { .. } => {
-                object(code::BUSY, "Server is busy", &data)
-            }
-            Self::Conversation(ConversationError::Deleted) => {
-                let data = Data { kind: Some("conversation"), ..data };
-                object(code::NOT_FOUND, "Not found", &data)
-            }
-            Self::Conversation(ConversationError::Store(error)) => of_store(error, data),
+            Self::UnknownConfirmation => (code::NOT_FOUND, "Not found", kind("confirmation")),
+            Self::UnknownTool { .. } => (code::TOOL_NOT_FOUND, "Tool not found", data),
+            Self::TurnRunning | Self::TooManyTurns { .. } => (code::BUSY, "Server is busy", data),
+            Self::Conversation(ConversationError::Store(error)) => return of_store(error, data),
             Self::Unkept { source, steps, conversation_id } => {
                 tracing::error!(cause = ?source, "a turn could not be kept");
                 let conversation_id = Some(&**conversation_id);
-                let data = Data { kind: Some("unkept"), steps, conversation_id, ..data };
-                object(code::APPLICATION, "Internal server error", &data)
+                let data = Data { steps, conversation_id, ..kind("unkept") };
+                (code::APPLICATION, "Internal server error", data)
             }
-            Self::Random => ErrorObject::internal_error(&self),
+            Self::Random => return ErrorObject::internal_error(&self),
             Self::Refresh(cause) => {
                 tracing::warn!(%cause, "the tools could not be looked for");
-                let data = Data { kind: Some("refresh"), ..data };
-                object(code::APPLICATION, "The tools were not refreshed", &data)
+                (code::APPLICATION, "The tools were not refreshed", kind("refresh"))
             }
-            Self::NoModel { .. } => {
-                let data = Data { kind: Some("no_model"), ..data };
-                object(code::APPLICATION, "No model is configured", &data)
-            }
+            Self::NoModel { .. } => (code::APPLICATION, "No model is configured", kind("no_model")),
             Self::Model { source, steps, conversation_id } => {
                 let conversation_id = conversation_id.as_deref();
-                of_model(source, Data { steps, conversation_id, ..data })
+                return of_model(source, Data { steps, conversation_id, ..data });
             }
-            Self::Call(error) => error.clone(),
-        }
+            Self::Call(error) => return error.clone(),
+        };
+        ErrorObject::new(code, message).with_data(&data)
     }
 
     fn from_error_object(_: &ErrorObject) -> Option<Self> {

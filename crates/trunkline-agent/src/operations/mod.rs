@@ -28,18 +28,7 @@ use crate::conversation::Summary;
 /// answer is of the kind `refused`, one whose answer is empty `empty`, and one that says more than it may
 /// `too_large`; without a model, the kind is `no_model`.
 pub fn operations<S>(agent: &Agent) -> Router<S> {
-    Router::new()
-        .operation(chat_operation())
-        .operation(execute_tool_operation())
-        .operation(list_capabilities_operation())
-        .operation(refresh_capabilities_operation())
-        .operation(list_conversations_operation())
-        .operation(delete_conversation_operation())
-        .with_state(agent.clone())
-}
-
-fn chat_operation() -> Operation<Agent> {
-    Operation::new("agent.chat", chat)
+    let chat = Operation::new("agent.chat", chat)
         .title("Chat")
         .description(
             "Answers a message in words, and calls tools for that. Calls that change or remove what \
@@ -47,57 +36,53 @@ fn chat_operation() -> Operation<Agent> {
         )
         .input::<ChatRequest>()
         .output::<ChatReply>()
-        .errors::<Error>()
-}
-
-fn execute_tool_operation() -> Operation<Agent> {
-    Operation::new("agent.execute_tool", execute_tool)
+        .errors::<Error>();
+    let execute_tool = Operation::new("agent.execute_tool", execute_tool)
         .title("Execute a tool")
         .description("Calls one tool, which the caller has chosen. Nothing is asked or confirmed.")
         .input::<ExecuteTool>()
         .output::<Step>()
-        .errors::<Error>()
-}
-
-fn list_capabilities_operation() -> Operation<Agent> {
-    Operation::new("agent.list_capabilities", list_capabilities)
+        .errors::<Error>();
+    let list_capabilities =
+        |State(agent): State<Agent>| Json(CapabilityList { tools: agent.list_capabilities() });
+    let list_capabilities = Operation::new("agent.list_capabilities", list_capabilities)
         .title("List capabilities")
         .description("Lists the tools that the agent can call now.")
         .output::<CapabilityList>()
         .read_only()
-        .closed_world()
-}
-
-fn refresh_capabilities_operation() -> Operation<Agent> {
-    Operation::new("agent.refresh_capabilities", refresh_capabilities)
+        .closed_world();
+    let refresh = |State(agent): State<Agent>| async move { agent.refresh().await };
+    let refresh = Operation::new("agent.refresh_capabilities", refresh)
         .title("Refresh capabilities")
         .description("Looks for tools anew, and tells which were added, changed and removed.")
         .output::<Refreshed>()
         .errors::<Error>()
         .additive()
         .idempotent()
-        .closed_world()
-}
-
-fn list_conversations_operation() -> Operation<Agent> {
-    Operation::new("agent.list_conversations", list_conversations)
+        .closed_world();
+    let list_conversations = Operation::new("agent.list_conversations", list_conversations)
         .title("List conversations")
         .description("Lists the caller's conversations, the one with the newest turn first.")
         .output::<ConversationList>()
         .errors::<Error>()
         .read_only()
-        .closed_world()
-}
-
-fn delete_conversation_operation() -> Operation<Agent> {
-    Operation::new("agent.delete_conversation", delete_conversation)
+        .closed_world();
+    let delete_conversation = Operation::new("agent.delete_conversation", delete_conversation)
         .title("Delete a conversation")
         .description("Deletes a conversation of the caller's, with all that was said in it.")
         .input::<DeleteConversation>()
         .output::<Deleted>()
         .errors::<Error>()
         .destructive()
-        .closed_world()
+        .closed_world();
+    Router::new()
+        .operation(chat)
+        .operation(execute_tool)
+        .operation(list_capabilities)
+        .operation(refresh)
+        .operation(list_conversations)
+        .operation(delete_conversation)
+        .with_state(agent.clone())
 }
 
 /// A call of one tool.
@@ -151,14 +136,6 @@ async fn execute_tool(
     caller: Caller,
 ) -> Result<Step, Error> {
     agent.execute_tool(&tool, params, &caller).await
-}
-
-fn list_capabilities(State(agent): State<Agent>) -> Json<CapabilityList> {
-    Json(CapabilityList { tools: agent.list_capabilities() })
-}
-
-async fn refresh_capabilities(State(agent): State<Agent>) -> Result<Refreshed, Error> {
-    agent.refresh().await
 }
 
 async fn list_conversations(

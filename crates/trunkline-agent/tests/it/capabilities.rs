@@ -5,16 +5,16 @@ use tempfile::TempDir;
 use trunkline::{Changing, Extensions, Operation, Router, Rpc, code};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::{Agent, Caller, ChatReply, ChatRequest, Error, Settings};
+use trunkline_agent::{Agent, AgentConfig, Caller, ChatReply, ChatRequest, Error};
 
 use crate::house::includes;
 use crate::scripted::{Answer, Scripted};
 
 /// An agent with a model that says this, and then that it is done.
-async fn agent(rpc: Rpc, settings: Settings, said: Answer) -> (TempDir, Scripted, Agent) {
+async fn agent(rpc: Rpc, settings: AgentConfig, said: Answer) -> (TempDir, Scripted, Agent) {
     let directory = tempfile::tempdir().unwrap();
     let scripted = Scripted::rows(vec![said, Answer::text("Done.")]).await;
-    let model = Model::new(model::Settings::new(&*scripted.url, "tiny")).unwrap();
+    let model = Model::new(model::ModelConfig::new(&*scripted.url, "tiny")).unwrap();
     let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
     let agent = Agent::new(rpc, Some(model), conversations, settings);
     (directory, scripted, agent)
@@ -55,7 +55,7 @@ async fn a_model_calls_what_it_was_offered() {
         ("tool.todo_list", "the command"),
     ] {
         let allow = ["todo.*", "todo_list"].into_iter().collect();
-        let settings = Settings { allow, ..Settings::default() };
+        let settings = AgentConfig { allow, ..AgentConfig::default() };
         let said = Answer::calls(&[("1", called, "")]);
         let (_directory, scripted, agent) = agent(rpc.clone(), settings, said).await;
         let steps = serde_json::to_value(go(&agent).await.steps).unwrap();
@@ -122,7 +122,7 @@ async fn what_is_confirmed_is_what_was_proposed() {
         changing.replace(Router::new().operation(proposed())).unwrap();
         let rpc = Router::new().changing("tool", &changing).build().unwrap();
         let said = Answer::calls(&[("1", "erase", "")]);
-        let (_directory, _scripted, agent) = agent(rpc, Settings::default(), said).await;
+        let (_directory, _scripted, agent) = agent(rpc, AgentConfig::default(), said).await;
         let reply = go(&agent).await;
         changing.replace(after).unwrap();
         includes(name, &confirm(&agent, &reply).await, &json!([expected]));
@@ -132,7 +132,7 @@ async fn what_is_confirmed_is_what_was_proposed() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_command_that_is_another_is_not_confirmed() {
-    use trunkline_tools::{ToolFolder, ToolSettings};
+    use trunkline_tools::{ToolConfig, ToolFolder};
 
     let manifest = |lines: &str| {
         format!("name = 'note'\ndescription = 'A note.'\n{lines}\ninput_schema.type = 'object'\n")
@@ -154,12 +154,12 @@ async fn a_command_that_is_another_is_not_confirmed() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("note.toml");
         std::fs::write(&file, &echo).unwrap();
-        let folder = ToolFolder::open(directory.path(), ToolSettings::default()).unwrap();
+        let folder = ToolFolder::open(directory.path(), ToolConfig::default()).unwrap();
         let changing = Changing::new();
         changing.replace(trunkline_tools::operations(&folder)).unwrap();
         let rpc = Router::new().changing("tool", &changing).build().unwrap();
         let said = Answer::calls(&[("1", "note", "")]);
-        let (_directory, _scripted, agent) = agent(rpc, Settings::default(), said).await;
+        let (_directory, _scripted, agent) = agent(rpc, AgentConfig::default(), said).await;
         let reply = go(&agent).await;
         std::fs::write(&file, &after).unwrap();
         folder.reload().unwrap();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trunkline::{Changing, Extensions, Operation, Router};
 use trunkline_agent::conversation::{Conversations, OpenError};
 use trunkline_agent::model::{self, Model, ModelError};
-use trunkline_agent::{Agent, Caller, Settings, operations};
+use trunkline_agent::{Agent, AgentConfig, Caller, operations};
 
 use crate::house::{Plan, includes, told};
 use crate::scripted::{Answer, Scripted};
@@ -57,11 +57,12 @@ async fn a_refresh_tells_what_is_new() {
     let before = Router::new().operation(tool("same", "")).operation(tool("old", ""));
     changing.replace(before.operation(tool("other", "once"))).unwrap();
     let rpc = Router::new().changing("tool", &changing).build().unwrap();
-    let agent = Agent::new(rpc, None, conversations, Settings::default()).refreshing(move || {
-        let after = Router::new().operation(tool("same", "")).operation(tool("new", ""));
-        let replaced = changing.replace(after.operation(tool("other", "twice")));
-        async move { Ok(replaced?) }
-    });
+    let agent =
+        Agent::new(rpc, None, conversations, AgentConfig::default()).refreshing(move || {
+            let after = Router::new().operation(tool("same", "")).operation(tool("new", ""));
+            let replaced = changing.replace(after.operation(tool("other", "twice")));
+            async move { Ok(replaced?) }
+        });
     let caller = Caller::of(&Extensions::new());
     agent.execute_tool("old", Default::default(), &caller).await.unwrap();
     let refreshed = serde_json::to_value(agent.refresh().await.unwrap()).unwrap();
@@ -78,7 +79,7 @@ async fn a_refresh_that_fails_says_so() {
     let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
     let add = Operation::new("add", || 1).tool("add");
     let rpc = Router::new().operation(add).build().unwrap();
-    let agent = Agent::new(rpc, None, conversations, Settings::default())
+    let agent = Agent::new(rpc, None, conversations, AgentConfig::default())
         .refreshing(|| async { Err("the folder is gone".into()) });
     let api = Router::new().merge(operations(&agent)).build().unwrap();
     let refreshed = api.call::<Value>("agent.refresh_capabilities", &json!({})).await;
@@ -133,7 +134,7 @@ fn models_have_an_address() {
         ("user:SEC@h/v1?key=SEC", "it has no scheme; write http://h/v1"),
         ("http://h:1:2/v1?key=SEC", "it is not a URL"),
     ] {
-        let Err(error) = Model::new(model::Settings::new(url, "m")) else {
+        let Err(error) = Model::new(model::ModelConfig::new(url, "m")) else {
             panic!("{url} is taken")
         };
         assert!(!error.to_string().contains("SEC"), "{error}");

@@ -13,7 +13,7 @@ use trunkline::{
 };
 use trunkline_agent::conversation::{self, Conversations};
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::{Agent, Settings, operations};
+use trunkline_agent::{Agent, AgentConfig, operations};
 
 use crate::scripted::{Answer, Scripted};
 
@@ -43,21 +43,22 @@ pub(crate) struct House {
 
 /// What is different from the defaults.
 pub(crate) struct Plan {
-    pub(crate) agent: Settings,
-    pub(crate) model: Option<model::Settings>,
+    pub(crate) agent: AgentConfig,
+    pub(crate) model: Option<model::ModelConfig>,
     /// The endpoint of the model, if no test looks at it.
     endpoint: Option<Scripted>,
-    pub(crate) conversations: conversation::Settings,
+    pub(crate) conversations: conversation::ConversationConfig,
 }
 
 impl Plan {
     pub(crate) fn offline() -> Self {
-        let (agent, conversations) = (Settings::default(), conversation::Settings::default());
+        let (agent, conversations) =
+            (AgentConfig::default(), conversation::ConversationConfig::default());
         Self { agent, model: None, endpoint: None, conversations }
     }
 
     pub(crate) fn with_model(url: &str) -> Self {
-        Self { model: Some(model::Settings::new(url, "tiny")), ..Self::offline() }
+        Self { model: Some(model::ModelConfig::new(url, "tiny")), ..Self::offline() }
     }
 
     /// With a model that gives the same answer to each message.

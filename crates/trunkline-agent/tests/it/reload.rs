@@ -17,7 +17,7 @@ use trunkline::{Changing, Router, Server, ServerHandle};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, operations, routes};
-use trunkline_tools::{ToolFolder, ToolSettings};
+use trunkline_tools::{ToolConfig, ToolFolder};
 
 use crate::scripted::{Answer, Scripted};
 
@@ -45,14 +45,14 @@ async fn repeating() -> Scripted {
 
 /// `POST /api` and `POST /tools/reload`, over the tools of a folder.
 async fn serve(tools: &Path, conversations: &Path, model_url: &str) -> ServerHandle {
-    let folder = ToolFolder::open(tools, ToolSettings::default()).unwrap();
+    let folder = ToolFolder::open(tools, ToolConfig::default()).unwrap();
     let changing = Changing::new();
     changing.replace(trunkline_tools::operations(&folder)).unwrap();
     let rpc = Router::new().changing("tool", &changing).build().unwrap();
     folder
         .on_change(move |folder, _| changing.replace(trunkline_tools::operations(folder)).unwrap());
     let conversations = Conversations::open(conversations, Default::default()).unwrap();
-    let model = Model::new(model::Settings::new(model_url, "tiny")).unwrap();
+    let model = Model::new(model::ModelConfig::new(model_url, "tiny")).unwrap();
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
     let api = Router::new().merge(operations(&agent)).merge(trunkline_tools::management(&folder));
     let api = api.build().unwrap();

@@ -15,7 +15,7 @@ async fn check(name: &str, script: Vec<Answer>, expected: Value) -> Vec<Value> {
 
 async fn check_with(
     name: &str,
-    set: impl FnOnce(&mut model::Settings),
+    set: impl FnOnce(&mut model::ModelConfig),
     script: Vec<Answer>,
     expected: Value,
 ) -> Vec<Value> {
@@ -313,7 +313,7 @@ async fn ids_are_not_made_up_twice() {
 
 #[tokio::test]
 async fn what_is_too_large_is_an_error() {
-    let set = |model: &mut model::Settings| {
+    let set = |model: &mut model::ModelConfig| {
         (model.max_content_bytes, model.max_arguments_bytes) = (8, 24);
     };
     let text = |text: &str| delta(&json!({ "content": text }));
@@ -452,7 +452,7 @@ async fn only_a_refusal_of_streams_turns_them_off() {
 
 #[tokio::test]
 async fn a_refusal_that_never_ends_is_not_waited_for() {
-    let set = |model: &mut model::Settings| model.idle_timeout = Duration::from_millis(200);
+    let set = |model: &mut model::ModelConfig| model.idle_timeout = Duration::from_millis(200);
     let since = Instant::now();
     let refusal = Answer::refusal(400, "too many messages").stalled();
     check_with("stalled", set, vec![refusal], failed("refused", "…too many messages")).await;
@@ -462,7 +462,7 @@ async fn a_refusal_that_never_ends_is_not_waited_for() {
 #[tokio::test]
 async fn the_key_is_told_to_nobody() {
     const KEY: &str = "sk-0123456789";
-    let set = |model: &mut model::Settings| model.key = KEY.parse().ok();
+    let set = |model: &mut model::ModelConfig| model.key = KEY.parse().ok();
     let long = format!("{}{KEY}", "x".repeat(290));
     let error = |message: &str| json!({ "error": { "message": message } });
     for (name, answer) in [

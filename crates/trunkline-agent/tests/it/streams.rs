@@ -70,7 +70,7 @@ async fn events_of_chats_at_once_do_not_mix() {
     let directory = tempfile::tempdir().unwrap();
     let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
     let scripted = repeating().await;
-    let model = Model::new(model::Settings::new(&scripted.url, "tiny")).unwrap();
+    let model = Model::new(model::ModelConfig::new(&scripted.url, "tiny")).unwrap();
     let agent = Agent::new(rpc.clone(), Some(model), conversations, Default::default());
     let api = Router::new().merge(operations(&agent)).build().unwrap();
     let server = Server::bind("127.0.0.1:0").serve(rpc.http().merge(routes(&api))).await.unwrap();

@@ -2,7 +2,6 @@
 //! It does not depend on the command line.
 
 mod agent;
-mod members;
 mod native;
 mod observed;
 mod watch;
@@ -10,7 +9,6 @@ mod watch;
 pub(crate) use self::agent::{
     Agent, Answer, Called, Event, Pending, Said, Step, StepError, Told, result as agent_result,
 };
-pub(crate) use self::members::Members;
 pub(crate) use self::native::{Native, NativeError, Refusal};
-pub(crate) use self::observed::{CallError, Observed};
+pub(crate) use self::observed::{CallError, Observed, call};
 pub(crate) use self::watch::{Seen, Watch};

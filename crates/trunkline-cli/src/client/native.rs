@@ -2,13 +2,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use trunkline::client::http::Reply;
 use trunkline::client::{Error, Http, ProtocolError, Response, Transport, TransportError};
 
-use crate::client::{CallError, Members};
+use crate::client::CallError;
 
 /// As much of a page is shown to people.
 const BEGINNING: usize = 256;
@@ -106,13 +107,12 @@ async fn read(
 
 /// What a command has come to. An endpoint of JSON-RPC refuses one with 200, and others answer anything.
 fn result(status: StatusCode, json: Box<RawValue>) -> Result<Box<RawValue>, NativeError> {
-    let members = serde_json::from_str::<Members<Box<RawValue>>>(json.get());
-    let mut members = members.map(|Members(members)| members).unwrap_or_default();
-    let place = |wanted: &str| members.iter().position(|(name, _)| name == wanted);
-    if let Some(result) = place("result") {
-        return Ok(members.swap_remove(result).1);
+    let members = serde_json::from_str::<IndexMap<String, Box<RawValue>>>(json.get());
+    let mut members = members.unwrap_or_default();
+    if let Some(result) = members.swap_remove("result") {
+        return Ok(result);
     }
-    if place("status").and(place("requestId")).is_some() {
+    if members.contains_key("status") && members.contains_key("requestId") {
         return Ok(json);
     }
     Err(refusal(status, json.get().as_bytes()).unwrap_or_else(|| {

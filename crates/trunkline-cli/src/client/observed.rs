@@ -2,9 +2,14 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::StatusCode;
-use trunkline::client::{Error, Http, Message, ProtocolError, Transport, TransportFuture};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use trunkline::client::{
+    Client, ClientConfig, Error, Http, Message, ProtocolError, Transport, TransportFuture,
+};
 use trunkline_mcp::client::RequestError;
 
 /// Why a call has no result, and the HTTP status, if there was a reply.
@@ -34,9 +39,28 @@ pub(crate) struct Observed {
     status: Arc<OnceLock<StatusCode>>,
 }
 
+/// Calls a method over HTTP, and returns its result as it was received.
+///
+/// # Errors
+///
+/// Those of a call.
+pub(crate) async fn call(
+    http: Http,
+    timeout: Duration,
+    method: &str,
+    params: impl Serialize,
+) -> Result<Box<RawValue>, CallError> {
+    let (client, transport) = Observed::client(http, timeout);
+    let called = client.call(method, params).await;
+    called.map_err(|error| CallError { error, status: transport.status() })
+}
+
 impl Observed {
-    pub(crate) fn new(http: Http) -> Self {
-        Self { http, status: Arc::default() }
+    /// A client, and its transport.
+    pub(crate) fn client(http: Http, timeout: Duration) -> (Client, Self) {
+        let transport = Self { http, status: Arc::default() };
+        let config = ClientConfig { timeout, ..ClientConfig::default() };
+        (Client::with_config(transport.clone(), config), transport)
     }
 
     pub(crate) fn status(&self) -> Option<StatusCode> {

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::value::RawValue;
 use trunkline::client::http::Url;
-use trunkline::client::{Client, ClientConfig};
 
 use super::connection::{Connection, NOTES, url};
 use crate::client::{CallError, Observed};
@@ -44,9 +43,8 @@ fn call(arguments: &Arguments, form: Form) -> Result<String, Failure> {
     let params = params.into_json(|_| false);
     let (method, params) = (arguments.method.as_str(), params.as_deref());
     let connection = &arguments.connection;
-    let transport = Observed::new(connection.connect(arguments.url.clone())?);
-    let settings = ClientConfig { timeout: connection.timeout(), ..ClientConfig::default() };
-    let client = Client::with_config(transport.clone(), settings);
+    let http = connection.connect(arguments.url.clone())?;
+    let (client, transport) = Observed::client(http, connection.timeout());
     let failed = |error| Failure::from(CallError { error, status: transport.status() });
     wait_for(async {
         if arguments.notify {

@@ -1,5 +1,6 @@
 //! `trunkline execute`.
 
+use std::collections::HashMap;
 use std::io::stdin;
 use std::process::ExitCode;
 
@@ -8,7 +9,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use trunkline::client::http::Url;
 
-use crate::client::{Members, Native};
+use crate::client::Native;
 use crate::commands::connection::{Connection, NOTES, url};
 use crate::terminal::{Failure, Form, document, finish, wait_for};
 
@@ -62,10 +63,10 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 fn native(word: &str) -> Result<String, Failure> {
     let json = document(word, stdin()).map_err(Failure::Usage)?;
     let told = |text: &str| Err(Failure::Usage(text.to_owned()));
-    let Ok(Members(members)) = serde_json::from_str::<Members<IgnoredAny>>(json.get()) else {
+    let Ok(members) = serde_json::from_str::<HashMap<String, IgnoredAny>>(json.get()) else {
         return told("a command is a JSON object");
     };
-    if members.iter().any(|(name, _)| name == "jsonrpc") {
+    if members.contains_key("jsonrpc") {
         return told("this is JSON-RPC: use `trunkline call`");
     }
     Ok(String::from(Box::<str>::from(json)))

@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline::client::{Client, ClientConfig};
 
-use crate::client::{CallError, Observed};
+use crate::client::call;
 use crate::commands::connection::{Connection, NOTES, url};
 use crate::terminal::{Failure, Form, finish, indented, wait_for};
 use trunkline::client::http::Url;
@@ -50,13 +49,10 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 
 fn discover(arguments: &Arguments, form: Form) -> Result<String, Failure> {
     let connection = &arguments.connection;
-    let transport = Observed::new(connection.connect(arguments.url.clone())?);
-    let settings = ClientConfig { timeout: connection.timeout(), ..ClientConfig::default() };
-    let client = Client::with_config(transport.clone(), settings);
+    let http = connection.connect(arguments.url.clone())?;
     wait_for(async {
-        let answer = client.call("rpc.discover", None::<&RawValue>).await;
-        let failed = |error| Failure::from(CallError { error, status: transport.status() });
-        let document: Box<RawValue> = answer.map_err(failed)?;
+        let params = None::<&RawValue>;
+        let document = call(http, connection.timeout(), "rpc.discover", params).await?;
         if serde_json::from_str::<Document<'_>>(document.get()).is_err() {
             let told = "trunkline: the answer of rpc.discover is no OpenRPC document\n";
             return Err(Failure::Told(told.to_owned()));

@@ -9,10 +9,11 @@ use trunkline::limits::MemoryBudget;
 use trunkline::{BuildError, Limits, Router, Rpc};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
-use trunkline_agent::{Agent, Patterns, RefreshError, Settings, operations};
+use trunkline_agent::{Agent, AgentConfig, Patterns, RefreshError, operations};
 use trunkline_tools::{ToolFolder, management};
 
 use super::access::entries;
+use super::records::or_unavailable;
 
 /// The variable of the endpoint's key. There is no flag: other users of the machine can read command lines.
 const KEY: &str = "TRUNKLINE_AGENT_KEY";
@@ -78,10 +79,10 @@ impl Asked {
         let names: Vec<&str> = names.flatten().collect();
         check("--agent-allow", &self.allow, &names, tools.is_some())?;
         check("--agent-deny", &self.deny, &names, tools.is_some())?;
-        let defaults = Settings::default();
+        let defaults = AgentConfig::default();
         let allow: Patterns = entries(&self.allow).collect();
         let all = || beginnings.iter().map(|beginning| format!("{beginning}*")).collect();
-        let settings = Settings {
+        let settings = AgentConfig {
             allow: if allow.is_empty() { all() } else { allow },
             deny: entries(&self.deny).collect(),
             context_tokens: self.context.unwrap_or(defaults.context_tokens),
@@ -122,7 +123,7 @@ impl Asked {
         let key = std::env::var(KEY).ok().filter(|key| !key.is_empty());
         let key = key.map(|key| key.parse()).transpose();
         let key = key.with_context(|| format!("{KEY} is no key that a request can carry"))?;
-        let mut settings = model::Settings::new(url, name);
+        let mut settings = model::ModelConfig::new(url, name);
         settings.key = key;
         Ok(Some(Model::new(settings).context("--agent-url cannot be asked")?))
     }
@@ -176,16 +177,10 @@ pub(crate) fn api(
 
 /// Opens the conversations of the agent in the data directory. With a disk on which that fails, they are unavailable.
 pub(crate) fn conversations(directory: &Path) -> anyhow::Result<Conversations> {
-    match Conversations::open(directory, Default::default()) {
-        Ok(conversations) => Ok(conversations),
-        Err(error) => match error.disk_reason() {
-            Some(reason) => {
-                tracing::error!(%error, reason, "conversations are unavailable; free the disk or give another directory with --data-dir, and restart");
-                Ok(Conversations::unavailable(Default::default(), reason))
-            }
-            None => Err(error).context("the conversations of the agent cannot be kept"),
-        },
-    }
+    let opened = Conversations::open(directory, Default::default());
+    or_unavailable("conversations", directory, opened, |reason| {
+        Conversations::unavailable(Default::default(), reason)
+    })
 }
 
 async fn reload(folder: ToolFolder) -> Result<(), RefreshError> {

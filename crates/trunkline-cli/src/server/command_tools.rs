@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, Subcommand};
 use trunkline::{Changing, Rpc};
-use trunkline_tools::{Launcher, ToolFolder, ToolSettings};
+use trunkline_tools::{Launcher, ToolConfig, ToolFolder};
 
 use crate::terminal::output;
 
@@ -61,7 +61,7 @@ impl Place<'_> {
         let arguments = ["tool", "run"].map(Into::into).to_vec();
         let operations = rpc.operations();
         let taken = operations.iter().filter_map(|one| one.description().tool.clone());
-        let mut settings = ToolSettings { taken: taken.collect(), ..ToolSettings::default() };
+        let mut settings = ToolConfig { taken: taken.collect(), ..ToolConfig::default() };
         // Some tools are this program, wherever it is.
         settings.programs.insert(NAME.to_owned(), program.clone());
         settings.launcher = Some(Launcher { program, arguments });

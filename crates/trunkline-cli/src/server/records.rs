@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use trunkline_resources::{ResourceType, ResourceTypes, Resources, Settings};
+use trunkline_resources::{OpenError, ResourceType, ResourceTypes, Resources, ResourcesConfig};
 
 use super::access::entries;
 use super::command_tools;
@@ -111,19 +111,28 @@ impl Declared {
     /// Makes the directory, and opens what is in it. With a disk on which that fails, they are served as unavailable.
     pub(crate) fn open(self) -> anyhow::Result<Opened> {
         let Self { types, directory, exposed } = self;
-        let opened = Resources::open(&directory, types.clone(), Settings::default());
-        let resources = match opened {
-            Ok(resources) => resources,
-            Err(error) => {
-                let Some(reason) = error.disk_reason() else {
-                    let shown = directory.display();
-                    return Err(error).with_context(|| format!("the records of resources cannot be kept in {shown}; give another directory with --data-dir"));
-                };
-                let directory = directory.display();
-                tracing::error!(%error, reason, %directory, "records are unavailable; free the disk or give another directory with --data-dir, and restart");
-                Resources::unavailable(types, Settings::default(), reason)
-            }
-        };
+        let config = ResourcesConfig::default();
+        let opened = Resources::open(&directory, types.clone(), config.clone());
+        let resources = or_unavailable("records", &directory, opened, |reason| {
+            Resources::unavailable(types, config, reason)
+        })?;
         Ok(Opened { resources, directory, exposed })
     }
+}
+
+/// What was opened in the data directory, or with a disk on which that fails, what is `unavailable`.
+pub(super) fn or_unavailable<T>(
+    component: &str,
+    directory: &Path,
+    opened: Result<T, OpenError>,
+    unavailable: impl FnOnce(String) -> T,
+) -> anyhow::Result<T> {
+    let directory = directory.display();
+    opened.or_else(|error| match error.disk_reason() {
+        Some(reason) => {
+            tracing::error!(%error, reason, %directory, "{component} are unavailable; free the disk or give another directory with --data-dir, and restart");
+            Ok(unavailable(reason))
+        }
+        None => Err(error).with_context(|| format!("{component} cannot be kept in {directory}; give another directory with --data-dir")),
+    })
 }

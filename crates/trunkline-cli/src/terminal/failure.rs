@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use http::StatusCode;
+use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use trunkline::ErrorObject;
@@ -14,7 +15,7 @@ use trunkline_mcp::client as mcp;
 
 use super::form::Form;
 use super::{document, output, text};
-use crate::client::{CallError, Members, NativeError, Refusal};
+use crate::client::{CallError, NativeError, Refusal};
 
 /// Why a command printed no result.
 #[derive(Debug)]
@@ -132,8 +133,8 @@ fn json(error: &ErrorObject) -> String {
 fn rpc(error: &ErrorObject) -> String {
     let mut out = format!("error {}: {}\n", error.code(), text::line(error.message()));
     let Some(data) = error.data() else { return out };
-    match serde_json::from_str::<Members<&RawValue>>(data.get()) {
-        Ok(Members(members)) => {
+    match serde_json::from_str::<IndexMap<String, &RawValue>>(data.get()) {
+        Ok(members) => {
             for (name, value) in members.into_iter().filter(|(_, value)| value.get() != "null") {
                 out += &format!("  {}: {}\n", text::line(&name), one_line(value));
             }

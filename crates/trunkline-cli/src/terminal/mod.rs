@@ -3,7 +3,6 @@
 mod document;
 mod failure;
 mod form;
-pub(crate) mod logging;
 pub(crate) mod output;
 mod rowset;
 mod table;

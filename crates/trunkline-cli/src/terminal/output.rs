@@ -1,6 +1,8 @@
-//! Text on stdout and stderr. A failure to write it is ignored, except for data.
+//! Text on stdout, text and logs on stderr. A failure to write it is ignored, except for data.
 
-use std::io::{self, Write, stderr, stdout};
+use std::io::{self, IsTerminal, Write, stderr, stdout};
+
+use tracing_subscriber::EnvFilter;
 
 pub(crate) fn note(text: &str) {
     drop(writeln!(stdout(), "{text}"));
@@ -30,4 +32,17 @@ pub(crate) fn causes(error: &anyhow::Error) -> String {
         text += &format!("  because: {cause}\n");
     }
     text
+}
+
+/// Logs from INFO on; `RUST_LOG` says otherwise.
+pub(crate) fn start_logs() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let colours = stderr().is_terminal();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(colours)
+        .with_writer(stderr)
+        // It would complain of a stderr that takes nothing on stderr, and panic.
+        .log_internal_errors(false)
+        .init();
 }

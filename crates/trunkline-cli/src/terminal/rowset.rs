@@ -1,11 +1,11 @@
 //! Results that are tables: rows of a database, arrays of flat objects, and pages of them.
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::table::{Cell, Side, Table};
 use super::text;
-use crate::client::Members;
 
 /// A table, and what is to be said below it.
 #[derive(Debug)]
@@ -84,9 +84,9 @@ fn page(json: &str) -> Option<Rowset> {
 fn objects(json: &str) -> Option<Rowset> {
     /// A table of more is no help.
     const MAX_COLUMNS: usize = 100;
-    let objects: Vec<Members<&RawValue>> = serde_json::from_str(json).ok()?;
+    let objects: Vec<IndexMap<String, &RawValue>> = serde_json::from_str(json).ok()?;
     let mut names: Vec<&str> = Vec::new();
-    for (name, value) in objects.iter().flat_map(|Members(members)| members) {
+    for (name, value) in objects.iter().flatten() {
         if value.get().starts_with(['{', '[']) {
             return None;
         }
@@ -100,7 +100,7 @@ fn objects(json: &str) -> Option<Rowset> {
     if names.is_empty() {
         return None;
     }
-    let row = |Members(members): &Members<&RawValue>| {
+    let row = |members: &IndexMap<String, &RawValue>| {
         let value = |name: &&str| members.iter().find(|(known, _)| known == name);
         let absent = Cell { text: String::new(), side: Side::Either };
         names

@@ -11,7 +11,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::chat::{server_with, url};
-use crate::support::{Model, PATIENCE, Server, Terminal, tpch, trunkline};
+use crate::support::{Model, PATIENCE, Server, Speech, Terminal, tpch, trunkline};
 
 const PROMPT: &str = "chat> ";
 
@@ -34,6 +34,11 @@ impl House {
         let (go, gone) = channel();
         let (go_on, gone_on) = sync_channel(0);
         let gone_on = Mutex::new(gone_on);
+        let delete = |speech: &mut Speech| {
+            let filters = json!({ "r_name": "NONE" });
+            let arguments = json!({ "table_name": "region", "filters": filters });
+            speech.calls(&[("delete_record", arguments)]);
+        };
         let model = Model::new(move |question, speech| {
             let is_after_call = !question.results().is_empty();
             match question.said() {
@@ -45,16 +50,15 @@ impl House {
                     speech.stalls();
                     go.send(()).unwrap();
                 }
-                "wait" => {
+                said @ ("wait" | "wait and delete") => {
                     speech.says("Wait");
                     gone_on.lock().unwrap().recv_timeout(PATIENCE).unwrap();
                     speech.says(" for it.");
+                    if said != "wait" {
+                        delete(speech);
+                    }
                 }
-                "delete" => {
-                    let filters = json!({ "r_name": "NONE" });
-                    let arguments = json!({ "table_name": "region", "filters": filters });
-                    speech.calls(&[("delete_record", arguments)]);
-                }
+                "delete" => delete(speech),
                 "refuse" => speech.refuses(500, "gone"),
                 said => speech.says(&format!("{}: {said}.", question.turns())),
             }
@@ -151,19 +155,17 @@ fn a_turn_is_cancelled() {
     chat.types("next\r");
     chat.until("2: next.");
     chat.until(PROMPT);
-    // The line is cleared; of an empty one, the second time ends the chat.
+    // At the prompt, the line is cleared.
     chat.types("not said\x03");
+    chat.until("Ctrl-D ends the chat");
     chat.until(PROMPT);
     chat.signal("INT");
-    chat.until("once more");
+    chat.until("Ctrl-D ends the chat");
     chat.until(PROMPT);
     chat.types("/help\r");
     chat.until("//text");
     chat.until(PROMPT);
-    chat.types("\x03");
-    chat.until("once more");
-    chat.until(PROMPT);
-    chat.types("\x03");
+    chat.types("\x04");
     assert_eq!(chat.end(), (Some(0), true));
 }
 
@@ -258,8 +260,6 @@ fn a_question_is_withdrawn() {
     chat.types("delete\r");
     chat.until(QUESTION);
     chat.signal("TERM");
-    let shown = chat.until("--conversation");
-    assert!(shown.contains("not made") && !shown.contains("It is done"), "{shown}");
     assert_eq!(chat.end(), (Some(0), true));
 }
 
@@ -270,32 +270,47 @@ fn a_turn_is_terminated() {
     chat.types("stall\r");
     chat.until("Let me think");
     chat.signal("TERM");
-    chat.until("\ncancelled\n");
+    house.gone.recv_timeout(PATIENCE).unwrap();
     assert_eq!(chat.end(), (Some(0), true));
 }
 
 #[test]
-fn what_is_typed_while_a_turn_runs_is_thrown_away() {
+fn what_is_typed_while_a_turn_runs_is_the_next_line() {
     let house = House::new();
     let mut chat = house.chat();
     chat.types("wait\r");
     chat.until("Wait");
-    chat.types("hello\r/quit\rhel");
+    chat.types("hello\r");
     house.go_on.send(()).unwrap();
-    let shown = chat.until(PROMPT);
-    assert_eq!(shown, " for it.\n");
-    chat.types("next\r");
-    chat.until("2: next.");
+    chat.until(" for it.");
+    chat.until("2: hello.");
+    chat.until(PROMPT);
+    // But it is no answer to a question.
+    chat.types("wait and delete\r");
+    chat.until("Wait");
+    chat.types("y\r");
+    house.go_on.send(()).unwrap();
+    chat.until(QUESTION);
+    chat.types("\r");
+    chat.until("not made");
     chat.until(PROMPT);
 }
 
+/// In a shell with job control.
 #[test]
 fn a_line_is_shown_anew_after_a_stop() {
     let house = House::new();
-    let mut chat = house.chat();
+    let chat = house.command();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "set -m; \"$@\"; echo stopped; fg", "sh"]);
+    shell.arg(chat.get_program()).args(chat.get_args());
+    shell.env("XDG_STATE_HOME", house.state.path());
+    let mut chat = Terminal::run(&shell);
+    chat.until(PROMPT);
     chat.types("hel");
     chat.until("hel");
-    chat.stop_and_go_on();
+    chat.types("\x1a");
+    chat.until("stopped\n");
     chat.until("chat> hel");
     chat.types("lo\r");
     chat.until("1: hello.");
@@ -309,29 +324,25 @@ fn a_terminal_that_knows_no_escapes() {
     let house = House::new();
     let mut chat = Terminal::run(house.command().env("TERM", "dumb"));
     chat.until(PROMPT);
-    chat.types("\x03");
-    chat.until("once more");
-    chat.until(PROMPT);
     chat.types("hello\r");
     chat.until("1: hello.");
     chat.until(PROMPT);
+    chat.types("stall\r");
+    chat.until("Let me think");
+    chat.types("\x03");
+    chat.until("cancelled");
+    chat.until(PROMPT);
     chat.types("delete\r");
     chat.until(QUESTION);
-    chat.types("\x03");
+    chat.types("\x04");
     chat.until("not made");
-    chat.until(PROMPT);
-    chat.types("y\r");
-    chat.until(": y.");
     chat.until(PROMPT);
     chat.types("delete\r");
     chat.until(QUESTION);
     chat.types("y\r");
     chat.until("It is done.");
     chat.until(PROMPT);
-    chat.types("\x03");
-    chat.until("once more");
-    chat.until(PROMPT);
-    chat.types("\x03");
+    chat.types("\x04");
     chat.until("--conversation");
     assert!(!chat.has_escapes());
     assert_eq!(chat.end(), (Some(0), true));

@@ -103,11 +103,9 @@ fn a_schema_that_expands_without_bound_is_rejected() {
     let server = serve(folder.path());
     let listed = server.connect().get("/tools").json();
     let reason = listed["rejected"][0]["reason"].as_str().unwrap();
-    for part in [
-        "bad.toml:6:1: input_schema: invalid JSON Schema",
-        "more than 1000 subschemas",
-        "use fewer references",
-    ] {
+    for part in
+        ["bad.toml:6:1: invalid JSON Schema", "more than 1000 subschemas", "use fewer references"]
+    {
         assert!(reason.contains(part), "no {part:?} in {reason}");
     }
     let call = rpc("tool.bomb", &json!({ "text": "x", "bomb": 1 }));
@@ -130,7 +128,7 @@ fn tools_come_and_go_while_the_server_runs() {
         &json!({ "added": [], "changed": [], "removed": [], "tools": [{ "name": "echo" }] }),
     );
     let reason = listed["rejected"][0]["reason"].as_str().unwrap();
-    assert!(reason.starts_with("bad.toml:1:8: name"), "{reason}");
+    assert!(reason.starts_with("bad.toml:1:8: "), "{reason}");
 
     fs::write(tools.join("again.toml"), ECHO.replace("\"echo\"", "\"again\"")).unwrap();
     fs::remove_file(tools.join("bad.toml")).unwrap();

@@ -93,7 +93,7 @@ fn types_that_cannot_be_had() {
             &["--resources", "bad.toml"],
             1,
             &[],
-            &["trunkline: bad.toml:2:5: ", "resources.a.fields.a"],
+            &["trunkline: bad.toml:2:5: ", "invalid type: integer"],
         ),
         (
             "no file",

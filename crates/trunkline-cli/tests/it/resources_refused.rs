@@ -36,7 +36,11 @@ fn what_is_not_begun() {
     let types = ["--resources", "types.toml"];
     let rows: [(&str, &[&str], &[&str]); 8] = [
         ("no file", &["--resources", "none.toml"], &["cannot read none.toml", "because: No such"]),
-        ("a wrong file", &["--resources", "slip.toml"], &["slip.toml:2:", "did you mean string?"]),
+        (
+            "a wrong file",
+            &["--resources", "slip.toml"],
+            &["slip.toml:2:", "expected one of `string`"],
+        ),
         ("the database's name", &["--resources", "db.toml"], &["db.toml", "\"db.note\"", "db.*"]),
         ("the agent's name", &["--resources", "agent.toml"], &["agent.toml", "agent.*"]),
         ("the tools' name", &["--resources", "tool.toml"], &["tool.toml", "tool.*"]),

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
+use trunkline_core::error::excerpt;
 use trunkline_core::id::Id;
 
 use super::addressee::Addressee;
@@ -131,7 +132,7 @@ impl Waiting {
         if self.answered.has(key) {
             return Err(ProtocolError::Duplicate { id: key.to_string() });
         }
-        let found = key.to_string().chars().take(100).collect();
+        let found = excerpt(&key.to_string(), 100).into_owned();
         Err(ProtocolError::WrongId { expected: self.expected(), found })
     }
 
@@ -176,7 +177,7 @@ impl Waiting {
     fn expected(&self) -> String {
         let mut ids: Vec<String> = self.by_id.keys().take(20).map(Key::to_string).collect();
         ids.sort();
-        ids.join(", ").chars().take(200).collect()
+        excerpt(&ids.join(", "), 200).into_owned()
     }
 }
 

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::equality::json_equal;
@@ -89,7 +90,8 @@ impl Field {
 }
 
 /// The type of a field's values, as named in JSON Schema. Exhaustive: JSON has no other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FieldType {
     /// Text.
     String,
@@ -106,10 +108,6 @@ pub enum FieldType {
 }
 
 impl FieldType {
-    /// All of them, in the order of listings.
-    pub const ALL: [Self; 6] =
-        [Self::String, Self::Integer, Self::Number, Self::Boolean, Self::Object, Self::Array];
-
     /// Its name in a file of types, and in a JSON Schema.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -121,12 +119,6 @@ impl FieldType {
             Self::Object => "object",
             Self::Array => "array",
         }
-    }
-
-    /// The type of this name, if there is one.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 
     fn fits(self, value: &Value) -> bool {

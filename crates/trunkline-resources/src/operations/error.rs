@@ -8,7 +8,7 @@ use crate::adapter::fault;
 use crate::error::Error;
 use crate::excerpt::excerpt;
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Data<'a> {
     reason: String,
@@ -24,8 +24,7 @@ struct Data<'a> {
 
 impl RpcError for Error {
     fn into_error_object(self) -> ErrorObject {
-        let reason = self.to_string();
-        let none = Data { reason, kind: None, resource: None, id: None, version: None };
+        let none = Data { reason: self.to_string(), ..Data::default() };
         match &self {
             Self::Invalid { pointer, reason } => fault::invalid(pointer, reason),
             Self::UnknownCommand { resource, command } => {

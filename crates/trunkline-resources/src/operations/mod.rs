@@ -28,7 +28,7 @@ pub fn operations<S>(resources: &Resources, is_tool: impl Fn(&str) -> bool) -> R
     for kind in resources.types().iter() {
         let is_tool = is_tool(kind.name());
         for verb in Verb::ALL {
-            let operation = operation(kind, verb, resources.settings().max_page);
+            let operation = operation(kind, verb, resources.config().max_page);
             router = router.operation(if is_tool {
                 operation.tool(format!("{}_{}", kind.name().replace('.', "_"), verb.as_str()))
             } else {
@@ -42,8 +42,8 @@ pub fn operations<S>(resources: &Resources, is_tool: impl Fn(&str) -> bool) -> R
 fn operation(kind: &ResourceType, verb: Verb, max_page: usize) -> Operation<Resources> {
     let name = format!("{}.{}", kind.name(), verb.as_str());
     let operation = match verb {
-        Verb::Read | Verb::Delete => Operation::new(name, execute::<ById>),
-        Verb::Revert => Operation::new(name, execute::<ByRequestId>),
+        Verb::Read | Verb::Delete => Operation::new(name, execute::<ByPosition<false>>),
+        Verb::Revert => Operation::new(name, execute::<ByPosition<true>>),
         _ => Operation::new(name, execute::<Command>),
     };
     let operation = match verb {
@@ -130,36 +130,26 @@ async fn execute<C: Into<Command>>(
     resources.execute(command.into(), &context, &cancel).await
 }
 
-/// A command whose params by position are the id and metadata.
-struct ById(Command);
+/// A command whose params by position are the id, or of `revert` the `requestId`, and metadata.
+struct ByPosition<const IS_REVERT: bool>(Command);
 
-/// A command whose params by position are the `requestId` and metadata.
-struct ByRequestId(Command);
+impl<S, const IS_REVERT: bool> FromCall<S> for ByPosition<IS_REVERT> {
+    const READS_PARAMS: bool = true;
 
-macro_rules! by_position {
-    ($type:ident, $param:literal) => {
-        impl<S> FromCall<S> for $type {
-            const READS_PARAMS: bool = true;
+    fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
+        adapter::command_of(call).map(Self)
+    }
 
-            fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
-                adapter::command_of(call).map(Self)
-            }
-
-            fn declared() -> Vec<&'static str> {
-                vec![$param, "metadata"]
-            }
-        }
-
-        impl From<$type> for Command {
-            fn from(command: $type) -> Self {
-                command.0
-            }
-        }
-    };
+    fn declared() -> Vec<&'static str> {
+        vec![if IS_REVERT { "requestId" } else { "id" }, "metadata"]
+    }
 }
 
-by_position!(ById, "id");
-by_position!(ByRequestId, "requestId");
+impl<const IS_REVERT: bool> From<ByPosition<IS_REVERT>> for Command {
+    fn from(ByPosition(command): ByPosition<IS_REVERT>) -> Self {
+        command
+    }
+}
 
 /// The caller, as authenticated by a token, and the [`Mode`], if the route has set one.
 impl<S> FromCall<S> for Context {

@@ -5,8 +5,7 @@ use std::mem::size_of;
 
 use serde_json::{Map, Value};
 
-use super::context::Mode;
-use super::not_found;
+use super::{Mode, not_found};
 use crate::command::{Command, Metadata, RecordId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;

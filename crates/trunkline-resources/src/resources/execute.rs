@@ -1,9 +1,8 @@
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
 use super::request::Requested;
-use super::{Resources, addressed, not_found, nothing_else};
+use super::{Context, Resources, addressed, not_found, nothing_else};
 use crate::command::{Command, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;
@@ -44,7 +43,7 @@ impl Resources {
             Verb::Filter => self.filter(kind, command, cancel).await?,
             Verb::Status => self.status(kind, command, cancel).await?,
             Verb::Create | Verb::Update | Verb::Delete => {
-                let max_bytes = self.0.settings.max_record_bytes;
+                let max_bytes = self.0.config.max_record_bytes;
                 let requested = Requested::new(kind, verb, command, context, max_bytes)?;
                 let weight = requested.weight();
                 let write =

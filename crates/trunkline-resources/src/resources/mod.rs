@@ -1,7 +1,6 @@
 //! Commands, executed on what is stored.
 
 mod change;
-mod context;
 mod execute;
 mod page;
 mod request;
@@ -13,14 +12,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::command::{Command, RecordId};
+use crate::config::ResourcesConfig;
 use crate::declaration::{ResourceType, ResourceTypes};
 use crate::error::Error;
 use crate::excerpt::excerpt;
-use crate::settings::Settings;
 use crate::store;
 use trunkline_storage::{OpenError, Store};
-
-pub use context::{Caller, Context, Mode};
 
 /// The records of some resource types, in a dedicated SQLite database. Clones are the same records.
 #[derive(Clone)]
@@ -29,7 +26,7 @@ pub struct Resources(Arc<Inner>);
 struct Inner {
     types: ResourceTypes,
     store: Store,
-    settings: Settings,
+    config: ResourcesConfig,
 }
 
 impl Resources {
@@ -41,21 +38,21 @@ impl Resources {
     pub fn open(
         directory: impl AsRef<Path>,
         types: ResourceTypes,
-        settings: Settings,
+        config: ResourcesConfig,
     ) -> Result<Self, OpenError> {
-        let store = store::open(directory.as_ref(), &settings)?;
-        Ok(Self(Arc::new(Inner { types, store, settings })))
+        let store = store::open(directory.as_ref(), &config)?;
+        Ok(Self(Arc::new(Inner { types, store, config })))
     }
 
     /// Records whose file cannot be opened: each command fails with this reason, which clients can read.
     #[must_use]
     pub fn unavailable(
         types: ResourceTypes,
-        settings: Settings,
+        config: ResourcesConfig,
         reason: impl Into<String>,
     ) -> Self {
         let store = Store::unavailable(reason);
-        Self(Arc::new(Inner { types, store, settings }))
+        Self(Arc::new(Inner { types, store, config }))
     }
 
     /// The reason why the last commands could not read or change records. It is safe
@@ -72,8 +69,8 @@ impl Resources {
     }
 
     /// How they are kept and asked.
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.0.settings
+    pub(crate) fn config(&self) -> &ResourcesConfig {
+        &self.0.config
     }
 
     /// Takes no more commands, finishes those that were taken, and returns whether that was in time.
@@ -88,6 +85,44 @@ impl fmt::Debug for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resources").field("types", &self.0.types).finish_non_exhaustive()
     }
+}
+
+/// The caller of a command, and the mode of its execution.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Context {
+    /// The caller. Requests of different callers may have the same `requestId`.
+    pub caller: Caller,
+    /// Whether it may have been executed before.
+    pub mode: Mode,
+}
+
+/// The caller of a command: a name that distinguishes callers. The default is that of all unknown callers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Caller(String);
+
+impl Caller {
+    /// The caller of this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(name.into())
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Whether a command may have been executed before.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It is executed, or it fails.
+    #[default]
+    Execute,
+    /// What is done already is not done again: a record that is there need not be created, one that has
+    /// the values is not changed, one that is gone need not be deleted.
+    Repeat,
 }
 
 /// The id of a command that has to have one.

@@ -7,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::Resources;
 use crate::command::Command;
+use crate::config::ResourcesConfig;
 use crate::declaration::ResourceType;
 use crate::error::Error;
 use crate::record::{self, Criteria, Record};
-use crate::settings::Settings;
 use crate::store::Records;
 
 /// Which page is wanted.
@@ -25,18 +25,18 @@ impl Paging {
     pub(super) fn take(
         command: &mut Command,
         names: &[&str],
-        settings: &Settings,
+        config: &ResourcesConfig,
     ) -> Result<Self, Error> {
-        let mut paging = Self { limit: settings.page.min(settings.max_page), cursor: None };
+        let mut paging = Self { limit: config.page.min(config.max_page), cursor: None };
         for name in ["limit", "cursor"] {
             let beside = command.metadata.others.get(name).filter(|value| !value.is_null());
             let sent = names.contains(&name).then(|| command.payload.remove(name)).flatten();
             let sent = sent.filter(|value| !value.is_null());
             if let Some(value) = beside {
-                paging.set(name, value, &["metadata", name], settings)?;
+                paging.set(name, value, &["metadata", name], config)?;
             }
             if let Some(value) = &sent {
-                paging.set(name, value, &[name], settings)?;
+                paging.set(name, value, &[name], config)?;
             }
             if beside.zip(sent.as_ref()).is_some_and(|(beside, sent)| beside != sent) {
                 let reason = format!("{name} and metadata.{name} differ: send one of them");
@@ -51,12 +51,12 @@ impl Paging {
         name: &str,
         value: &Value,
         path: &[&str],
-        settings: &Settings,
+        config: &ResourcesConfig,
     ) -> Result<(), Error> {
         match (name, value) {
             ("limit", value) => {
                 let limit = value.as_u64().and_then(|limit| usize::try_from(limit).ok());
-                let most = settings.max_page;
+                let most = config.max_page;
                 self.limit = limit.filter(|limit| (1..=most).contains(limit)).ok_or_else(|| {
                     Error::invalid(path, format!("limit is a whole number from 1 to {most}"))
                 })?;
@@ -75,12 +75,12 @@ impl Resources {
         mut command: Command,
         cancel: &CancellationToken,
     ) -> Result<String, Error> {
-        let paging = Paging::take(&mut command, &["limit", "cursor"], &self.0.settings)?;
+        let paging = Paging::take(&mut command, &["limit", "cursor"], &self.0.config)?;
         super::no_id(&command)?;
         super::nothing_else(&command)?;
-        let (kind, settings) = (kind.clone(), self.0.settings.clone());
+        let (kind, config) = (kind.clone(), self.0.config.clone());
         let read = move |connection: &_, until| {
-            read(&Records::with_time(connection, until), &kind, &paging, None, &settings)
+            read(&Records::with_time(connection, until), &kind, &paging, None, &config)
         };
         self.0.store.scan(cancel.cancelled(), read).await
     }
@@ -94,7 +94,7 @@ impl Resources {
         // A field of that name is a criterion.
         let is_free = |name: &&str| kind.field(name).is_none();
         let names: Vec<&str> = ["limit", "cursor"].into_iter().filter(is_free).collect();
-        let paging = Paging::take(&mut command, &names, &self.0.settings)?;
+        let paging = Paging::take(&mut command, &names, &self.0.config)?;
         let mut criteria = command.payload;
         if let Some(id) = command.id {
             let id = Value::from(id.as_str());
@@ -105,10 +105,10 @@ impl Resources {
             criteria.insert("id".to_owned(), id);
         }
         let criteria = Criteria::new(kind, criteria);
-        let (kind, settings) = (kind.clone(), self.0.settings.clone());
+        let (kind, config) = (kind.clone(), self.0.config.clone());
         let read = move |connection: &_, until| {
             let store = Records::with_time(connection, until);
-            read(&store, &kind, &paging, Some(&criteria), &settings)
+            read(&store, &kind, &paging, Some(&criteria), &config)
         };
         self.0.store.scan(cancel.cancelled(), read).await
     }
@@ -120,7 +120,7 @@ pub(super) fn read(
     kind: &ResourceType,
     paging: &Paging,
     criteria: Option<&Criteria>,
-    settings: &Settings,
+    config: &ResourcesConfig,
 ) -> Result<String, Error> {
     let mut text = String::from("{\"items\":[");
     let (mut count, mut scanned) = (0, 0);
@@ -128,9 +128,9 @@ pub(super) fn read(
     let mut last: Option<String> = None;
     let mut is_over = true;
     store.scan(kind.name(), paging.cursor.as_deref(), |id, row| {
-        let is_full = count > 0 && text.len() >= settings.max_page_bytes || count >= paging.limit;
+        let is_full = count > 0 && text.len() >= config.max_page_bytes || count >= paging.limit;
         // Without a record, there is no cursor to go on from.
-        let is_dear = scanned >= settings.max_scan || !store.has_time();
+        let is_dear = scanned >= config.max_scan || !store.has_time();
         if scanned > 0 && (is_full || is_dear) {
             is_over = false;
             return Ok(ControlFlow::Break(()));
@@ -140,7 +140,7 @@ pub(super) fn read(
         if criteria.is_none_or(|criteria| criteria.fit(&record)) {
             let item = record::json(&record);
             // One record is less than a page; the first is always shown.
-            if count > 0 && text.len() + item.len() > settings.max_page_bytes {
+            if count > 0 && text.len() + item.len() > config.max_page_bytes {
                 is_over = false;
                 return Ok(ControlFlow::Break(()));
             }

@@ -4,9 +4,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::Resources;
 use super::change::{Change, Changed};
-use super::context::{Caller, Context};
+use super::{Caller, Context, Resources};
 use crate::command::{Command, RecordId, RequestId};
 use crate::declaration::{ResourceType, Verb};
 use crate::error::Error;

@@ -42,7 +42,7 @@ impl Resources {
     ) -> Result<String, Error> {
         super::no_id(&command)?;
         super::nothing_else(&command)?;
-        let (kind, max_scan) = (kind.clone(), self.0.settings.max_scan);
+        let (kind, max_scan) = (kind.clone(), self.0.config.max_scan);
         let read = move |connection: &_, until| {
             let counts = Counts::of(&kind, &Records::with_time(connection, until), max_scan)?;
             let status = Status {

@@ -41,10 +41,15 @@ pub fn routes(rpc: &Rpc, resources: &Resources) -> endpoint::Routes {
         plain(routes.forms(&uri, &context.extensions), &context)
     };
     let ping = async |context: Context| plain(*br#"{"status":"ok"}"#, &context);
+    let answer = |action| {
+        post(async move |State(routes): State<Routes>, message: Message| {
+            routes.answer(message, action).await
+        })
+    };
     let router = axum::Router::new()
-        .route("/execute", post(Routes::answer_execute))
-        .route("/repeat", post(Routes::answer_repeat))
-        .route("/revert", post(Routes::answer_revert))
+        .route("/execute", answer(Action::Command(Mode::Execute)))
+        .route("/repeat", answer(Action::Command(Mode::Repeat)))
+        .route("/revert", answer(Action::Revert))
         .route("/forms", get(forms))
         .route("/ping", get(ping))
         .with_state(Routes { rpc: rpc.clone(), resources: resources.clone() });
@@ -71,18 +76,6 @@ enum Action {
 }
 
 impl Routes {
-    async fn answer_execute(State(routes): State<Self>, message: Message) -> Response<ReplyBody> {
-        routes.answer(message, Action::Command(Mode::Execute)).await
-    }
-
-    async fn answer_repeat(State(routes): State<Self>, message: Message) -> Response<ReplyBody> {
-        routes.answer(message, Action::Command(Mode::Repeat)).await
-    }
-
-    async fn answer_revert(State(routes): State<Self>, message: Message) -> Response<ReplyBody> {
-        routes.answer(message, Action::Revert).await
-    }
-
     async fn answer(&self, message: Message, action: Action) -> Response<ReplyBody> {
         let Message { extensions, body, formats, status_policy, .. } = message;
         let read = formats.request.read(body.clone(), self.rpc.limits());

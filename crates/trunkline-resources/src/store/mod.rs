@@ -14,7 +14,7 @@ use std::time::Instant;
 use rusqlite::Connection;
 use trunkline_storage::{OpenError, Schema, Store};
 
-use crate::settings::Settings;
+use crate::config::ResourcesConfig;
 use purge::Purge;
 
 pub(crate) use row::{Mark, Request, Row, Standing, now};
@@ -69,9 +69,9 @@ const SCHEMA: Schema = Schema {
 };
 
 /// Opens `trunkline.sqlite` in `directory`.
-pub(crate) fn open(directory: &Path, settings: &Settings) -> Result<Store, OpenError> {
-    let mut purge = Purge::new(settings);
-    Store::open(directory, SCHEMA, settings.store.clone(), move |connection, transaction| {
+pub(crate) fn open(directory: &Path, config: &ResourcesConfig) -> Result<Store, OpenError> {
+    let mut purge = Purge::new(config);
+    Store::open(directory, SCHEMA, config.store.clone(), move |connection, transaction| {
         purge.run_if_due(connection, transaction)
     })
 }

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 
 use super::row::now;
-use crate::settings::Settings;
+use crate::config::ResourcesConfig;
 
 /// Deletes the requests and the versions of deleted records that need not be remembered any more, in batches that no
 /// other command notices.
@@ -21,13 +21,13 @@ const PAUSE: Duration = Duration::from_secs(60);
 
 impl Purge {
     /// A purge that is due.
-    pub(super) fn new(settings: &Settings) -> Self {
+    pub(super) fn new(config: &ResourcesConfig) -> Self {
         Self {
-            remember: settings.remember,
+            remember: config.remember,
             // No less than one commit adds, and for no less time than that takes, so that the tables cannot
             // outgrow the purge.
-            batch: BATCH.max(u32::try_from(settings.store.group).unwrap_or(u32::MAX)),
-            time: settings.purge_time,
+            batch: BATCH.max(u32::try_from(config.store.group).unwrap_or(u32::MAX)),
+            time: config.purge_time,
             next: Instant::now(),
         }
     }

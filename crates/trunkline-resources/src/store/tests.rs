@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use trunkline_storage::{Store, StoreError};
 
 use super::{Mark, Records, Request, Row, Standing, open};
+use crate::config::ResourcesConfig;
 use crate::error::Error;
-use crate::settings::Settings;
 
 /// Longer than any test takes that passes.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -26,7 +26,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let store = open(directory.path(), &Settings::default()).unwrap();
+        let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
         Self { store, directory }
     }
 

@@ -2,13 +2,15 @@
 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use trunkline_resources::{Command, Context, Error, RecordId, ResourceTypes, Resources, Settings};
+use trunkline_resources::{
+    Command, Context, Error, RecordId, ResourceTypes, Resources, ResourcesConfig,
+};
 
 /// Executes a command on new resources, and returns its result, or where it is wrong.
 async fn executed(command: Command) -> String {
     let directory = tempfile::tempdir().unwrap();
     let types = ResourceTypes::default();
-    let resources = Resources::open(directory.path(), types, Settings::default()).unwrap();
+    let resources = Resources::open(directory.path(), types, ResourcesConfig::default()).unwrap();
     let cancel = CancellationToken::new();
     match resources.execute(command, &Context::default(), &cancel).await {
         Err(Error::Invalid { pointer, reason }) => format!("{pointer}: {reason}"),

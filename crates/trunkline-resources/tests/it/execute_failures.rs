@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::{ErrorObject, Limits, Router};
-use trunkline_resources::{Settings, StoreConfig};
+use trunkline_resources::{ResourcesConfig, StoreConfig};
 
 use crate::served::{Served, Setup, assert_fits};
 
-fn with_store(change: impl FnOnce(&mut StoreConfig)) -> Settings {
-    let mut settings = Settings::default();
+fn with_store(change: impl FnOnce(&mut StoreConfig)) -> ResourcesConfig {
+    let mut settings = ResourcesConfig::default();
     change(&mut settings.store);
     settings
 }
@@ -45,7 +45,7 @@ fn command(verb: &str, id: &str, payload: Value) -> Value {
 
 #[tokio::test]
 async fn a_record_that_is_too_large() {
-    let settings = Settings { max_record_bytes: 100, ..Settings::default() };
+    let settings = ResourcesConfig { max_record_bytes: 100, ..ResourcesConfig::default() };
     let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
     let fits = command("create", "a", json!({ "title": "x".repeat(55) }));
     assert_eq!(served.native(&fits).await.status, 201, "exactly the limit");
@@ -67,17 +67,17 @@ async fn a_record_that_is_too_large() {
 
 #[tokio::test]
 async fn pages_end_early_and_lose_nothing() {
-    let default = Settings::default;
+    let default = ResourcesConfig::default;
     // With how many pages it takes to find the one record that is looked for.
     let rows = [
-        ("by bytes", Settings { max_page_bytes: 700, ..default() }, 1),
-        ("by the bytes of one record", Settings { max_page_bytes: 1, ..default() }, 2),
-        ("by what is looked at", Settings { max_scan: 3, ..default() }, 4),
-        ("by looking at one record", Settings { max_scan: 0, ..default() }, 10),
+        ("by bytes", ResourcesConfig { max_page_bytes: 700, ..default() }, 1),
+        ("by the bytes of one record", ResourcesConfig { max_page_bytes: 1, ..default() }, 2),
+        ("by what is looked at", ResourcesConfig { max_scan: 3, ..default() }, 4),
+        ("by looking at one record", ResourcesConfig { max_scan: 0, ..default() }, 10),
         ("by looking for no time", with_store(|store| store.max_scan_time = Duration::ZERO), 10),
-        ("by the limit", Settings { page: 2, ..default() }, 1),
-        ("by the highest limit", Settings { page: 9, max_page: 4, ..default() }, 1),
-        ("by no limit that makes sense", Settings { page: 0, ..default() }, 10),
+        ("by the limit", ResourcesConfig { page: 2, ..default() }, 1),
+        ("by the highest limit", ResourcesConfig { page: 9, max_page: 4, ..default() }, 1),
+        ("by no limit that makes sense", ResourcesConfig { page: 0, ..default() }, 10),
     ];
     for (name, settings, found_in) in rows {
         let mut served = Served::with(Setup { settings, ..Setup::default() }).await;
@@ -101,7 +101,7 @@ async fn pages_end_early_and_lose_nothing() {
 
 #[tokio::test]
 async fn what_status_counts() {
-    let default = Settings::default;
+    let default = ResourcesConfig::default;
     let rows = [
         (
             "all",
@@ -110,7 +110,7 @@ async fn what_status_counts() {
         ),
         (
             "the first",
-            Settings { max_scan: 2, ..default() },
+            ResourcesConfig { max_scan: 2, ..default() },
             json!({ "total": 3, "counted": 2, "fields": { "done": { "false": 2, "true": 0 } } }),
         ),
         (

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use trunkline_resources::{ResourceTypes, Settings};
+use trunkline_resources::{ResourceTypes, ResourcesConfig};
 
 use crate::served::{Served, Setup, assert_fits};
 
@@ -152,7 +152,7 @@ async fn a_new_default_and_another_writing_of_a_number_are_no_changes_to_repeat(
 #[tokio::test]
 async fn what_is_not_declared_any_more_does_not_count() {
     let small = |toml| {
-        let settings = Settings { max_record_bytes: 100, ..Settings::default() };
+        let settings = ResourcesConfig { max_record_bytes: 100, ..ResourcesConfig::default() };
         Setup { settings, ..of(toml) }
     };
     let mut served = Served::with(small(BEFORE)).await;

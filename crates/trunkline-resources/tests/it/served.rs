@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use trunkline::history::{Filter, History};
 use trunkline::http;
 use trunkline::{Router, Server, ServerHandle};
-use trunkline_resources::{ResourceTypes, Resources, Settings, operations, routes};
+use trunkline_resources::{ResourceTypes, Resources, ResourcesConfig, operations, routes};
 
 /// Longer than anything here takes on a busy machine; a test that waits for it has failed.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -37,7 +37,7 @@ pub(crate) struct Served {
 /// What a server of a test differs in from the default.
 pub(crate) struct Setup {
     pub(crate) types: ResourceTypes,
-    pub(crate) settings: Settings,
+    pub(crate) settings: ResourcesConfig,
     pub(crate) http: http::Settings,
     /// Operations besides those of the resources.
     pub(crate) router: Router,
@@ -49,7 +49,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             types: types(),
-            settings: Settings::default(),
+            settings: ResourcesConfig::default(),
             http: http::Settings::default(),
             router: Router::new(),
             layered: |router| router,

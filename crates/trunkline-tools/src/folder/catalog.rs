@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::file::{Elsewhere, File, names};
 use super::reloaded::{FolderError, Rejected, Reloaded};
+use crate::config::ToolConfig;
 use crate::manifest::ToolManifest;
 use crate::run::Tool;
-use crate::settings::ToolSettings;
 
 /// The contents of a folder when it was read.
 #[derive(Debug, Default)]
@@ -28,24 +28,24 @@ impl Catalog {
     /// Reads a folder. Tools of files that have not changed are taken from `before`.
     pub(super) fn read(
         path: &Path,
-        settings: &ToolSettings,
+        config: &ToolConfig,
         before: &Self,
     ) -> Result<Self, FolderError> {
-        let (names, more) = names(path, settings.max_tools)
+        let (names, more) = names(path, config.max_tools)
             .map_err(|source| FolderError { path: path.to_owned(), source })?;
         let mut catalog = Self::default();
         for name in names {
             // First, so that changes while the file is read are detected.
             catalog.elsewhere.extend(Elsewhere::of(path.join(&name), path));
-            let file = File::read(path, &name, settings, before.files.get(&name));
+            let file = File::read(path, &name, config, before.files.get(&name));
             let program = file.tool.iter().map(|tool| tool.manifest.program.clone());
             catalog.elsewhere.extend(program.filter_map(|program| Elsewhere::of(program, path)));
             catalog.is_unsettled |= file.is_unsettled;
             catalog.files.insert(name, file);
         }
-        catalog.name_tools(settings, before);
+        catalog.name_tools(config, before);
         if let Some(file) = more {
-            let most = settings.max_tools;
+            let most = config.max_tools;
             let reason =
                 format!("there are more than {most} manifests: this one, and what follows");
             catalog.rejected.push(Rejected { file, reason });
@@ -57,7 +57,7 @@ impl Catalog {
     }
 
     /// Assigns each name to one file: to the one that had it before, or else to the first.
-    fn name_tools(&mut self, settings: &ToolSettings, before: &Self) {
+    fn name_tools(&mut self, config: &ToolConfig, before: &Self) {
         let mut owners: BTreeMap<&str, &OsString> = BTreeMap::new();
         let tools =
             || self.files.iter().filter_map(|(file, read)| Some((file, read.tool.as_ref().ok()?)));
@@ -70,7 +70,7 @@ impl Catalog {
             let named = read.tool.as_ref().map_err(Clone::clone).and_then(|tool| {
                 let name = &tool.manifest.name;
                 let owner = owners.get(&**name).filter(|owner| **owner != file);
-                if settings.taken.contains(name) {
+                if config.taken.contains(name) {
                     Err(format!("name: the service has a tool {name} already: take another name"))
                 } else if let Some(owner) = owner {
                     let owner = owner.to_string_lossy();

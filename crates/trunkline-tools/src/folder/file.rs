@@ -8,9 +8,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::config::ToolConfig;
 use crate::manifest::{ManifestError, ToolManifest, bytes};
 use crate::run::Tool;
-use crate::settings::ToolSettings;
 
 /// A manifest, and the tool that it declares.
 #[derive(Debug)]
@@ -27,17 +27,17 @@ impl File {
     pub(super) fn read(
         folder: &Path,
         name: &OsStr,
-        settings: &ToolSettings,
+        config: &ToolConfig,
         before: Option<&Self>,
     ) -> Self {
-        let bytes = match bytes(&folder.join(name), Path::new(name), settings) {
+        let bytes = match bytes(&folder.join(name), Path::new(name), config) {
             Ok(bytes) => bytes,
             Err(error) => return Self::unreadable(&error, before),
         };
-        if let Some(before) = before.filter(|before| before.holds_for(&bytes, settings)) {
+        if let Some(before) = before.filter(|before| before.holds_for(&bytes, config)) {
             return Self { bytes, tool: before.tool.clone(), is_unsettled: false };
         }
-        let manifest = ToolManifest::of(&bytes, Path::new(name), folder, settings);
+        let manifest = ToolManifest::of(&bytes, Path::new(name), folder, config);
         let is_unsettled = manifest.as_ref().is_err_and(ManifestError::is_of_surroundings);
         let tool = manifest
             .map_err(|error| with_source(&error))
@@ -64,10 +64,10 @@ impl File {
         }
     }
 
-    fn holds_for(&self, bytes: &[u8], settings: &ToolSettings) -> bool {
+    fn holds_for(&self, bytes: &[u8], config: &ToolConfig) -> bool {
         self.bytes == bytes
             && match &self.tool {
-                Ok(tool) => tool.manifest.has_program(settings),
+                Ok(tool) => tool.manifest.has_program(config),
                 Err(_) => !self.is_unsettled,
             }
     }

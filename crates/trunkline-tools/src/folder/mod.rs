@@ -3,33 +3,30 @@
 mod catalog;
 mod file;
 mod reloaded;
-mod turns;
-mod watch;
 mod watcher;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 
 pub use reloaded::{FolderError, Rejected, Reloaded};
-pub use watch::Watching;
 
+use crate::config::ToolConfig;
 use crate::manifest::ToolManifest;
 use crate::run::{ProcessBound, RunError, Runner, Tool};
-use crate::settings::ToolSettings;
 use catalog::Catalog;
-use turns::Turns;
-use watch::Watch;
 
 /// The tools of a folder: each `*.toml` in it is a [manifest](ToolManifest). Cloning is cheap, and all clones
 /// are the same folder.
 ///
 /// ```
 /// use trunkline::Router;
-/// use trunkline_tools::{ToolFolder, ToolSettings};
+/// use trunkline_tools::{ToolFolder, ToolConfig};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
@@ -38,7 +35,7 @@ use watch::Watch;
 ///     path.join("date.toml"),
 ///     "name = 'date'\ndescription = 'Today.'\ncommand = ['date', '+\"%F\"']\n[input_schema]\ntype = 'object'",
 /// )?;
-/// let folder = ToolFolder::open(path, ToolSettings::default())?;
+/// let folder = ToolFolder::open(path, ToolConfig::default())?;
 /// let rpc = Router::new().nest("tool", trunkline_tools::operations(&folder)).build()?;
 /// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 /// let today: String = rpc.call("tool.date", &()).await?;
@@ -54,7 +51,10 @@ struct Inner {
     path: PathBuf,
     runner: Runner,
     catalog: RwLock<Arc<Catalog>>,
-    turns: Turns<Result<Reloaded, FolderError>>,
+    /// The number of readings that have begun.
+    begun: AtomicU64,
+    /// The last reading that has ended, by number, and its result. Locked while the folder is read.
+    last: Mutex<Option<(u64, Result<Reloaded, FolderError>)>>,
     /// Held by those who wait for a reading without a thread.
     waiting: tokio::sync::Mutex<()>,
     /// Why the folder could not be read, since it was read last.
@@ -72,16 +72,17 @@ impl ToolFolder {
     ///
     /// # Errors
     /// If the folder itself cannot be read.
-    pub fn open(path: impl Into<PathBuf>, settings: ToolSettings) -> Result<Self, FolderError> {
+    pub fn open(path: impl Into<PathBuf>, config: ToolConfig) -> Result<Self, FolderError> {
         let path = path.into();
         let path = std::path::absolute(&path)
             .map_err(|source| FolderError { path: path.clone(), source })?;
-        let catalog = Catalog::read(&path, &settings, &Catalog::default())?;
+        let catalog = Catalog::read(&path, &config, &Catalog::default())?;
         Ok(Self(Arc::new(Inner {
             path,
-            runner: Runner::new(settings),
+            runner: Runner::new(config),
             catalog: RwLock::new(Arc::new(catalog)),
-            turns: Turns::new(),
+            begun: AtomicU64::new(0),
+            last: Mutex::default(),
             waiting: tokio::sync::Mutex::default(),
             failure: Mutex::default(),
             listeners: Mutex::default(),
@@ -120,7 +121,19 @@ impl ToolFolder {
     /// # Errors
     /// If the folder cannot be read. The tools that there were stay.
     pub fn reload(&self) -> Result<Reloaded, FolderError> {
-        self.0.turns.take(|| self.read())
+        self.reload_since(self.0.begun.load(Ordering::Acquire))
+    }
+
+    /// The result of the first reading that begins after so many others: its own, or that of another who waited.
+    fn reload_since(&self, begun: u64) -> Result<Reloaded, FolderError> {
+        let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, result)) = last.as_ref().filter(|(number, _)| *number > begun) {
+            return result.clone();
+        }
+        let number = self.0.begun.fetch_add(1, Ordering::AcqRel) + 1;
+        let result = self.read();
+        *last = Some((number, result.clone()));
+        result
     }
 
     /// The same for those who may not block: all who wait take one thread.
@@ -131,13 +144,10 @@ impl ToolFolder {
     /// # Cancel safety
     /// When this is dropped, a reading that has begun goes on.
     pub async fn refresh(&self) -> Result<Reloaded, FolderError> {
-        let begun = self.0.turns.begun();
+        let begun = self.0.begun.load(Ordering::Acquire);
         let _waiting = self.0.waiting.lock().await;
-        if let Some(done) = self.0.turns.since(begun) {
-            return done;
-        }
         let folder = self.clone();
-        let reloaded = tokio::task::spawn_blocking(move || folder.reload()).await;
+        let reloaded = tokio::task::spawn_blocking(move || folder.reload_since(begun)).await;
         reloaded.unwrap_or_else(|error| {
             Err(FolderError { path: self.0.path.clone(), source: error.into() })
         })
@@ -145,7 +155,7 @@ impl ToolFolder {
 
     fn read(&self) -> Result<Reloaded, FolderError> {
         let before = self.catalog();
-        let read = Catalog::read(&self.0.path, self.0.runner.settings(), &before);
+        let read = Catalog::read(&self.0.path, self.0.runner.config(), &before);
         let failure = read.as_ref().err().map(|error| error.source.to_string());
         *self.0.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
         let new = Arc::new(read?);
@@ -217,5 +227,30 @@ impl ToolFolder {
 impl fmt::Debug for ToolFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("ToolFolder").field(&self.0.path).finish()
+    }
+}
+
+/// How a folder is watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Watching {
+    /// The system reports changes.
+    Notified,
+    /// The folder is read periodically: the system cannot report changes. The log has the reason.
+    Polled,
+}
+
+/// A thread that watches. It ends when this is dropped.
+pub(super) struct Watch {
+    pub(super) wake: SyncSender<()>,
+    pub(super) is_over: Arc<AtomicBool>,
+    pub(super) watching: Watching,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Release);
+        // If there is a note already, the thread takes that one.
+        let _ = self.wake.try_send(());
     }
 }

@@ -55,7 +55,7 @@ pub struct Reloaded {
 pub struct Rejected {
     /// The name of the file in the folder.
     pub file: String,
-    /// The error with its place: `shout.toml:3:11: command[0]: …`.
+    /// The error with its place: `shout.toml:3:11: …`.
     pub reason: String,
 }
 

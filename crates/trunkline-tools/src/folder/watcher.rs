@@ -12,15 +12,14 @@ use std::time::{Duration, Instant};
 use notify::event::{AccessKind, AccessMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
-use super::watch::{Watch, Watching};
-use super::{Inner, ToolFolder};
+use super::{Inner, ToolFolder, Watch, Watching};
 
 /// Changes that go on are waited for so many times as long as a pause between them has to be.
 const PATIENCE: u32 = 10;
 
 impl ToolFolder {
     /// [Reloads](Self::reload) the folder whenever a manifest or a program of one changes in it, from a thread
-    /// that ends with the last clone of this. Every [`poll_interval`](crate::ToolSettings::poll_interval) it looks whether another folder
+    /// that ends with the last clone of this. Every [`poll_interval`](crate::ToolConfig::poll_interval) it looks whether another folder
     /// has taken its place, and reads it where the system cannot watch it, where a program or the folder was missing,
     /// where something could not be read, and where a linked file or one in another folder has changed.
     ///
@@ -36,7 +35,7 @@ impl ToolFolder {
 
     fn start_watch(&self) -> io::Result<Watch> {
         let folder = Arc::downgrade(&self.0);
-        let settings = self.0.runner.settings();
+        let config = self.0.runner.config();
         // One note is enough: its receiver reads the whole folder.
         let (wake, notes) = sync_channel(1);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -51,8 +50,8 @@ impl ToolFolder {
             watched,
             notes,
             is_over: Arc::clone(&is_over),
-            debounce: settings.debounce,
-            poll_interval: settings.poll_interval,
+            debounce: config.debounce,
+            poll_interval: config.poll_interval,
         };
         // The folder may have changed since it was opened.
         let _ = wake.try_send(());

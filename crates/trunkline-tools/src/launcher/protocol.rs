@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::error::LaunchError;
-use crate::settings::ProcessLimits;
+use crate::config::ProcessLimits;
 
 const CPU_SECONDS: &str = "--cpu-seconds";
 const MEMORY_BYTES: &str = "--memory-bytes";

@@ -1,39 +1,96 @@
 //! Reading manifests from text and files.
 
 use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
 use super::document;
-use super::error::{Fault, ManifestError};
 use super::tool_manifest::ToolManifest;
-use crate::settings::ToolSettings;
+use crate::config::ToolConfig;
+
+/// The reason why a manifest declares no tool.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// The file could not be read.
+    #[error("cannot read {}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file is larger than manifests may be.
+    #[error("{} has more than {most} bytes", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// The maximum number of bytes.
+        most: usize,
+    },
+    /// The text is invalid.
+    #[error("{}:{line}:{column}: {reason}", file.display())]
+    Invalid {
+        /// The file.
+        file: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The character in the line, from 1.
+        column: usize,
+        /// The problem and its remedy.
+        reason: String,
+        /// Whether the program was not found: it may be installed without a change of the file.
+        lacks_program: bool,
+    },
+}
+
+impl ManifestError {
+    /// Whether it may be fixed without a change of the file.
+    pub(crate) fn is_of_surroundings(&self) -> bool {
+        match self {
+            Self::Unreadable { .. } => true,
+            Self::TooLarge { .. } => false,
+            Self::Invalid { lacks_program, .. } => *lacks_program,
+        }
+    }
+}
 
 impl ToolManifest {
-    /// Parses the text of a manifest as that of a file in this folder. Its program is looked up there, or in
-    /// [`ToolSettings::path`].
+    /// Parses the text of a manifest, which errors call `file`. Its program is looked up in this folder, or in
+    /// [`ToolConfig::path`].
     ///
     /// # Errors
     /// The first error, with its place.
     pub fn parse(
         toml: &str,
+        file: &Path,
         folder: &Path,
-        settings: &ToolSettings,
+        config: &ToolConfig,
     ) -> Result<Self, ManifestError> {
         // Editors do not count a byte order mark as a character of its line.
         let toml = toml.strip_prefix('\u{feff}').unwrap_or(toml);
-        document::manifest(toml, folder, settings).map_err(|fault| fault.in_text(toml))
+        document::manifest(toml, folder, config).map_err(|fault| {
+            let before = toml.get(..fault.at).unwrap_or(toml);
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            ManifestError::Invalid {
+                file: file.to_owned(),
+                line: before.matches('\n').count() + 1,
+                column: line.chars().count() + 1,
+                reason: fault.reason,
+                lacks_program: fault.lacks_program,
+            }
+        })
     }
 
     /// Reads a manifest.
     ///
     /// # Errors
     /// If the file cannot be read or is too large; its first error, with its place.
-    pub fn read(file: &Path, settings: &ToolSettings) -> Result<Self, ManifestError> {
-        let bytes = bytes(file, file, settings)?;
+    pub fn read(file: &Path, config: &ToolConfig) -> Result<Self, ManifestError> {
+        let bytes = bytes(file, file, config)?;
         let unreadable = |source| ManifestError::Unreadable { file: file.to_owned(), source };
         let path = std::path::absolute(file).map_err(unreadable)?;
-        Self::of(&bytes, file, path.parent().unwrap_or(Path::new("/")), settings)
+        Self::of(&bytes, file, path.parent().unwrap_or(Path::new("/")), config)
     }
 
     /// Parses the bytes of a file, which errors call `shown`.
@@ -41,11 +98,13 @@ impl ToolManifest {
         bytes: &[u8],
         shown: &Path,
         folder: &Path,
-        settings: &ToolSettings,
+        config: &ToolConfig,
     ) -> Result<Self, ManifestError> {
-        text(bytes)
-            .and_then(|text| Self::parse(text, folder, settings))
-            .map_err(|error| error.in_file(shown))
+        let text = std::str::from_utf8(bytes).map_err(|error| ManifestError::Unreadable {
+            file: shown.to_owned(),
+            source: io::Error::new(ErrorKind::InvalidData, error),
+        })?;
+        Self::parse(text, shown, folder, config)
     }
 }
 
@@ -53,13 +112,13 @@ impl ToolManifest {
 pub(crate) fn bytes(
     file: &Path,
     shown: &Path,
-    settings: &ToolSettings,
+    config: &ToolConfig,
 ) -> Result<Vec<u8>, ManifestError> {
-    let most = settings.max_manifest_bytes;
+    let most = config.max_manifest_bytes;
     let read = || {
         // Opening a pipe would wait for its writer.
         if !std::fs::metadata(file)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a file"));
+            return Err(io::Error::new(ErrorKind::InvalidInput, "this is not a file"));
         }
         let mut bytes = Vec::new();
         // One byte more than the maximum shows that a file is too large.
@@ -72,13 +131,4 @@ pub(crate) fn bytes(
         return Err(ManifestError::TooLarge { file: shown.to_owned(), most });
     }
     Ok(bytes)
-}
-
-fn text(bytes: &[u8]) -> Result<&str, ManifestError> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let (before, _) = bytes.split_at(error.valid_up_to());
-        let reason = "this is not UTF-8, which TOML is written in".to_owned();
-        let fault = Fault { at: before.len(), path: String::new(), reason };
-        fault.in_text(&String::from_utf8_lossy(before))
-    })
 }

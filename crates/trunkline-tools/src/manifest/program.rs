@@ -4,19 +4,19 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use crate::settings::ToolSettings;
+use crate::config::ToolConfig;
 
 /// The absolute path of a program that this process may execute, or what is wrong with its name.
-pub(crate) fn find(name: &str, folder: &Path, settings: &ToolSettings) -> Result<PathBuf, String> {
+pub(crate) fn find(name: &str, folder: &Path, config: &ToolConfig) -> Result<PathBuf, String> {
     let relative = Path::new(name);
     if relative.is_absolute() {
         return executable(relative.to_owned(), name);
     }
     if !name.contains('/') {
-        if let Some(program) = settings.programs.get(name) {
+        if let Some(program) = config.programs.get(name) {
             return executable(program.clone(), name);
         }
-        let mut places = std::env::split_paths(&settings.path).filter(|place| place.is_absolute());
+        let mut places = std::env::split_paths(&config.path).filter(|place| place.is_absolute());
         return places.find_map(|place| executable(place.join(name), name).ok()).ok_or_else(|| {
             if folder.join(name).is_file() {
                 format!("a program of this folder is written with a slash: \"./{name}\"")

@@ -5,7 +5,7 @@ use serde_json::json;
 use trunkline::{Effect, Schema};
 
 use super::ToolManifest;
-use crate::settings::ToolSettings;
+use crate::config::ToolConfig;
 
 /// What a manifest has to have.
 const LEAST: &str = "name = 'x'\ndescription = 'd'\ncommand = ['/bin/sh']\n";
@@ -13,8 +13,8 @@ const INPUT: &str = "[input_schema]\ntype = 'object'\n";
 
 fn parse(text: &str) -> Result<ToolManifest, String> {
     let path = "relative:/bin".into();
-    let settings = ToolSettings { path, ..ToolSettings::default() };
-    let parsed = ToolManifest::parse(text, Path::new("/usr"), &settings);
+    let config = ToolConfig { path, ..ToolConfig::default() };
+    let parsed = ToolManifest::parse(text, Path::new("x.toml"), Path::new("/usr"), &config);
     parsed.map_err(|error| error.to_string())
 }
 
@@ -26,14 +26,14 @@ fn check(text: &str, expected: &str) {
 /// A manifest with this line, the fourth, besides what it has to have.
 #[track_caller]
 fn check_line(line: &str, expected: &str) {
-    check(&format!("{LEAST}{line}\n{INPUT}"), &format!("line 4, column {expected}"));
+    check(&format!("{LEAST}{line}\n{INPUT}"), &format!("x.toml:4:{expected}"));
 }
 
 /// A manifest with this command, in line 3.
 #[track_caller]
 fn check_command(command: &str, expected: &str) {
     let text = format!("name = 'x'\ndescription = 'd'\ncommand = {command}\n{INPUT}");
-    check(&text, &format!("line 3, column {expected}"));
+    check(&text, &format!("x.toml:3:{expected}"));
 }
 
 /// A manifest with this input schema, from line 4.
@@ -91,33 +91,30 @@ fn what_it_need_not_say() {
 
 #[test]
 fn what_is_not_toml() {
-    check("x", "line 1, column 2: this is not TOML: key with no value, expected `=`");
-    check("é = [", "line 1, column 6: this is not TOML: unclosed array, expected `]`");
-    check("name = 'x'\nname = 'y'", "line 2, column 1: this is not TOML: duplicate key");
+    check("x", "x.toml:1:2: key with no value, expected `=`");
+    check("é = [", "x.toml:1:6: unclosed array, expected `]`");
+    check("name = 'x'\nname = 'y'", "x.toml:2:1: duplicate key");
 }
 
 #[test]
 fn what_is_missing() {
-    let add = "a tool does not go without: add";
-    check("", &format!("line 1, column 1: name: {add} name = \"shout\""));
-    check("name = 'x'", &format!("line 1, column 1: description: {add} description = \"…\""));
-    let begun = "name = 'x'\ndescription = 'd'";
-    check(begun, &format!("line 1, column 1: command: {add} command = [\"./program\"]"));
-    let schema = "[input_schema] with type = \"object\"";
-    check(LEAST, &format!("line 1, column 1: input_schema: {add} {schema}"));
+    check("", "x.toml:1:1: missing field `name`");
+    check("name = 'x'", "x.toml:1:1: missing field `description`");
+    check("name = 'x'\ndescription = 'd'", "x.toml:1:1: missing field `command`");
+    check(LEAST, "x.toml:1:1: missing field `input_schema`");
 }
 
 #[test]
 fn keys_and_types() {
     let known = "expected one of `name`, `title`, `description`, `command`, `timeout_ms`, \
                  `max_output_bytes`, `env`, `read_only`, `destructive`, `input_schema`, `output_schema`";
-    check_line("timeout = 5", &format!("1: timeout: unknown field `timeout`, {known}"));
-    check_line("[limits]\ncpu = 5", &format!("2: limits: unknown field `limits`, {known}"));
-    check_line("timeout_ms = '5'", "14: timeout_ms: invalid type: string \"5\", expected u64");
-    check_line("timeout_ms = -5", "14: timeout_ms: invalid value: integer `-5`, expected u64");
-    check_line("env = ['A', 7]", "13: env[1]: invalid type: integer `7`, expected a string");
-    check_line("read_only = 1", "13: read_only: invalid type: integer `1`, expected a boolean");
-    check("name = 7", "line 1, column 8: name: invalid type: integer `7`, expected a string");
+    check_line("timeout = 5", &format!("1: unknown field `timeout`, {known}"));
+    check_line("[limits]\ncpu = 5", &format!("2: unknown field `limits`, {known}"));
+    check_line("timeout_ms = '5'", "14: invalid type: string \"5\", expected u64");
+    check_line("timeout_ms = -5", "14: invalid value: integer `-5`, expected u64");
+    check_line("env = ['A', 7]", "13: invalid type: integer `7`, expected a string");
+    check_line("read_only = 1", "13: invalid type: integer `1`, expected a boolean");
+    check("name = 7", "x.toml:1:8: invalid type: integer `7`, expected a string");
 }
 
 #[test]
@@ -126,73 +123,70 @@ fn names_and_texts() {
     for name in ["", "a.b", "a b", "ä", "a/b", &"x".repeat(65)] {
         check(
             &format!("name = '{name}'\ndescription = 'd'\ncommand = ['/bin/sh']\n{INPUT}"),
-            &format!("line 1, column 8: name: {rule}"),
+            &format!("x.toml:1:8: {rule}"),
         );
     }
     let longest = "x".repeat(64);
     let text = format!("name = '{longest}'\ndescription = 'd'\ncommand = ['/bin/sh']\n{INPUT}");
     assert_eq!(parse(&text).unwrap().name, longest);
-    check_line("title = ' '", "9: title: this is empty: say something");
+    check_line("title = ' '", "9: this is empty: say something");
     let long = "x".repeat(257);
-    check_line(&format!("title = '{long}'"), "9: title: at most 256 bytes: 257 are too many");
+    check_line(&format!("title = '{long}'"), "9: at most 256 bytes: 257 are too many");
 }
 
 #[test]
 fn commands() {
-    check_command("[]", "11: command: a command has a program: add it, in quotes");
-    check_command("['']", "12: command[0]: no program can be started with this");
-    check_command(
-        r#"['/bin/sh', "a\u0000b"]"#,
-        "23: command[1]: no program can be started with this",
-    );
-    check_command("'ls -l'", "11: command: invalid type: string \"ls -l\", expected a sequence");
-    let leaves = "12: command[0]: a relative program stays in the folder of its manifest: \
+    check_command("[]", "11: a command has a program: add it, in quotes");
+    check_command("['']", "12: no program can be started with this");
+    check_command(r#"['/bin/sh', "a\u0000b"]"#, "23: no program can be started with this");
+    check_command("'ls -l'", "11: invalid type: string \"ls -l\", expected a sequence");
+    let leaves = "12: a relative program stays in the folder of its manifest: \
                   write an absolute path";
     for program in ["../bin/sh", "./../bin/sh", "bin/../../bin/sh"] {
         check_command(&format!("['{program}']"), leaves);
     }
     check_command(
         "['./bin/no-such']",
-        "12: command[0]: there is no program ./bin/no-such: No such file or directory (os error 2)",
+        "12: there is no program ./bin/no-such: No such file or directory (os error 2)",
     );
-    check_command("['./bin']", "12: command[0]: ./bin is not a file");
+    check_command("['./bin']", "12: ./bin is not a file");
     check_command(
         "['/etc/passwd']",
-        "12: command[0]: /etc/passwd may not be executed by this user: chmod +x /etc/passwd",
+        "12: /etc/passwd may not be executed by this user: chmod +x /etc/passwd",
     );
     check_command(
         "['no-such']",
-        "12: command[0]: there is no program no-such in PATH: install it, or write where it is",
+        "12: there is no program no-such in PATH: install it, or write where it is",
     );
     let words = ["'/bin/sh'"; 65].join(",");
-    check_command(&format!("[{words}]"), "11: command: a command has at most 64 words");
+    check_command(&format!("[{words}]"), "11: a command has at most 64 words");
 }
 
 #[test]
 fn bounds() {
-    check_line("timeout_ms = 0", "14: timeout_ms: this is from 1 to 3600000");
-    check_line("timeout_ms = 3600001", "14: timeout_ms: this is from 1 to 3600000");
-    check_line("max_output_bytes = 0", "20: max_output_bytes: this is from 1 to 67108864");
-    check_line("max_output_bytes = 67108865", "20: max_output_bytes: this is from 1 to 67108864");
+    check_line("timeout_ms = 0", "14: this is from 1 to 3600000");
+    check_line("timeout_ms = 3600001", "14: this is from 1 to 3600000");
+    check_line("max_output_bytes = 0", "20: this is from 1 to 67108864");
+    check_line("max_output_bytes = 67108865", "20: this is from 1 to 67108864");
     let rule = "a variable's name is of letters of ASCII, digits and _; its value is that of the server's \
                 environment";
-    check_line("env = ['A', 'B=1']", &format!("13: env[1]: {rule}"));
-    check_line("env = ['']", &format!("8: env[0]: {rule}"));
-    check_line("env = ['1A']", &format!("8: env[0]: {rule}"));
-    check_line("env = ['A', 'A']", "13: env[1]: this name stands here already: leave it out");
+    check_line("env = ['A', 'B=1']", &format!("13: {rule}"));
+    check_line("env = ['']", &format!("8: {rule}"));
+    check_line("env = ['1A']", &format!("8: {rule}"));
+    check_line("env = ['A', 'A']", "13: this name stands here already: leave it out");
     check_line(
         "destructive = true\nread_only = true",
-        "15: destructive: what only reads destroys nothing: leave out one of the two",
+        "15: what only reads destroys nothing: leave out one of the two",
     );
 }
 
 #[test]
 fn schemas() {
-    let object = "line 4, column 1: input_schema: arguments are an object: add type = \"object\"";
+    let object = "x.toml:4:1: arguments are an object: add type = \"object\"";
     check_input("", object);
     check_input("type = 'string'", object);
     check_input("type = ['object', 'null']", object);
-    let wrong = "line 4, column 1: input_schema: invalid JSON Schema (draft 2020-12): ";
+    let wrong = "x.toml:4:1: invalid JSON Schema (draft 2020-12): ";
     check_input(
         "type = 'object'\nproperties.a.type = 'text'",
         &format!(
@@ -201,11 +195,11 @@ fn schemas() {
     );
     check_input(
         "type = 'object'\nproperties.a.default = 2026-11-22",
-        "line 4, column 1: input_schema: JSON has no dates and times: write them as strings, in quotes",
+        "x.toml:4:1: JSON has no dates and times: write them as strings, in quotes",
     );
     let remote = parse(&format!("{LEAST}{INPUT}properties.a.\"$ref\" = 'https://example.com/a'"));
     assert!(remote.unwrap_err().starts_with(wrong), "nothing is fetched");
     let text = format!("{LEAST}{INPUT}[output_schema]\nminimum = 'x'");
     let error = parse(&text).unwrap_err();
-    assert!(error.starts_with("line 6, column 1: output_schema: invalid JSON Schema"), "{error}");
+    assert!(error.starts_with("x.toml:6:1: invalid JSON Schema"), "{error}");
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use trunkline::{Effect, Schema};
 
 use super::program;
-use crate::settings::ToolSettings;
+use crate::config::ToolConfig;
 
 /// A tool as its file declares it, in TOML:
 ///
@@ -85,8 +85,8 @@ impl ToolManifest {
     pub const DEFAULT_OUTPUT_BYTES: usize = 1 << 20;
 
     /// Whether its program is still the one that its command names.
-    pub(crate) fn has_program(&self, settings: &ToolSettings) -> bool {
-        program::find(&self.command, &self.folder, settings).is_ok_and(|it| it == self.program)
+    pub(crate) fn has_program(&self, config: &ToolConfig) -> bool {
+        program::find(&self.command, &self.folder, config).is_ok_and(|it| it == self.program)
     }
 }
 

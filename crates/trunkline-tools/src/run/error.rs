@@ -2,13 +2,14 @@ use std::io;
 
 use serde_json::{Map, Value, json};
 use trunkline::layers::validation::Faults;
+use trunkline::protocol::excerpt;
 use trunkline::{ErrorDescription, ErrorObject, RpcError, code};
 
 /// Why a tool gave no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// No process might be started in [time](crate::ToolSettings::max_wait). Nothing was run.
+    /// No process might be started in [time](crate::ToolConfig::max_wait). Nothing was run.
     #[error("{concurrency} tools run already, which are as many as may")]
     Busy {
         /// How many may.
@@ -143,8 +144,7 @@ impl std::fmt::Display for Last<'_> {
         const ENOUGH: usize = 200;
         let line = self.0.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let Some(line) = line else { return Ok(()) };
-        let shown: String = line.chars().take(ENOUGH).collect();
-        write!(f, ": {shown}")
+        write!(f, ": {}", excerpt(line, ENOUGH))
     }
 }
 

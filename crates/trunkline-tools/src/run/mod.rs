@@ -18,8 +18,8 @@ use tokio_util::task::TaskTracker;
 pub use error::RunError;
 pub(crate) use tool::Tool;
 
+use crate::config::{Launcher, ToolConfig};
 use crate::json_text::normal;
-use crate::settings::{Launcher, ToolSettings};
 use cgroup::Parent;
 use process::Process;
 
@@ -41,7 +41,7 @@ pub enum ProcessBound {
 /// The state that all runs of a folder share.
 #[derive(Debug)]
 pub(crate) struct Runner {
-    settings: ToolSettings,
+    config: ToolConfig,
     permits: Arc<Semaphore>,
     /// Processes outlive calls that are dropped, by the grace period.
     tasks: TaskTracker,
@@ -49,12 +49,12 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    pub(crate) fn new(settings: ToolSettings) -> Self {
+    pub(crate) fn new(config: ToolConfig) -> Self {
         // Only launchers enter cgroups.
-        let cgroups = settings.launcher.as_ref().and_then(|_| Parent::find());
-        let permits = Arc::new(Semaphore::new(settings.concurrency.min(Semaphore::MAX_PERMITS)));
-        let runner = Self { settings, permits, tasks: TaskTracker::new(), cgroups };
-        if runner.settings.launcher.is_none() {
+        let cgroups = config.launcher.as_ref().and_then(|_| Parent::find());
+        let permits = Arc::new(Semaphore::new(config.concurrency.min(Semaphore::MAX_PERMITS)));
+        let runner = Self { config, permits, tasks: TaskTracker::new(), cgroups };
+        if runner.config.launcher.is_none() {
             tracing::warn!(
                 "no launcher is configured: tools run without limits of CPU time and memory"
             );
@@ -67,12 +67,12 @@ impl Runner {
         runner
     }
 
-    pub(crate) fn settings(&self) -> &ToolSettings {
-        &self.settings
+    pub(crate) fn config(&self) -> &ToolConfig {
+        &self.config
     }
 
     pub(crate) fn process_bound(&self) -> ProcessBound {
-        match self.settings.launcher {
+        match self.config.launcher {
             None => ProcessBound::Nothing,
             Some(_) if self.cgroups.is_some() => ProcessBound::Cgroup,
             Some(_) if rustix::process::geteuid().is_root() => ProcessBound::Nothing,
@@ -89,7 +89,7 @@ impl Runner {
 
     /// The maximum duration of a call of a tool.
     pub(crate) fn call_timeout(&self, tool: &Tool) -> Duration {
-        let ToolSettings { max_wait, grace, .. } = self.settings;
+        let ToolConfig { max_wait, grace, .. } = self.config;
         let own = tool.manifest.timeout + process::ENDING;
         own.saturating_add(max_wait).saturating_add(grace)
     }
@@ -104,16 +104,16 @@ impl Runner {
         arguments: Option<&RawValue>,
     ) -> Result<Box<RawValue>, RunError> {
         let permit = Arc::clone(&self.permits).acquire_owned();
-        let permit = timeout(self.settings.max_wait, permit);
+        let permit = timeout(self.config.max_wait, permit);
         // The semaphore is never closed.
         let Ok(Ok(permit)) = permit.await else {
-            return Err(RunError::Busy { concurrency: self.settings.concurrency });
+            return Err(RunError::Busy { concurrency: self.config.concurrency });
         };
         let process = Process {
             tool: Arc::clone(tool),
             launch: self.launch()?,
-            path: self.settings.path.clone(),
-            grace: self.settings.grace,
+            path: self.config.path.clone(),
+            grace: self.config.grace,
         };
         let input = normal(arguments.map_or("{}", RawValue::get)) + "\n";
         let cancel = CancellationToken::new();
@@ -127,10 +127,10 @@ impl Runner {
 
     /// The launch of a process, if there is a launcher.
     fn launch(&self) -> Result<Option<process::Launch>, RunError> {
-        let Some(Launcher { program, arguments }) = &self.settings.launcher else {
+        let Some(Launcher { program, arguments }) = &self.config.launcher else {
             return Ok(None);
         };
-        let limits = self.settings.limits;
+        let limits = self.config.limits;
         let cgroup = match &self.cgroups {
             Some(parent) => Some(parent.child(limits.processes).map_err(RunError::Unstarted)?),
             None => None,

@@ -24,8 +24,8 @@ use super::cgroup::Cgroup;
 use super::error::RunError;
 use super::pipes::{Pipes, TooMuch};
 use super::tool::Tool;
+use crate::config::ProcessLimits;
 use crate::launcher::{self, Report};
-use crate::settings::ProcessLimits;
 
 /// How long a killed process may take to go.
 const TO_GO: Duration = Duration::from_secs(5);

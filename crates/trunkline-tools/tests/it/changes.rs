@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use trunkline::{Changing, Router, Rpc};
-use trunkline_tools::{Reloaded, ToolFolder, ToolSettings, Watching};
+use trunkline_tools::{Reloaded, ToolConfig, ToolFolder, Watching};
 
 use super::support::{Folder, PATIENCE, manifest};
 
@@ -36,7 +36,7 @@ fn check(reloaded: &Reloaded, added: &[&str], changed: &[&str], removed: &[&str]
 async fn what_was_added_changed_and_removed() {
     let tools = Folder::new();
     tools.tool("a", "echo 1", "").tool("b", "echo 1", "");
-    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let folder = ToolFolder::open(tools.path(), ToolConfig::default()).unwrap();
     let rpc = follow(&folder);
     let told = Arc::new(Mutex::new(Vec::new()));
     folder.on_change({
@@ -75,7 +75,7 @@ async fn reloads_under_load_lose_no_call() {
     const CALLERS: usize = 8;
     let tools = Folder::new();
     tools.tool("steady", "cat", "");
-    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let folder = ToolFolder::open(tools.path(), ToolConfig::default()).unwrap();
     let rpc = follow(&folder);
     let is_over = Arc::new(AtomicBool::new(false));
     let count = Arc::new(AtomicUsize::new(0));
@@ -111,8 +111,7 @@ fn a_watched_folder() {
     let tools = Folder::new();
     tools.tool("a", "echo 1", "");
     let often = Duration::from_millis(20);
-    let settings =
-        ToolSettings { debounce: often, poll_interval: often, ..ToolSettings::default() };
+    let settings = ToolConfig { debounce: often, poll_interval: often, ..ToolConfig::default() };
     let folder = ToolFolder::open(tools.path(), settings).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
@@ -147,8 +146,7 @@ fn a_folder_that_goes_and_comes_back() {
     let tools = Folder::new();
     tools.tool("a", "echo 1", "");
     let poll_interval = Duration::from_millis(20);
-    let settings =
-        ToolSettings { debounce: poll_interval, poll_interval, ..ToolSettings::default() };
+    let settings = ToolConfig { debounce: poll_interval, poll_interval, ..ToolConfig::default() };
     let folder = ToolFolder::open(tools.path(), settings).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
@@ -180,8 +178,7 @@ fn a_folder_behind_a_link() {
     let link = place.path().join("current");
     symlink(old.path(), &link).unwrap();
     let often = Duration::from_millis(20);
-    let settings =
-        ToolSettings { debounce: often, poll_interval: often, ..ToolSettings::default() };
+    let settings = ToolConfig { debounce: often, poll_interval: often, ..ToolConfig::default() };
     let folder = ToolFolder::open(&link, settings).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
@@ -198,7 +195,7 @@ fn a_folder_behind_a_link() {
 /// A folder that is watched, and what it tells of changes.
 fn watched(tools: &Folder, poll_interval: Duration) -> (ToolFolder, Receiver<Reloaded>) {
     let debounce = Duration::from_millis(20);
-    let settings = ToolSettings { debounce, poll_interval, ..ToolSettings::default() };
+    let settings = ToolConfig { debounce, poll_interval, ..ToolConfig::default() };
     let folder = ToolFolder::open(tools.path(), settings).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
@@ -254,7 +251,7 @@ fn a_program_that_comes_from_elsewhere() {
     let program = elsewhere.path().join("late.sh").display().to_string();
     tools.write("a.toml", &manifest("a", "").replace("./a.sh", &program));
     let poll_interval = Duration::from_millis(20);
-    let settings = ToolSettings { poll_interval, ..ToolSettings::default() };
+    let settings = ToolConfig { poll_interval, ..ToolConfig::default() };
     let folder = ToolFolder::open(tools.path(), settings).unwrap();
     let (sender, changes) = channel();
     folder.on_change(move |_, reloaded| sender.send(reloaded.clone()).unwrap());
@@ -268,7 +265,7 @@ fn a_program_that_comes_from_elsewhere() {
 fn a_name_stays_with_its_file() {
     let tools = Folder::new();
     tools.tool("shout", "echo 1", "");
-    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let folder = ToolFolder::open(tools.path(), ToolConfig::default()).unwrap();
     tools.write("Copy of shout.toml", &manifest("shout", "timeout_ms = 5"));
     let reloaded = folder.reload().unwrap();
     check(&reloaded, &[], &[], &[], &["shout"]);
@@ -286,7 +283,7 @@ async fn reloads_at_once_are_few() {
     const ASKED: usize = 60;
     let tools = Folder::new();
     tools.tool("a", "echo 1", "");
-    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let folder = ToolFolder::open(tools.path(), ToolConfig::default()).unwrap();
     let before = folder.tools().remove(0);
     let changes = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&changes);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use trunkline::Limits;
-use trunkline_tools::{ToolFolder, ToolSettings};
+use trunkline_tools::{ToolConfig, ToolFolder};
 
 use super::support::{Folder, PATIENCE, Served, runs, until};
 
@@ -14,7 +14,7 @@ const WITH_A_CHILD: &str = "sleep 1000 & echo $! > child.new; mv child.new child
 fn serve(script: &str, lines: &str) -> Served {
     let tools = Folder::new();
     tools.tool("t", script, lines);
-    tools.serve(ToolSettings { concurrency: 1, ..ToolSettings::default() })
+    tools.serve(ToolConfig { concurrency: 1, ..ToolConfig::default() })
 }
 
 /// Waits for the end of a process that was killed: it ends when it runs next.
@@ -55,7 +55,7 @@ async fn sigterm_may_be_ignored_and_sigkill_may_not() {
     let served = serve(&script, "timeout_ms = 300");
     let started = Instant::now();
     assert_eq!(served.failure("t", &json!({})).await.0, -32004);
-    let least = Duration::from_millis(300) + ToolSettings::default().grace;
+    let least = Duration::from_millis(300) + ToolConfig::default().grace;
     assert!(started.elapsed() >= least, "{:?}", started.elapsed());
     gone(served.pid("child").await).await;
 }
@@ -107,7 +107,7 @@ async fn no_more_run_than_may() {
     tools.tool("slow", &format!("{WITH_A_CHILD}; sleep 1000"), "timeout_ms = 60000");
     tools.tool("quick", "echo 1", "");
     let max_wait = Duration::from_millis(100);
-    let served = tools.serve(ToolSettings { concurrency: 1, max_wait, ..ToolSettings::default() });
+    let served = tools.serve(ToolConfig { concurrency: 1, max_wait, ..ToolConfig::default() });
     let params = json!({});
     let slow = served.call("slow", &params);
     let refused = async {
@@ -142,7 +142,7 @@ async fn the_time_of_a_tool_begins_with_its_process() {
 async fn a_tool_may_take_longer_than_other_calls() {
     let tools = Folder::new();
     tools.tool("t", "sleep 0.5; echo 1", "timeout_ms = 20000");
-    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
+    let folder = ToolFolder::open(tools.path(), ToolConfig::default()).unwrap();
     let limits = Limits { call_timeout: Some(Duration::from_millis(100)), ..Limits::default() };
     let rpc = trunkline_tools::operations(&folder).limits(limits).build().unwrap();
     assert_eq!(rpc.call("t", &json!({})).await, Ok(1));

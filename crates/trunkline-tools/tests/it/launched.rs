@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use trunkline_tools::{Launcher, ProcessBound, ProcessLimits, ToolSettings};
+use trunkline_tools::{Launcher, ProcessBound, ProcessLimits, ToolConfig};
 
 use super::support::Folder;
 
@@ -27,7 +27,7 @@ async fn a_launcher_is_told_the_limits() {
     )
     .unwrap();
     let program = place.path().join("launch.sh");
-    let settings = ToolSettings {
+    let settings = ToolConfig {
         launcher: Some(Launcher { program, arguments: vec!["tool".into(), "run".into()] }),
         limits: ProcessLimits {
             cpu_seconds: 1,
@@ -36,7 +36,7 @@ async fn a_launcher_is_told_the_limits() {
             open_files: 4,
             processes: 50,
         },
-        ..ToolSettings::default()
+        ..ToolConfig::default()
     };
     let folder = trunkline_tools::ToolFolder::open(&folder, settings).unwrap();
     let router = trunkline_tools::operations(&folder);

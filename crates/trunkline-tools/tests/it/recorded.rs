@@ -3,7 +3,7 @@
 use serde_json::json;
 use trunkline::Extensions;
 use trunkline::history::{Filter, History, Settings};
-use trunkline_tools::ToolSettings;
+use trunkline_tools::ToolConfig;
 
 use super::support::Folder;
 
@@ -13,7 +13,7 @@ const SECRET: &str = "hunter2-is-secret";
 async fn call(script: &str) -> String {
     let tools = Folder::new();
     tools.tool("t", script, "");
-    let served = tools.serve(ToolSettings::default());
+    let served = tools.serve(ToolConfig::default());
     let history = History::new(Settings::default());
     let rpc = served.rpc.clone().recorded(history.clone());
     let params = json!({ "api_key": SECRET, "city": "Bern" });

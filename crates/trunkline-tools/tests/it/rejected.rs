@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use serde_json::json;
-use trunkline_tools::{ToolFolder, ToolSettings};
+use trunkline_tools::{ToolConfig, ToolFolder};
 
 use super::support::{Folder, manifest};
 
 /// The names of the tools of a folder, and of what is rejected the files and the reasons.
 #[track_caller]
-fn check(tools: &Folder, settings: ToolSettings, names: &[&str], rejected: &[(&str, &str)]) {
+fn check(tools: &Folder, settings: ToolConfig, names: &[&str], rejected: &[(&str, &str)]) {
     let folder = ToolFolder::open(tools.path(), settings).unwrap();
     let found: Vec<_> = folder.tools().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!(found, names);
@@ -35,21 +35,18 @@ fn bad_manifests_leave_good_tools_alone() {
     std::fs::write(tools.path().join("e.toml"), b"name = '\xff'").unwrap();
     check(
         &tools,
-        ToolSettings::default(),
+        ToolConfig::default(),
         &["good"],
         &[
-            (
-                "a.toml",
-                "a.toml:1:8: this is not TOML: string values must be quoted, expected literal string",
-            ),
+            ("a.toml", "a.toml:1:8: string values must be quoted, expected literal string"),
             (
                 "b.toml",
-                "b.toml:3:12: command[0]: there is no program ./none.sh: \
+                "b.toml:3:12: there is no program ./none.sh: \
                  No such file or directory (os error 2)",
             ),
             ("c.toml", "c.toml has more than 65536 bytes"),
             ("d.toml", "cannot read d.toml: this is not a file"),
-            ("e.toml", "e.toml:1:9: this is not UTF-8, which TOML is written in"),
+            ("e.toml", "cannot read e.toml: invalid utf-8 sequence of 1 bytes from index 8"),
         ],
     );
 }
@@ -60,8 +57,7 @@ fn names_that_are_taken() {
     tools.tool("one", "echo 1", "");
     tools.write("two.toml", &manifest("one", ""));
     tools.tool("list_tables", "echo 1", "");
-    let settings =
-        ToolSettings { taken: ["list_tables".to_owned()].into(), ..ToolSettings::default() };
+    let settings = ToolConfig { taken: ["list_tables".to_owned()].into(), ..ToolConfig::default() };
     check(
         &tools,
         settings,
@@ -82,14 +78,14 @@ fn folders_have_a_bound() {
     for name in ["a", "b", "c", "d"] {
         tools.tool(name, "echo 1", "");
     }
-    let settings = ToolSettings { max_tools: 2, ..ToolSettings::default() };
+    let settings = ToolConfig { max_tools: 2, ..ToolConfig::default() };
     let reason = "there are more than 2 manifests: this one, and what follows";
     check(&tools, settings, &["a", "b"], &[("c.toml", reason)]);
 }
 
 #[test]
 fn a_folder_that_is_none() {
-    let error = ToolFolder::open("/no/such/folder", ToolSettings::default()).unwrap_err();
+    let error = ToolFolder::open("/no/such/folder", ToolConfig::default()).unwrap_err();
     assert_eq!(error.to_string(), "cannot read the folder /no/such/folder");
     assert_eq!(error.path, Path::new("/no/such/folder"));
 }
@@ -99,8 +95,8 @@ fn what_is_told_of_tools() {
     let tools = Folder::new();
     tools.write("bad.toml", "x");
     tools.tool("good", "echo 1", "title = 'Good'\n[output_schema]\ntype = 'integer'");
-    let folder = ToolFolder::open(tools.path(), ToolSettings::default()).unwrap();
-    let reason = "bad.toml:1:2: this is not TOML: key with no value, expected `=`";
+    let folder = ToolFolder::open(tools.path(), ToolConfig::default()).unwrap();
+    let reason = "bad.toml:1:2: key with no value, expected `=`";
     assert_eq!(
         serde_json::to_value(folder.listing()).unwrap(),
         json!({

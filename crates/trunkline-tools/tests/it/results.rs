@@ -1,7 +1,7 @@
 //! What a tool is given, and what becomes of what it writes.
 
 use serde_json::{Value, json};
-use trunkline_tools::ToolSettings;
+use trunkline_tools::ToolConfig;
 
 use super::support::Folder;
 
@@ -10,7 +10,7 @@ use super::support::Folder;
 fn check(name: &str, script: &str, params: &Value, expected: &str) {
     let tools = Folder::new();
     tools.tool("t", script, "env = ['CARGO_PKG_NAME', 'NOT_SET_ANYWHERE']");
-    let served = tools.serve(ToolSettings::default());
+    let served = tools.serve(ToolConfig::default());
     let expected = expected.replace("FOLDER", &served.path().display().to_string());
     assert_eq!(run(served.call("t", params)).unwrap(), expected, "{name}");
 }
@@ -20,7 +20,7 @@ fn check(name: &str, script: &str, params: &Value, expected: &str) {
 fn check_failure(name: &str, script: &str, lines: &str, code: i64, data: &Value) {
     let tools = Folder::new();
     tools.tool("t", script, lines);
-    let served = tools.serve(ToolSettings::default());
+    let served = tools.serve(ToolConfig::default());
     assert_eq!(run(served.failure("t", &json!({}))), (code, data.clone()), "{name}");
 }
 
@@ -88,7 +88,7 @@ fn no_open_files_but_the_three() {
         .output()
         .unwrap();
     let others = String::from_utf8(others.stdout).unwrap();
-    let served = tools.serve(ToolSettings::default());
+    let served = tools.serve(ToolConfig::default());
     assert_eq!(run(served.call("t", &json!({}))).unwrap(), others.trim_end());
 }
 
@@ -176,7 +176,7 @@ fn results_that_are_too_much() {
     check_failure("the default", "exec yes", "", -32002, &data(1 << 20));
     let tools = Folder::new();
     tools.tool("t", "printf '123'", "max_output_bytes = 3");
-    let served = tools.serve(ToolSettings::default());
+    let served = tools.serve(ToolConfig::default());
     assert_eq!(run(served.call("t", &json!({}))).unwrap(), "123", "just as much");
 }
 
@@ -190,7 +190,7 @@ fn schemas_hold_both_ways() {
          [input_schema]\ntype = 'object'\nadditionalProperties = false\nproperties.count.type = 'integer'\n\
          [output_schema]\ntype = 'object'\nproperties.count.minimum = 1\n",
     );
-    let served = tools.serve(ToolSettings::default());
+    let served = tools.serve(ToolConfig::default());
     let errors = |pointer, reason| json!([{ "pointer": pointer, "reason": reason }]);
 
     let (code, data) = run(served.failure("t", &json!({ "count": "two" })));
@@ -218,7 +218,7 @@ fn schemas_hold_both_ways() {
 fn a_program_that_is_gone() {
     let tools = Folder::new();
     tools.tool("t", "echo 1", "");
-    let served = tools.serve(ToolSettings::default());
+    let served = tools.serve(ToolConfig::default());
     std::fs::remove_file(served.path().join("t.sh")).unwrap();
     let data = json!({ "kind": "unstarted", "reason": "the tool could not be started" });
     assert_eq!(run(served.failure("t", &json!({}))), (-32002, data));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tempfile::TempDir;
 use trunkline::{ErrorObject, Router, Rpc};
-use trunkline_tools::{ToolFolder, ToolSettings};
+use trunkline_tools::{ToolConfig, ToolFolder};
 
 /// Longest time that anything may take which is expected to happen at once. The machine may be slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -61,7 +61,7 @@ impl Folder {
         assert_ne!(fs::metadata(&path).unwrap().permissions().mode() & 0o111, 0);
     }
 
-    pub(crate) fn serve(self, settings: ToolSettings) -> Served {
+    pub(crate) fn serve(self, settings: ToolConfig) -> Served {
         let folder = ToolFolder::open(self.path(), settings).unwrap();
         assert_eq!(folder.rejected(), []);
         let rpc = Router::new().nest("tool", trunkline_tools::operations(&folder)).build().unwrap();

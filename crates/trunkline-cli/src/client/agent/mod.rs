@@ -13,11 +13,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use trunkline::Id;
-use trunkline::client::{Client, ClientConfig, Http, Transport, TransportError};
+use trunkline::client::{Http, Transport, TransportError};
 
 pub(crate) use self::event::{Answer, Called, Event, Pending, Step, StepError, Told, result};
 pub(crate) use self::turn::Turn;
-use crate::client::{CallError, Observed};
+use crate::client::{CallError, call};
 
 /// An agent behind an endpoint like `/api`.
 #[derive(Debug)]
@@ -67,11 +67,7 @@ impl Agent {
         method: &str,
         params: impl Serialize,
     ) -> Result<Box<RawValue>, CallError> {
-        let transport = Observed::new(self.http.clone());
-        let settings = ClientConfig { timeout: self.timeout, ..ClientConfig::default() };
-        let client = Client::with_config(transport.clone(), settings);
-        let called = client.call(method, params).await;
-        called.map_err(|error| CallError { error, status: transport.status() })
+        call(self.http.clone(), self.timeout, method, params).await
     }
 
     /// Says something. The turn is over when its events are, and is cancelled when it is dropped.

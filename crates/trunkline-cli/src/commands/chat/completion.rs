@@ -1,13 +1,20 @@
 //! What Tab completes.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rustyline::completion::Completer;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::validate::Validator;
+use rustyline::{Context, Helper};
 
 use super::command::COMMANDS;
 use crate::terminal::line;
 
-/// Commands, and the names that they take, as far as the server has told of them. Clones are one.
+/// Commands, and the names of tools and conversations that the server has listed. Clones share them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Completion(Arc<Mutex<Names>>);
+pub(super) struct Completion(Rc<RefCell<Names>>);
 
 #[derive(Debug, Default)]
 struct Names {
@@ -17,15 +24,15 @@ struct Names {
 
 impl Completion {
     pub(super) fn set_tools<'n>(&self, names: impl Iterator<Item = &'n str>) {
-        self.names(|known| known.tools = harmless(names));
+        self.0.borrow_mut().tools = harmless(names);
     }
 
     pub(super) fn set_conversations<'n>(&self, ids: impl Iterator<Item = &'n str>) {
-        self.names(|known| known.conversations = harmless(ids));
+        self.0.borrow_mut().conversations = harmless(ids);
     }
 
-    /// Where the last word of a line begins, and what it may become.
-    pub(super) fn of(&self, text: &str) -> (usize, Vec<String>) {
+    /// The start of the last word of a line, and its completions.
+    fn of(&self, text: &str) -> (usize, Vec<String>) {
         if !text.starts_with('/') {
             return (text.len(), Vec::new());
         }
@@ -34,25 +41,36 @@ impl Completion {
             let blank = |takes: &str| if takes.is_empty() { "" } else { " " };
             return (0, found.map(|(name, takes, _)| format!("{name}{}", blank(takes))).collect());
         };
-        let at = command.len() + 1;
-        let found = self.names(|names| {
-            let names = match command {
-                "/tools" => &*names.tools,
-                "/resume" | "/delete" => &*names.conversations,
-                _ => &[],
-            };
-            beginning(word, names.iter().map(String::as_str))
-        });
-        (at, found)
-    }
-
-    fn names<T>(&self, act: impl FnOnce(&mut Names) -> T) -> T {
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let names = self.0.borrow();
+        let names = match command {
+            "/tools" => &*names.tools,
+            "/resume" | "/delete" => &*names.conversations,
+            _ => &[],
+        };
+        let found = names.iter().filter(|name| name.starts_with(word));
+        (command.len() + 1, found.cloned().collect())
     }
 }
 
-fn beginning<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Vec<String> {
-    names.filter(|name| name.starts_with(word)).map(str::to_owned).collect()
+impl Completer for Completion {
+    type Candidate = String;
+
+    fn complete(
+        &self,
+        line: &str,
+        at: usize,
+        _: &Context<'_>,
+    ) -> rustyline::Result<(usize, Vec<String>)> {
+        Ok(self.of(&line[..at]))
+    }
+}
+
+impl Helper for Completion {}
+impl Highlighter for Completion {}
+impl Validator for Completion {}
+
+impl Hinter for Completion {
+    type Hint = String;
 }
 
 /// Those that can be shown as they are.

@@ -1,209 +1,199 @@
 //! A chat with a person at a terminal.
 
-use std::io;
+use std::fs::DirBuilder;
+use std::io::{self, ErrorKind, Write, stdin, stdout};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::{env, process};
 
-use rustix::process;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use anstyle::Style;
+use rustix::termios::{LocalModes, OptionalActions, QueueSelector, tcflush, tcgetattr, tcsetattr};
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{CompletionType, Config, DefaultEditor};
+use tokio::runtime::Runtime;
+use tokio::signal::ctrl_c;
+use tokio::signal::unix::{SignalKind, signal};
 use trunkline::client::http::Url;
 
 use super::command::{Command, Line};
-use super::editor::{PROMPT, Redraw};
-use super::input::Input;
-use super::lines::Typed;
-use super::question::QUESTION;
-use super::session::{Flow, Session};
-use super::terminal::{self, Terminal};
-use crate::terminal::Failure;
-use crate::terminal::output;
+use super::completion::Completion;
+use super::session::Session;
+use crate::terminal::{Failure, output};
 
-pub(super) struct Dialogue {
+const PROMPT: &str = "chat> ";
+
+/// The question before a call that changes something.
+const QUESTION: &str = "make this call? [y/N] ";
+
+/// The number of lines in the history.
+const MAX_HISTORY: usize = 1_000;
+
+/// Reads lines from a person until the chat is ended. Failures are reported, and the chat continues.
+pub(super) struct Dialogue<'r> {
+    runtime: &'r Runtime,
     session: Session,
-    input: Input,
-    redraw: Redraw,
-    terminal: Terminal,
-    signals: Signals,
 }
 
-/// Those that matter while something is waited for.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    /// The process was stopped, and goes on.
-    resume: Signal,
-}
+type Editor = rustyline::Editor<Completion, FileHistory>;
 
-/// How what is waited for has ended.
-enum Waited<T> {
-    Done(T),
-    /// Ctrl-C, while the terminal gives signals.
-    Interrupted,
-    /// The process is to end.
-    Terminated,
-}
-
-/// Asks a server whether it is there, and tells a person what to do now.
-pub(super) async fn greet(session: &mut Session, url: &Url) -> Result<(), Failure> {
-    let tools = match session.tools().await?.names().count() {
-        1 => "1 tool".to_owned(),
-        count => format!("{count} tools"),
-    };
-    session.view.note(&format!("{url}: {tools}. /help lists commands, Ctrl-D ends the chat."));
-    session.tell_resumed().await
-}
-
-impl Dialogue {
-    pub(super) fn new(session: Session, input: Input, redraw: Redraw) -> io::Result<Self> {
-        let signals = Signals::new()?;
-        Ok(Self { session, input, redraw, terminal: Terminal::of_stdin(), signals })
+impl<'r> Dialogue<'r> {
+    pub(super) fn new(runtime: &'r Runtime, session: Session) -> Self {
+        Self { runtime, session }
     }
 
-    /// Goes on until the person ends it. What fails is told.
-    pub(super) async fn run(mut self) -> Result<(), Failure> {
-        self.converse().await?;
-        let Self { mut session, terminal, .. } = self;
-        drop(terminal);
-        if let Some(id) = session.conversation() {
+    pub(super) fn run(mut self, url: &Url, completion: Completion) -> Result<(), Failure> {
+        exit_on_sigterm(self.runtime).map_err(Failure::Output)?;
+        let greeted = until_ctrl_c(self.runtime, self.session.greet(url));
+        let Some(()) = greeted.transpose()? else { return Ok(()) };
+        let mut editor = editor(completion).map_err(unreadable)?;
+        let mut history = history_file(&mut editor);
+        let bold = Style::new().bold();
+        let prompt = (PROMPT, format!("{bold}{PROMPT}{bold:#}"));
+        loop {
+            let line = match editor.readline(&prompt) {
+                Ok(line) => line,
+                Err(ReadlineError::Interrupted) => {
+                    self.session.view.note("Ctrl-D ends the chat");
+                    continue;
+                }
+                Err(ReadlineError::Eof) => break,
+                Err(error) => return Err(unreadable(error)),
+            };
+            if let Some(Err(error)) = history.as_ref().map(|path| editor.append_history(path)) {
+                no_history(history.take(), &error);
+            }
+            match self.take(&line) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => break,
+                Err(failure @ Failure::Output(_)) => return Err(failure),
+                Err(failure) => self.session.failed(&failure),
+            }
+        }
+        if let Some(id) = self.session.conversation() {
             let text = format!("trunkline chat --conversation {id} goes on with this one");
-            session.view.note(&text);
+            self.session.view.note(&text);
         }
         Ok(())
     }
 
-    async fn converse(&mut self) -> Result<(), Failure> {
-        let mut was_interrupted = false;
-        loop {
-            match self.line().await? {
-                Waited::Done(Typed::Line(line)) => match self.take(&line).await {
-                    Ok(Flow::GoesOn) => {}
-                    Ok(Flow::Ends) => return Ok(()),
-                    Err(failure @ Failure::Output(_)) => return Err(failure),
-                    Err(failure) => self.session.failed(&failure),
-                },
-                Waited::Done(Typed::Interrupted { was_empty: false }) => {}
-                Waited::Done(Typed::Interrupted { .. }) | Waited::Interrupted
-                    if was_interrupted =>
-                {
-                    return Ok(());
-                }
-                Waited::Done(Typed::Interrupted { .. }) | Waited::Interrupted => {
-                    self.session.view.note("Ctrl-C once more, or Ctrl-D, ends the chat");
-                    was_interrupted = true;
-                    continue;
-                }
-                Waited::Done(Typed::End) | Waited::Terminated => return Ok(()),
+    /// Executes a line, and the calls to which the person consents then.
+    fn take(&mut self, line: &str) -> Result<ControlFlow<()>, Failure> {
+        let mut flow = self.act(Line::parse(line))?;
+        while flow.is_continue() && self.session.show_pending().map_err(Failure::Output)? {
+            if !consents()? {
+                self.session.view.note(
+                    "not made; /confirm still makes it, for 10 minutes and until something else is said",
+                );
+                break;
             }
-            was_interrupted = false;
-        }
-    }
-
-    /// Does what a line asks for, and makes the calls that are consented to then.
-    async fn take(&mut self, line: &str) -> Result<Flow, Failure> {
-        let mut flow = self.act(Line::parse(line)).await?;
-        while flow == Flow::GoesOn && self.session.show_pending().map_err(Failure::Output)? {
-            match self.consent().await? {
-                Waited::Done(true) => {
-                    flow = self.act(Line::Command(Command::Confirm(None))).await?;
-                }
-                Waited::Done(false) | Waited::Interrupted => {
-                    self.session.view.note(
-                        "not made; /confirm still makes it, for 10 minutes and until something else is said",
-                    );
-                    return Ok(Flow::GoesOn);
-                }
-                Waited::Terminated => {
-                    self.session.view.note("not made");
-                    return Ok(Flow::Ends);
-                }
-            }
+            flow = self.act(Line::Command(Command::Confirm(None)))?;
         }
         Ok(flow)
     }
 
-    /// Does it, unless it is cancelled.
-    async fn act(&mut self, line: Line<'_>) -> Result<Flow, Failure> {
-        let waited = {
-            let _deaf = self.terminal.deafen();
-            self.signals.before(self.session.take(line), || Ok(())).await
-        };
-        match waited.map_err(Failure::Output)? {
-            Waited::Done(done) => done,
-            Waited::Interrupted => {
-                self.session.cancelled().map_err(Failure::Output)?;
-                Ok(Flow::GoesOn)
-            }
-            Waited::Terminated => {
-                self.session.cancelled().map_err(Failure::Output)?;
-                Ok(Flow::Ends)
-            }
-        }
-    }
-
-    /// The next line.
-    async fn line(&mut self) -> Result<Waited<Typed>, Failure> {
-        if self.input.is_reading() {
-            output::data(PROMPT).map_err(Failure::Output)?;
-        }
-        loop {
-            let resumed = || match terminal::is_plain() {
-                true => output::data(PROMPT),
-                false => {
-                    self.redraw.ask();
-                    Ok(())
-                }
-            };
-            let waited = self.signals.before(self.input.line(), resumed).await;
-            return Ok(match waited.map_err(Failure::Output)? {
-                Waited::Done(typed) => Waited::Done(typed?),
-                // The editor has not begun, or has ended: it shows the line by itself.
-                Waited::Interrupted if self.redraw.take() => continue,
-                Waited::Interrupted => Waited::Interrupted,
-                Waited::Terminated => Waited::Terminated,
-            });
-        }
-    }
-
-    /// Whether the call is to be made.
-    async fn consent(&mut self) -> Result<Waited<bool>, Failure> {
-        let resumed = || output::data(QUESTION);
-        let waited = self.signals.before(self.input.consent(), resumed).await;
-        let waited = match waited.map_err(Failure::Output)? {
-            Waited::Done(given) => Waited::Done(given?),
-            Waited::Interrupted => Waited::Interrupted,
-            Waited::Terminated => Waited::Terminated,
-        };
-        Ok(waited)
+    fn act(&mut self, line: Line<'_>) -> Result<ControlFlow<()>, Failure> {
+        until_ctrl_c(self.runtime, self.session.take(line)).unwrap_or_else(|| {
+            self.session.cancelled().map_err(Failure::Output)?;
+            Ok(ControlFlow::Continue(()))
+        })
     }
 }
 
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            resume: signal(SignalKind::from_raw(process::Signal::CONT.as_raw()))?,
-        })
-    }
+/// The output of the future; `None` if Ctrl-C cancels it.
+fn until_ctrl_c<T>(runtime: &Runtime, work: impl Future<Output = T>) -> Option<T> {
+    runtime.block_on(async {
+        tokio::select! {
+            done = work => Some(done),
+            _ = ctrl_c() => None,
+        }
+    })
+}
 
-    /// Waits. To be interrupted, or to have been stopped, matters from now on; to be terminated always.
-    async fn before<T>(
-        &mut self,
-        waited: impl Future<Output = T>,
-        mut resumed: impl FnMut() -> io::Result<()>,
-    ) -> io::Result<Waited<T>> {
-        self.interrupt = signal(SignalKind::interrupt())?;
-        self.resume = signal(SignalKind::from_raw(process::Signal::CONT.as_raw()))?;
-        tokio::pin!(waited);
-        loop {
-            return Ok(tokio::select! {
-                biased;
-                _ = self.terminate.recv() => Waited::Terminated,
-                _ = self.interrupt.recv() => Waited::Interrupted,
-                _ = self.resume.recv() => {
-                    resumed()?;
-                    continue;
-                }
-                done = &mut waited => Waited::Done(done),
-            });
+/// Asks for consent to the pending call. What was typed before the question is no answer: it is discarded, or left to
+/// the editor of messages, which has read it.
+fn consents() -> Result<bool, Failure> {
+    // This fails if the terminal is gone: then nobody answers.
+    let _ = tcflush(stdin(), QueueSelector::IFlush);
+    match DefaultEditor::new().and_then(|mut editor| editor.readline(QUESTION)) {
+        Ok(answer) => Ok(["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))),
+        Err(ReadlineError::Interrupted | ReadlineError::Eof) => Ok(false),
+        Err(error) => Err(unreadable(error)),
+    }
+}
+
+/// Restores the terminal and exits on SIGTERM, also while a line is edited.
+fn exit_on_sigterm(runtime: &Runtime) -> io::Result<()> {
+    const END_BRACKETED_PASTE: &[u8] = b"\x1b[?2004l\r\n";
+    let _context = runtime.enter();
+    let mut terminate = signal(SignalKind::terminate())?;
+    let modes = tcgetattr(stdin())?;
+    runtime.spawn(async move {
+        terminate.recv().await;
+        let is_edited =
+            tcgetattr(stdin()).is_ok_and(|now| !now.local_modes.contains(LocalModes::ICANON));
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &modes);
+        if is_edited {
+            let _ = stdout().write_all(END_BRACKETED_PASTE);
+        }
+        process::exit(0);
+    });
+    Ok(())
+}
+
+fn editor(completion: Completion) -> rustyline::Result<Editor> {
+    let config = Config::builder()
+        .max_history_size(MAX_HISTORY)?
+        .history_ignore_space(true)
+        .auto_add_history(true)
+        .completion_type(CompletionType::List);
+    let mut editor = Editor::with_config(config.build())?;
+    editor.set_helper(Some(completion));
+    Ok(editor)
+}
+
+fn unreadable(error: ReadlineError) -> Failure {
+    Failure::Told(format!("trunkline: the terminal cannot be read: {error}\n"))
+}
+
+/// Loads the lines of earlier chats. `None` if they cannot be read and written.
+fn history_file(editor: &mut Editor) -> Option<PathBuf> {
+    let path = history_path()?;
+    let loaded = match editor.load_history(&path) {
+        Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::NotFound => {
+            create_directory(&path).map_err(ReadlineError::Io)
+        }
+        loaded => loaded,
+    };
+    match loaded {
+        Ok(()) => Some(path),
+        Err(error) => {
+            no_history(Some(path), &error);
+            None
         }
     }
+}
+
+/// `trunkline/chat_history` in the user's state directory, as the XDG Base Directory Specification defines it;
+/// `None` if that directory is unknown.
+fn history_path() -> Option<PathBuf> {
+    let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.or_else(|| env::home_dir().map(|home| home.join(".local/state")));
+    let path = state?.join("trunkline/chat_history");
+    path.is_absolute().then_some(path)
+}
+
+/// Creates the directory of the file, for its owner only.
+fn create_directory(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    path.parent().map_or(Ok(()), |directory| builder.create(directory))
+}
+
+/// Chats continue without the file.
+fn no_history(path: Option<PathBuf>, error: &ReadlineError) {
+    let path = path.unwrap_or_default();
+    let text = format!("trunkline: lines are not kept in {}: {error}\n", path.display());
+    output::complain(&text);
 }

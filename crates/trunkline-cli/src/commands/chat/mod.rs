@@ -3,40 +3,31 @@
 mod command;
 mod completion;
 mod dialogue;
-mod editor;
-mod input;
-mod lines;
 mod listing;
-mod paint;
-mod question;
-mod script;
 mod session;
 mod summary;
-mod terminal;
 mod view;
 
-use std::io::{ErrorKind, IsTerminal, stdin, stdout};
+use std::io::{BufRead, ErrorKind, IsTerminal, Read, stdin, stdout};
 use std::process::ExitCode;
 
 use clap::Args;
+use tokio::runtime::{self, Runtime};
 use trunkline::client::http::Url;
 use trunkline::code;
 
+use self::command::Line;
 use self::completion::Completion;
 use self::dialogue::Dialogue;
-use self::editor::{Editor, Redraw};
-use self::input::{Input, Source};
-use self::lines::Lines;
 use self::session::Session;
 use self::view::View;
 use crate::client::Agent;
 use crate::commands::connection::{Connection, url};
-use crate::terminal::{Failure, Form, finish, wait_for};
+use crate::terminal::{Failure, Form, finish};
 
 const NOTES: &str = "\
-On a terminal, lines are edited, Ctrl-C cancels a turn, and Ctrl-D ends the chat. What is typed while a turn
-runs is thrown away. Lines are kept in $XDG_STATE_HOME/trunkline/chat_history (by default in ~/.local/state),
-unless they begin with a blank.
+On a terminal, lines are edited, Ctrl-C cancels a turn, and Ctrl-D ends the chat. Lines are kept in
+$XDG_STATE_HOME/trunkline/chat_history (by default in ~/.local/state), unless they begin with a blank.
 
 Otherwise each line of stdin is a message. Answers go to stdout; what is done meanwhile goes to stderr. The
 first failure ends it. With --json, each event is a line of JSON on stdout.
@@ -95,26 +86,48 @@ fn talk(arguments: &Arguments, form: Form) -> Result<(), Failure> {
     let connection = &arguments.connection;
     let url = arguments.url.clone().or_path("/api");
     let http = connection.connect_within(url.clone(), Agent::MAX_REPLY)?;
-    let (view, completion) = (View::new(form), Completion::default());
-    let paint = view.paint();
+    let completion = Completion::default();
     let agent = Agent::new(http, connection.timeout());
     let conversation = arguments.conversation.clone();
-    let mut session = Session::new(agent, view, completion.clone(), conversation);
+    let mut session = Session::new(agent, View::new(form), completion.clone(), conversation);
+    // The thread serves idle connections while a line is read.
+    let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.map_err(Failure::Output)?;
     let is_person = !form.is_json && stdin().is_terminal() && stdout().is_terminal();
-    wait_for(async {
-        match &arguments.message {
-            Some(message) => script::once(&mut session, message).await,
-            None if is_person => {
-                dialogue::greet(&mut session, &url).await?;
-                let redraw = Redraw::default();
-                let editor = Editor::open(completion, paint, redraw.clone())?;
-                let input = Input::read(Source::Terminal(Box::new(editor)))?;
-                let dialogue = Dialogue::new(session, input, redraw).map_err(Failure::Output)?;
-                dialogue.run().await
-            }
-            None => script::run(&mut session, &mut Input::read(Source::Stdin(Lines))?).await,
+    let done = match &arguments.message {
+        Some(message) => runtime.block_on(session.say(message)).map(|()| session.tell_pending()),
+        None if is_person => Dialogue::new(&runtime, session).run(&url, completion),
+        None => run_script(&runtime, &mut session),
+    };
+    // A look-up of a name may still be running.
+    runtime.shutdown_background();
+    done
+}
+
+/// Executes the lines of stdin. The first failure ends it.
+fn run_script(runtime: &Runtime, session: &mut Session) -> Result<(), Failure> {
+    while let Some(line) = next_line()? {
+        if runtime.block_on(session.take(Line::parse(&line)))?.is_break() {
+            break;
         }
-    })
+        session.tell_pending();
+    }
+    Ok(())
+}
+
+/// The next line of stdin.
+fn next_line() -> Result<Option<String>, Failure> {
+    /// The maximum number of bytes of a line. Servers accept less.
+    const LONGEST: u64 = 1 << 20;
+    let mut line = Vec::new();
+    let read = stdin().lock().take(LONGEST).read_until(b'\n', &mut line);
+    read.map_err(|error| Failure::Usage(format!("stdin cannot be read: {error}")))?;
+    if line.len() as u64 == LONGEST && !line.ends_with(b"\n") {
+        return Err(Failure::Usage(format!("a line has more than {LONGEST} bytes")));
+    }
+    let line = String::from_utf8(line);
+    let line = line.map_err(|_| Failure::Usage("a line is not UTF-8".to_owned()))?;
+    Ok(Some(line).filter(|line| !line.is_empty()))
 }
 
 /// With or without a slash at its end, it is the same one.

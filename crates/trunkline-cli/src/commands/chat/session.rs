@@ -2,9 +2,11 @@
 
 use std::io;
 use std::mem::take;
+use std::ops::ControlFlow;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use trunkline::client::http::Url;
 use trunkline::client::{Error, ProtocolError};
 use trunkline::{ErrorObject, code};
 
@@ -12,7 +14,7 @@ use super::command::{COMMANDS, Command, Line};
 use super::completion::Completion;
 use super::listing::{Conversations, Tools};
 use super::view::View;
-use crate::client::{Agent, Answer, CallError, Event, Members, Pending, Said};
+use crate::client::{Agent, Answer, CallError, Event, Pending, Said};
 use crate::terminal::Failure;
 
 pub(super) struct Session {
@@ -25,13 +27,6 @@ pub(super) struct Session {
     pending: Option<Pending>,
     /// Whether nobody was told of it yet.
     is_pending_new: bool,
-}
-
-/// Whether a chat goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Flow {
-    GoesOn,
-    Ends,
 }
 
 impl Session {
@@ -68,12 +63,17 @@ impl Session {
         Ok(true)
     }
 
-    /// Tells which conversation goes on, if one does.
+    /// Tells a person whether the server is there, how many tools it has, and which conversation goes on, if one does.
     ///
     /// # Errors
     ///
-    /// When it is none of the caller's.
-    pub(super) async fn tell_resumed(&mut self) -> Result<(), Failure> {
+    /// When the caller has no such conversation.
+    pub(super) async fn greet(&mut self, url: &Url) -> Result<(), Failure> {
+        let tools = match self.tools().await?.names().count() {
+            1 => "1 tool".to_owned(),
+            count => format!("{count} tools"),
+        };
+        self.view.note(&format!("{url}: {tools}. /help lists commands, Ctrl-D ends the chat."));
         let Some(id) = &self.conversation else { return Ok(()) };
         let conversations = self.conversations().await?;
         let Ok(title) = conversations.title(id) else {
@@ -112,14 +112,14 @@ impl Session {
     /// # Cancel safety
     ///
     /// A turn is cancelled: the conversation is as it was before.
-    pub(super) async fn take(&mut self, line: Line<'_>) -> Result<Flow, Failure> {
+    pub(super) async fn take(&mut self, line: Line<'_>) -> Result<ControlFlow<()>, Failure> {
         match line {
             Line::Nothing => {}
             Line::Message(message) => self.say(&message).await?,
             Line::Command(command) => return self.obey(command).await,
             Line::Wrong(reason) => return Err(Failure::Usage(reason)),
         }
-        Ok(Flow::GoesOn)
+        Ok(ControlFlow::Continue(()))
     }
 
     pub(super) async fn say(&mut self, message: &str) -> Result<(), Failure> {
@@ -127,14 +127,14 @@ impl Session {
     }
 
     /// Asks which tools there are.
-    pub(super) async fn tools(&self) -> Result<Tools, Failure> {
+    async fn tools(&self) -> Result<Tools, Failure> {
         let json = self.agent.call("agent.list_capabilities", ()).await?;
         let tools = Tools::read(json)?;
         self.completion.set_tools(tools.names());
         Ok(tools)
     }
 
-    async fn obey(&mut self, command: Command<'_>) -> Result<Flow, Failure> {
+    async fn obey(&mut self, command: Command<'_>) -> Result<ControlFlow<()>, Failure> {
         match command {
             Command::Help => self.help(),
             Command::Tools(name) => {
@@ -163,9 +163,9 @@ impl Session {
             }
             Command::Delete(id) => self.delete(id).await?,
             Command::Confirm(token) => self.confirm(token).await?,
-            Command::Quit => return Ok(Flow::Ends),
+            Command::Quit => return Ok(ControlFlow::Break(())),
         }
-        Ok(Flow::GoesOn)
+        Ok(ControlFlow::Continue(()))
     }
 
     fn help(&mut self) {
@@ -248,12 +248,9 @@ async fn answer(agent: &Agent, said: &Said<'_>, view: &mut View) -> Result<Answe
 /// The calls that were made before a failure were shown when they were made.
 fn without_steps(failed: CallError) -> CallError {
     let CallError { error: Error::Rpc(error), status } = &failed else { return failed };
-    let members = error.data().map(|data| serde_json::from_str::<Members<&RawValue>>(data.get()));
-    let Some(Ok(Members(members))) = members else { return failed };
-    let data = members.into_iter().filter(|(name, _)| name != "steps");
-    let data: serde_json::Map<String, serde_json::Value> = data
-        .filter_map(|(name, value)| Some((name, serde_json::from_str(value.get()).ok()?)))
-        .collect();
+    let data = error.data().map(|data| serde_json::from_str::<Map<String, Value>>(data.get()));
+    let Some(Ok(mut data)) = data else { return failed };
+    data.remove("steps");
     let shown = ErrorObject::new(error.code(), error.message().to_owned()).with_data(&data);
     CallError::new(Error::Rpc(shown), *status)
 }

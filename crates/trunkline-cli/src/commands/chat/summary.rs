@@ -1,14 +1,15 @@
 //! Calls and what came of them, as lines.
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::client::{Members, Step, StepError};
+use crate::client::{Step, StepError};
 use crate::terminal::{cut, line};
 
 /// `table="Track" limit=3`
 pub(super) fn of_arguments(json: &str) -> String {
-    let Ok(Members(members)) = serde_json::from_str::<Members<&RawValue>>(json) else {
+    let Ok(members) = serde_json::from_str::<IndexMap<String, &RawValue>>(json) else {
         return one_line(json);
     };
     let one =

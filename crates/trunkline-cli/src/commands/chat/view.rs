@@ -1,18 +1,21 @@
 //! How a chat is printed: answers to stdout, what happens besides to stderr.
 
+use std::borrow::Cow;
+use std::env;
 use std::io::{self, IsTerminal, stderr, stdout};
 use std::mem::take;
 
-use super::paint::Paint;
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
 use super::summary;
-use super::terminal::is_plain;
 use crate::client::{Called, Event, Pending, Step, StepError, Told};
 use crate::terminal::output;
 use crate::terminal::{Failure, Form, cut, indented, line, lines};
 
 pub(super) struct View {
     pub(super) form: Form,
-    paint: Paint,
+    has_colours: bool,
     /// Whether all goes to one terminal: what is being done is shown in a line that the next one replaces.
     is_live: bool,
     /// Whether such a line is shown.
@@ -31,6 +34,11 @@ pub(super) struct View {
     status: String,
 }
 
+const REMARK: Style = Style::new().dimmed();
+const CALL: Style = AnsiColor::Cyan.on_default();
+const FAILURE: Style = AnsiColor::Red.on_default();
+const QUESTION: Style = AnsiColor::Yellow.on_default();
+
 /// So many columns are used where there is no terminal.
 const IN_A_PIPE: usize = 200;
 
@@ -40,10 +48,11 @@ const COMPARED: usize = 1 << 20;
 impl View {
     pub(super) fn new(form: Form) -> Self {
         let is_terminal = stderr().is_terminal();
+        let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
             form,
-            paint: Paint::new(is_terminal),
-            is_live: is_terminal && stdout().is_terminal() && !form.is_json && !is_plain(),
+            has_colours: AutoStream::choice(&stderr()) != ColorChoice::Never,
+            is_live: is_terminal && stdout().is_terminal() && !form.is_json && !is_dumb,
             has_status: false,
             is_within_line: false,
             said: Some(String::new()),
@@ -52,10 +61,6 @@ impl View {
             has_called: false,
             status: String::new(),
         }
-    }
-
-    pub(super) fn paint(&self) -> Paint {
-        self.paint
     }
 
     /// # Errors
@@ -101,7 +106,7 @@ impl View {
 
     /// A remark of the program.
     pub(super) fn note(&mut self, text: &str) {
-        drop(self.aside(&self.paint.aside(&line(text))));
+        drop(self.aside(&self.paint(REMARK, &line(text))));
     }
 
     pub(super) fn failure(&mut self, failure: &Failure) {
@@ -110,7 +115,7 @@ impl View {
             failure => failure.text(self.form),
         };
         let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
-        drop(self.aside(&self.paint.failure(first)));
+        drop(self.aside(&self.paint(FAILURE, first)));
         output::complain(rest);
     }
 
@@ -127,7 +132,7 @@ impl View {
 
     fn in_full(&self, pending: &Pending) -> String {
         let heading = format!("{} waits to be confirmed:", line(&pending.tool));
-        let heading = self.paint.question(&heading);
+        let heading = self.paint(QUESTION, &heading);
         format!("{heading}\n{}\n", indented(pending.arguments.get()))
     }
 
@@ -135,12 +140,12 @@ impl View {
         let text = line(text);
         if !self.is_live {
             self.status = text.clone().into_owned();
-            return self.aside(&self.paint.aside(&text));
+            return self.aside(&self.paint(REMARK, &text));
         }
         self.make_room()?;
         // In the last column, it would make a line of its own.
         let text = cut(&text, self.columns().saturating_sub(1)).into_owned();
-        output::complain(&self.paint.aside(&text));
+        output::complain(&self.paint(REMARK, &text));
         self.has_status = true;
         Ok(())
     }
@@ -185,7 +190,7 @@ impl View {
         self.said = Some(String::new());
         let text = format!("> {} {}", line(tool), summary::of_arguments(arguments));
         let text = cut(text.trim_end(), self.columns()).into_owned();
-        self.aside(&self.paint.call(&text))
+        self.aside(&self.paint(CALL, &text))
     }
 
     fn result(&mut self, step: &Step) -> io::Result<()> {
@@ -208,8 +213,8 @@ impl View {
         };
         let text = summary::of_step(step, &name, self.columns());
         let painted = match step.error.is_some() && !is_refusal {
-            true => self.paint.failure(&text),
-            false => self.paint.aside(&text),
+            true => self.paint(FAILURE, &text),
+            false => self.paint(REMARK, &text),
         };
         self.aside(&painted)
     }
@@ -235,6 +240,10 @@ impl View {
         if take(&mut self.has_status) {
             output::complain("\r\x1b[K");
         }
+    }
+
+    fn paint<'t>(&self, style: Style, text: &'t str) -> Cow<'t, str> {
+        if self.has_colours { format!("{style}{text}{style:#}").into() } else { text.into() }
     }
 
     /// Those that a line of stderr has now.

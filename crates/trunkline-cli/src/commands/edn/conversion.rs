@@ -1,5 +1,7 @@
 //! Documents in one format as documents in the other.
 
+use std::ops::Range;
+
 use trunkline_edn::json::{self, FromJson, ToJson};
 use trunkline_edn::{Error, Reader, Reason, Value};
 
@@ -19,8 +21,8 @@ pub(super) struct Conversion {
 /// A document that was converted.
 pub(super) struct Document {
     pub(super) text: String,
-    /// Where it ends in the text that was converted.
-    pub(super) end: usize,
+    /// Its place in the text that was converted.
+    pub(super) span: Range<usize>,
 }
 
 impl Conversion {
@@ -59,6 +61,12 @@ impl Conversion {
             Format::Json => Either::Json(json::Reader::with_options(text, self.from_json.clone())),
         };
         Documents { conversion: self, text, reader }
+    }
+
+    /// The text without the white space at its beginning.
+    pub(super) fn trim_start<'t>(&self, text: &'t str) -> &'t str {
+        let is_edn = self.from == Format::Edn;
+        text.trim_start_matches(|c: char| c.is_ascii_whitespace() || (c == ',' && is_edn))
     }
 
     fn written(&self, value: &Value, source: &str) -> Result<String, Error> {
@@ -104,7 +112,7 @@ impl Iterator for Documents<'_> {
         };
         let source = &self.text[span.clone()];
         Some(match self.conversion.written(&value, source) {
-            Ok(text) => Ok(Document { text, end: span.end }),
+            Ok(text) => Ok(Document { text, span }),
             Err(error) => Err(Wrong::of(&error.located_in(source), span.start)),
         })
     }
@@ -112,31 +120,12 @@ impl Iterator for Documents<'_> {
 
 /// Valid JSON without white space between its tokens, which are unchanged.
 fn compact(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let mut rest = json;
-    // Every second part is in quotes.
-    while let Some((between, string)) = rest.split_once('"') {
-        push_tokens(between, &mut out);
-        let end = end_of_string(string);
-        out.push('"');
-        out.push_str(&string[..end]);
-        rest = &string[end..];
-    }
-    push_tokens(rest, &mut out);
-    out
-}
-
-fn push_tokens(text: &str, out: &mut String) {
-    out.extend(text.split_ascii_whitespace());
-}
-
-/// The length of a string after its first quote, with the last one.
-fn end_of_string(text: &str) -> usize {
-    let mut is_escaped = false;
-    let is_end = |byte: u8| {
-        let ends = byte == b'"' && !is_escaped;
-        is_escaped = byte == b'\\' && !is_escaped;
-        ends
+    let (mut is_string, mut is_escaped) = (false, false);
+    let is_kept = |c: &char| {
+        let is_kept = is_string || !c.is_ascii_whitespace();
+        is_string ^= *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && is_string && !is_escaped;
+        is_kept
     };
-    text.bytes().position(is_end).map_or(text.len(), |at| at + 1)
+    json.chars().filter(is_kept).collect()
 }

@@ -33,8 +33,8 @@ pub(super) struct Wrong {
 }
 
 impl Wrong {
-    pub(super) fn new(offset: usize, reason: String) -> Self {
-        Self { offset, path: String::new(), reason, is_incomplete: false }
+    pub(super) fn new(offset: usize, reason: impl Into<String>) -> Self {
+        Self { offset, path: String::new(), reason: reason.into(), is_incomplete: false }
     }
 
     /// Of an error in what stands behind so many bytes.

@@ -1,23 +1,7 @@
-use std::io::{self, Read};
+use std::io::BufReader;
 
 use super::arguments::{Arguments, Format};
-use super::{Conversion, End, Input, Stream};
-
-/// A text that arrives in pieces.
-struct Pieces<'a> {
-    left: &'a [u8],
-    /// The length of each but the last.
-    length: usize,
-}
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let (piece, left) = self.left.split_at(self.length.min(self.left.len()));
-        buffer[..piece.len()].copy_from_slice(piece);
-        self.left = left;
-        Ok(piece.len())
-    }
-}
+use super::{Conversion, Stream};
 
 /// Where a text is cut while it arrives says nothing: it becomes these lines, and an error if one is
 /// expected.
@@ -32,11 +16,11 @@ fn check(from: Format, text: &str, expected: &str) {
         max_bytes: text.len(),
     };
     for length in 1..=text.len() {
-        let pieces = Pieces { left: text.as_bytes(), length };
-        let mut input = Input::new(pieces, End::of(from), options.max_bytes);
+        let pieces = BufReader::with_capacity(length, text.as_bytes());
         let conversion = Conversion::of(&options).unwrap();
         let mut out = Vec::new();
-        let converted = Stream { conversion, written: 0 }.convert(&mut input, &mut out);
+        let converted =
+            Stream::new(pieces, conversion, options.max_bytes).convert(&mut out, || true);
         let mut found = String::from_utf8(out).unwrap();
         if let Err(failure) = converted {
             found += &failure.text();

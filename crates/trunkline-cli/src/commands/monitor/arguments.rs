@@ -1,5 +1,6 @@
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use trunkline::client::http::Url;
 
 use crate::commands::connection::{Connection, url};
@@ -14,6 +15,10 @@ Exit codes:
   2  the command line is wrong
   3  the server cannot be reached
   4  what answers there is no history";
+
+/// The characters of a value that are escaped in a query.
+const QUERY_VALUE: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'*');
 
 /// Shows the calls of a server as they come.
 #[derive(Args)]
@@ -68,7 +73,7 @@ impl Arguments {
         for (name, value) in wanted {
             if let Some(value) = value {
                 url.push(if url.contains('?') { '&' } else { '?' });
-                url += &format!("{name}={}", encoded(&value));
+                url += &format!("{name}={}", utf8_percent_encode(&value, QUERY_VALUE));
             }
         }
         url.parse().map_err(|_| "what is wanted is too long for a URL".to_owned())
@@ -82,17 +87,6 @@ fn streamed(url: &str) -> String {
         page if page.ends_with("/history") => format!("{page}/stream{query}"),
         _ => url.to_owned(),
     }
-}
-
-/// A value for the query of a URL.
-fn encoded(value: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'*' => {
-            char::from(byte).to_string()
-        }
-        byte => format!("%{byte:02x}"),
-    };
-    value.bytes().map(encode).collect()
 }
 
 #[cfg(test)]

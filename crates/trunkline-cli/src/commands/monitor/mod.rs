@@ -3,10 +3,11 @@
 mod arguments;
 mod row;
 
-use std::env;
 use std::io::{ErrorKind, IsTerminal, stdout};
 use std::process::ExitCode;
 
+use anstream::{AutoStream, ColorChoice};
+use anstyle::AnsiColor;
 use trunkline::client::ProtocolError;
 use trunkline::server::shutdown_signal;
 
@@ -70,9 +71,8 @@ struct View {
 impl View {
     fn new(form: Form) -> Self {
         let is_terminal = stdout().is_terminal();
-        // As https://no-color.org has it.
-        let is_plain = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { form, is_terminal, has_colours: is_terminal && !is_plain }
+        let has_colours = AutoStream::choice(&stdout()) != ColorChoice::Never;
+        Self { form, is_terminal, has_colours }
     }
 
     /// Names the columns to people.
@@ -92,12 +92,12 @@ impl View {
             return Ok(self.form.json(json));
         }
         let line = self.form.cut(&row.line(self.form.columns()));
-        let colour = match row.tone() {
-            Tone::Failed if self.has_colours => "\x1b[31m",
-            Tone::Cancelled if self.has_colours => "\x1b[33m",
+        let style = match row.tone() {
+            Tone::Failed if self.has_colours => AnsiColor::Red.on_default(),
+            Tone::Cancelled if self.has_colours => AnsiColor::Yellow.on_default(),
             _ => return Ok(line),
         };
-        Ok(format!("{colour}{}\x1b[0m\n", line.trim_end_matches('\n')))
+        Ok(format!("{style}{}{style:#}\n", line.trim_end_matches('\n')))
     }
 
     /// What is no entry goes where it does not mix with them.

@@ -1,7 +1,6 @@
 //! `trunkline resources`.
 
 mod arguments;
-mod forms;
 mod summary;
 
 use std::process::ExitCode;
@@ -50,7 +49,7 @@ fn types(source: &Source) -> Result<Vec<Summary>, Failure> {
     let native = Native::new(connection.connect(url)?, connection.timeout());
     wait_for(async {
         let document = native.get().await?;
-        document.and_then(|document| forms::types(&document)).ok_or_else(|| {
+        document.and_then(|document| summary::published(&document)).ok_or_else(|| {
             let told = "trunkline: what answers there does not describe resources\n";
             Failure::Told(told.to_owned())
         })

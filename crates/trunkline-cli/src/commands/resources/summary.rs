@@ -1,13 +1,19 @@
+//! Types of resources, as people are told of them: of a file, or of what a server publishes at `GET /forms`.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use trunkline_resources::{Field, ResourceType, Verb};
 
-/// A type as people are told of it. What there is nothing of is empty.
+/// A type. What there is nothing of is empty.
 pub(super) struct Summary {
     pub(super) name: String,
     pub(super) description: String,
     pub(super) fields: Vec<FieldSummary>,
     pub(super) commands: Vec<String>,
-    /// Of its records.
+    /// The JSON Schema of its records.
     pub(super) schema: Value,
 }
 
@@ -20,32 +26,106 @@ pub(super) struct FieldSummary {
     pub(super) description: String,
 }
 
+/// A path, or what it takes: one command of a resource, or another operation.
+#[derive(Deserialize)]
+struct Form {
+    /// The operation's name.
+    rel: String,
+    #[serde(default)]
+    resource: String,
+    #[serde(default)]
+    command: String,
+    /// Those of a resource, in the order of their declaration.
+    #[serde(default)]
+    fields: Vec<String>,
+    input: Option<Box<RawValue>>,
+    output: Option<Box<RawValue>>,
+}
+
+/// The JSON Schema of what `create` takes.
+#[derive(Deserialize)]
+struct Input {
+    properties: HashMap<String, Property>,
+    #[serde(default)]
+    required: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Property {
+    #[serde(rename = "type")]
+    kind: Option<Value>,
+    default: Option<Value>,
+    #[serde(rename = "enum", default)]
+    values: Vec<Value>,
+    #[serde(default)]
+    description: String,
+}
+
 impl From<&ResourceType> for Summary {
     fn from(kind: &ResourceType) -> Self {
-        Self {
-            name: kind.name().to_owned(),
-            description: kind.description().unwrap_or_default().to_owned(),
-            fields: kind.fields().iter().map(FieldSummary::from).collect(),
-            commands: Verb::ALL.map(|verb| verb.as_str().to_owned()).to_vec(),
-            schema: kind.schema(),
-        }
+        let fields = kind.fields().iter().map(Field::name);
+        let commands = Verb::ALL.map(|verb| verb.as_str().to_owned()).to_vec();
+        let input = kind.input(Verb::Create);
+        Self::new(kind.name(), fields, commands, kind.schema(), input)
+            .expect("a type has the schemas that its server publishes")
     }
 }
 
-impl From<&Field> for FieldSummary {
-    fn from(field: &Field) -> Self {
-        Self {
-            name: field.name().to_owned(),
-            kind: field.kind().to_string(),
-            is_required: field.required(),
-            default: field.default().map(shown).unwrap_or_default(),
-            values: field.allowed().unwrap_or_default().iter().map(shown).collect(),
-            description: field.description().unwrap_or_default().to_owned(),
-        }
+impl Summary {
+    fn new<'f>(
+        name: &str,
+        fields: impl Iterator<Item = &'f str>,
+        commands: Vec<String>,
+        schema: Value,
+        create: Value,
+    ) -> Option<Self> {
+        let input: Input = serde_json::from_value(create).ok()?;
+        let field = |name: &str| {
+            let property = input.properties.get(name)?;
+            Some(FieldSummary {
+                name: name.to_owned(),
+                kind: property.kind.as_ref().map(shown).unwrap_or_default(),
+                is_required: input.required.iter().any(|required| required == name),
+                default: property.default.as_ref().map(shown).unwrap_or_default(),
+                values: property.values.iter().map(shown).collect(),
+                description: property.description.clone(),
+            })
+        };
+        let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
+        Some(Self {
+            name: name.to_owned(),
+            description: description.to_owned(),
+            fields: fields.map(field).collect::<Option<_>>()?,
+            commands,
+            schema,
+        })
     }
+}
+
+/// The types of resources, in the order in which they are published. None if this is no such document.
+pub(super) fn published(document: &RawValue) -> Option<Vec<Summary>> {
+    let forms: Vec<Form> = serde_json::from_str(document.get()).ok()?;
+    let created = forms.iter().filter(|form| form.command == "create");
+    Some(created.filter_map(|form| summary(form, &forms)).collect())
+}
+
+/// None of what only has a command of this name.
+fn summary(create: &Form, forms: &[Form]) -> Option<Summary> {
+    let read = format!("{}.read", create.resource);
+    let read = forms.iter().find(|form| form.rel == read)?;
+    let mut schema: Value = serde_json::from_str(read.output.as_ref()?.get()).ok()?;
+    let record = schema.as_object_mut()?;
+    record.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
+    record.insert("title".to_owned(), create.resource.as_str().into());
+
+    let create_input = serde_json::from_str(create.input.as_ref()?.get()).ok()?;
+    let of_type = forms.iter().filter(|form| form.resource == create.resource);
+    let commands = of_type.map(|form| form.command.clone()).collect();
+    let fields = create.fields.iter().map(String::as_str);
+    Summary::new(&create.resource, fields, commands, schema, create_input)
 }
 
 /// A value as JSON, a text as it is.
-pub(super) fn shown(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,8 +1,7 @@
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-
-use crate::client::Members;
 
 /// An argument of a tool, as its input schema describes it.
 #[derive(Debug)]
@@ -18,7 +17,7 @@ pub(super) struct Property {
 #[derive(Deserialize)]
 struct Object {
     #[serde(default)]
-    properties: Members<Value>,
+    properties: IndexMap<String, Value>,
     #[serde(default)]
     required: Vec<String>,
 }
@@ -45,7 +44,6 @@ impl Property {
 pub(super) fn properties(schema: &RawValue) -> Vec<Property> {
     let Ok(object) = serde_json::from_str::<Object>(schema.get()) else { return Vec::new() };
     let root: Value = serde_json::from_str(schema.get()).unwrap_or_default();
-    let Members(properties) = object.properties;
     let read = |(name, schema): (String, Value)| {
         let mut types = Types { root: &root, left: 1_000, kinds: Vec::new(), choices: Vec::new() };
         types.collect(&schema);
@@ -57,7 +55,7 @@ pub(super) fn properties(schema: &RawValue) -> Vec<Property> {
         let is_required = object.required.contains(&name);
         Property { name, description, is_required, kinds, choices }
     };
-    properties.into_iter().map(read).collect()
+    object.properties.into_iter().map(read).collect()
 }
 
 /// The types that an argument may have.

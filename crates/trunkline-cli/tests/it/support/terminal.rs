@@ -10,9 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{
-    InputModes, LocalModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize,
-};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use super::PATIENCE;
 
@@ -122,16 +120,6 @@ impl Terminal {
     pub(crate) fn signal(&self, name: &str) {
         let script = format!("kill -{name} {}", self.process);
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
-    }
-
-    /// Stops it, sets the terminal as a shell does then, and lets it go on.
-    pub(crate) fn stop_and_go_on(&self) {
-        self.signal("STOP");
-        let mut settings = tcgetattr(&self.slave).unwrap();
-        settings.local_modes |= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
-        settings.input_modes |= InputModes::ICRNL;
-        tcsetattr(&self.slave, OptionalActions::Now, &settings).unwrap();
-        self.signal("CONT");
     }
 
     /// Waits until it has ended. Tells its exit code, and whether the terminal is set as it was: with lines,

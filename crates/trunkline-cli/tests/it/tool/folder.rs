@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use trunkline::{ErrorObject, Router, Rpc};
-use trunkline_tools::{Launcher, ProcessLimits, ToolFolder, ToolSettings, operations};
+use trunkline_tools::{Launcher, ProcessLimits, ToolConfig, ToolFolder, operations};
 
 pub(super) fn open(folder: &Path, limits: ProcessLimits) -> (ToolFolder, Rpc) {
     let arguments = vec!["tool".into(), "run".into()];
     let launcher = Some(Launcher { program: binary(), arguments });
     let programs = [("trunkline".to_owned(), binary())].into();
-    let settings = ToolSettings { programs, launcher, limits, ..ToolSettings::default() };
+    let settings = ToolConfig { programs, launcher, limits, ..ToolConfig::default() };
     let folder = ToolFolder::open(folder, settings).unwrap();
     assert_eq!(folder.rejected(), []);
     let rpc = Router::new().merge(operations(&folder)).build().unwrap();

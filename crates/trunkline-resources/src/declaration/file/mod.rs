@@ -1,25 +1,88 @@
 //! Types as TOML declares them.
 
-mod node;
 #[cfg(test)]
 mod tests;
 
 use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
 
+use indexmap::IndexMap;
+use serde::Deserialize;
 use serde_json::Value;
-use toml::de::{DeTable, DeValue};
+use toml::Spanned;
 
 use super::equality::json_equal;
-use super::error::{Fault, TypesError};
 use super::field::{Field, FieldType};
-use super::nearest::nearest_name;
 use super::types::{ResourceType, ResourceTypes};
-use node::Node;
+
+/// The reason why a file or a text declares no valid types.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypesError {
+    /// The file could not be read.
+    #[error("cannot read {}", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file has more than [`ResourceTypes::MAX_BYTES`].
+    #[error("{} has more than {} bytes", file.display(), ResourceTypes::MAX_BYTES)]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The text is invalid.
+    #[error("{}{line}:{column}: {reason}", file.as_ref().map(|file| format!("{}:", file.display())).unwrap_or_default())]
+    Invalid {
+        /// The file, if the text is of one.
+        file: Option<PathBuf>,
+        /// The line, from 1.
+        line: usize,
+        /// The character in the line, from 1.
+        column: usize,
+        /// The problem.
+        reason: String,
+    },
+}
 
 /// Names that records and commands use besides the fields.
 const RESERVED: [&str; 5] = ["id", "metadata", "version", "createdAt", "updatedAt"];
+
+/// A problem and its place in the text.
+struct Fault {
+    at: usize,
+    reason: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    resources: IndexMap<Spanned<String>, Resource>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Resource {
+    description: Option<String>,
+    fields: IndexMap<Spanned<String>, Declaration>,
+}
+
+/// A field.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Declaration {
+    #[serde(rename = "type")]
+    kind: FieldType,
+    #[serde(default)]
+    required: bool,
+    default: Option<Spanned<Value>>,
+    #[serde(rename = "enum")]
+    allowed: Option<Spanned<Vec<Spanned<Value>>>>,
+    description: Option<String>,
+}
 
 impl ResourceTypes {
     /// The types that a file's text declares.
@@ -27,9 +90,7 @@ impl ResourceTypes {
     /// # Errors
     /// The first fault, with its place.
     pub fn parse(toml: &str) -> Result<Self, TypesError> {
-        // Editors do not count a byte order mark as a character of its line.
-        let toml = toml.strip_prefix('\u{feff}').unwrap_or(toml);
-        types(toml).map_err(|fault| fault.in_text(toml))
+        Self::of(toml, None)
     }
 
     /// The types that a file of at most [`MAX_BYTES`](Self::MAX_BYTES) declares.
@@ -47,7 +108,24 @@ impl ResourceTypes {
         if bytes.len() > Self::MAX_BYTES {
             return Err(TypesError::TooLarge { file: path.to_owned() });
         }
-        text(&bytes).and_then(Self::parse).map_err(|error| error.in_file(path))
+        let text = String::from_utf8(bytes)
+            .map_err(|error| unreadable(io::Error::new(ErrorKind::InvalidData, error)))?;
+        Self::of(&text, Some(path))
+    }
+
+    fn of(toml: &str, file: Option<&Path>) -> Result<Self, TypesError> {
+        // Editors do not count a byte order mark as a character of its line.
+        let toml = toml.strip_prefix('\u{feff}').unwrap_or(toml);
+        types(toml).map_err(|Fault { at, reason }| {
+            let before = toml.get(..at).unwrap_or(toml);
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            TypesError::Invalid {
+                file: file.map(Path::to_owned),
+                line: before.matches('\n').count() + 1,
+                column: line.chars().count() + 1,
+                reason,
+            }
+        })
     }
 }
 
@@ -58,217 +136,135 @@ impl Default for ResourceTypes {
     }
 }
 
-/// A file's text, which is UTF-8.
-fn text(bytes: &[u8]) -> Result<&str, TypesError> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let (before, _) = bytes.split_at(error.valid_up_to());
-        let fault = Fault {
-            at: before.len(),
-            path: String::new(),
-            reason: "this is not UTF-8, which TOML is written in".to_owned(),
-        };
-        fault.in_text(&String::from_utf8_lossy(before))
-    })
-}
-
-/// The types that a text declares.
 fn types(text: &str) -> Result<ResourceTypes, Fault> {
-    let document = DeTable::parse(text).map_err(|error| Fault {
+    let Document { resources } = toml::from_str(text).map_err(|error| Fault {
         at: error.span().map_or(0, |span| span.start),
-        path: String::new(),
-        reason: format!("this is not TOML: {}", error.message()),
+        reason: error.message().to_owned(),
     })?;
-    let document = DeValue::Table(document.into_inner());
-    let mut resources = Vec::new();
-    for member in Node::root(&document).members()? {
-        match member.key() {
-            "resources" => resources = member.members()?,
-            _ => return Err(member.unknown("a file of types", &["resources"])),
-        }
-    }
-    if let Some(one) = resources.get(ResourceTypes::MAX_TYPES) {
-        return Err(
-            one.misplaced(format!("there are more than {} resources", ResourceTypes::MAX_TYPES))
-        );
+    if let Some((name, _)) = resources.get_index(ResourceTypes::MAX_TYPES) {
+        let reason = format!("there are more than {} resources", ResourceTypes::MAX_TYPES);
+        return Err(fault(name, reason));
     }
     if resources.is_empty() {
-        return Err(
-            Node::root(&document).misplaced("there is no resource: add [resources.NAME.fields]")
-        );
+        let reason = "there is no resource: add [resources.NAME.fields]".to_owned();
+        return Err(Fault { at: 0, reason });
     }
-    let types: Result<_, Fault> = resources.iter().map(resource).collect();
+    let types: Result<_, Fault> = resources.into_iter().map(resource_type).collect();
     Ok(ResourceTypes::new(types?))
 }
 
-fn resource(node: &Node<'_>) -> Result<ResourceType, Fault> {
-    let name = resource_name(node)?;
-    let mut description = None;
-    let mut fields = Vec::new();
-    for member in node.members()? {
-        match member.key() {
-            "description" => description = Some(member.text()?.to_owned()),
-            "fields" => fields = member.members()?,
-            _ => {
-                return Err(match nested(&member) {
-                    Some(rest) => node.misplaced(format!(
-                        "a name with dots stands in quotes: [resources.\"{name}.{rest}\"]"
-                    )),
-                    None => member.unknown("a resource", &["description", "fields"]),
-                });
-            }
-        }
-    }
-    if let Some(one) = fields.get(ResourceType::MAX_FIELDS) {
-        return Err(
-            one.misplaced(format!("{name} has more than {} fields", ResourceType::MAX_FIELDS))
-        );
-    }
-    if fields.is_empty() {
-        let table = node.path();
-        return Err(node
-            .misplaced(format!("a resource has at least one field: add it in [{table}.fields]")));
-    }
-    let fields: Result<_, Fault> = fields.iter().map(field).collect();
-    Ok(ResourceType::new(name.to_owned(), description, fields?))
+fn fault<T>(place: &Spanned<T>, reason: impl Into<String>) -> Fault {
+    Fault { at: place.span().start, reason: reason.into() }
 }
 
-fn resource_name<'t>(node: &Node<'t>) -> Result<&'t str, Fault> {
-    let name = node.key();
-    if name.len() > ResourceType::MAX_NAME {
-        let most = ResourceType::MAX_NAME;
-        return Err(node.misplaced(format!(
-            "a resource's name has at most {most} bytes: {} are too many",
-            name.len()
-        )));
+fn resource_type((name, one): (Spanned<String>, Resource)) -> Result<ResourceType, Fault> {
+    resource_name(name.get_ref()).map_err(|reason| fault(&name, reason))?;
+    if let Some((field, _)) = one.fields.get_index(ResourceType::MAX_FIELDS) {
+        let (name, most) = (name.get_ref(), ResourceType::MAX_FIELDS);
+        return Err(fault(field, format!("{name} has more than {most} fields")));
     }
+    if one.fields.is_empty() {
+        return Err(fault(&name, "a resource has at least one field"));
+    }
+    let fields: Result<_, Fault> = one.fields.into_iter().map(field).collect();
+    Ok(ResourceType::new(name.into_inner(), one.description, fields?))
+}
+
+fn resource_name(name: &str) -> Result<(), String> {
     let is_segment = |segment: &str| {
         segment.starts_with(|c: char| c.is_ascii_alphabetic()) && segment.bytes().all(is_name_byte)
     };
-    if !name.split('.').all(is_segment) {
-        return Err(node.misplaced(
-            "a resource's name is of letters of ASCII, digits, _ and -, and begins with a letter; \
+    if name.len() > ResourceType::MAX_NAME || !name.split('.').all(is_segment) {
+        return Err(format!(
+            "a resource's name has at most {} letters of ASCII, digits, _ and -, and begins with a letter; \
              namespaces end with a dot, as in \"crm.todo\"",
+            ResourceType::MAX_NAME
         ));
     }
     // The methods of such a resource could not be registered (JSON-RPC 2.0, section 8).
-    if name.split('.').next() == Some("rpc") {
-        return Err(node.misplaced("rpc is reserved: begin the name otherwise"));
+    match name.split('.').next() {
+        Some("rpc") => Err("rpc is reserved: begin the name otherwise".to_owned()),
+        _ => Ok(()),
     }
-    Ok(name)
 }
 
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// The rest of a resource's name that was written without quotes, as in `[resources.crm.todo.fields]`: from
-/// this member on.
-fn nested(member: &Node<'_>) -> Option<String> {
-    let members = member.members().ok()?;
-    let is_resource = |one: &Node<'_>| match one.key() {
-        "fields" => one.members().is_ok(),
-        "description" => one.text().is_ok(),
-        _ => false,
-    };
-    if members.iter().any(is_resource) {
-        return Some(member.key().to_owned());
-    }
-    let rest = members.iter().find_map(nested)?;
-    Some(format!("{}.{rest}", member.key()))
-}
-
-fn field(node: &Node<'_>) -> Result<Field, Fault> {
-    let name = field_name(node)?;
-    let mut kind = None;
-    let mut required = None;
-    let mut default = None;
-    let mut allowed = None;
-    let mut description = None;
-    let members = node.members();
-    for member in
-        members.map_err(|_| node.wrong("a field is a table: write { type = \"string\" }"))?
-    {
-        match member.key() {
-            "type" => kind = Some(field_type(&member)?),
-            "required" => required = Some(member.flag()?),
-            "default" => default = Some((member.json()?, member)),
-            "enum" => allowed = Some(member),
-            "description" => description = Some(member.text()?.to_owned()),
-            _ => {
-                let known = ["type", "required", "default", "enum", "description"];
-                return Err(member.unknown("a field", &known));
-            }
-        }
-    }
-    let kind = kind.ok_or_else(|| node.misplaced("a field has a type: add type = \"string\""))?;
-    let required = required.unwrap_or_default();
-    let mut field =
-        Field { name: name.to_owned(), kind, required, default: None, allowed: None, description };
-    if let Some(node) = allowed {
-        field.allowed = Some(values(&node, &field)?);
-    }
-    if let Some((value, node)) = default {
+fn field((name, one): (Spanned<String>, Declaration)) -> Result<Field, Fault> {
+    let Declaration { kind, required, default, allowed, description } = one;
+    field_name(name.get_ref()).map_err(|reason| fault(&name, reason))?;
+    let name = name.into_inner();
+    let mut field = Field { name, kind, required, default: None, allowed: None, description };
+    field.allowed = allowed.map(|allowed| values(allowed, &field)).transpose()?;
+    if let Some(default) = default {
         if required {
-            return Err(node.misplaced("a required field has no default: leave out one of the two"));
+            return Err(fault(
+                &default,
+                "a required field has no default: leave out one of the two",
+            ));
         }
-        field.check(&value).map_err(|reason| node.wrong(reason))?;
-        field.default = Some(value);
+        field.default = Some(value(default, &field)?);
     }
     Ok(field)
 }
 
-fn field_name<'t>(node: &Node<'t>) -> Result<&'t str, Fault> {
-    let name = node.key();
-    if name.len() > Field::MAX_NAME {
-        let most = Field::MAX_NAME;
-        return Err(node.misplaced(format!(
-            "a field's name has at most {most} bytes: {} are too many",
-            name.len()
-        )));
-    }
+fn field_name(name: &str) -> Result<(), String> {
     let begins = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
-    if !begins || !name.bytes().all(is_name_byte) {
-        return Err(node.misplaced(
-            "a field's name is of letters of ASCII, digits, _ and -, and begins with a letter or _",
+    if name.len() > Field::MAX_NAME || !begins || !name.bytes().all(is_name_byte) {
+        return Err(format!(
+            "a field's name has at most {} letters of ASCII, digits, _ and -, and begins with a letter or _",
+            Field::MAX_NAME
         ));
     }
     if RESERVED.contains(&name) {
         let reserved = RESERVED.join(", ");
-        return Err(node.misplaced(format!(
+        return Err(format!(
             "this name is reserved, as all of {reserved} are: give the field another name"
-        )));
+        ));
     }
-    Ok(name)
-}
-
-fn field_type(node: &Node<'_>) -> Result<FieldType, Fault> {
-    let name = node.text()?;
-    FieldType::parse(name).ok_or_else(|| {
-        let known = FieldType::ALL.map(FieldType::as_str);
-        node.wrong(match nearest_name(name, known.into_iter()) {
-            Some(meant) => format!("there is no such type: did you mean {meant}?"),
-            None => format!("there is no such type: it is one of {}", known.join(", ")),
-        })
-    })
+    Ok(())
 }
 
 /// The values of a field's `enum`.
-fn values(node: &Node<'_>, field: &Field) -> Result<Vec<Value>, Fault> {
-    let elements = node.elements()?;
-    if let Some(one) = elements.get(Field::MAX_VALUES) {
-        return Err(one.wrong(format!("an enum has at most {} values", Field::MAX_VALUES)));
+fn values(allowed: Spanned<Vec<Spanned<Value>>>, field: &Field) -> Result<Vec<Value>, Fault> {
+    if let Some(one) = allowed.get_ref().get(Field::MAX_VALUES) {
+        return Err(fault(one, format!("an enum has at most {} values", Field::MAX_VALUES)));
+    }
+    if allowed.get_ref().is_empty() {
+        return Err(fault(
+            &allowed,
+            "an enum has at least one value: add one, or leave the enum out",
+        ));
     }
     let mut values: Vec<Value> = Vec::new();
-    for element in elements {
-        let value = element.json()?;
-        field.check(&value).map_err(|reason| element.wrong(reason))?;
-        if values.iter().any(|one| json_equal(one, &value)) {
-            return Err(element.wrong("this value stands here already: leave it out"));
+    for element in allowed.into_inner() {
+        if values.iter().any(|one| json_equal(one, element.get_ref())) {
+            return Err(fault(&element, "this value stands here already: leave it out"));
         }
-        values.push(value);
-    }
-    if values.is_empty() {
-        return Err(node.wrong("an enum has at least one value: add one, or leave the enum out"));
+        values.push(value(element, field)?);
     }
     Ok(values)
+}
+
+/// A value that a field may have.
+fn value(value: Spanned<Value>, field: &Field) -> Result<Value, Fault> {
+    if has_time(value.get_ref()) {
+        let reason = "JSON has no dates and times: write it as a string, in quotes";
+        return Err(fault(&value, reason));
+    }
+    field.check(value.get_ref()).map_err(|reason| fault(&value, reason))?;
+    Ok(value.into_inner())
+}
+
+/// Whether there is a date or a time in it: serde knows them from TOML as objects with this member.
+fn has_time(value: &Value) -> bool {
+    match value {
+        Value::Array(values) => values.iter().any(has_time),
+        Value::Object(members) => {
+            members.contains_key("$__toml_private_datetime") || members.values().any(has_time)
+        }
+        _ => false,
+    }
 }

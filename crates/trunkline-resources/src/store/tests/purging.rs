@@ -1,8 +1,8 @@
 //! What is forgotten, and when.
 
 use super::{Fixture, PATIENCE, pending};
+use crate::config::ResourcesConfig;
 use crate::error::Error;
-use crate::settings::Settings;
 use crate::store::open;
 use rusqlite::Connection;
 
@@ -47,8 +47,8 @@ async fn what_is_old_goes_batch_by_batch() {
     ];
     for (requests, deleted, expected) in rows {
         let (directory, connection) = aged(requests, deleted);
-        let settings = Settings { purge_time: PATIENCE, ..Settings::default() };
-        let store = open(directory.path(), &settings).unwrap();
+        let config = ResourcesConfig { purge_time: PATIENCE, ..ResourcesConfig::default() };
+        let store = open(directory.path(), &config).unwrap();
         for expected in expected {
             store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
             assert_eq!(left(&connection), expected, "{requests}, {deleted}");
@@ -63,8 +63,9 @@ async fn a_batch_is_small_if_it_takes_long() {
     let slow = "CREATE TRIGGER slow BEFORE DELETE ON requests BEGIN
         SELECT length(hex(zeroblob(8 << 20))); END";
     connection.execute_batch(slow).unwrap();
-    let settings = Settings { purge_time: std::time::Duration::ZERO, ..Settings::default() };
-    let store = open(directory.path(), &settings).unwrap();
+    let config =
+        ResourcesConfig { purge_time: std::time::Duration::ZERO, ..ResourcesConfig::default() };
+    let store = open(directory.path(), &config).unwrap();
     let mut all = Vec::new();
     for _ in 0..3 {
         store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
@@ -76,7 +77,7 @@ async fn a_batch_is_small_if_it_takes_long() {
 #[tokio::test]
 async fn the_next_batch_is_not_at_once() {
     let (directory, connection) = aged(1, 0);
-    let store = open(directory.path(), &Settings::default()).unwrap();
+    let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
     connection.execute("UPDATE requests SET at = 0", ()).unwrap();
@@ -87,9 +88,9 @@ async fn the_next_batch_is_not_at_once() {
 #[tokio::test]
 async fn a_large_group_takes_a_large_batch() {
     let (directory, connection) = aged(1_200, 0);
-    let mut settings = Settings { purge_time: PATIENCE, ..Settings::default() };
-    settings.store.group = 1_000;
-    let store = open(directory.path(), &settings).unwrap();
+    let mut config = ResourcesConfig { purge_time: PATIENCE, ..ResourcesConfig::default() };
+    config.store.group = 1_000;
+    let store = open(directory.path(), &config).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     assert_eq!(left(&connection), (1, 0));
 }
@@ -98,7 +99,7 @@ async fn a_large_group_takes_a_large_batch() {
 async fn a_purge_that_fails_fails_no_command() {
     let (directory, connection) = aged(1, 1);
     connection.execute_batch("ALTER TABLE requests RENAME TO away").unwrap();
-    let store = open(directory.path(), &Settings::default()).unwrap();
+    let store = open(directory.path(), &ResourcesConfig::default()).unwrap();
     store.write(pending(), 0, |_| Ok::<_, Error>(())).await.unwrap();
     connection.execute_batch("ALTER TABLE away RENAME TO requests").unwrap();
     assert_eq!(left(&connection), (2, 2));

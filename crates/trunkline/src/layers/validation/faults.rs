@@ -1,7 +1,7 @@
 use std::fmt::{self, Display};
 
 use serde::Serialize;
-use trunkline_core::error::{ErrorObject, code};
+use trunkline_core::error::{ErrorObject, code, excerpt};
 
 /// The faults of the params of one call.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Faults {
 
 impl Fault {
     pub(super) fn new(pointer: &impl Display, reason: &impl Display) -> Self {
-        let shortened = |text: &dyn Display| shortened(text.to_string());
+        let shortened = |text: &dyn Display| excerpt(&text.to_string(), MAX_CHARS).into_owned();
         Self { pointer: shortened(pointer), reason: shortened(reason) }
     }
 
@@ -70,14 +70,6 @@ impl Display for Fault {
             _ => write!(f, "{pointer}: {reason}"),
         }
     }
-}
-
-fn shortened(mut text: String) -> String {
-    if let Some((end, _)) = text.char_indices().nth(MAX_CHARS) {
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 /// Takes the listed faults, and one more to know whether there are more.

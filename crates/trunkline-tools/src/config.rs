@@ -1,13 +1,13 @@
-//! Settings.
+//! Configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The settings of a folder of tools.
+/// Configuration of a folder of tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolSettings {
+pub struct ToolConfig {
     /// Most manifests of a folder. Default: 256.
     pub max_tools: usize,
     /// Most bytes of a manifest. Default: 64 KiB.
@@ -78,7 +78,7 @@ pub struct ProcessLimits {
     pub processes: u64,
 }
 
-impl Default for ToolSettings {
+impl Default for ToolConfig {
     fn default() -> Self {
         let path = std::env::var_os("PATH").filter(|path| !path.is_empty());
         Self {

@@ -7,7 +7,7 @@ use trunkline::client::http::Bearer;
 /// Where a [`Model`](super::Model) is, and how long it may take.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct ModelConfig {
     /// The base, to which `/chat/completions` is appended: `http://127.0.0.1:11434/v1`.
     pub url: String,
     /// The model's name, as the endpoint knows it.
@@ -40,7 +40,7 @@ pub struct Settings {
     pub max_retry_wait: Duration,
 }
 
-impl Settings {
+impl ModelConfig {
     /// The model of this name at an endpoint, with defaults for all else.
     pub fn new(url: impl Into<String>, model: impl Into<String>) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
-    use super::Settings;
+    use super::ModelConfig;
 
     #[test]
     fn urls_are_shown_without_secrets() {
@@ -104,7 +104,7 @@ mod tests {
             ("u:p@h/v1?key=s#t", "h/v1"),
             ("http://h#s", "http://h"),
         ] {
-            assert_eq!(Settings::new(url, "m").shown_url(), expected, "{url}");
+            assert_eq!(ModelConfig::new(url, "m").shown_url(), expected, "{url}");
         }
     }
 
@@ -119,10 +119,10 @@ mod tests {
             ("http://127.0.0.2/v1", false),
             ("http://[::1]:1/v1", false),
         ] {
-            let mut settings = Settings::new(url, "m");
-            assert!(!settings.exposes_key(), "{url}, without a key");
-            settings.key = "sk-1".parse().ok();
-            assert_eq!(settings.exposes_key(), expected, "{url}");
+            let mut config = ModelConfig::new(url, "m");
+            assert!(!config.exposes_key(), "{url}, without a key");
+            config.key = "sk-1".parse().ok();
+            assert_eq!(config.exposes_key(), expected, "{url}");
         }
     }
 }

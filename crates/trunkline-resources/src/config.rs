@@ -4,7 +4,7 @@ use trunkline_storage::StoreConfig;
 
 /// Configuration of [`Resources`](crate::Resources). Every field bounds something.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ResourcesConfig {
     /// Timeouts, queues and threads.
     pub store: StoreConfig,
     /// Records of a page, if the caller sets no limit. Default 100.
@@ -29,7 +29,7 @@ pub struct Settings {
     pub purge_time: Duration,
 }
 
-impl Default for Settings {
+impl Default for ResourcesConfig {
     fn default() -> Self {
         Self {
             store: StoreConfig::default(),

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// How much is kept of conversations. Every field bounds something.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ConversationConfig {
     /// Most messages that are kept of a conversation: with each turn, the oldest turns beyond are forgotten,
     /// as wholes. The last turn is always kept. Default 200.
     pub max_messages: usize,
@@ -24,7 +24,7 @@ pub struct Settings {
     pub queue: usize,
 }
 
-impl Default for Settings {
+impl Default for ConversationConfig {
     fn default() -> Self {
         Self {
             max_messages: 200,
