@@ -39,7 +39,7 @@ pub(crate) struct Observed {
     status: Arc<OnceLock<StatusCode>>,
 }
 
-/// Calls a method over HTTP, and returns its result as it was received.
+/// Calls a method over HTTP, and returns the JSON text of its result.
 ///
 /// # Errors
 ///

@@ -120,7 +120,7 @@ impl Declared {
     }
 }
 
-/// What was opened in the data directory, or with a disk on which that fails, what is `unavailable`.
+/// The component that was opened in the data directory; if the disk has prevented that, the `unavailable` one.
 pub(super) fn or_unavailable<T>(
     component: &str,
     directory: &Path,

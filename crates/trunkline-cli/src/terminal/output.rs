@@ -34,7 +34,7 @@ pub(crate) fn causes(error: &anyhow::Error) -> String {
     text
 }
 
-/// Logs from INFO on; `RUST_LOG` says otherwise.
+/// Starts logs from INFO on; `RUST_LOG` overrides that.
 pub(crate) fn start_logs() {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     let colours = stderr().is_terminal();

@@ -285,7 +285,7 @@ fn what_is_typed_while_a_turn_runs_is_the_next_line() {
     chat.until(" for it.");
     chat.until("2: hello.");
     chat.until(PROMPT);
-    // But it is no answer to a question.
+    // It does not answer a question.
     chat.types("wait and delete\r");
     chat.until("Wait");
     chat.types("y\r");

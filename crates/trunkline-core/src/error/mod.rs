@@ -9,8 +9,8 @@ mod rpc_error;
 pub use object::ErrorObject;
 pub use rpc_error::{BoxError, ErrorDescription, RpcError};
 
-/// The first `max_chars` characters of a text and an ellipsis, or the whole text if it is no longer: for messages that
-/// repeat what a peer has sent.
+/// The first `max_chars` characters of a text and an ellipsis, or a shorter text unchanged: for messages that repeat the
+/// input of a peer.
 #[must_use]
 pub fn excerpt(text: &str, max_chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max_chars) {

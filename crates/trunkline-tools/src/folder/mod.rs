@@ -124,7 +124,7 @@ impl ToolFolder {
         self.reload_since(self.0.begun.load(Ordering::Acquire))
     }
 
-    /// The result of the first reading that begins after so many others: its own, or that of another who waited.
+    /// Reads the folder, or returns the result of a reading that began after the one with the number `begun`.
     fn reload_since(&self, begun: u64) -> Result<Reloaded, FolderError> {
         let mut last = self.0.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, result)) = last.as_ref().filter(|(number, _)| *number > begun) {

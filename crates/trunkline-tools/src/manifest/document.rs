@@ -150,7 +150,7 @@ fn variables(names: Vec<Spanned<String>>) -> Result<Vec<String>, Fault> {
             return Err(fault(&name, reason));
         }
         if !known.insert(text.clone()) {
-            return Err(fault(&name, "this name stands here already: leave it out"));
+            return Err(fault(&name, "duplicate name: leave it out"));
         }
         if index == ToolManifest::MAX_VARIABLES {
             let reason = format!("there are more than {} variables", ToolManifest::MAX_VARIABLES);

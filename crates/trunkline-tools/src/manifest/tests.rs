@@ -173,7 +173,7 @@ fn bounds() {
     check_line("env = ['A', 'B=1']", &format!("13: {rule}"));
     check_line("env = ['']", &format!("8: {rule}"));
     check_line("env = ['1A']", &format!("8: {rule}"));
-    check_line("env = ['A', 'A']", "13: this name stands here already: leave it out");
+    check_line("env = ['A', 'A']", "13: duplicate name: leave it out");
     check_line(
         "destructive = true\nread_only = true",
         "15: what only reads destroys nothing: leave out one of the two",

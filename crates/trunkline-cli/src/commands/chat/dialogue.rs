@@ -110,10 +110,10 @@ fn until_ctrl_c<T>(runtime: &Runtime, work: impl Future<Output = T>) -> Option<T
     })
 }
 
-/// Asks for consent to the pending call. What was typed before the question is no answer: it is discarded, or left to
+/// Asks for consent to the pending call. Input from before the question does not answer it: it is discarded, or left to
 /// the editor of messages, which has read it.
 fn consents() -> Result<bool, Failure> {
-    // This fails if the terminal is gone: then nobody answers.
+    // This fails if the terminal is gone; then the question fails, too.
     let _ = tcflush(stdin(), QueueSelector::IFlush);
     match DefaultEditor::new().and_then(|mut editor| editor.readline(QUESTION)) {
         Ok(answer) => Ok(["y", "yes"].iter().any(|yes| answer.trim().eq_ignore_ascii_case(yes))),

@@ -63,7 +63,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Tells a person whether the server is there, how many tools it has, and which conversation goes on, if one does.
+    /// Shows a person that the server answers, the number of its tools, and the conversation that continues, if any.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Documents from a stream, converted as soon as they are complete.
+//! Conversion of the documents of a stream, each when it is complete.
 
 use std::io::{self, BufRead, Write};
 
@@ -17,7 +17,7 @@ pub(super) struct Stream<R> {
     source: R,
     conversion: Conversion,
     max_bytes: usize,
-    /// What was read and not yet converted.
+    /// The bytes that were read and not yet converted.
     buffer: Vec<u8>,
     /// The position of its first byte.
     start: Position,
@@ -44,7 +44,7 @@ impl<R: BufRead> Stream<R> {
             if has_ended || self.buffer.len() >= retry || is_idle() {
                 self.convert_complete(out, has_ended)?;
                 retry = if self.buffer.len() > SHORT { self.buffer.len() * 4 } else { 0 };
-                // Whoever writes the next document may wait for the result of this one.
+                // The writer of the next document may wait for the result of this one.
                 out.flush().map_err(Failure::Output)?;
             }
             if has_ended {

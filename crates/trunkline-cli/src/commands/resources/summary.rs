@@ -1,4 +1,4 @@
-//! Types of resources, as people are told of them: of a file, or of what a server publishes at `GET /forms`.
+//! Types of resources for people: of a file, or of the document of a server at `GET /forms`.
 
 use std::collections::HashMap;
 
@@ -102,7 +102,7 @@ impl Summary {
     }
 }
 
-/// The types of resources, in the order in which they are published. None if this is no such document.
+/// The types of resources, in the order in which they are published. `None` if this is another document.
 pub(super) fn published(document: &RawValue) -> Option<Vec<Summary>> {
     let forms: Vec<Form> = serde_json::from_str(document.get()).ok()?;
     let created = forms.iter().filter(|form| form.command == "create");

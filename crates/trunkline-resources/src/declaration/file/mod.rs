@@ -241,7 +241,7 @@ fn values(allowed: Spanned<Vec<Spanned<Value>>>, field: &Field) -> Result<Vec<Va
     let mut values: Vec<Value> = Vec::new();
     for element in allowed.into_inner() {
         if values.iter().any(|one| json_equal(one, element.get_ref())) {
-            return Err(fault(&element, "this value stands here already: leave it out"));
+            return Err(fault(&element, "duplicate value: leave it out"));
         }
         values.push(value(element, field)?);
     }

@@ -135,7 +135,7 @@ fn enums() {
     check_field("{ type = 'string', enum = 'low' }", 31, "expected a sequence");
     let text = "{ type = 'string', enum = ['low', 7] }";
     check_field(text, 39, "x is a string, and this is a number");
-    let twice = "this value stands here already: leave it out";
+    let twice = "duplicate value: leave it out";
     check_field("{ type = 'string', enum = ['low', 'high', 'low'] }", 47, twice);
     check_field("{ enum = [1, 1.0], type = 'number' }", 18, twice);
     let values: Vec<String> = (1000..2001).map(|n| n.to_string()).collect();
