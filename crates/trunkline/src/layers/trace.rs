@@ -85,7 +85,7 @@ impl<S> Layer<S> for TraceLayer {
     }
 }
 
-/// Opens a span `call` at INFO with OpenTelemetry's names for RPC.
+/// Opens a span `call` at DEBUG with OpenTelemetry's names for RPC.
 ///
 /// `rpc.system.name` is the [protocol](crate::Extensions::protocol) of the call. JSON-RPC calls have
 /// `jsonrpc.protocol.version` and `jsonrpc.request.id`. `rpc.method` is a
@@ -96,7 +96,8 @@ impl<S> Layer<S> for TraceLayer {
 /// if there is exactly one and it is valid, or of the call whose handler makes this call. A call without a
 /// parent begins a trace. `trace_id` and `span_id` are recorded, handlers read them with
 /// [`TraceContext::of`], and clients in handlers propagate them ([`TraceContext::current`]). If the span is
-/// disabled, the context of the parent is propagated unchanged, and no trace begins.
+/// disabled, the context of the parent is propagated unchanged, and a trace begins only for calls that an
+/// observer records.
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     inner: S,
@@ -126,14 +127,14 @@ where
 }
 
 impl<S> Trace<S> {
-    /// `None` if the span is disabled and the call has no parent.
+    /// `None` if the call has no parent, the span is disabled, and no observer needs a trace.
     fn place(&self, call: &mut Call) -> Option<Place> {
         let span = self.span(call);
-        let parent = parent(call);
-        let context = if span.is_disabled() {
-            parent?
-        } else {
-            parent.map_or_else(TraceContext::root, TraceContext::child)
+        let context = match parent(call) {
+            Some(parent) if span.is_disabled() => parent,
+            Some(parent) => parent.child(),
+            None if span.is_disabled() && call.notes().is_none() => return None,
+            None => TraceContext::root(),
         };
         call.extensions_mut().insert(context);
         record(&span, call, context);
@@ -142,7 +143,7 @@ impl<S> Trace<S> {
 
     fn span(&self, call: &Call) -> Span {
         let protocol = || call.extensions().protocol();
-        tracing::info_span!(
+        tracing::debug_span!(
             "call",
             rpc.system.name = protocol(),
             jsonrpc.protocol.version = (protocol() == JSON_RPC).then_some("2.0"),

@@ -55,7 +55,7 @@ where
 #[track_caller]
 fn check_id(sent: &[&[u8]], expected: Option<&str>) {
     let Recorded { output: (headers, reply), spans, .. } =
-        record(Level::INFO, || ask(RequestIdLayer::new().layer(service()), request(sent)));
+        record(Level::DEBUG, || ask(RequestIdLayer::new().layer(service()), request(sent)));
     let id = headers["x-request-id"].to_str().unwrap();
     match expected {
         Some(expected) => assert_eq!(id, expected),

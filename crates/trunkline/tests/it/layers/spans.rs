@@ -51,7 +51,7 @@ fn record_of(rpc: &Rpc, level: Level, body: &str) -> Recorded<Option<Value>> {
 /// Compares the spans of `body`, without those fields that all of them have.
 #[track_caller]
 fn check(body: &str, expected: &[&[(&str, &str)]]) {
-    let Recorded { mut spans, .. } = record(Level::INFO, body);
+    let Recorded { mut spans, .. } = record(Level::DEBUG, body);
     for span in &mut spans {
         // Random, and looked at with the traces.
         span.remove("trace_id").expect("it belongs to a trace");
@@ -59,7 +59,7 @@ fn check(body: &str, expected: &[&[(&str, &str)]]) {
     }
     let common = [
         ("span", "call"),
-        ("level", "INFO"),
+        ("level", "DEBUG"),
         ("rpc.system.name", "jsonrpc"),
         ("jsonrpc.protocol.version", "2.0"),
     ];
@@ -111,7 +111,7 @@ fn a_call_in_another_protocol_is_told_so() {
             Some("1"),
         ),
     ] {
-        let Recorded { spans, .. } = recorder::record(Level::INFO, || {
+        let Recorded { spans, .. } = recorder::record(Level::DEBUG, || {
             let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
             paused().block_on(rpc.handle(body.into(), extensions.clone()))
         });
@@ -146,7 +146,7 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
         [("io", "cannot store: disk on fire"), ("panics", "a handler panicked: the cat walked in")]
     {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":1}}"#);
-        let Recorded { output: reply, events, .. } = record(Level::INFO, &body);
+        let Recorded { output: reply, events, .. } = record(Level::DEBUG, &body);
         let reply = reply.unwrap();
         let incident = reply["error"]["data"]["incident"].as_str().unwrap();
         let data = json!({ "incident": incident });
@@ -171,7 +171,7 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
 
 #[test]
 fn the_request_id_of_http_is_recorded() {
-    let Recorded { output: status, spans, .. } = recorder::record(Level::INFO, || {
+    let Recorded { output: status, spans, .. } = recorder::record(Level::DEBUG, || {
         let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
         let request = Request::post("/")
             .header("host", "localhost")
@@ -192,6 +192,6 @@ fn there_is_no_span_when_tracing_is_off() {
         Router::new().method("ok", || 1).default_layers(defaults).build().unwrap()
     };
     let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
-    assert_eq!(record_of(&rpc(true), Level::INFO, body).spans.len(), 1);
-    assert_eq!(record_of(&rpc(false), Level::INFO, body).spans.len(), 0);
+    assert_eq!(record_of(&rpc(true), Level::DEBUG, body).spans.len(), 1);
+    assert_eq!(record_of(&rpc(false), Level::DEBUG, body).spans.len(), 0);
 }

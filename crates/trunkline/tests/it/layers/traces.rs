@@ -69,7 +69,7 @@ fn call(level: Level, method: &str, traceparents: &[&str]) -> (Option<TraceConte
 #[track_caller]
 fn check(traceparents: &[&str], is_child: bool) {
     for method in ["told", "now", "later"] {
-        let (seen, spans) = call(Level::INFO, method, traceparents);
+        let (seen, spans) = call(Level::DEBUG, method, traceparents);
         let seen = seen.expect("the handler sees a context");
         assert_eq!(spans[0]["trace_id"], seen.trace_id(), "{traceparents:?} {method}");
         assert_eq!(spans[0]["span_id"], seen.span_id(), "{traceparents:?} {method}");
@@ -105,18 +105,18 @@ fn without_a_span_the_context_is_sent_on_as_it_came() {
 fn whether_the_trace_is_sampled_is_the_callers_to_say() {
     for (flags, sampled) in [("00", false), ("01", true), ("03", true)] {
         let sent = format!("{}{flags}", &SENT[..SENT.len() - 2]);
-        let (seen, _) = call(Level::INFO, "now", &[&sent]);
+        let (seen, _) = call(Level::DEBUG, "now", &[&sent]);
         assert_eq!(seen.unwrap().is_sampled(), sampled, "{flags}");
         assert!(seen.unwrap().to_string().ends_with(flags), "{flags}");
     }
-    let (root, _) = call(Level::INFO, "now", &[]);
+    let (root, _) = call(Level::DEBUG, "now", &[]);
     assert!(root.unwrap().is_sampled());
 }
 
 #[test]
 fn the_members_of_a_batch_are_siblings() {
     let members = format!("[{},{}]", body("now"), body("later"));
-    let Recorded { spans, .. } = record(Level::INFO, || {
+    let Recorded { spans, .. } = record(Level::DEBUG, || {
         paused().block_on(answer(&service().http(), post(members.clone(), &[SENT])))
     });
     assert_eq!((spans[0]["trace_id"].as_str(), spans[1]["trace_id"].as_str()), (TRACE, TRACE));
@@ -134,7 +134,7 @@ fn what_a_layer_says_goes_before_what_the_header_says() {
         }));
     let service = inner.build().unwrap().http();
     let Recorded { output, .. } =
-        record(Level::INFO, || paused().block_on(answer(&service, post(body("trace"), &[SENT]))));
+        record(Level::DEBUG, || paused().block_on(answer(&service, post(body("trace"), &[SENT]))));
     let reply: Value = serde_json::from_slice(&output).unwrap();
     assert_eq!(reply["result"], json!("0af7651916cd43dd8448eb211c80319c"));
 }
@@ -173,7 +173,7 @@ fn over_http(layer: Option<TraceLayer>) -> Value {
 /// Spans end in this order: `rpc.method` of each. All are of one trace.
 #[track_caller]
 fn check_chain(asked: impl Fn() -> Value, expected: &[&str]) {
-    let Recorded { spans, .. } = record(Level::INFO, asked);
+    let Recorded { spans, .. } = record(Level::DEBUG, asked);
     let of = |field: &str| spans.iter().map(|span| span[field].clone()).collect::<Vec<_>>();
     assert_eq!(of("rpc.method"), expected);
     assert_eq!(of("trace_id"), vec![TRACE; expected.len()]);
@@ -203,7 +203,7 @@ fn a_server_without_spans_sends_the_trace_on() {
 
 #[test]
 fn a_call_in_this_process_begins_a_trace() {
-    let Recorded { output, .. } = record(Level::INFO, || {
+    let Recorded { output, .. } = record(Level::DEBUG, || {
         let rpc = service();
         let seen = paused().block_on(rpc.call::<Option<String>>("now", &()));
         assert_eq!(TraceContext::current(), None, "the context ends with the call");
