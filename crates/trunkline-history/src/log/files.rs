@@ -6,9 +6,29 @@ use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::settings::Settings;
 use crate::queue::lock;
 use crate::time;
+
+/// Configuration of a [`Log`](super::Log): the disk space and memory that it may use.
+#[derive(Debug, Clone)]
+pub struct LogConfig {
+    /// Maximum bytes of one file; after that, the next part of the log begins. Default 8 MiB.
+    pub file_bytes: u64,
+    /// Maximum bytes of the files of all sessions. Default 64 MiB. The oldest files are removed. The current
+    /// file is always kept.
+    pub total_bytes: u64,
+    /// Maximum number of files. Default 100.
+    pub files: usize,
+    /// Maximum bytes of entries that wait to be written. Default 16 MiB. Entries that arrive while the queue
+    /// is full are counted and are missing in the files. The queue always takes one entry.
+    pub queue_bytes: usize,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { file_bytes: 8 << 20, total_bytes: 64 << 20, files: 100, queue_bytes: 16 << 20 }
+    }
+}
 
 /// A file of a log, as `/logs` lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +46,7 @@ pub struct LogFile {
 /// The files of a folder, of which one is written to.
 pub(super) struct Files {
     folder: PathBuf,
-    settings: Settings,
+    config: LogConfig,
     /// What the names of this session's files begin with.
     session: String,
     part: u32,
@@ -39,14 +59,14 @@ const EXTENSION: &str = ".jsonl";
 
 impl Files {
     /// Begins the first file of a session.
-    pub(super) fn open(folder: &Path, settings: Settings) -> io::Result<Self> {
+    pub(super) fn open(folder: &Path, config: LogConfig) -> io::Result<Self> {
         create_folder(folder)?;
         // A name must not have a colon everywhere.
         let session = time::text(SystemTime::now()).replace(':', "-");
         let current = Arc::new(Mutex::new(String::new()));
         let (part, file) = create(folder, &session, 1)?;
         let folder = folder.to_owned();
-        let files = Self { folder, settings, session, part, file, bytes: 0, current };
+        let files = Self { folder, config, session, part, file, bytes: 0, current };
         files.make_current();
         Ok(files)
     }
@@ -60,7 +80,7 @@ impl Files {
     /// first line of a file always has.
     pub(super) fn is_full_for(&self, line: usize, waiting: usize) -> bool {
         let before = self.bytes.saturating_add(waiting as u64);
-        before > 0 && before.saturating_add(line as u64) > self.settings.file_bytes
+        before > 0 && before.saturating_add(line as u64) > self.config.file_bytes
     }
 
     /// Begins the next part.
@@ -130,7 +150,7 @@ impl Files {
 
     /// Removes the oldest files that leave no room for the current one.
     fn make_room(&self) -> io::Result<()> {
-        let Settings { file_bytes, total_bytes, files, .. } = self.settings;
+        let LogConfig { file_bytes, total_bytes, files, .. } = self.config;
         let mut room = total_bytes.saturating_sub(file_bytes);
         let mut is_over = false;
         for (index, file) in listed(&self.folder, &lock(&self.current))?.iter().enumerate() {

@@ -8,7 +8,6 @@
 //! queue of bounded bytes. Where that is full, a line `{"lost":N}` says how many entries are missing.
 
 mod files;
-mod settings;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -24,12 +23,11 @@ use std::time::Duration;
 use crate::history::History;
 use crate::queue::Queue;
 use files::Files;
-pub use files::LogFile;
+pub use files::{LogConfig, LogFile};
 
 use crate::queue::lock;
 use crate::stats::Counters;
 pub use crate::stats::{MethodStats, Stats};
-pub use settings::Settings;
 use writer::Writer;
 
 /// The log of a [`History`], in a folder. Clones are the same log.
@@ -73,12 +71,12 @@ impl Log {
     pub fn open(
         folder: impl Into<PathBuf>,
         history: &History,
-        settings: Settings,
+        config: LogConfig,
     ) -> Result<Self, LogError> {
         let folder = folder.into();
         let counters = Arc::new(Mutex::new(Counters::new()));
-        let queue = Arc::new(Queue::new(settings.queue_bytes));
-        let files = Files::open(&folder, settings);
+        let queue = Arc::new(Queue::new(config.queue_bytes));
+        let files = Files::open(&folder, config);
         let files = files.map_err(|source| LogError::Folder { folder: folder.clone(), source })?;
         let current = files.current();
         let writer = Writer::new(Arc::clone(&queue), files, Arc::clone(&counters));

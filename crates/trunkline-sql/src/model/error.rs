@@ -135,7 +135,7 @@ pub enum Error {
         /// Which limit.
         message: String,
     },
-    /// The queries that run need more memory than SQLite has ([`Settings::heap_limit`](crate::Settings)).
+    /// The queries that run need more memory than SQLite has ([`SqliteConfig::heap_limit`](crate::SqliteConfig)).
     #[error(
         "out of memory: this query and those that run now use up the SQLite heap limit; ask for less, or try \
          again later"
@@ -435,10 +435,10 @@ pub enum OpenError {
     /// The operating system gave no thread for a reader.
     #[error("cannot start a reader thread")]
     Thread(#[source] std::io::Error),
-    /// The settings cannot be served.
+    /// The config cannot be served.
     #[error("setting {setting:?} must be at least 1")]
     Setting {
-        /// The field of [`Settings`](crate::Settings).
+        /// The field of [`SqliteConfig`](crate::SqliteConfig).
         setting: &'static str,
     },
 }

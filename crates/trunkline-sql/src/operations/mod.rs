@@ -27,7 +27,7 @@ use crate::sqlite::Database;
 /// changing), and -32003 for all else that this database refuses; `data` holds the `reason`, its
 /// `kind`, and the table, column, argument or offset in the SQL text that it concerns.
 pub fn operations<S>(database: Database) -> Router<S> {
-    let raw_query = if database.settings().writable {
+    let raw_query = if database.config().writable {
         execute_raw_query_operation()
             .description(
                 "Runs exactly one SQLite statement. Reading is the default; a statement that \

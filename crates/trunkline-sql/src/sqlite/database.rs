@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use super::config::SqliteConfig;
 use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
 use super::file::DatabaseFile;
 use super::session::Session;
-use super::settings::Settings;
 use super::workers::Pool;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
@@ -36,23 +36,22 @@ struct Pools {
 }
 
 impl Database {
-    /// Opens a database file and starts its readers, and its writer if [`Settings::writable`] is set. The
+    /// Opens a database file and starts its readers, and its writer if [`SqliteConfig::writable`] is set. The
     /// file is read once, to find out whether it can be served. Blocks for as long as that takes, up to
-    /// [`Settings::lock_wait`].
+    /// [`SqliteConfig::lock_wait`].
     ///
     /// # Errors
     ///
     /// See [`OpenError`].
-    pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, OpenError> {
-        if settings.readers == 0 {
+    pub fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Self, OpenError> {
+        if config.readers == 0 {
             return Err(OpenError::Setting { setting: "readers" });
         }
         let file = Arc::new(DatabaseFile::find(path.as_ref())?);
-        let settings = Arc::new(settings);
-        let writing =
-            if settings.writable { Some(file.connect_for_writing(&settings)?) } else { None };
-        file.connect(&settings)?;
-        let readers = Pool::readers(file, settings)?;
+        let config = Arc::new(config);
+        let writing = if config.writable { Some(file.connect_for_writing(&config)?) } else { None };
+        file.connect(&config)?;
+        let readers = Pool::readers(file, config)?;
         let writer = match writing {
             Some(connection) => Some(Pool::writer(connection, &readers)?),
             None => None,
@@ -60,9 +59,9 @@ impl Database {
         Ok(Self { pools: Arc::new(Pools { readers, writer }) })
     }
 
-    /// The settings that it was opened with.
-    pub fn settings(&self) -> &Settings {
-        self.pools.readers.settings()
+    /// The config that it was opened with.
+    pub fn config(&self) -> &SqliteConfig {
+        self.pools.readers.config()
     }
 
     /// The reason why the last calls could not read or change the database. It is safe to
@@ -148,7 +147,7 @@ impl Database {
         cancel: &CancellationToken,
     ) -> Result<RawOutcome, Error> {
         if request.read_only {
-            let timeout = raw_query::timeout(&request, self.settings())?;
+            let timeout = raw_query::timeout(&request, self.config())?;
             let changes = raw_query::looks_like_change(&request.query);
             let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
             let outcome = self.pools.readers.call(timeout, cancel, work).await;
@@ -156,7 +155,7 @@ impl Database {
                 .map_err(|error| if changes { self.mention_writing(error) } else { error });
         }
         let writer = self.writer()?;
-        let timeout = raw_query::timeout(&request, self.settings())?;
+        let timeout = raw_query::timeout(&request, self.config())?;
         let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
         writer.call(timeout, cancel, work).await
     }
@@ -223,7 +222,7 @@ impl Database {
         T: Send + 'static,
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
-        self.pools.readers.call(self.settings().timeout, cancel, work).await
+        self.pools.readers.call(self.config().timeout, cancel, work).await
     }
 
     async fn write<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
@@ -231,7 +230,7 @@ impl Database {
         T: Send + 'static,
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
-        self.writer()?.call(self.settings().timeout, cancel, work).await
+        self.writer()?.call(self.config().timeout, cancel, work).await
     }
 
     fn writer(&self) -> Result<&Pool, Error> {
@@ -252,9 +251,6 @@ impl Database {
 
 impl fmt::Debug for Database {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Database")
-            .field("settings", self.settings())
-            .finish_non_exhaustive()
+        formatter.debug_struct("Database").field("config", self.config()).finish_non_exhaustive()
     }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement};
 
+use super::config::SqliteConfig;
 use super::file::HardenedConnection;
 use super::security::{Role, WriterState, prepare_single};
-use super::settings::Settings;
 use super::value;
 use crate::model::error::Error;
 use crate::model::schema::Table;
@@ -17,7 +17,7 @@ use crate::model::schema::Table;
 /// connection, which lets the statements borrow from it.
 pub(super) struct Session<'c> {
     connection: &'c HardenedConnection,
-    settings: &'c Settings,
+    config: &'c SqliteConfig,
     statements: StatementCache<'c>,
     pub(super) tables: TableCache,
     discards_changes: bool,
@@ -46,18 +46,18 @@ impl TableCache {
 }
 
 impl<'c> Session<'c> {
-    pub(super) fn new(connection: &'c HardenedConnection, settings: &'c Settings) -> Self {
+    pub(super) fn new(connection: &'c HardenedConnection, config: &'c SqliteConfig) -> Self {
         Self {
             connection,
-            settings,
+            config,
             discards_changes: false,
-            statements: StatementCache::new(settings.statement_cache),
+            statements: StatementCache::new(config.statement_cache),
             tables: TableCache::default(),
         }
     }
 
-    pub(super) fn settings(&self) -> &'c Settings {
-        self.settings
+    pub(super) fn config(&self) -> &'c SqliteConfig {
+        self.config
     }
 
     /// For counts and row numbers of the last statement.

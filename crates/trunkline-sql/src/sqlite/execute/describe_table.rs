@@ -149,7 +149,7 @@ fn sample(session: &mut Session<'_>, table: &Table, rows: u64) -> Result<Rowset,
     let started = Instant::now();
     let columns = table.visible_columns().map(|column| column.name.as_str());
     let sql = format!("{} LIMIT {rows}", select(columns, &table.name));
-    let bounds = Bounds { max_rows: rows, max_bytes: session.settings().max_bytes };
+    let bounds = Bounds { max_rows: rows, max_bytes: session.config().max_bytes };
     let collected = session.with_statement(&sql, |statement| collect(statement, bounds, started));
     let sample = collected.map_err(|error| error.on_table(&table.name))?;
     Ok(sample.with_hint(|_| "use query_records for the other rows".to_owned()))

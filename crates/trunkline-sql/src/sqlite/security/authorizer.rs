@@ -104,7 +104,7 @@ fn may_read(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
 }
 
 /// Rows and schema of the one database. Not allowed: other files, temporary objects, transactions,
-/// settings, and the tables that SQLite keeps about others. A direct write to `sqlite_schema` or to the
+/// config, and the tables that SQLite keeps about others. A direct write to `sqlite_schema` or to the
 /// shadow tables of a virtual one is refused by SQLite, which knows the origin of the write.
 fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
     // `CREATE TABLE temp.t` is asked as the creation of an ordinary table, in another database.
