@@ -32,9 +32,7 @@
 //!
 //! Depth is limited both ways: to [`FromJson::depth`], and to 1,024 when JSON is written.
 
-mod number;
 mod reader;
-mod string;
 mod transcription;
 mod writer;
 

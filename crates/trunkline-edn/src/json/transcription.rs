@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use super::reader::{FromJson, Keys, Reader, from_str_with};
+use super::reader::{FromJson, Keys, Reader, Sink};
 use crate::error::Error;
 use crate::syntax;
 use crate::value::Value;
@@ -22,130 +22,55 @@ use crate::value::Value;
 /// # Ok::<(), trunkline_edn::Error>(())
 /// ```
 pub fn to_edn(text: &str, options: &FromJson) -> Result<String, Error> {
-    let reader = Reader::with_options(text, options.clone());
-    let mut transcription = Transcription { reader, out: String::with_capacity(text.len()) };
-    match transcription.document() {
-        Some(()) => Ok(transcription.out),
-        // The reader of values returns the error with its location.
-        None => from_str_with(text, options).map(|value| value.to_string()),
-    }
+    let mut transcription = Transcription { out: String::with_capacity(text.len()) };
+    Reader::with_options(text, options.clone()).document(&mut transcription)?;
+    Ok(transcription.out)
 }
 
-struct Transcription<'a> {
-    reader: Reader<'a>,
+/// Writes EDN on one line.
+#[derive(Default)]
+pub(super) struct Transcription {
     out: String,
 }
 
-/// Each function returns `None` if the text is invalid.
-impl<'a> Transcription<'a> {
-    fn document(&mut self) -> Option<()> {
-        self.reader.skip_space();
-        self.value(self.reader.options.depth)?;
-        self.reader.skip_space();
-        self.reader.peek().is_none().then_some(())
+impl<'a> Sink<'a> for Transcription {
+    /// The keys of an object.
+    type Open = HashSet<Cow<'a, str>>;
+
+    fn scalar(&mut self, value: Value) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.out, "{value}");
     }
 
-    fn value(&mut self, depth: usize) -> Option<()> {
-        match self.reader.peek()? {
-            b'{' => self.object(depth.checked_sub(1)?),
-            b'[' => self.array(depth.checked_sub(1)?),
-            b'"' => {
-                let text = self.reader.string().ok()?;
-                self.string(&text)
-            }
-            b'-' | b'0'..=b'9' => {
-                let number = self.reader.number().ok()?;
-                self.scalar(&number)
-            }
-            _ => {
-                let literal = self.reader.literal().ok()?;
-                self.scalar(&literal)
-            }
-        }
-    }
-
-    fn array(&mut self, depth: usize) -> Option<()> {
-        self.out.push('[');
-        let mut ends = self.begins_empty(b']');
-        while !ends {
-            self.value(depth)?;
-            ends = self.ends(b']')?;
-            if !ends {
-                self.out.push(' ');
-            }
-        }
-        self.out.push(']');
-        Some(())
-    }
-
-    fn object(&mut self, depth: usize) -> Option<()> {
-        self.out.push('{');
-        let mut keys = HashSet::new();
-        let mut ends = self.begins_empty(b'}');
-        while !ends {
-            let key = self.key()?;
-            if !keys.insert(key) {
-                return None;
-            }
-            self.value(depth)?;
-            ends = self.ends(b'}')?;
-            if !ends {
-                self.out.push_str(", ");
-            }
-        }
-        self.out.push('}');
-        Some(())
-    }
-
-    /// Begins an array or an object: whether it ends at once.
-    fn begins_empty(&mut self, close: u8) -> bool {
-        self.reader.at += 1;
-        self.reader.skip_space();
-        let is_empty = self.reader.is_at(close);
-        self.reader.at += usize::from(is_empty);
-        is_empty
-    }
-
-    /// Passes the comma or the bracket after a value: whether it is the bracket.
-    fn ends(&mut self, close: u8) -> Option<bool> {
-        self.reader.skip_space();
-        let found = self.reader.peek()?;
-        self.reader.at += 1;
-        self.reader.skip_space();
-        (found == close || found == b',').then_some(found == close)
-    }
-
-    fn key(&mut self) -> Option<Cow<'a, str>> {
-        if !self.reader.is_at(b'"') {
-            return None;
-        }
-        let key = self.reader.string().ok()?;
-        if self.reader.options.keys == Keys::Keyword && syntax::is_plain_keyword(&key) {
-            self.out.push(':');
-            self.out.push_str(&key);
-        } else {
-            self.string(&key)?;
-        }
-        self.out.push(' ');
-        self.reader.colon().ok()?;
-        Some(key)
-    }
-
-    #[expect(clippy::ptr_arg, reason = "only an owned string had escape sequences")]
-    fn string(&mut self, text: &Cow<'a, str>) -> Option<()> {
+    fn string(&mut self, text: Cow<'a, str>) {
         match text {
             // A string without escape sequences in JSON has none in EDN.
-            Cow::Borrowed(text) => {
-                self.out.push('"');
-                self.out.push_str(text);
-                self.out.push('"');
-                Some(())
-            }
-            Cow::Owned(text) => self.scalar(&Value::String(text.clone())),
+            Cow::Borrowed(text) => self.out.extend(["\"", text, "\""]),
+            Cow::Owned(text) => self.scalar(Value::String(text)),
         }
     }
 
-    fn scalar(&mut self, value: &Value) -> Option<()> {
-        write!(self.out, "{value}").ok()
+    fn open(&mut self, is_object: bool) -> Self::Open {
+        self.out.push(if is_object { '{' } else { '[' });
+        HashSet::new()
+    }
+
+    fn key(&mut self, keys: &mut Self::Open, key: &Cow<'a, str>, kind: Keys) -> bool {
+        if kind == Keys::Keyword && syntax::is_plain_keyword(key) {
+            self.out.extend([":", key]);
+        } else {
+            self.string(key.clone());
+        }
+        self.out.push(' ');
+        keys.insert(key.clone())
+    }
+
+    fn separate(&mut self, is_object: bool) {
+        self.out.push_str(if is_object { ", " } else { " " });
+    }
+
+    fn close(&mut self, _keys: Self::Open, is_object: bool) -> Result<(), Error> {
+        self.out.push(if is_object { '}' } else { ']' });
+        Ok(())
     }
 }

@@ -3,36 +3,36 @@
 use num_bigint::BigInt;
 use num_traits::Num as _;
 
-use super::{Fault, Limits, Reader};
+use super::{Limits, Reader};
 use crate::error::{Error, Reason};
-use crate::syntax::{CLASSES, DIGIT, MACRO, OTHER, SPACE, is_space};
+use crate::syntax::{self, CLASSES, DIGIT, MACRO, OTHER, SPACE, is_space};
 use crate::value::{Integer, Ratio, Value};
 
 impl<'a> Reader<'a> {
     /// A number, which begins with a digit, or with a sign before one.
-    pub(super) fn number(&mut self) -> Result<Value, Fault> {
-        let offset = self.at;
+    pub(super) fn number(&mut self) -> Result<Value, Error> {
+        let offset = self.input.at;
         let token = self.number_token();
-        number(token, &self.limits).map_err(|reason| Fault { reason, offset })
+        number(token, &self.limits).map_err(|reason| self.input.error(reason, offset))
     }
 
     /// Reads the token of a number. In contrast to a symbol, it ends before a `#`.
     fn number_token(&mut self) -> &'a str {
-        let (start, bytes) = (self.at, self.text.as_bytes());
-        while let Some(byte) = bytes.get(self.at) {
+        let (start, bytes) = (self.input.at, self.input.text.as_bytes());
+        while let Some(byte) = bytes.get(self.input.at) {
             let class = CLASSES[*byte as usize];
             if class & (SPACE | MACRO) != 0 {
                 break;
             }
-            self.at += match class {
-                OTHER => match self.rest().chars().next() {
+            self.input.at += match class {
+                OTHER => match self.input.rest().chars().next() {
                     Some(c) if !is_space(c) => c.len_utf8(),
                     _ => break,
                 },
                 _ => 1,
             };
         }
-        &self.text[start..self.at]
+        &self.input.text[start..self.input.at]
     }
 }
 
@@ -59,7 +59,7 @@ fn number(token: &str, limits: &Limits) -> Result<Value, Reason> {
         [.., b'M'] => {
             token.parse().map(Value::Decimal).map_err(|error: Error| error.reason().clone())
         }
-        [b'.' | b'e' | b'E', ..] if is_float(rest) => {
+        [b'.' | b'e' | b'E', ..] if syntax::is_fraction(rest) => {
             token.parse().map(Value::Float).map_err(|_| invalid())
         }
         _ => Err(invalid()),
@@ -98,18 +98,4 @@ fn ratio(token: &str, upper: &str, lower: &str, limits: &Limits) -> Result<Value
     }
     let upper = Integer::from_digits(token.starts_with('-'), upper);
     Ratio::of(&upper, &Integer::from_digits(false, lower)).map_err(|error| error.reason().clone())
-}
-
-/// A fraction, an exponent, or both.
-fn is_float(rest: &str) -> bool {
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    let (fraction, exponent) = match rest.split_once(['e', 'E']) {
-        Some((fraction, exponent)) => (fraction, Some(exponent)),
-        None => (rest, None),
-    };
-    let is_exponent = exponent.is_none_or(|exponent| {
-        let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-        !digits.is_empty() && is_number(digits)
-    });
-    is_number(fraction.strip_prefix('.').unwrap_or(fraction)) && is_exponent
 }
