@@ -1,6 +1,7 @@
-//! The text that a reader reads, its errors, and the strings that EDN and JSON have in common.
+//! The text that a reader reads, its errors, and the strings of EDN and JSON.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use crate::error::{Error, Reason, quoted};
 use crate::location::Position;
@@ -155,4 +156,47 @@ impl<'a> Scanner<'a> {
         }
         u8::from_str_radix(&self.text[start..self.at], 8).ok().map(char::from)
     }
+}
+
+/// The character that escapes a byte after a backslash; 0 for none. EDN does not escape those with `u`.
+const ESCAPES: [u8; 256] = escapes();
+
+const fn escapes() -> [u8; 256] {
+    let mut escapes = [0; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        escapes[control] = b'u';
+        control += 1;
+    }
+    escapes[0x8] = b'b';
+    escapes[b'\t' as usize] = b't';
+    escapes[b'\n' as usize] = b'n';
+    escapes[0xc] = b'f';
+    escapes[b'\r' as usize] = b'r';
+    escapes[b'"' as usize] = b'"';
+    escapes[b'\\' as usize] = b'\\';
+    escapes
+}
+
+/// Appends a string, with the escape sequences that JSON requires, or those that Clojure writes: few readers of EDN know
+/// others.
+pub(crate) fn write_string(text: &str, notation: Notation, out: &mut String) {
+    out.push('"');
+    let mut written = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escape = ESCAPES[byte as usize];
+        if escape == 0 || (escape == b'u' && notation == Notation::Edn) {
+            continue;
+        }
+        out.push_str(&text[written..at]);
+        out.push('\\');
+        out.push(char::from(escape));
+        if escape == b'u' {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "{byte:04x}");
+        }
+        written = at + 1;
+    }
+    out.push_str(&text[written..]);
+    out.push('"');
 }

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::transcription::Transcription;
-use super::writer::write_string;
 use crate::error::{Error, Reason, quoted};
 use crate::location::Step;
-use crate::scanner::{Notation, Scanner};
+use crate::scanner::{Notation, Scanner, write_string};
 use crate::syntax;
 use crate::value::{Integer, Map, Value};
 
@@ -85,7 +84,7 @@ pub(super) trait Sink<'a> {
     fn string(&mut self, text: Cow<'a, str>);
     fn open(&mut self, is_object: bool) -> Self::Open;
     /// Adds a key, unless it is a duplicate: returns whether it is new.
-    fn key(&mut self, open: &mut Self::Open, key: &Cow<'a, str>, keys: Keys) -> bool;
+    fn key(&mut self, open: &mut Self::Open, key: Cow<'a, str>, keys: Keys) -> bool;
     /// Passes the comma after a value.
     fn separate(&mut self, is_object: bool);
     /// Closes an array or an object. The error is a duplicate key.
@@ -225,11 +224,11 @@ impl<'a> Reader<'a> {
             Some(_) => return Err(self.unexpected("a key is expected, in quotes")),
         }
         let key = self.input.string(Notation::Json)?;
-        if sink.key(open, &key, self.options.keys) {
+        if sink.key(open, key.clone(), self.options.keys) {
             return Ok(key);
         }
         let mut text = String::new();
-        write_string(&key, &mut text);
+        write_string(&key, Notation::Json, &mut text);
         Err(self.input.error(Reason::DuplicateKey { key: quoted(&text) }, offset))
     }
 
@@ -357,10 +356,10 @@ impl<'a> Sink<'a> for Values {
         self.0.len()
     }
 
-    fn key(&mut self, _open: &mut usize, key: &Cow<'a, str>, keys: Keys) -> bool {
+    fn key(&mut self, _open: &mut usize, key: Cow<'a, str>, keys: Keys) -> bool {
         self.0.push(match keys {
-            Keys::Keyword => Value::from_name(key),
-            Keys::String => Value::from(&**key),
+            Keys::Keyword => Value::from_name(&key),
+            Keys::String => Value::String(key.into_owned()),
         });
         true
     }

@@ -55,14 +55,14 @@ impl<'a> Sink<'a> for Transcription {
         HashSet::new()
     }
 
-    fn key(&mut self, keys: &mut Self::Open, key: &Cow<'a, str>, kind: Keys) -> bool {
-        if kind == Keys::Keyword && syntax::is_plain_keyword(key) {
-            self.out.extend([":", key]);
+    fn key(&mut self, keys: &mut Self::Open, key: Cow<'a, str>, kind: Keys) -> bool {
+        if kind == Keys::Keyword && syntax::is_plain_keyword(&key) {
+            self.out.extend([":", &key]);
         } else {
             self.string(key.clone());
         }
         self.out.push(' ');
-        keys.insert(key.clone())
+        keys.insert(key)
     }
 
     fn separate(&mut self, is_object: bool) {
