@@ -37,7 +37,6 @@
 
 #![forbid(unsafe_code)]
 
-mod beginning;
 mod draft;
 mod entry;
 mod filter;
@@ -59,6 +58,7 @@ pub use history::{History, HistoryConfig};
 pub use log::Log;
 pub use query::{QueryError, decoded};
 pub use redaction::Redaction;
+pub use ring::Update;
 pub use stream::{Counted, StreamRecording};
-pub use subscription::{Subscription, Update};
+pub use subscription::Subscription;
 pub use trunkline_core::call::Recording;

@@ -1,12 +1,10 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use serde::Serialize;
 
-use crate::queue::lock;
 use crate::time;
 
 /// Configuration of a [`Log`](super::Log): the disk space and memory that it may use.
@@ -52,7 +50,6 @@ pub(super) struct Files {
     part: u32,
     file: File,
     bytes: u64,
-    current: Arc<Mutex<String>>,
 }
 
 const EXTENSION: &str = ".jsonl";
@@ -63,17 +60,16 @@ impl Files {
         create_folder(folder)?;
         // A name must not have a colon everywhere.
         let session = time::text(SystemTime::now()).replace(':', "-");
-        let current = Arc::new(Mutex::new(String::new()));
         let (part, file) = create(folder, &session, 1)?;
         let folder = folder.to_owned();
-        let files = Self { folder, config, session, part, file, bytes: 0, current };
-        files.make_current();
+        let files = Self { folder, config, session, part, file, bytes: 0 };
+        files.make_room();
         Ok(files)
     }
 
-    /// The name of the file that is written to, as it changes.
-    pub(super) fn current(&self) -> Arc<Mutex<String>> {
-        Arc::clone(&self.current)
+    /// The name of the current file.
+    pub(super) fn current(&self) -> String {
+        name(&self.session, self.part)
     }
 
     /// Whether one more line has no room in the current file, behind what waits to be written to it. The
@@ -96,7 +92,7 @@ impl Files {
         };
         (self.part, self.file) = created?;
         self.bytes = 0;
-        self.make_current();
+        self.make_room();
         Ok(())
     }
 
@@ -125,7 +121,7 @@ impl Files {
     #[cfg(unix)]
     fn is_gone(&self) -> bool {
         use std::os::unix::fs::MetadataExt;
-        let path = self.folder.join(name(&self.session, self.part));
+        let path = self.folder.join(self.current());
         let (Ok(open), found) = (self.file.metadata(), fs::metadata(path)) else {
             return false;
         };
@@ -141,19 +137,18 @@ impl Files {
         false
     }
 
-    fn make_current(&self) {
-        *lock(&self.current) = name(&self.session, self.part);
-        if let Err(error) = self.make_room() {
+    /// Removes the oldest files that leave no room for the current one.
+    fn make_room(&self) {
+        if let Err(error) = self.remove_oldest() {
             tracing::warn!(%error, "old logs could not be removed");
         }
     }
 
-    /// Removes the oldest files that leave no room for the current one.
-    fn make_room(&self) -> io::Result<()> {
+    fn remove_oldest(&self) -> io::Result<()> {
         let LogConfig { file_bytes, total_bytes, files, .. } = self.config;
         let mut room = total_bytes.saturating_sub(file_bytes);
         let mut is_over = false;
-        for (index, file) in listed(&self.folder, &lock(&self.current))?.iter().enumerate() {
+        for (index, file) in listed(&self.folder, &self.current())?.iter().enumerate() {
             if file.is_current {
                 continue;
             }

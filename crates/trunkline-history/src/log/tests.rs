@@ -2,6 +2,7 @@ use std::fs;
 
 use super::files::Files;
 use super::*;
+use crate::stats::Counters;
 use crate::time;
 
 /// Writes lines, one by one and as many together as there is room for, and compares which of them are kept,
@@ -32,7 +33,7 @@ fn check_in_chunks(config: &LogConfig, lines: &[&str], expected: &[&[&str]], chu
         }
     }
     files.write(waiting.as_bytes()).unwrap();
-    let current = lock(&files.current()).clone();
+    let current = files.current();
     let listed = files::listed(folder.path(), &current).unwrap();
     let newest = listed.first().unwrap();
     assert!(newest.is_current && newest.name == current, "{config:?}: {listed:?}");
@@ -70,20 +71,19 @@ fn a_file_that_was_removed() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
     let mut files = Files::open(&logs, LogConfig::default()).unwrap();
-    let current = files.current();
-    let path = || logs.join(&*lock(&current));
+    let path = |files: &Files| logs.join(files.current());
     files.write(b"one\n").unwrap();
-    fs::remove_file(path()).unwrap();
+    fs::remove_file(path(&files)).unwrap();
     files.write(b"two\n").unwrap();
-    assert_eq!(fs::read_to_string(path()).unwrap(), "two\n");
-    fs::rename(path(), folder.path().join("taken")).unwrap();
+    assert_eq!(fs::read_to_string(path(&files)).unwrap(), "two\n");
+    fs::rename(path(&files), folder.path().join("taken")).unwrap();
     files.write(b"three\n").unwrap();
     files.write(b"four\n").unwrap();
-    assert_eq!(fs::read_to_string(path()).unwrap(), "three\nfour\n");
+    assert_eq!(fs::read_to_string(path(&files)).unwrap(), "three\nfour\n");
     fs::remove_dir_all(&logs).unwrap();
     assert_eq!(files::listed(&logs, "").unwrap(), []);
     files.write(b"five\n").unwrap();
-    assert_eq!(fs::read_to_string(path()).unwrap(), "five\n");
+    assert_eq!(fs::read_to_string(path(&files)).unwrap(), "five\n");
 }
 
 #[test]
@@ -91,8 +91,7 @@ fn another_session_in_the_same_moment() {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<_> =
         (0..20).map(|_| Files::open(folder.path(), LogConfig::default()).unwrap()).collect();
-    let names: std::collections::HashSet<_> =
-        files.iter().map(|files| lock(&files.current()).clone()).collect();
+    let names: std::collections::HashSet<_> = files.iter().map(Files::current).collect();
     assert_eq!(names.len(), files.len());
 }
 
