@@ -39,7 +39,7 @@ impl PageQuery {
         let position = position(request, fingerprint)?;
         let offset = position.offset;
         let mut skipped = offset;
-        if let Some(last) = position.into_key() {
+        if let Some(last) = position.key {
             if last.len() != key.len() {
                 return Err(cursor::MALFORMED);
             }

@@ -17,6 +17,81 @@ use crate::model::error::{Error, OpenError};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 
+/// Methods that run a function of a module on a reader or on the writer.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident($request:ty) -> $result:ty, $run:ident by $module:ident;)*) => {
+        impl Database {$(
+            $(#[$doc])*
+            pub async fn $name(
+                &self,
+                request: $request,
+                cancel: &CancellationToken,
+            ) -> Result<$result, Error> {
+                self.$run(cancel, move |session| $module::$name(session, &request)).await
+            }
+        )*}
+    };
+}
+
+calls! {
+    /// Lists tables and views.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadCursor`], and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    list_tables(ListTables) -> TableList, read by list_tables;
+
+    /// Describes one table or view.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownTable`], [`Error::BadArgument`], and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    describe_table(DescribeTable) -> TableDescription, read by describe_table;
+
+    /// Reads rows of one table or view.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
+    /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    query_records(QueryRecords) -> Rowset, read by query_records;
+
+    /// Adds records to a table, all or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
+    /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for what cannot be written to (a view, a
+    /// generated column), and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    insert_record(InsertRecord) -> Inserted, write by insert;
+
+    /// Changes the rows of a table that match filters.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`insert_record`](Self::insert_record), [`Error::BadFilter`], and
+    /// [`Error::TooManyRows`].
+    update_record(UpdateRecord) -> Affected, write by change;
+
+    /// Deletes the rows of a table that match filters.
+    ///
+    /// # Errors
+    ///
+    /// As of [`update_record`](Self::update_record).
+    delete_record(DeleteRecord) -> Affected, write by change;
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
+    /// [`Error::OverLimit`] for too many columns, and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    create_table(CreateTable) -> Created, write by change;
+}
+
 /// A SQLite database that is served. Clones share its readers and its writer, which end with the last
 /// clone.
 ///
@@ -87,48 +162,6 @@ impl Database {
         are_readers_done && writer.as_ref().is_none_or(|writer| writer.wait_for_end(until))
     }
 
-    /// Lists tables and views.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::BadCursor`], and what [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn list_tables(
-        &self,
-        request: ListTables,
-        cancel: &CancellationToken,
-    ) -> Result<TableList, Error> {
-        self.read(cancel, move |session| list_tables::list_tables(session, &request)).await
-    }
-
-    /// Describes one table or view.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownTable`], [`Error::BadArgument`], and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn describe_table(
-        &self,
-        request: DescribeTable,
-        cancel: &CancellationToken,
-    ) -> Result<TableDescription, Error> {
-        self.read(cancel, move |session| describe_table::describe_table(session, &request)).await
-    }
-
-    /// Reads rows of one table or view.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
-    /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn query_records(
-        &self,
-        request: QueryRecords,
-        cancel: &CancellationToken,
-    ) -> Result<Rowset, Error> {
-        self.read(cancel, move |session| query_records::query_records(session, &request)).await
-    }
-
     /// Runs one SQL statement: a reading one on a reader, and with `read_only: false` any one that is
     /// allowed on the writer.
     ///
@@ -158,63 +191,6 @@ impl Database {
         let timeout = raw_query::timeout(&request, self.config())?;
         let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
         writer.call(timeout, cancel, work).await
-    }
-
-    /// Adds records to a table, all or none.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
-    /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for what cannot be written to (a view, a
-    /// generated column), and what [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn insert_record(
-        &self,
-        request: InsertRecord,
-        cancel: &CancellationToken,
-    ) -> Result<Inserted, Error> {
-        self.write(cancel, move |session| insert::insert_record(session, &request)).await
-    }
-
-    /// Changes the rows of a table that match filters.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`insert_record`](Self::insert_record), [`Error::BadFilter`], and
-    /// [`Error::TooManyRows`].
-    pub async fn update_record(
-        &self,
-        request: UpdateRecord,
-        cancel: &CancellationToken,
-    ) -> Result<Affected, Error> {
-        self.write(cancel, move |session| change::update_record(session, &request)).await
-    }
-
-    /// Deletes the rows of a table that match filters.
-    ///
-    /// # Errors
-    ///
-    /// As of [`update_record`](Self::update_record).
-    pub async fn delete_record(
-        &self,
-        request: DeleteRecord,
-        cancel: &CancellationToken,
-    ) -> Result<Affected, Error> {
-        self.write(cancel, move |session| change::delete_record(session, &request)).await
-    }
-
-    /// Creates a table.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
-    /// [`Error::OverLimit`] for too many columns, and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn create_table(
-        &self,
-        request: CreateTable,
-        cancel: &CancellationToken,
-    ) -> Result<Created, Error> {
-        self.write(cancel, move |session| change::create_table(session, &request)).await
     }
 
     async fn read<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
