@@ -68,7 +68,7 @@ pub fn operations<S>(database: Database) -> Router<S> {
             )
             .read_only()
     };
-    let list_tables = operation!(list_tables(ListTables) -> TableList, render::table_list)
+    let list_tables = operation!(list_tables(ListTables) -> TableList, render::as_json)
         .title("List tables")
         .description(
             "Lists the tables and views of the database with their number of columns and an \
@@ -76,7 +76,7 @@ pub fn operations<S>(database: Database) -> Router<S> {
         )
         .read_only();
     let describe_table =
-        operation!(describe_table(DescribeTable) -> TableDescription, render::table_description)
+        operation!(describe_table(DescribeTable) -> TableDescription, render::as_json)
             .title("Describe a table")
             .description(
                 "Describes a table or view: columns with types, keys, indexes, triggers, the \

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use hashlink::LruCache;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement};
 
@@ -51,7 +52,7 @@ impl<'c> Session<'c> {
             connection,
             config,
             discards_changes: false,
-            statements: StatementCache::new(config.statement_cache),
+            statements: StatementCache(LruCache::new(config.statement_cache)),
             tables: TableCache::default(),
         }
     }
@@ -100,7 +101,7 @@ impl<'c> Session<'c> {
         sql: &str,
         work: impl FnOnce(&mut Statement<'c>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut statement = match self.statements.take(sql) {
+        let mut statement = match self.statements.0.remove(sql) {
             Some(statement) => statement,
             None => self.prepare(sql)?,
         };
@@ -152,39 +153,15 @@ impl<'c> Session<'c> {
 
 /// The statements used last, by their text. rusqlite's own cache compiles with the recursive `prepare`,
 /// which callers' SQL must not reach.
-struct StatementCache<'c> {
-    capacity: usize,
-    clock: u64,
-    entries: HashMap<Box<str>, (u64, Statement<'c>)>,
-}
+struct StatementCache<'c>(LruCache<Box<str>, Statement<'c>>);
 
 impl<'c> StatementCache<'c> {
     /// Longer texts are rarely sent twice, and would fill the memory with programs.
     const MAX_SQL: usize = 8_192;
 
-    fn new(capacity: usize) -> Self {
-        Self { capacity, clock: 0, entries: HashMap::with_capacity(capacity) }
-    }
-
-    fn take(&mut self, sql: &str) -> Option<Statement<'c>> {
-        self.entries.remove(sql).map(|(_, statement)| statement)
-    }
-
     fn put(&mut self, sql: &str, statement: Statement<'c>) {
-        if self.capacity == 0 || sql.len() > Self::MAX_SQL {
-            return;
-        }
-        if self.entries.len() >= self.capacity {
-            self.evict_oldest();
-        }
-        self.clock += 1;
-        self.entries.insert(sql.into(), (self.clock, statement));
-    }
-
-    fn evict_oldest(&mut self) {
-        let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used);
-        if let Some(sql) = oldest.map(|(sql, _)| sql.clone()) {
-            self.entries.remove(&sql);
+        if self.0.capacity() > 0 && sql.len() <= Self::MAX_SQL {
+            self.0.insert(sql.into(), statement);
         }
     }
 }

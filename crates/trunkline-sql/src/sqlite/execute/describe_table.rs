@@ -20,10 +20,8 @@ pub(crate) fn describe_table(
 ) -> Result<TableDescription, Error> {
     let sample_rows = request.sample_rows.unwrap_or(0);
     if sample_rows > MAX_SAMPLE_ROWS {
-        return Err(Error::BadArgument {
-            argument: "sample_rows",
-            reason: format!("at most {MAX_SAMPLE_ROWS} rows are shown, not {sample_rows}"),
-        });
+        let reason = format!("at most {MAX_SAMPLE_ROWS} rows are shown, not {sample_rows}");
+        return Err(Error::argument("sample_rows", reason));
     }
     let table = session.table(&request.table_name)?;
     let sample = match sample_rows {

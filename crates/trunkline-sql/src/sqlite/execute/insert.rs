@@ -49,11 +49,10 @@ fn replace(
     started: Instant,
 ) -> Result<Inserted, Error> {
     if table.kind == TableKind::Virtual {
-        return Err(Error::BadArgument {
-            argument: "on_conflict",
-            reason: "`replace` is not supported for virtual tables; delete the old rows first"
-                .to_owned(),
-        });
+        return Err(Error::argument(
+            "on_conflict",
+            "`replace` is not supported for virtual tables; delete the old rows first",
+        ));
     }
     let count = request.records().len() as u64;
     session.mark()?;
@@ -144,7 +143,7 @@ fn check_count(count: usize, max: usize) -> Result<(), Error> {
         }
         _ => return Ok(()),
     };
-    Err(Error::BadArgument { argument: "data", reason })
+    Err(Error::argument("data", reason))
 }
 
 /// Views count changes of their triggers as none; virtual tables choose the number themselves.

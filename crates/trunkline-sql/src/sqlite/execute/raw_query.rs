@@ -17,10 +17,7 @@ use crate::sqlite::session::Session;
 /// The time that the call may take.
 pub(crate) fn timeout(request: &RawQuery, config: &SqliteConfig) -> Result<Duration, Error> {
     match request.timeout_ms {
-        Some(0) => Err(Error::BadArgument {
-            argument: "timeout_ms",
-            reason: "it must be at least 1".to_owned(),
-        }),
+        Some(0) => Err(Error::argument("timeout_ms", "it must be at least 1")),
         Some(requested) => Ok(config.timeout.min(Duration::from_millis(requested))),
         None => Ok(config.timeout),
     }
