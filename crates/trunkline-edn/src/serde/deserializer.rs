@@ -157,25 +157,14 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let number = match self.value {
-            Value::Integer(integer) => integer.to_f64(),
-            Value::Float(float) => *float,
-            Value::Decimal(decimal) => decimal.to_f64(),
-            Value::Ratio(ratio) => ratio.to_f64(),
-            _ => match self.parsed_key() {
-                Some(number) => number,
-                None => return self.unexpected(&visitor),
-            },
-        };
-        visitor.visit_f64(number)
+        match self.value.as_f64().or_else(|| self.parsed_key()) {
+            Some(number) => visitor.visit_f64(number),
+            None => self.unexpected(&visitor),
+        }
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let bool = match self.value {
-            Value::Bool(bool) => Some(*bool),
-            _ => self.parsed_key(),
-        };
-        match bool {
+        match self.value.as_bool().or_else(|| self.parsed_key()) {
             Some(bool) => visitor.visit_bool(bool),
             None => self.unexpected(&visitor),
         }

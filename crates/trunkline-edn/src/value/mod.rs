@@ -16,10 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 use std::mem;
 
-use crate::error::Error;
 use crate::location::Step;
-
-use ratio::Quotient;
 
 pub use decimal::Decimal;
 pub use inst::Inst;
@@ -300,20 +297,6 @@ impl Tagged {
     #[must_use]
     pub fn into_value(self) -> Value {
         self.0.1
-    }
-}
-
-impl Ratio {
-    /// The quotient of two integers: a ratio, or an integer if the denominator divides the numerator. The
-    /// time is quadratic in the number of digits, which is not limited here.
-    ///
-    /// # Errors
-    /// [`Reason::DivisionByZero`](crate::Reason::DivisionByZero).
-    pub fn of(numerator: &Integer, denominator: &Integer) -> Result<Value, Error> {
-        Ok(match ratio::divide(numerator, denominator)? {
-            Quotient::Integer(integer) => Value::Integer(integer),
-            Quotient::Ratio(ratio) => Value::Ratio(ratio),
-        })
     }
 }
 

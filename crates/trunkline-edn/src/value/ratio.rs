@@ -5,7 +5,7 @@ use num_bigint::{BigInt, Sign};
 use num_integer::Integer as _;
 use num_traits::{One as _, Zero as _};
 
-use super::integer::Integer;
+use super::{Integer, Value};
 use crate::error::{Error, Reason};
 
 /// The default limit on the digits of each term.
@@ -65,8 +65,8 @@ impl Ratio {
             }
             if upper / lower == target {
                 let upper = upper.copysign(number) as i64;
-                return match divide(&upper.into(), &(lower as i64).into()) {
-                    Ok(Quotient::Ratio(ratio)) => Some(ratio),
+                return match Self::of(&upper.into(), &(lower as i64).into()) {
+                    Ok(Value::Ratio(ratio)) => Some(ratio),
                     _ => None,
                 };
             }
@@ -75,42 +75,42 @@ impl Ratio {
         None
     }
 
-    /// Parses the text of EDN. `4/2`, which is an integer, is an error.
-    pub(crate) fn parse(text: &str, limit: usize) -> Result<Self, Error> {
+    /// Parses the text of EDN, whose terms have at most `limit` digits.
+    pub(crate) fn parse(text: &str, limit: usize) -> Result<Value, Error> {
         let invalid = || Error::from(Reason::number(text));
         let (upper, lower) = text.split_once('/').ok_or_else(invalid)?;
-        let (upper, lower): (Integer, Integer) = (upper.parse()?, lower.parse()?);
+        if !lower.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(invalid());
+        }
+        let term = |digits: &str| digits.parse::<Integer>().map_err(|_| invalid());
+        let (upper, lower) = (term(upper)?, term(lower)?);
         if upper.digits().max(lower.digits()) > limit {
             return Err(Error::from(Reason::TooManyDigits { limit }));
         }
-        match divide(&upper, &lower)? {
-            Quotient::Ratio(ratio) => Ok(ratio),
-            Quotient::Integer(_) => Err(invalid()),
+        Self::of(&upper, &lower)
+    }
+
+    /// The quotient of two integers: a ratio, or an integer if the denominator divides the numerator. The
+    /// time is quadratic in the number of digits, which is not limited here.
+    ///
+    /// # Errors
+    /// [`Reason::DivisionByZero`].
+    pub fn of(numerator: &Integer, denominator: &Integer) -> Result<Value, Error> {
+        let (numerator, denominator) = (numerator.to_big(), denominator.to_big());
+        if denominator.is_zero() {
+            return Err(Error::from(Reason::DivisionByZero));
         }
+        let mut divisor = numerator.gcd(&denominator);
+        if denominator.sign() == Sign::Minus {
+            divisor = -divisor;
+        }
+        let (numerator, denominator) = (numerator / &divisor, denominator / &divisor);
+        if denominator.is_one() {
+            return Ok(Value::Integer(numerator.into()));
+        }
+        let (numerator, denominator) = (numerator.into(), denominator.into());
+        Ok(Value::Ratio(Self(Box::new(Terms { numerator, denominator }))))
     }
-}
-
-/// The quotient of two integers.
-pub(super) enum Quotient {
-    Integer(Integer),
-    Ratio(Ratio),
-}
-
-pub(super) fn divide(numerator: &Integer, denominator: &Integer) -> Result<Quotient, Error> {
-    let (numerator, denominator) = (numerator.to_big(), denominator.to_big());
-    if denominator.is_zero() {
-        return Err(Error::from(Reason::DivisionByZero));
-    }
-    let mut divisor = numerator.gcd(&denominator);
-    if denominator.sign() == Sign::Minus {
-        divisor = -divisor;
-    }
-    let (numerator, denominator) = (numerator / &divisor, denominator / &divisor);
-    if denominator.is_one() {
-        return Ok(Quotient::Integer(numerator.into()));
-    }
-    let (numerator, denominator) = (numerator.into(), denominator.into());
-    Ok(Quotient::Ratio(Ratio(Box::new(Terms { numerator, denominator }))))
 }
 
 /// Floating-point numbers represent every integer up to this one.
@@ -133,7 +133,10 @@ impl FromStr for Ratio {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text, MAX_DIGITS)
+        match Self::parse(text, MAX_DIGITS)? {
+            Value::Ratio(ratio) => Ok(ratio),
+            _ => Err(Error::from(Reason::number(text))),
+        }
     }
 }
 

@@ -38,6 +38,7 @@ impl<'a> Reader<'a> {
 
 fn number(token: &str, limits: &Limits) -> Result<Value, Reason> {
     let invalid = || Reason::number(token);
+    let reason = |error: Error| error.reason().clone();
     let unsigned = token.strip_prefix(['-', '+']).unwrap_or(token);
     let negative = token.starts_with('-');
     let digits = unsigned.bytes().take_while(|byte| CLASSES[*byte as usize] & DIGIT != 0).count();
@@ -55,10 +56,8 @@ fn number(token: &str, limits: &Limits) -> Result<Value, Reason> {
             let radix = whole.parse().map_err(|_| invalid())?;
             in_radix(negative, &rest[1..], radix, limits).ok_or_else(invalid)?
         }
-        [b'/', ..] => ratio(token, whole, &rest[1..], limits),
-        [.., b'M'] => {
-            token.parse().map(Value::Decimal).map_err(|error: Error| error.reason().clone())
-        }
+        [b'/', ..] => Ratio::parse(token, limits.digits).map_err(reason),
+        [.., b'M'] => token.parse().map(Value::Decimal).map_err(reason),
         [b'.' | b'e' | b'E', ..] if syntax::is_fraction(rest) => {
             token.parse().map(Value::Float).map_err(|_| invalid())
         }
@@ -86,16 +85,4 @@ fn in_radix(
     }
     let large = BigInt::from_str_radix(significant, radix).ok()?;
     Some(Ok(Value::Integer(Integer::from(if negative { -large } else { large }))))
-}
-
-fn ratio(token: &str, upper: &str, lower: &str, limits: &Limits) -> Result<Value, Reason> {
-    if lower.is_empty() || !lower.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Reason::number(token));
-    }
-    let (upper, lower) = (upper.trim_start_matches('0'), lower.trim_start_matches('0'));
-    if upper.len().max(lower.len()) > limits.digits {
-        return Err(Reason::TooManyDigits { limit: limits.digits });
-    }
-    let upper = Integer::from_digits(token.starts_with('-'), upper);
-    Ratio::of(&upper, &Integer::from_digits(false, lower)).map_err(|error| error.reason().clone())
 }
