@@ -12,7 +12,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline::limits::MemoryBudget;
-use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply};
+use trunkline::protocol::{Batch, Incoming, Reply};
+use trunkline::{Call, ErrorObject, Extensions, Id, Outcome};
 
 use crate::batch;
 use crate::era::{NO_BATCHES, Way};

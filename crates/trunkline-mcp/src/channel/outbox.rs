@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use tokio::sync::{Notify, mpsc};
+use trunkline::Id;
 use trunkline::limits::{MemoryBudget, Reservation};
-use trunkline::{Id, Reply};
+use trunkline::protocol::Reply;
 
 const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
 

@@ -4,6 +4,7 @@ mod render;
 
 use serde::Serialize;
 use serde_json::Value;
+use trunkline::tool::ToolOperation;
 use trunkline::{CancellationToken, Effect, ErrorObject, Operation, Params, Router, State, code};
 
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
@@ -16,7 +17,7 @@ use crate::sqlite::Database;
 
 /// The operation of a method of [`Database`], which is a tool of the same name.
 macro_rules! operation {
-    ($name:ident($request:ty) -> $result:ty, $wording:path) => {{
+    ($name:ident($request:ty) -> $result:ty, $render:path) => {{
         async fn $name(
             State(database): State<Database>,
             Params(request): Params<$request>,
@@ -29,7 +30,7 @@ macro_rules! operation {
             .output::<$result>()
             .closed_world()
             .tool(stringify!($name))
-            .wording($wording)
+            .render_text($render)
     }};
 }
 
