@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 use trunkline::access::Principal;
-use trunkline::history::{History, Redaction, HistoryConfig};
+use trunkline::history::{History, HistoryConfig, Redaction};
 use trunkline::layers::authorize::{Rules, scope};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::layers::{Defaults, Next, RateLimitLayer, ValidateLayer, from_fn};
