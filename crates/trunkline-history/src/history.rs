@@ -14,7 +14,7 @@ use crate::ring::Ring;
 
 /// Configuration of a [`History`]: its bounds, and the redaction.
 ///
-/// What is refused before it is read, as HTTP does with 401 and 413, has a quarter of the entries and
+/// Messages that are refused before they are read, as HTTP does with 401 and 413, have a quarter of the entries and
 /// of the bytes at most: beyond that, a refusal takes the place of the oldest refusal, so that a flood
 /// of them pushes out no call.
 #[derive(Debug, Clone)]

@@ -206,7 +206,7 @@ fn capacity(length: Option<usize>) -> usize {
     length.unwrap_or(0).min(MAX_RESERVED)
 }
 
-/// The data of a variant in a map of one entry; other values as they are.
+/// The data of a variant in a map of one entry; other values unchanged.
 fn in_variant(variant: Option<&'static str>, value: Result<Value, Error>) -> Result<Value, Error> {
     let Some(key) = variant.map(Value::from_name) else { return value };
     let step = key.key_step();

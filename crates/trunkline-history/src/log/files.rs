@@ -137,7 +137,7 @@ impl Files {
         false
     }
 
-    /// Removes the oldest files that leave no room for the current one.
+    /// Removes the oldest files until the current one fits into the bounds.
     fn make_room(&self) {
         if let Err(error) = self.remove_oldest() {
             tracing::warn!(%error, "old logs could not be removed");
