@@ -263,12 +263,6 @@ impl Error {
     }
 
     #[must_use]
-    pub(crate) fn in_path(mut self, path: Path) -> Self {
-        self.0.path = path;
-        self
-    }
-
-    #[must_use]
     pub(crate) fn at(mut self, position: Position) -> Self {
         self.0.position = Some(position);
         self

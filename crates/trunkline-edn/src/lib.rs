@@ -51,6 +51,7 @@ pub mod edn_macro;
 mod error;
 pub mod json;
 mod location;
+mod scanner;
 mod serde;
 mod syntax;
 mod text;

@@ -68,6 +68,24 @@ pub(crate) fn is_digit(c: char) -> bool {
     after > 0 && code - ZEROS[after - 1] < 10
 }
 
+/// Whether the text after the digits of a number is a fraction, an exponent, or both.
+pub(crate) fn is_fraction(rest: &str) -> bool {
+    let after_digits = |bytes: &'_ [u8]| {
+        let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        (digits > 0, bytes.len() - digits)
+    };
+    let mut rest = rest.as_bytes();
+    if let [b'.', fraction @ ..] = rest {
+        rest = &fraction[fraction.len() - after_digits(fraction).1..];
+    }
+    match rest {
+        [b'e' | b'E', b'-' | b'+', exponent @ ..] | [b'e' | b'E', exponent @ ..] => {
+            after_digits(exponent) == (true, 0)
+        }
+        rest => rest.is_empty(),
+    }
+}
+
 /// The characters with names.
 const CHARACTER_NAMES: [(char, &str); 6] = [
     ('\n', "newline"),
@@ -161,6 +179,11 @@ fn is_token(text: &str) -> bool {
 /// Whether a text is a keyword to every reader of EDN: by the specification, with at most one slash and
 /// letters of any script.
 pub(crate) fn is_plain_keyword(text: &str) -> bool {
+    // Most keywords are ASCII, without a namespace.
+    let is_ascii_plain = |byte: u8| CLASSES[byte as usize] & PLAIN != 0;
+    if text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.bytes().all(is_ascii_plain) {
+        return true;
+    }
     let is_part = |part: &str| {
         let mut chars = part.chars();
         let Some(first) = chars.next() else { return false };

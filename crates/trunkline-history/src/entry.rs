@@ -5,7 +5,6 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use trunkline_core::id::Id;
 
-use super::beginning::beginning;
 use super::time;
 
 /// What is known of one call that has ended, or of one end of a stream.
@@ -135,7 +134,16 @@ impl Entry {
     }
 }
 
-/// What an entry keeps of a name that a client may choose.
+/// The whole characters at the beginning of a text, up to a number of bytes.
+pub(super) fn beginning(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// The part of a name chosen by a client that an entry keeps.
 pub(super) fn short(name: &str) -> Box<str> {
     beginning(name, NAME_BYTES).into()
 }

@@ -11,7 +11,33 @@ use crate::filter::{Filter, Page};
 use crate::queue::Queue;
 use crate::redaction::Redaction;
 use crate::ring::Ring;
-use crate::settings::Settings;
+
+/// Configuration of a [`History`]: its bounds, and the redaction.
+///
+/// Messages that are refused before they are read, as HTTP does with 401 and 413, have a quarter of the entries and
+/// of the bytes at most: beyond that, a refusal takes the place of the oldest refusal, so that a flood
+/// of them pushes out no call.
+#[derive(Debug, Clone)]
+pub struct HistoryConfig {
+    /// Maximum number of entries, at least 1. Default 1,000. A new entry replaces the oldest.
+    pub entries: usize,
+    /// Maximum bytes of all entries. Default 8 MiB. The oldest are removed. The newest
+    /// is always kept: its texts are cut where they would not fit, and without them it has less than
+    /// 1 KiB.
+    pub bytes: usize,
+    /// Maximum bytes of the texts of one entry. Default 16 KiB. A request has at most
+    /// half of them, the response what is left.
+    pub entry_bytes: usize,
+    /// The secrets that are redacted before texts are kept.
+    pub redact: Redaction,
+}
+
+impl Default for HistoryConfig {
+    fn default() -> Self {
+        let redact = Redaction::default();
+        Self { entries: 1_000, bytes: 8 << 20, entry_bytes: 16 << 10, redact }
+    }
+}
 
 /// The record of the newest calls of one service, or of several. Clones are the same record.
 #[derive(Clone)]
@@ -29,8 +55,8 @@ pub(crate) struct Shared {
 impl History {
     /// An empty record.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
-        let Settings { entries, bytes, entry_bytes, redact } = settings;
+    pub fn new(config: HistoryConfig) -> Self {
+        let HistoryConfig { entries, bytes, entry_bytes, redact } = config;
         let entry_bytes = entry_bytes.min(bytes.saturating_sub(Entry::FIXED_BYTES));
         let ring = Mutex::new(Ring::new(entries, bytes));
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();

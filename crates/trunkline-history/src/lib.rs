@@ -6,12 +6,12 @@
 //! method that does not exist, a request that HTTP refuses (401, 403, 413, …).
 //!
 //! ```
-//! use trunkline::history::{Filter, History, Settings};
+//! use trunkline::history::{Filter, History, HistoryConfig};
 //! use trunkline::{Extensions, Router};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let history = History::new(Settings::default());
+//! let history = History::new(HistoryConfig::default());
 //! let rpc = Router::new().method("login", || "welcome").build()?.recorded(history.clone());
 //!
 //! let body = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"hunter2"},"id":1}"#;
@@ -27,7 +27,7 @@
 //!
 //! Entries stand in the order in which they ended. Texts are copies, [redacted](Redaction) before
 //! anything is kept, and bounded, so that a history holds on to no body and never outgrows its
-//! [`Settings`]. A service without a history pays one look at an empty field.
+//! [`HistoryConfig`]. A service without a history pays one look at an empty field.
 //!
 //! Other protocols are recorded as they are spoken: MCP's `tools/call` is an entry of that method with
 //! the request and the response that its client saw, and [`Entry::operation`] names the operation
@@ -37,7 +37,6 @@
 
 #![forbid(unsafe_code)]
 
-mod beginning;
 mod draft;
 mod entry;
 mod filter;
@@ -48,7 +47,6 @@ mod queue;
 mod recording;
 mod redaction;
 mod ring;
-mod settings;
 mod stats;
 mod stream;
 mod subscription;
@@ -56,11 +54,11 @@ mod time;
 
 pub use entry::{Entry, Kind, Status, Text};
 pub use filter::{Filter, Page};
-pub use history::History;
+pub use history::{History, HistoryConfig};
 pub use log::Log;
 pub use query::{QueryError, decoded};
 pub use redaction::Redaction;
-pub use settings::Settings;
+pub use ring::Update;
 pub use stream::{Counted, StreamRecording};
-pub use subscription::{Subscription, Update};
+pub use subscription::Subscription;
 pub use trunkline_core::call::Recording;

@@ -15,9 +15,7 @@ use super::time;
 #[non_exhaustive]
 pub enum QueryError {
     /// There is no such parameter.
-    #[error(
-        "there is no parameter {0:?}; there are method, id, status, code, door, principal, trace_id, since, until, before, limit"
-    )]
+    #[error("there is no parameter {0:?}; there are {names}", names = PARAMETERS.join(", "))]
     Unknown(String),
     /// A parameter stands twice.
     #[error("{0} stands twice")]
@@ -35,6 +33,20 @@ pub enum QueryError {
     Encoding,
 }
 
+const PARAMETERS: [&str; 11] = [
+    "method",
+    "id",
+    "status",
+    "code",
+    "door",
+    "principal",
+    "trace_id",
+    "since",
+    "until",
+    "before",
+    "limit",
+];
+
 impl Filter {
     /// The filter that the query of a URL asks for, each parameter by the name of the field:
     /// `method=db.*&status=error`.
@@ -51,7 +63,9 @@ impl Filter {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let (name, value) = (decoded(name)?, decoded(value)?);
-            let name = filter.set(name, value)?;
+            let known = PARAMETERS.into_iter().find(|known| *known == name);
+            let name = known.ok_or(QueryError::Unknown(name))?;
+            filter.set(name, value)?;
             if seen.contains(&name) {
                 return Err(QueryError::Twice(name));
             }
@@ -60,55 +74,23 @@ impl Filter {
         Ok(filter)
     }
 
-    /// Sets a parameter, and returns its name.
-    fn set(&mut self, name: String, value: String) -> Result<&'static str, QueryError> {
-        Ok(match &*name {
-            "method" => {
-                self.method = Some(value);
-                "method"
-            }
-            "id" => {
-                self.id = Some(id(&value));
-                "id"
-            }
-            "status" => {
-                self.status = Some(status(&value)?);
-                "status"
-            }
-            "code" => {
-                self.code = Some(number("code", &value)?);
-                "code"
-            }
-            "door" => {
-                self.door = Some(value);
-                "door"
-            }
-            "principal" => {
-                self.principal = Some(value);
-                "principal"
-            }
-            "trace_id" => {
-                self.trace_id = Some(value.to_ascii_lowercase());
-                "trace_id"
-            }
-            "since" => {
-                self.since = Some(moment("since", &value)?);
-                "since"
-            }
-            "until" => {
-                self.until = Some(moment("until", &value)?);
-                "until"
-            }
-            "before" => {
-                self.before = Some(number("before", &value)?);
-                "before"
-            }
-            "limit" => {
-                self.limit = number("limit", &value)?;
-                "limit"
-            }
-            _ => return Err(QueryError::Unknown(name)),
-        })
+    /// Sets a parameter.
+    fn set(&mut self, name: &'static str, value: String) -> Result<(), QueryError> {
+        match name {
+            "method" => self.method = Some(value),
+            "id" => self.id = Some(id(&value)),
+            "status" => self.status = Some(status(&value)?),
+            "code" => self.code = Some(number(name, &value)?),
+            "door" => self.door = Some(value),
+            "principal" => self.principal = Some(value),
+            "trace_id" => self.trace_id = Some(value.to_ascii_lowercase()),
+            "since" => self.since = Some(moment(name, &value)?),
+            "until" => self.until = Some(moment(name, &value)?),
+            "before" => self.before = Some(number(name, &value)?),
+            "limit" => self.limit = number(name, &value)?,
+            _ => return Err(QueryError::Unknown(name.to_owned())),
+        }
+        Ok(())
     }
 }
 

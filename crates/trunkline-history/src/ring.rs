@@ -31,13 +31,13 @@ struct Refusals {
 /// The part of both bounds that refusals may take.
 const SHARE_OF_REFUSALS: usize = 4;
 
-/// What is next for whoever has read up to a number.
-pub(super) enum Next {
+/// The next item of a [`Subscription`](crate::Subscription).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Update {
+    /// The next entry.
     Entry(Arc<Entry>),
-    /// So many are gone.
+    /// The number of entries that were removed before they were read: the next ones.
     Lost(u64),
-    /// There is none yet.
-    None,
 }
 
 impl Ring {
@@ -106,12 +106,13 @@ impl Ring {
         self.newest
     }
 
-    pub(super) fn after(&self, sequence: u64) -> Next {
-        match self.entries.get(self.behind(sequence)) {
-            Some(entry) if entry.sequence == sequence + 1 => Next::Entry(Arc::clone(entry)),
-            Some(entry) => Next::Lost(entry.sequence - sequence - 1),
-            None => Next::None,
-        }
+    /// The next item for a reader that has read up to a number.
+    pub(super) fn after(&self, sequence: u64) -> Option<Update> {
+        let entry = self.entries.get(self.behind(sequence))?;
+        Some(match entry.sequence - sequence {
+            1 => Update::Entry(Arc::clone(entry)),
+            distance => Update::Lost(distance - 1),
+        })
     }
 
     pub(super) fn page(&self, filter: &Filter) -> Page {

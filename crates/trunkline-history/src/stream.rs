@@ -21,7 +21,16 @@ impl History {
         method: &str,
         id: Option<&Id>,
     ) -> StreamRecording {
-        StreamRecording::begin(self, extensions, method, id)
+        let draft = |kind| {
+            let mut draft = Draft::new(self, extensions);
+            draft.entry.kind = kind;
+            draft.entry.method = Some(short(method));
+            draft.entry.id = id.map(short_id);
+            draft
+        };
+        let mut end = draft(Kind::StreamEnd);
+        end.entry.stream = Some(draft(Kind::StreamStart).add());
+        StreamRecording { draft: Some(end), bytes: 0, ended: false }
     }
 }
 
@@ -36,24 +45,6 @@ pub struct StreamRecording {
 }
 
 impl StreamRecording {
-    pub(super) fn begin(
-        history: &History,
-        extensions: &Extensions,
-        method: &str,
-        id: Option<&Id>,
-    ) -> Self {
-        let draft = |kind| {
-            let mut draft = Draft::new(history, extensions);
-            draft.entry.kind = kind;
-            draft.entry.method = Some(short(method));
-            draft.entry.id = id.map(short_id);
-            draft
-        };
-        let mut end = draft(Kind::StreamEnd);
-        end.entry.stream = Some(draft(Kind::StreamStart).add());
-        Self { draft: Some(end), bytes: 0, ended: false }
-    }
-
     /// Counts what is sent.
     pub fn sent(&mut self, bytes: usize) {
         self.bytes += bytes as u64;

@@ -1,8 +1,6 @@
 use std::fmt;
-use std::sync::Arc;
 
-use super::entry::Entry;
-use super::ring::Next;
+use super::ring::Update;
 use crate::history::History;
 
 impl History {
@@ -17,7 +15,9 @@ impl History {
     /// subscribers that come again.
     #[must_use]
     pub fn subscribe_after(&self, sequence: u64) -> Subscription {
-        Subscription::new(self.clone(), sequence)
+        // A number that was not given out yet is of an earlier history, so nothing of this was read.
+        let read = if sequence > self.ring().newest() { 0 } else { sequence };
+        Subscription { history: self.clone(), read }
     }
 }
 
@@ -31,22 +31,7 @@ pub struct Subscription {
     read: u64,
 }
 
-/// What a [`Subscription`] tells.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Update {
-    /// The next entry.
-    Entry(Arc<Entry>),
-    /// So many entries were forgotten before they were read: the next ones.
-    Lost(u64),
-}
-
 impl Subscription {
-    pub(super) fn new(history: History, read: u64) -> Self {
-        // A number that was not given out yet is of an earlier history, so nothing of this was read.
-        let read = if read > history.ring().newest() { 0 } else { read };
-        Self { history, read }
-    }
-
     /// The number of the entry that was read last; of lost ones, that of the last of them.
     pub fn read(&self) -> u64 {
         self.read
@@ -61,17 +46,15 @@ impl Subscription {
             // Made before the look, so that an entry that comes between the two is not missed.
             let added = self.history.0.added.notified();
             let next = self.history.ring().after(self.read);
-            match next {
-                Next::Entry(entry) => {
-                    self.read = entry.sequence;
-                    return Update::Entry(entry);
-                }
-                Next::Lost(count) => {
-                    self.read += count;
-                    return Update::Lost(count);
-                }
-                Next::None => added.await,
-            }
+            let Some(update) = next else {
+                added.await;
+                continue;
+            };
+            self.read += match &update {
+                Update::Entry(_) => 1,
+                Update::Lost(count) => *count,
+            };
+            return update;
         }
     }
 }

@@ -14,15 +14,15 @@ impl ::trunkline::RpcError for FindError {
                         },
                     )
             }
-            Self::Interrupted => {
+            Self::Interrupted {} => {
                 ::trunkline::ErrorObject::new(11, ::std::format!("{self}"))
             }
-            Self::BadQuery(field0) => {
+            Self::BadQuery { 0: field0 } => {
                 ::trunkline::ErrorObject::new(12, ::std::format!("{self}"))
                     .with_data(&::trunkline::__private::error_data(field0))
             }
-            Self::Busy => ::trunkline::ErrorObject::new(13, ::std::format!("{self}")),
-            Self::Database(..) => ::trunkline::ErrorObject::internal_error(&self),
+            Self::Busy {} => ::trunkline::ErrorObject::new(13, ::std::format!("{self}")),
+            Self::Database { .. } => ::trunkline::ErrorObject::internal_error(&self),
         }
     }
     fn from_error_object(
@@ -41,15 +41,15 @@ impl ::trunkline::RpcError for FindError {
                     .ok()?;
                 ::core::option::Option::Some(Self::NoTable { table })
             }
-            11 => ::core::option::Option::Some(Self::Interrupted),
+            11 => ::core::option::Option::Some(Self::Interrupted {}),
             12 => {
                 let ::trunkline::__private::Received(field0) = ::trunkline::__private::serde_json::from_str(
                         error.data()?.get(),
                     )
                     .ok()?;
-                ::core::option::Option::Some(Self::BadQuery(field0))
+                ::core::option::Option::Some(Self::BadQuery { 0: field0 })
             }
-            13 => ::core::option::Option::Some(Self::Busy),
+            13 => ::core::option::Option::Some(Self::Busy {}),
             _ => ::core::option::Option::None,
         }
     }

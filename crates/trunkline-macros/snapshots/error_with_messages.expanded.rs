@@ -1,7 +1,9 @@
 impl ::trunkline::RpcError for MathError {
     fn into_error_object(self) -> ::trunkline::ErrorObject {
         match &self {
-            Self::DivisionByZero => ::trunkline::ErrorObject::new(1, "division by zero"),
+            Self::DivisionByZero {} => {
+                ::trunkline::ErrorObject::new(1, "division by zero")
+            }
             Self::OutOfRange { value, limit } => {
                 #[derive(::trunkline::__private::serde::Serialize)]
                 #[serde(crate = "::trunkline::__private::serde")]
@@ -17,11 +19,11 @@ impl ::trunkline::RpcError for MathError {
                         },
                     )
             }
-            Self::Parse(field0) => {
+            Self::Parse { 0: field0 } => {
                 ::trunkline::ErrorObject::new(3, ::std::format!("{self}"))
                     .with_data(&::trunkline::__private::error_data(field0))
             }
-            Self::Pair(field0, field1) => {
+            Self::Pair { 0: field0, 1: field1 } => {
                 ::trunkline::ErrorObject::new(-1, ::std::format!("{self}"))
                     .with_data(
                         &(
@@ -30,14 +32,14 @@ impl ::trunkline::RpcError for MathError {
                         ),
                     )
             }
-            Self::Store(..) => ::trunkline::ErrorObject::internal_error(&self),
+            Self::Store { .. } => ::trunkline::ErrorObject::internal_error(&self),
         }
     }
     fn from_error_object(
         error: &::trunkline::ErrorObject,
     ) -> ::core::option::Option<Self> {
         match error.code() {
-            1 => ::core::option::Option::Some(Self::DivisionByZero),
+            1 => ::core::option::Option::Some(Self::DivisionByZero {}),
             2 => {
                 #[derive(::trunkline::__private::serde::Deserialize)]
                 #[serde(crate = "::trunkline::__private::serde")]
@@ -57,7 +59,7 @@ impl ::trunkline::RpcError for MathError {
                         error.data()?.get(),
                     )
                     .ok()?;
-                ::core::option::Option::Some(Self::Parse(field0))
+                ::core::option::Option::Some(Self::Parse { 0: field0 })
             }
             -1 => {
                 let (
@@ -65,7 +67,7 @@ impl ::trunkline::RpcError for MathError {
                     ::trunkline::__private::Received(field1),
                 ) = ::trunkline::__private::serde_json::from_str(error.data()?.get())
                     .ok()?;
-                ::core::option::Option::Some(Self::Pair(field0, field1))
+                ::core::option::Option::Some(Self::Pair { 0: field0, 1: field1 })
             }
             _ => ::core::option::Option::None,
         }
@@ -103,13 +105,17 @@ impl ::trunkline::RpcError for MathError {
 impl ::core::fmt::Display for MathError {
     fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
         match self {
-            Self::DivisionByZero => formatter.write_str("division by zero"),
+            Self::DivisionByZero { .. } => formatter.write_str("division by zero"),
             Self::OutOfRange { value, .. } => {
                 ::core::write!(formatter, "{value} is out of range")
             }
-            Self::Parse(field0) => ::core::write!(formatter, "cannot parse {field0:?}"),
-            Self::Pair(_, field1) => ::core::write!(formatter, "{field1} of {{0}}"),
-            Self::Store(field0) => {
+            Self::Parse { 0: field0 } => {
+                ::core::write!(formatter, "cannot parse {field0:?}")
+            }
+            Self::Pair { 1: field1, .. } => {
+                ::core::write!(formatter, "{field1} of {{0}}")
+            }
+            Self::Store { 0: field0 } => {
                 ::core::write!(formatter, "the store failed: {field0}")
             }
         }

@@ -1,18 +1,18 @@
 //! SQLite databases as a small set of safe, typed operations.
 //!
-//! A [`Database`] serves one SQLite file: **read-only**, unless [`Settings::writable`] adds one writer.
+//! A [`Database`] serves one SQLite file: **read-only**, unless [`SqliteConfig::writable`] adds one writer.
 //! Every call runs on a thread made for it, under a deadline, and its result is bounded in rows and bytes;
 //! a change is one transaction. What a caller may do is restricted by layers that do not rely on each
 //! other; the private module `sqlite::security` lists them.
 //!
 //! ```
 //! use tokio_util::sync::CancellationToken;
-//! use trunkline_sql::{Database, RawQuery, Settings, create_empty};
+//! use trunkline_sql::{Database, RawQuery, SqliteConfig, create_empty};
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("empty.db");
 //! create_empty(&path)?;
-//! let database = Database::open(&path, Settings::default())?;
+//! let database = Database::open(&path, SqliteConfig::default())?;
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
 //! # runtime.block_on(async {
 //! let query = RawQuery::new("SELECT 1 AS a, 2 AS a");
@@ -52,4 +52,4 @@ pub use model::read::{
 pub use model::rowset::{ResultColumn, RowNumber, Rowset, TruncatedBy};
 pub use model::schema::TableKind;
 pub use operations::operations;
-pub use sqlite::{Database, Settings, create_empty};
+pub use sqlite::{Database, SqliteConfig, create_empty};

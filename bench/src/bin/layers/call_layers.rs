@@ -3,7 +3,7 @@
 use anyhow::Result;
 use serde_json::json;
 use trunkline::access::Principal;
-use trunkline::history::{History, Redaction, Settings};
+use trunkline::history::{History, HistoryConfig, Redaction};
 use trunkline::layers::authorize::{Rules, scope};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::layers::{Defaults, Next, RateLimitLayer, ValidateLayer, from_fn};
@@ -64,7 +64,7 @@ fn on_top() -> Result<Vec<Subject>> {
     let rate_limit = RateLimitLayer::new(Rate { calls: u32::MAX, ..Rate::default() });
     let pass = from_fn(|call: Call, next: Next| next.run(call));
     let recorded = |redact| {
-        let history = History::new(Settings { redact, ..Settings::default() });
+        let history = History::new(HistoryConfig { redact, ..HistoryConfig::default() });
         Ok(trunkline_router().build()?.recorded(history))
     };
     let subject = |what, rpc: Result<Rpc>| {

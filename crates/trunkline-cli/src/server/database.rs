@@ -8,7 +8,7 @@ use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use clap::{Args, value_parser};
 #[cfg(feature = "sample")]
 use trunkline_sql::sample::{self, SampleError, Scale};
-use trunkline_sql::{Database, OpenError, Settings};
+use trunkline_sql::{Database, OpenError, SqliteConfig};
 
 /// The database, and what callers may do with it.
 #[derive(Args)]
@@ -81,13 +81,13 @@ pub(crate) fn open(arguments: &Source) -> anyhow::Result<Opened> {
         None if may_create && !path.exists() => Some(create(&path)?),
         done => done,
     };
-    let settings = Settings {
+    let settings = SqliteConfig {
         writable: arguments.writable,
         max_rows: arguments.max_rows,
         max_affected: arguments.max_affected,
         timeout: Duration::from_millis(arguments.query_timeout_ms),
         heap_limit: arguments.heap_limit,
-        ..Settings::default()
+        ..SqliteConfig::default()
     };
     match Database::open(&path, settings) {
         Ok(database) => Ok(Opened { path, database, done }),

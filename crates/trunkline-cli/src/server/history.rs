@@ -9,8 +9,8 @@ use clap::Args;
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use trunkline::CancellationToken;
 use trunkline::history::endpoint::{self, Readers};
-use trunkline::history::log::{self, LogError};
-use trunkline::history::{History, Log, Redaction, Settings};
+use trunkline::history::log::{LogConfig, LogError};
+use trunkline::history::{History, HistoryConfig, Log, Redaction};
 use trunkline::http::HttpService;
 
 use super::access::entries;
@@ -81,7 +81,7 @@ impl Kept {
         let names = entries(&self.history_redact);
         let redact = names.fold(Redaction::default(), Redaction::name);
         let (entries, bytes) = (self.history_entries, self.history_bytes);
-        let settings = Settings { entries, bytes, redact, ..Settings::default() };
+        let settings = HistoryConfig { entries, bytes, redact, ..HistoryConfig::default() };
         (!self.no_history).then(|| History::new(settings))
     }
 
@@ -108,10 +108,10 @@ impl Kept {
     }
 
     fn log(&self, history: &History, data: &Path) -> Result<Log, LogError> {
-        let defaults = log::Settings::default();
+        let defaults = LogConfig::default();
         // Several files, so that the oldest calls are not all forgotten at once.
         let file_bytes = defaults.file_bytes.min(self.log_bytes.div_ceil(8));
-        let settings = log::Settings { file_bytes, total_bytes: self.log_bytes, ..defaults };
+        let settings = LogConfig { file_bytes, total_bytes: self.log_bytes, ..defaults };
         Log::open(data.join("logs"), history, settings)
     }
 }

@@ -62,7 +62,7 @@ impl Service {
     fn router(&self) -> Router {
         let database = self.database.clone();
         // A batch leaves half of the readers to the calls of others.
-        let batch_parallelism = (database.settings().readers / 2).max(1);
+        let batch_parallelism = (database.config().readers / 2).max(1);
         let router = Router::new()
             .nest("db", trunkline_sql::operations(database))
             .info("trunkline", env!("CARGO_PKG_VERSION"))

@@ -32,12 +32,8 @@
 //!
 //! Depth is limited both ways: to [`FromJson::depth`], and to 1,024 when JSON is written.
 
-mod number;
 mod reader;
-mod string;
-mod transcription;
 mod writer;
 
-pub use reader::{FromJson, Keys, Reader, from_str, from_str_with};
-pub use transcription::to_edn;
+pub use reader::{FromJson, Keys, Reader, from_str, from_str_with, to_edn};
 pub use writer::{ToJson, key_text, to_string, to_string_with, write};

@@ -1,12 +1,15 @@
-//! JSON to values.
+//! JSON to values, or to EDN text.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fmt::Write as _;
 use std::ops::Range;
 
-use super::writer::write_string;
 use crate::error::{Error, Reason, quoted};
-use crate::location::{Path, Position, Step};
-use crate::value::{Keyword, Map, Value};
+use crate::location::Step;
+use crate::scanner::{Notation, Scanner, write_string};
+use crate::syntax;
+use crate::value::{Integer, Map, Value};
 
 /// Options for reading JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +30,7 @@ impl Default for FromJson {
 /// The type of keys of objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Keys {
-    /// Keywords if every reader of EDN accepts them ([`Keyword::plain`]), else strings.
+    /// Keywords if every reader of EDN accepts them ([`Keyword::plain`](crate::Keyword::plain)), else strings.
     #[default]
     Keyword,
     /// Strings.
@@ -48,19 +51,27 @@ pub fn from_str(text: &str) -> Result<Value, Error> {
 /// # Errors
 /// Those of [`from_str`].
 pub fn from_str_with(text: &str, options: &FromJson) -> Result<Value, Error> {
-    let mut reader = Reader::with_options(text, options.clone());
-    let fault = match reader.document() {
-        Ok(Some(value)) => {
-            reader.skip_space();
-            if reader.at == text.len() {
-                return Ok(value);
-            }
-            Fault::json("there is more text behind the value", reader.at)
-        }
-        Ok(None) => Fault::json("there is no value", text.len()),
-        Err(fault) => fault,
-    };
-    Err(reader.error(fault))
+    let mut values = Values(Vec::new());
+    Reader::with_options(text, options.clone()).document(&mut values)?;
+    Ok(values.0.pop().unwrap_or_default())
+}
+
+/// Converts a JSON text to EDN on one line, with the same result as [`from_str_with`].
+///
+/// # Errors
+/// Those of [`from_str_with`].
+///
+/// ```
+/// use trunkline_edn::json::{self, FromJson};
+///
+/// let edn = json::to_edn(r#"{"id": 7, "due date": null}"#, &FromJson::default())?;
+/// assert_eq!(edn, r#"{:id 7, "due date" nil}"#);
+/// # Ok::<(), trunkline_edn::Error>(())
+/// ```
+pub fn to_edn(text: &str, options: &FromJson) -> Result<String, Error> {
+    let mut transcription = Transcription { out: String::with_capacity(text.len()) };
+    Reader::with_options(text, options.clone()).document(&mut transcription)?;
+    Ok(transcription.out)
 }
 
 /// Reads the JSON values of a text. The first error is the last item.
@@ -77,38 +88,26 @@ pub fn from_str_with(text: &str, options: &FromJson) -> Result<Value, Error> {
 /// ```
 #[derive(Debug)]
 pub struct Reader<'a> {
-    pub(super) text: &'a str,
-    pub(super) options: FromJson,
-    /// The offset of the next byte.
-    pub(super) at: usize,
+    input: Scanner<'a>,
+    options: FromJson,
     /// The range of the last value.
     span: Range<usize>,
-    /// The open arrays and objects, from the outermost.
-    frames: Vec<Frame>,
-    /// The keys and values of all frames.
-    values: Vec<Value>,
 }
 
-/// An open array or object.
-#[derive(Debug)]
-struct Frame {
-    is_object: bool,
-    /// The index of its first value among the values of all frames.
-    start: usize,
-    /// Its offset in the text.
-    offset: usize,
-}
+/// The result that is built from the parts of a JSON text.
+trait Sink<'a> {
+    /// The state of an open array or object.
+    type Open;
 
-/// An error and its offset.
-pub(super) struct Fault {
-    pub(super) reason: Reason,
-    pub(super) offset: usize,
-}
-
-impl Fault {
-    pub(super) fn json(what: &'static str, offset: usize) -> Self {
-        Self { reason: Reason::Json { what }, offset }
-    }
+    fn scalar(&mut self, value: Value);
+    fn string(&mut self, text: Cow<'a, str>);
+    fn open(&mut self, is_object: bool) -> Self::Open;
+    /// Adds a key, unless it is a duplicate: returns whether it is new.
+    fn key(&mut self, open: &mut Self::Open, key: Cow<'a, str>, keys: Keys) -> bool;
+    /// Passes the comma after a value.
+    fn separate(&mut self, is_object: bool);
+    /// Closes an array or an object. The error is a duplicate key.
+    fn close(&mut self, open: Self::Open, is_object: bool) -> Result<(), Error>;
 }
 
 impl<'a> Reader<'a> {
@@ -121,8 +120,7 @@ impl<'a> Reader<'a> {
     /// [`new`](Self::new) with options.
     #[must_use]
     pub fn with_options(text: &'a str, options: FromJson) -> Self {
-        let (frames, values) = (Vec::new(), Vec::new());
-        Self { text, options, at: 0, span: 0..0, frames, values }
+        Self { input: Scanner { text, at: 0 }, options, span: 0..0 }
     }
 
     /// The range of the last value in bytes, without white space around it.
@@ -131,191 +129,190 @@ impl<'a> Reader<'a> {
         self.span.clone()
     }
 
-    /// Reads the next value, if there is one.
-    pub(super) fn document(&mut self) -> Result<Option<Value>, Fault> {
+    /// Reads exactly one value.
+    fn document(&mut self, sink: &mut impl Sink<'a>) -> Result<(), Error> {
+        if !self.next_value(sink)? {
+            return Err(self.unexpected("there is no value"));
+        }
         self.skip_space();
-        let begin = self.at;
-        if begin == self.text.len() {
-            return Ok(None);
-        }
-        loop {
-            if let Some(value) = self.begin()?
-                && let Some(value) = self.place(value)?
-            {
-                self.span = begin..self.at;
-                return Ok(Some(value));
-            }
+        match self.input.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.unexpected("there is more text behind the value")),
         }
     }
 
-    /// Reads a scalar, or opens an array or an object. Returns a complete value.
-    fn begin(&mut self) -> Result<Option<Value>, Fault> {
-        let Some(first) = self.peek() else { return Err(self.end_within_frame()) };
-        match first {
-            b'{' => self.open(b'}'),
-            b'[' => self.open(b']'),
-            b'"' => Ok(Some(Value::String(self.string()?.into_owned()))),
-            b'-' | b'0'..=b'9' => self.number().map(Some),
-            _ => self.literal().map(Some),
-        }
-    }
-
-    /// Opens an array or an object, up to its first value. Returns an empty one.
-    fn open(&mut self, close: u8) -> Result<Option<Value>, Fault> {
-        let (offset, start, is_object) = (self.at, self.values.len(), close == b'}');
-        if self.frames.len() >= self.options.depth {
-            return Err(Fault { reason: Reason::TooDeep { limit: self.options.depth }, offset });
-        }
-        self.frames.push(Frame { is_object, start, offset });
-        self.at += 1;
+    /// Reads the next value: returns whether there is one.
+    fn next_value(&mut self, sink: &mut impl Sink<'a>) -> Result<bool, Error> {
         self.skip_space();
-        if self.is_at(close) {
-            return self.close().map(Some);
+        let start = self.input.at;
+        if self.input.peek().is_none() {
+            return Ok(false);
         }
-        if is_object {
-            self.key()?;
-        }
-        Ok(None)
+        self.value(sink, self.options.depth, "a value")?;
+        self.span = start..self.input.at;
+        Ok(true)
     }
 
-    /// Adds a complete value to the innermost frame, and continues up to the next value. Returns the document once it
-    /// is complete.
-    fn place(&mut self, mut value: Value) -> Result<Option<Value>, Fault> {
-        loop {
-            let Some(frame) = self.frames.last() else { return Ok(Some(value)) };
-            let is_object = frame.is_object;
-            self.values.push(value);
-            self.skip_space();
-            match self.peek() {
-                Some(b',') => {
-                    self.at += 1;
-                    self.skip_space();
-                    if is_object {
-                        self.key()?;
-                    }
-                    return Ok(None);
+    /// Reads a value in which arrays and objects may nest to a depth.
+    fn value(
+        &mut self,
+        sink: &mut impl Sink<'a>,
+        depth: usize,
+        within: &'static str,
+    ) -> Result<(), Error> {
+        match self.input.peek().ok_or_else(|| self.input.unexpected_end(within))? {
+            b'[' => return self.array(sink, self.deeper(depth)?),
+            b'{' => return self.object(sink, self.deeper(depth)?),
+            b'"' => sink.string(self.input.string(Notation::Json)?),
+            b'-' | b'0'..=b'9' => sink.scalar(self.number()?),
+            _ => sink.scalar(self.literal()?),
+        }
+        Ok(())
+    }
+
+    fn deeper(&self, depth: usize) -> Result<usize, Error> {
+        let reason = Reason::TooDeep { limit: self.options.depth };
+        depth.checked_sub(1).ok_or_else(|| self.input.error(reason, self.input.at))
+    }
+
+    fn array(&mut self, sink: &mut impl Sink<'a>, depth: usize) -> Result<(), Error> {
+        let open = sink.open(false);
+        let mut count = 0;
+        self.pass();
+        let mut elements = || {
+            while self.continues(count == 0, b']')? {
+                if count > 0 {
+                    sink.separate(false);
                 }
-                Some(b'}') if is_object => value = self.close()?,
-                Some(b']') if !is_object => value = self.close()?,
-                None => return Err(self.end_within_frame()),
-                Some(_) => {
-                    let what = match is_object {
-                        true => "`,` or `}` is expected",
-                        false => "`,` or `]` is expected",
-                    };
-                    return Err(Fault::json(what, self.at));
-                }
+                self.value(sink, depth, "an array")?;
+                count += 1;
             }
-        }
-    }
-
-    /// Reads a key and the colon after it.
-    fn key(&mut self) -> Result<(), Fault> {
-        match self.peek() {
-            Some(b'"') => {}
-            None => return Err(self.end_within_frame()),
-            Some(_) => return Err(Fault::json("a key is expected, in quotes", self.at)),
-        }
-        let text = self.string()?;
-        let keyword = match self.options.keys {
-            Keys::Keyword => Keyword::plain(&text).map(Value::Keyword),
-            Keys::String => None,
+            Ok(())
         };
-        self.values.push(keyword.unwrap_or_else(|| Value::String(text.into_owned())));
-        self.colon()
+        elements().map_err(|error: Error| error.within(Step::Index(count)))?;
+        sink.close(open, false)
     }
 
-    pub(super) fn colon(&mut self) -> Result<(), Fault> {
+    fn object(&mut self, sink: &mut impl Sink<'a>, depth: usize) -> Result<(), Error> {
+        let offset = self.input.at;
+        let mut open = sink.open(true);
+        let mut is_first = true;
+        self.pass();
+        while self.continues(is_first, b'}')? {
+            if !is_first {
+                sink.separate(true);
+            }
+            is_first = false;
+            let key = self.key(sink, &mut open)?;
+            let value = self.colon().and_then(|()| self.value(sink, depth, "an object"));
+            value.map_err(|error| error.within(Step::key(&key)))?;
+        }
+        sink.close(open, true).map_err(|error| self.duplicate(offset).unwrap_or(error))
+    }
+
+    /// Whether a value or a key follows in an array or an object. Passes the comma before it, or the closing bracket.
+    fn continues(&mut self, is_first: bool, close: u8) -> Result<bool, Error> {
         self.skip_space();
-        match self.peek() {
+        let is_object = close == b'}';
+        match self.input.peek() {
+            Some(found) if found == close => {
+                self.input.at += 1;
+                Ok(false)
+            }
+            _ if is_first => Ok(true),
+            Some(b',') => {
+                self.pass();
+                Ok(true)
+            }
+            None if is_object => Err(self.input.unexpected_end("an object")),
+            None => Err(self.input.unexpected_end("an array")),
+            Some(_) if is_object => Err(self.unexpected("`,` or `}` is expected")),
+            Some(_) => Err(self.unexpected("`,` or `]` is expected")),
+        }
+    }
+
+    fn key<S: Sink<'a>>(
+        &mut self,
+        sink: &mut S,
+        open: &mut S::Open,
+    ) -> Result<Cow<'a, str>, Error> {
+        let offset = self.input.at;
+        match self.input.peek() {
+            Some(b'"') => {}
+            None => return Err(self.input.unexpected_end("an object")),
+            Some(_) => return Err(self.unexpected("a key is expected, in quotes")),
+        }
+        let key = self.input.string(Notation::Json)?;
+        if sink.key(open, key.clone(), self.options.keys) {
+            return Ok(key);
+        }
+        let mut text = String::new();
+        write_string(&key, Notation::Json, &mut text);
+        Err(self.input.error(Reason::DuplicateKey { key: quoted(&text) }, offset))
+    }
+
+    fn colon(&mut self) -> Result<(), Error> {
+        self.skip_space();
+        match self.input.peek() {
             Some(b':') => {
-                self.at += 1;
-                self.skip_space();
+                self.pass();
                 Ok(())
             }
-            None => Err(self.end_within_frame()),
-            Some(_) => Err(Fault::json("`:` is expected", self.at)),
+            None => Err(self.input.unexpected_end("an object")),
+            Some(_) => Err(self.unexpected("`:` is expected")),
         }
     }
 
-    /// Closes the innermost array or object, at its bracket.
-    fn close(&mut self) -> Result<Value, Fault> {
-        self.at += 1;
-        let Some(frame) = self.frames.pop() else { return Ok(Value::Nil) };
-        let parts = self.values.drain(frame.start..);
-        if !frame.is_object {
-            return Ok(Value::Vector(parts.collect()));
-        }
-        match Map::of_entries(Map::pairs(parts)) {
-            Ok(map) => Ok(Value::Map(map)),
-            Err(error) => Err(self
-                .duplicate_key(frame.offset)
-                .unwrap_or_else(|| Fault { reason: error.reason().clone(), offset: frame.offset })),
-        }
+    fn number(&mut self) -> Result<Value, Error> {
+        let offset = self.input.at;
+        let word = self.word();
+        number(word).map_err(|reason| self.input.error(reason, offset))
     }
 
-    /// Skips white space.
-    pub(super) fn skip_space(&mut self) {
-        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.peek() {
-            self.at += 1;
+    fn literal(&mut self) -> Result<Value, Error> {
+        let offset = self.input.at;
+        match self.word() {
+            "null" => Ok(Value::Nil),
+            "true" => Ok(Value::Bool(true)),
+            "false" => Ok(Value::Bool(false)),
+            _ => Err(self.input.error(Reason::Json { what: "a value is expected" }, offset)),
         }
     }
 
-    pub(super) fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+    /// The characters up to the end of a number or a literal, valid or not.
+    fn word(&mut self) -> &'a str {
+        let rest = self.input.rest();
+        let is_word =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_');
+        let word = &rest[..rest.bytes().take_while(is_word).count()];
+        self.input.at += word.len();
+        word
     }
 
-    pub(super) fn is_at(&self, byte: u8) -> bool {
-        self.peek() == Some(byte)
+    /// Passes a byte and the white space after it.
+    fn pass(&mut self) {
+        self.input.at += 1;
+        self.skip_space();
     }
 
-    fn end_within_frame(&self) -> Fault {
-        let is_object = self.frames.last().is_some_and(|frame| frame.is_object);
-        self.unexpected_end(if is_object { "an object" } else { "an array" })
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.input.peek() {
+            self.input.at += 1;
+        }
     }
 
-    pub(super) fn unexpected_end(&self, within: &'static str) -> Fault {
-        Fault { reason: Reason::UnexpectedEnd { within }, offset: self.text.len() }
-    }
-
-    /// The location of the first duplicate key in a complete object.
     #[cold]
-    fn duplicate_key(&self, object: usize) -> Option<Fault> {
-        let mut reader = Reader::new(self.text);
-        reader.options.depth = usize::MAX;
-        reader.at = object;
-        let mut keys = HashSet::new();
-        loop {
-            // A bracket, or a comma.
-            reader.at += 1;
-            reader.skip_space();
-            let offset = reader.at;
-            let key = reader.string().ok()?;
-            if keys.contains(&key) {
-                let mut text = String::new();
-                write_string(&key, &mut text);
-                let reason = Reason::DuplicateKey { key: quoted(&text) };
-                return Some(Fault { reason, offset });
-            }
-            keys.insert(key);
-            reader.colon().ok()?;
-            reader.document().ok()?;
-            reader.skip_space();
-        }
+    fn unexpected(&self, what: &'static str) -> Error {
+        self.input.error(Reason::Json { what }, self.input.at)
     }
 
-    fn error(&self, fault: Fault) -> Error {
-        let Fault { reason, offset } = fault;
-        let steps = self.frames.iter().enumerate().filter_map(|(at, frame)| {
-            let end = self.frames.get(at + 1).map_or(self.values.len(), |inner| inner.start);
-            let parts = &self.values[frame.start..end];
-            match frame.is_object {
-                true if parts.len().is_multiple_of(2) => None,
-                true => parts.last().map(Value::key_step),
-                false => Some(Step::Index(parts.len())),
-            }
-        });
-        Error::from(reason).in_path(Path::from_iter(steps)).at(Position::of(self.text, offset))
+    /// The error of the first duplicate key in an object, which is read again.
+    #[cold]
+    fn duplicate(&self, object: usize) -> Option<Error> {
+        let options = FromJson { depth: usize::MAX, ..self.options.clone() };
+        let mut reader = Self::with_options(self.input.text, options);
+        reader.input.at = object;
+        reader.next_value(&mut Transcription::default()).err()
     }
 }
 
@@ -323,15 +320,126 @@ impl Iterator for Reader<'_> {
     type Item = Result<Value, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.document() {
-            Ok(value) => value.map(Ok),
-            Err(fault) => {
-                let error = self.error(fault);
-                self.at = self.text.len();
-                self.frames.clear();
-                self.values.clear();
+        let mut values = Values(Vec::new());
+        match self.next_value(&mut values) {
+            Ok(_) => values.0.pop().map(Ok),
+            Err(error) => {
+                self.input.at = self.input.text.len();
                 Some(Err(error))
             }
         }
+    }
+}
+
+/// A float, or a decimal for numbers out of its range, if there is a fraction or an exponent; else an integer.
+fn number(word: &str) -> Result<Value, Reason> {
+    let unsigned = word.strip_prefix('-').unwrap_or(word);
+    let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    let (whole, rest) = unsigned.split_at(digits);
+    let has_digit = !rest.starts_with('.') || rest[1..].starts_with(|c: char| c.is_ascii_digit());
+    if whole.is_empty() || (digits > 1 && whole.starts_with('0')) || !has_digit {
+        return Err(Reason::number(word));
+    }
+    if rest.is_empty() {
+        return Ok(Value::Integer(Integer::from_digits(word.starts_with('-'), whole)));
+    }
+    if !syntax::is_fraction(rest) {
+        return Err(Reason::number(word));
+    }
+    let is_zero = || {
+        let mut mantissa = word.bytes().take_while(|byte| !matches!(byte, b'e' | b'E'));
+        !mantissa.any(|byte| matches!(byte, b'1'..=b'9'))
+    };
+    match word.parse::<f64>() {
+        Ok(float) if float.is_finite() && (float != 0.0 || is_zero()) => Ok(Value::Float(float)),
+        _ => word.parse().map(Value::Decimal).map_err(|error: Error| error.reason().clone()),
+    }
+}
+
+/// Builds values: those in all open arrays and objects, with their keys.
+struct Values(Vec<Value>);
+
+impl<'a> Sink<'a> for Values {
+    /// The index of the first value.
+    type Open = usize;
+
+    fn scalar(&mut self, value: Value) {
+        self.0.push(value);
+    }
+
+    fn string(&mut self, text: Cow<'a, str>) {
+        self.0.push(Value::String(text.into_owned()));
+    }
+
+    fn open(&mut self, _is_object: bool) -> usize {
+        self.0.len()
+    }
+
+    fn key(&mut self, _open: &mut usize, key: Cow<'a, str>, keys: Keys) -> bool {
+        self.0.push(match keys {
+            Keys::Keyword => Value::from_name(&key),
+            Keys::String => Value::String(key.into_owned()),
+        });
+        true
+    }
+
+    fn separate(&mut self, _is_object: bool) {}
+
+    fn close(&mut self, open: usize, is_object: bool) -> Result<(), Error> {
+        let parts = self.0.drain(open..);
+        let value = match is_object {
+            true => Value::Map(Map::of_entries(Map::pairs(parts))?),
+            false => Value::Vector(parts.collect()),
+        };
+        self.0.push(value);
+        Ok(())
+    }
+}
+
+/// Writes EDN on one line, without values in between, which take many times the memory of a text of numbers.
+#[derive(Default)]
+struct Transcription {
+    out: String,
+}
+
+impl<'a> Sink<'a> for Transcription {
+    /// The keys of an object.
+    type Open = HashSet<Cow<'a, str>>;
+
+    fn scalar(&mut self, value: Value) {
+        // Writing to a string cannot fail.
+        let _ = write!(self.out, "{value}");
+    }
+
+    fn string(&mut self, text: Cow<'a, str>) {
+        match text {
+            // A string without escape sequences in JSON has none in EDN.
+            Cow::Borrowed(text) => self.out.extend(["\"", text, "\""]),
+            Cow::Owned(text) => self.scalar(Value::String(text)),
+        }
+    }
+
+    fn open(&mut self, is_object: bool) -> Self::Open {
+        self.out.push(if is_object { '{' } else { '[' });
+        HashSet::new()
+    }
+
+    fn key(&mut self, keys: &mut Self::Open, key: Cow<'a, str>, kind: Keys) -> bool {
+        if kind == Keys::Keyword && syntax::is_plain_keyword(&key) {
+            self.out.extend([":", &key]);
+        } else {
+            self.string(key.clone());
+        }
+        self.out.push(' ');
+        keys.insert(key)
+    }
+
+    fn separate(&mut self, is_object: bool) {
+        self.out.push_str(if is_object { ", " } else { " " });
+    }
+
+    fn close(&mut self, _keys: Self::Open, is_object: bool) -> Result<(), Error> {
+        self.out.push(if is_object { '}' } else { ']' });
+        Ok(())
     }
 }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::mem::discriminant;
 
 use crate::error::{Error, Reason, quoted};
 use crate::location::{FormStep, Step};
+use crate::scanner::{Notation, write_string};
 use crate::value::{Map, Tagged, Value};
 
 /// Options for writing JSON.
@@ -103,7 +103,7 @@ impl Writer<'_> {
             if at > 0 {
                 self.out.push(',');
             }
-            write_string(&text_of(key, self.options)?, self.out);
+            write_string(&text_of(key, self.options)?, Notation::Json, self.out);
             self.out.push(':');
             self.value(value, depth)
                 .map_err(|error| error.within_form(key.key_step(), FormStep::value(at)))?;
@@ -121,9 +121,9 @@ impl Writer<'_> {
             Value::Decimal(decimal) => decimal.write_to(self.out),
             Value::Ratio(ratio) => write_float(ratio.to_f64(), self.out)
                 .map_err(|_| Reason::NoJson { what: quoted(&ratio.to_string()) })?,
-            Value::String(text) => write_string(text, self.out),
+            Value::String(text) => write_string(text, Notation::Json, self.out),
             // The others are strings of their text as a key.
-            value => write_string(&text_of(value, self.options)?, self.out),
+            value => write_string(&text_of(value, self.options)?, Notation::Json, self.out),
         }
         Ok(())
     }
@@ -198,46 +198,4 @@ fn write_float(float: f64, out: &mut String) -> Result<(), Reason> {
         return Ok(());
     }
     Err(Reason::NoJson { what: Value::Float(float).to_string().into() })
-}
-
-/// The character that escapes a byte after a backslash; 0 for none.
-const ESCAPES: [u8; 256] = escapes();
-
-const fn escapes() -> [u8; 256] {
-    let mut escapes = [0; 256];
-    let mut control = 0;
-    while control < 0x20 {
-        escapes[control] = b'u';
-        control += 1;
-    }
-    escapes[0x8] = b'b';
-    escapes[b'\t' as usize] = b't';
-    escapes[b'\n' as usize] = b'n';
-    escapes[0xc] = b'f';
-    escapes[b'\r' as usize] = b'r';
-    escapes[b'"' as usize] = b'"';
-    escapes[b'\\' as usize] = b'\\';
-    escapes
-}
-
-/// Appends a string, with the required escape sequences only.
-pub(super) fn write_string(text: &str, out: &mut String) {
-    out.push('"');
-    let mut written = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = ESCAPES[byte as usize];
-        if escape == 0 {
-            continue;
-        }
-        out.push_str(&text[written..at]);
-        out.push('\\');
-        out.push(char::from(escape));
-        if escape == b'u' {
-            // Writing to a string cannot fail.
-            let _ = write!(out, "{byte:04x}");
-        }
-        written = at + 1;
-    }
-    out.push_str(&text[written..]);
-    out.push('"');
 }

@@ -189,24 +189,23 @@ impl<'de> Deserialize<'de> for Tagged {
 }
 
 macro_rules! scalars {
-    ($($type:ty, $token:ident, $of:ident, $expected:literal;)*) => {$(
+    ($($type:ty, $token:ident, $visitor:expr;)*) => {$(
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let visitor = $of($expected, PhantomData);
-                deserializer.deserialize_newtype_struct(handoff::$token, visitor)
+                deserializer.deserialize_newtype_struct(handoff::$token, $visitor)
             }
         }
     )*};
 }
 
 scalars! {
-    Keyword, KEYWORD, FromText, "a keyword";
-    Symbol, SYMBOL, FromText, "a symbol";
-    Inst, INST, FromText, "an inst";
-    Uuid, UUID, FromText, "a UUID";
-    Integer, INTEGER, FromNumber, "an integer";
-    Decimal, DECIMAL, FromNumber, "a decimal";
-    Ratio, RATIO, FromNumber, "a ratio";
+    Keyword, KEYWORD, FromText("a keyword", PhantomData);
+    Symbol, SYMBOL, FromText("a symbol", PhantomData);
+    Inst, INST, FromText("an inst", PhantomData);
+    Uuid, UUID, FromText("a UUID", PhantomData);
+    Integer, INTEGER, FromNumber("an integer", |_| None);
+    Decimal, DECIMAL, FromNumber("a decimal", Decimal::from_f64);
+    Ratio, RATIO, FromNumber("a ratio", Ratio::from_f64);
 }
 
 /// Parses a text.
@@ -229,10 +228,10 @@ impl<'de, T: FromStr<Err = Error>> Visitor<'de> for FromText<T> {
     }
 }
 
-/// Converts a number, or its text.
-struct FromNumber<T>(&'static str, PhantomData<T>);
+/// Converts a number, or its text. The function converts a float.
+struct FromNumber<T>(&'static str, fn(f64) -> Option<T>);
 
-impl<T: NumberType> FromNumber<T> {
+impl<T: FromStr<Err = Error>> FromNumber<T> {
     fn of<E: de::Error>(&self, text: &str, found: Unexpected<'_>) -> Result<T, E> {
         text.parse().map_err(|error: Error| match error.reason() {
             Reason::Number { .. } => E::invalid_value(found, &self.0),
@@ -241,7 +240,7 @@ impl<T: NumberType> FromNumber<T> {
     }
 }
 
-impl<'de, T: NumberType> Visitor<'de> for FromNumber<T> {
+impl<'de, T: FromStr<Err = Error>> Visitor<'de> for FromNumber<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -270,33 +269,10 @@ impl<'de, T: NumberType> Visitor<'de> for FromNumber<T> {
     }
 
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<T, E> {
-        T::from_f64(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self.0))
+        (self.1)(number).ok_or_else(|| E::invalid_value(Unexpected::Float(number), &self.0))
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
         self.of(text, Unexpected::Str(text))
-    }
-}
-
-/// A type of number.
-trait NumberType: FromStr<Err = Error> {
-    fn from_f64(number: f64) -> Option<Self>;
-}
-
-impl NumberType for Integer {
-    fn from_f64(_number: f64) -> Option<Self> {
-        None
-    }
-}
-
-impl NumberType for Decimal {
-    fn from_f64(number: f64) -> Option<Self> {
-        Self::from_f64(number)
-    }
-}
-
-impl NumberType for Ratio {
-    fn from_f64(number: f64) -> Option<Self> {
-        Self::from_f64(number)
     }
 }

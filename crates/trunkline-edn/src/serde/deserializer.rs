@@ -1,5 +1,7 @@
 //! Deserializes Rust types from values.
 
+use std::borrow::Cow;
+
 use serde::de::{self, DeserializeSeed, IntoDeserializer, Visitor};
 
 use super::error::{MAX_DEPTH, deeper, unexpected};
@@ -16,12 +18,6 @@ pub struct Deserializer<'de> {
     depth: usize,
     /// Whether the value is the key of a map: text is parsed as a number if the type is a number, and the reverse.
     is_key: bool,
-}
-
-/// The text of a value.
-enum Text<'de> {
-    Borrowed(&'de str),
-    Owned(String),
 }
 
 impl<'de> Deserializer<'de> {
@@ -42,23 +38,17 @@ impl<'de> Deserializer<'de> {
         Err(unexpected(self.value, expected))
     }
 
-    fn text(self) -> Option<Text<'de>> {
-        Some(match self.value {
-            Value::String(text) => Text::Borrowed(text),
-            Value::Keyword(keyword) => Text::Borrowed(keyword.as_str()),
-            Value::Symbol(symbol) => Text::Borrowed(symbol.as_str()),
-            Value::Char(c) => Text::Owned(c.to_string()),
-            Value::Inst(inst) => Text::Owned(inst.to_string()),
-            Value::Uuid(uuid) => Text::Owned(uuid.to_string()),
-            key if self.is_key => Text::Owned(key.key_text()?.into_owned()),
-            _ => return None,
-        })
+    fn text(self) -> Option<Cow<'de, str>> {
+        match self.value {
+            Value::Integer(_) | Value::Bool(_) if !self.is_key => None,
+            value => value.key_text(),
+        }
     }
 
     /// The number or the boolean of a key that is text.
     fn parsed_key<T: std::str::FromStr>(self) -> Option<T> {
         match self.text()? {
-            Text::Borrowed(text) if self.is_key => text.parse().ok(),
+            Cow::Borrowed(text) if self.is_key => text.parse().ok(),
             _ => None,
         }
     }
@@ -71,31 +61,27 @@ impl<'de> Deserializer<'de> {
         }
     }
 
+    fn visit_text<V: Visitor<'de>>(text: Cow<'de, str>, visitor: V) -> Result<V::Value, Error> {
+        match text {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+
     fn visit_elements<V: Visitor<'de>>(
         self,
         elements: &'de [Value],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        let mut values = Elements::of(elements, self.within()?);
-        let result = visitor.visit_seq(&mut values)?;
-        values.end()?;
-        Ok(result)
+        let mut parts = Parts { items: elements, taken: 0, depth: self.within()? };
+        let result = visitor.visit_seq(&mut parts)?;
+        parts.end("elements").map(|()| result)
     }
 
     fn visit_entries<V: Visitor<'de>>(self, map: &'de Map, visitor: V) -> Result<V::Value, Error> {
-        let mut entries = Entries::of(map.entries(), self.within()?);
-        let result = visitor.visit_map(&mut entries)?;
-        entries.end()?;
-        Ok(result)
-    }
-}
-
-impl<'de> Text<'de> {
-    fn visit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self {
-            Self::Borrowed(text) => visitor.visit_borrowed_str(text),
-            Self::Owned(text) => visitor.visit_string(text),
-        }
+        let mut parts = Parts { items: map.entries(), taken: 0, depth: self.within()? };
+        let result = visitor.visit_map(&mut parts)?;
+        parts.end("entries").map(|()| result)
     }
 }
 
@@ -113,6 +99,15 @@ macro_rules! integers {
     )*};
 }
 
+/// Methods whose hints make no difference.
+macro_rules! forward {
+    ($($method:ident($($hint:ty),*) => $to:ident,)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $(_: $hint,)* visitor: V) -> Result<V::Value, Error> {
+            self.$to(visitor)
+        }
+    )*};
+}
+
 impl<'de> de::Deserializer<'de> for Deserializer<'de> {
     type Error = Error;
 
@@ -122,15 +117,30 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
             Value::Bool(bool) => visitor.visit_bool(*bool),
             Value::Integer(integer) => visit_integer(integer, visitor),
             Value::Float(float) => visitor.visit_f64(*float),
-            Value::Decimal(decimal) => visit_decimal(decimal, visitor),
-            Value::Ratio(ratio) => visit_ratio(ratio, visitor),
+            Value::Decimal(decimal) => {
+                let float = decimal.to_f64();
+                visit_exact(decimal, float, Decimal::from_f64(float), visitor)
+            }
+            Value::Ratio(ratio) => {
+                let float = ratio.to_f64();
+                visit_exact(ratio, float, Ratio::from_f64(float), visitor)
+            }
             Value::Map(map) => self.visit_entries(map, visitor),
             _ => match (self.elements(), self.text()) {
                 (Some(elements), _) => self.visit_elements(elements, visitor),
-                (None, Some(text)) => text.visit(visitor),
+                (None, Some(text)) => Self::visit_text(text, visitor),
                 (None, None) => self.unexpected(&visitor),
             },
         }
+    }
+
+    forward! {
+        deserialize_f32() => deserialize_f64,
+        deserialize_string() => deserialize_str,
+        deserialize_byte_buf() => deserialize_bytes,
+        deserialize_unit_struct(&'static str) => deserialize_unit,
+        deserialize_tuple(usize) => deserialize_seq,
+        deserialize_tuple_struct(&'static str, usize) => deserialize_seq,
     }
 
     integers! {
@@ -146,30 +156,15 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
         deserialize_u128 visit_u128 u128,
     }
 
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_f64(visitor)
-    }
-
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let number = match self.value {
-            Value::Integer(integer) => integer.to_f64(),
-            Value::Float(float) => *float,
-            Value::Decimal(decimal) => decimal.to_f64(),
-            Value::Ratio(ratio) => ratio.to_f64(),
-            _ => match self.parsed_key() {
-                Some(number) => number,
-                None => return self.unexpected(&visitor),
-            },
-        };
-        visitor.visit_f64(number)
+        match self.value.as_f64().or_else(|| self.parsed_key()) {
+            Some(number) => visitor.visit_f64(number),
+            None => self.unexpected(&visitor),
+        }
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let bool = match self.value {
-            Value::Bool(bool) => Some(*bool),
-            _ => self.parsed_key(),
-        };
-        match bool {
+        match self.value.as_bool().or_else(|| self.parsed_key()) {
             Some(bool) => visitor.visit_bool(bool),
             None => self.unexpected(&visitor),
         }
@@ -185,13 +180,9 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
 
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.text() {
-            Some(text) => text.visit(visitor),
+            Some(text) => Self::visit_text(text, visitor),
             None => self.unexpected(&visitor),
         }
-    }
-
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_str(visitor)
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -202,24 +193,12 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
         }
     }
 
-    fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.deserialize_bytes(visitor)
-    }
-
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         if self.value.is_nil() { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         if self.value.is_nil() { visitor.visit_unit() } else { self.unexpected(&visitor) }
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_unit(visitor)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -259,23 +238,6 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
             Some(elements) => self.visit_elements(elements, visitor),
             None => self.unexpected(&visitor),
         }
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(
-        self,
-        _length: usize,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_seq(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        _length: usize,
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        self.deserialize_seq(visitor)
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -321,8 +283,8 @@ impl<'de> de::Deserializer<'de> for Deserializer<'de> {
 
     /// A key without text is represented by its EDN, which is not the name of any field.
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let text = self.text().unwrap_or_else(|| Text::Owned(self.value.to_string()));
-        text.visit(visitor)
+        let text = self.text().unwrap_or_else(|| self.value.to_string().into());
+        Self::visit_text(text, visitor)
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
@@ -341,23 +303,20 @@ fn visit_integer<'de, V: Visitor<'de>>(integer: &Integer, visitor: V) -> Result<
     }
 }
 
-/// Visits a float if the decimal can be restored from it, else text.
-fn visit_decimal<'de, V: Visitor<'de>>(decimal: &Decimal, visitor: V) -> Result<V::Value, Error> {
-    let float = decimal.to_f64();
-    if Decimal::from_f64(float).as_ref() == Some(decimal) {
-        visitor.visit_f64(float)
-    } else {
-        visitor.visit_string(decimal.to_string())
-    }
-}
-
-/// Visits a float if the ratio can be restored from it, else text.
-fn visit_ratio<'de, V: Visitor<'de>>(ratio: &Ratio, visitor: V) -> Result<V::Value, Error> {
-    let float = ratio.to_f64();
-    if Ratio::from_f64(float).as_ref() == Some(ratio) {
-        visitor.visit_f64(float)
-    } else {
-        visitor.visit_string(ratio.to_string())
+/// Visits a float if the number can be restored from it, else text.
+fn visit_exact<'de, T, V>(
+    number: &T,
+    float: f64,
+    restored: Option<T>,
+    visitor: V,
+) -> Result<V::Value, Error>
+where
+    T: PartialEq + ToString,
+    V: Visitor<'de>,
+{
+    match restored.as_ref() == Some(number) {
+        true => visitor.visit_f64(float),
+        false => visitor.visit_string(number.to_string()),
     }
 }
 
@@ -379,102 +338,71 @@ fn deserialize_seed<'de, S: DeserializeSeed<'de>>(
     seed.deserialize(Deserializer::new(value, depth))
 }
 
-/// The elements of a list, a vector or a set.
-struct Elements<'de> {
-    left: std::slice::Iter<'de, Value>,
-    count: usize,
+/// The elements of a list, a vector or a set, or the entries of a map.
+struct Parts<'de, T> {
+    items: &'de [T],
+    taken: usize,
     depth: usize,
 }
 
-impl<'de> Elements<'de> {
-    fn of(values: &'de [Value], depth: usize) -> Self {
-        Self { left: values.iter(), count: values.len(), depth }
+impl<'de, T> Parts<'de, T> {
+    fn next(&mut self) -> Option<&'de T> {
+        let item = self.items.get(self.taken)?;
+        self.taken += 1;
+        Some(item)
     }
 
     /// Checks that the type has taken all of them.
-    fn end(self) -> Result<(), Error> {
-        let taken = self.count - self.left.len();
-        if taken == self.count {
+    fn end(self, name: &str) -> Result<(), Error> {
+        if self.taken == self.items.len() {
             return Ok(());
         }
-        let expected = format!("{taken} elements");
-        Err(de::Error::invalid_length(self.count, &expected.as_str()))
+        let expected = format!("{} {name}", self.taken);
+        Err(de::Error::invalid_length(self.items.len(), &expected.as_str()))
     }
 }
 
-impl<'de> de::SeqAccess<'de> for Elements<'de> {
+impl<'de> de::SeqAccess<'de> for Parts<'de, Value> {
     type Error = Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Error> {
-        let Some(value) = self.left.next() else { return Ok(None) };
-        let at = self.count - self.left.len() - 1;
-        deserialize_seed(seed, value, self.depth)
-            .map(Some)
-            .map_err(|error| error.within(Step::Index(at)))
+        let step = Step::Index(self.taken);
+        let Some(value) = self.next() else { return Ok(None) };
+        let element = deserialize_seed(seed, value, self.depth);
+        element.map(Some).map_err(|error| error.within(step))
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.left.len())
+        Some(self.items.len() - self.taken)
     }
 }
 
-/// The entries of a map.
-struct Entries<'de> {
-    left: std::slice::Iter<'de, (Value, Value)>,
-    count: usize,
-    /// The entry of the last key, until its value is taken.
-    entry: Option<&'de (Value, Value)>,
-    depth: usize,
-}
-
-impl<'de> Entries<'de> {
-    fn of(entries: &'de [(Value, Value)], depth: usize) -> Self {
-        Self { left: entries.iter(), count: entries.len(), entry: None, depth }
-    }
-
-    /// The index of the last entry.
-    fn index(&self) -> usize {
-        self.count - self.left.len() - 1
-    }
-
-    /// Checks that the type has taken all of them.
-    fn end(self) -> Result<(), Error> {
-        let taken = self.count - self.left.len();
-        if taken == self.count {
-            return Ok(());
-        }
-        let expected = format!("{taken} entries");
-        Err(de::Error::invalid_length(self.count, &expected.as_str()))
-    }
-}
-
-impl<'de> de::MapAccess<'de> for Entries<'de> {
+impl<'de> de::MapAccess<'de> for Parts<'de, (Value, Value)> {
     type Error = Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Error> {
-        self.entry = self.left.next();
-        let Some((key, _)) = self.entry else { return Ok(None) };
+        let form = FormStep::key(self.taken);
+        let Some((key, _)) = self.next() else { return Ok(None) };
         let result = seed.deserialize(Deserializer::for_key(key, self.depth));
-        let form = FormStep::key(self.index());
         result.map(Some).map_err(|error| error.within_form(key.key_step(), form))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
-        let without_key = || <Error as de::Error>::custom("a value is asked for before its key");
-        let (key, value) = self.entry.take().ok_or_else(without_key)?;
-        let form = FormStep::value(self.index());
+        let entry = self.taken.checked_sub(1).map(|at| (&self.items[at], FormStep::value(at)));
+        let without_key = || <Error as de::Error>::custom("a value is requested before its key");
+        let ((key, value), form) = entry.ok_or_else(without_key)?;
         deserialize_seed(seed, value, self.depth)
             .map_err(|error| error.within_form(key.key_step(), form))
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.left.len())
+        Some(self.items.len() - self.taken)
     }
 }
 

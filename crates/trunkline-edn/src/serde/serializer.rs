@@ -62,10 +62,10 @@ impl ser::Serializer for Serializer {
     type SerializeSeq = Elements;
     type SerializeTuple = Elements;
     type SerializeTupleStruct = Elements;
-    type SerializeTupleVariant = Variant<Elements>;
+    type SerializeTupleVariant = Elements;
     type SerializeMap = Entries;
     type SerializeStruct = Entries;
-    type SerializeStructVariant = Variant<Entries>;
+    type SerializeStructVariant = Entries;
 
     numbers! {
         serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) serialize_i128(i128)
@@ -139,19 +139,19 @@ impl ser::Serializer for Serializer {
         variant: &'static str,
         value: &T,
     ) -> Result<Value, Error> {
-        Variant { name: variant, body: value.serialize(self.nested()?) }.finish()
+        in_variant(Some(variant), value.serialize(self.nested()?))
     }
 
     fn serialize_seq(self, length: Option<usize>) -> Result<Elements, Error> {
-        Elements::new(self, length)
+        Elements::new(self, length, None)
     }
 
     fn serialize_tuple(self, length: usize) -> Result<Elements, Error> {
-        Elements::new(self, Some(length))
+        Elements::new(self, Some(length), None)
     }
 
     fn serialize_tuple_struct(self, _name: &'static str, length: usize) -> Result<Elements, Error> {
-        Elements::new(self, Some(length))
+        Elements::new(self, Some(length), None)
     }
 
     fn serialize_tuple_variant(
@@ -160,16 +160,16 @@ impl ser::Serializer for Serializer {
         _index: u32,
         variant: &'static str,
         length: usize,
-    ) -> Result<Variant<Elements>, Error> {
-        Ok(Variant { name: variant, body: Elements::new(self.nested()?, Some(length))? })
+    ) -> Result<Elements, Error> {
+        Elements::new(self.nested()?, Some(length), Some(variant))
     }
 
     fn serialize_map(self, length: Option<usize>) -> Result<Entries, Error> {
-        Entries::new(self, length)
+        Entries::new(self, length, None)
     }
 
     fn serialize_struct(self, _name: &'static str, length: usize) -> Result<Entries, Error> {
-        Entries::new(self, Some(length))
+        Entries::new(self, Some(length), None)
     }
 
     fn serialize_struct_variant(
@@ -178,8 +178,8 @@ impl ser::Serializer for Serializer {
         _index: u32,
         variant: &'static str,
         length: usize,
-    ) -> Result<Variant<Entries>, Error> {
-        Ok(Variant { name: variant, body: Entries::new(self.nested()?, Some(length))? })
+    ) -> Result<Entries, Error> {
+        Entries::new(self.nested()?, Some(length), Some(variant))
     }
 }
 
@@ -187,6 +187,7 @@ impl ser::Serializer for Serializer {
 pub(super) struct Elements {
     values: Vec<Value>,
     serializer: Serializer,
+    variant: Option<&'static str>,
 }
 
 /// The map of a map or a struct.
@@ -195,12 +196,7 @@ pub(super) struct Entries {
     /// The key of the next value.
     key: Option<Value>,
     serializer: Serializer,
-}
-
-/// A variant of an enum with data: a map of one entry.
-pub(super) struct Variant<T> {
-    name: &'static str,
-    body: T,
+    variant: Option<&'static str>,
 }
 
 /// The capacity that an unchecked length may reserve.
@@ -210,51 +206,59 @@ fn capacity(length: Option<usize>) -> usize {
     length.unwrap_or(0).min(MAX_RESERVED)
 }
 
+/// The data of a variant in a map of one entry; other values unchanged.
+fn in_variant(variant: Option<&'static str>, value: Result<Value, Error>) -> Result<Value, Error> {
+    let Some(key) = variant.map(Value::from_name) else { return value };
+    let step = key.key_step();
+    let entry = |value| Value::Map(Map::from_iter([(key, value)]));
+    value.map(entry).map_err(|error| error.within(step))
+}
+
 impl Elements {
-    fn new(serializer: Serializer, length: Option<usize>) -> Result<Self, Error> {
+    fn new(
+        serializer: Serializer,
+        length: Option<usize>,
+        variant: Option<&'static str>,
+    ) -> Result<Self, Error> {
         let serializer = serializer.nested()?;
-        Ok(Self { values: Vec::with_capacity(capacity(length)), serializer })
+        Ok(Self { values: Vec::with_capacity(capacity(length)), serializer, variant })
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        let value = value.serialize(self.serializer);
-        self.values.push(value.map_err(|error| error.within(Step::Index(self.values.len())))?);
+        match value.serialize(self.serializer) {
+            Ok(value) => self.values.push(value),
+            Err(error) => {
+                let error = error.within(Step::Index(self.values.len()));
+                in_variant(self.variant, Err(error))?;
+            }
+        }
         Ok(())
-    }
-
-    fn finish(self) -> Value {
-        Value::Vector(self.values.into())
     }
 }
 
 impl Entries {
-    fn new(serializer: Serializer, length: Option<usize>) -> Result<Self, Error> {
+    fn new(
+        serializer: Serializer,
+        length: Option<usize>,
+        variant: Option<&'static str>,
+    ) -> Result<Self, Error> {
         let serializer = serializer.nested()?;
-        Ok(Self { entries: Vec::with_capacity(capacity(length)), key: None, serializer })
+        let entries = Vec::with_capacity(capacity(length));
+        Ok(Self { entries, key: None, serializer, variant })
     }
 
     fn push<T: Serialize + ?Sized>(&mut self, key: Value, value: &T) -> Result<(), Error> {
         match value.serialize(self.serializer) {
-            Ok(value) => {
-                self.entries.push((key, value));
-                Ok(())
+            Ok(value) => self.entries.push((key, value)),
+            Err(error) => {
+                in_variant(self.variant, Err(error.within(key.key_step())))?;
             }
-            Err(error) => Err(error.within(key.key_step())),
         }
+        Ok(())
     }
 
     fn finish(self) -> Result<Value, Error> {
-        Map::of_entries(self.entries).map(Value::Map)
-    }
-}
-
-impl Variant<Result<Value, Error>> {
-    fn finish(self) -> Result<Value, Error> {
-        let key = Value::from_name(self.name);
-        match self.body {
-            Ok(value) => Ok(Value::Map(Map::from_iter([(key, value)]))),
-            Err(error) => Err(error.within(key.key_step())),
-        }
+        in_variant(self.variant, Map::of_entries(self.entries).map(Value::Map))
     }
 }
 
@@ -269,7 +273,7 @@ macro_rules! elements {
             }
 
             fn end(self) -> Result<Value, Error> {
-                Ok(self.finish())
+                in_variant(self.variant, Ok(Value::Vector(self.values.into())))
             }
         }
     )*};
@@ -279,19 +283,7 @@ elements! {
     SerializeSeq serialize_element,
     SerializeTuple serialize_element,
     SerializeTupleStruct serialize_field,
-}
-
-impl ser::SerializeTupleVariant for Variant<Elements> {
-    type Ok = Value;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {
-        self.body.push(value).map_err(|error| error.within(Value::from_name(self.name).key_step()))
-    }
-
-    fn end(self) -> Result<Value, Error> {
-        Variant { name: self.name, body: Ok(self.body.finish()) }.finish()
-    }
+    SerializeTupleVariant serialize_field,
 }
 
 impl ser::SerializeMap for Entries {
@@ -314,37 +306,25 @@ impl ser::SerializeMap for Entries {
     }
 }
 
-impl ser::SerializeStruct for Entries {
-    type Ok = Value;
-    type Error = Error;
+macro_rules! fields {
+    ($($trait:ident)*) => {$(
+        impl ser::$trait for Entries {
+            type Ok = Value;
+            type Error = Error;
 
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Error> {
-        self.push(Value::from_name(name), value)
-    }
+            fn serialize_field<T: Serialize + ?Sized>(
+                &mut self,
+                name: &'static str,
+                value: &T,
+            ) -> Result<(), Error> {
+                self.push(Value::from_name(name), value)
+            }
 
-    fn end(self) -> Result<Value, Error> {
-        self.finish()
-    }
+            fn end(self) -> Result<Value, Error> {
+                self.finish()
+            }
+        }
+    )*};
 }
 
-impl ser::SerializeStructVariant for Variant<Entries> {
-    type Ok = Value;
-    type Error = Error;
-
-    fn serialize_field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &'static str,
-        value: &T,
-    ) -> Result<(), Error> {
-        let pushed = self.body.push(Value::from_name(name), value);
-        pushed.map_err(|error| error.within(Value::from_name(self.name).key_step()))
-    }
-
-    fn end(self) -> Result<Value, Error> {
-        Variant { name: self.name, body: self.body.finish() }.finish()
-    }
-}
+fields! { SerializeStruct SerializeStructVariant }

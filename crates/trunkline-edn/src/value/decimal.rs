@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::integer::Integer;
 use crate::error::{Error, Reason, quoted};
+use crate::syntax;
 
 /// An exact decimal number that keeps its scale: `1.50M`.
 ///
@@ -100,21 +101,16 @@ impl FromStr for Decimal {
         let invalid = || Error::from(Reason::number(text));
         let large = || Error::from(Reason::Exponent { text: quoted(text) });
         let number = text.strip_suffix('M').unwrap_or(text);
-        let (mantissa, exponent) = match number.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => {
-                let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-                if !is_digits(digits) || digits.is_empty() {
-                    return Err(invalid());
-                }
-                (mantissa, exponent.parse::<i64>().map_err(|_| large())?)
-            }
-            None => (number, 0),
-        };
-        let unsigned = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
-        let (whole, fraction) = unsigned.split_once('.').unwrap_or((unsigned, ""));
-        if whole.is_empty() || !is_digits(whole) || !is_digits(fraction) {
+        let negative = number.starts_with('-');
+        let unsigned = number.strip_prefix(['-', '+']).unwrap_or(number);
+        let digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+        let (whole, rest) = unsigned.split_at(digits);
+        if whole.is_empty() || !syntax::is_fraction(rest) {
             return Err(invalid());
         }
+        let (fraction, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+        let fraction = fraction.trim_start_matches('.');
+        let exponent = exponent.parse::<i64>().map_err(|_| large())?;
         let scale =
             i64::try_from(fraction.len()).ok().and_then(|scale| scale.checked_sub(exponent));
         let scale = scale.and_then(|scale| i32::try_from(scale).ok()).ok_or_else(large)?;
@@ -126,13 +122,9 @@ impl FromStr for Decimal {
         if i32::try_from(exponent).is_err() || i32::try_from(written).is_err() {
             return Err(large());
         }
-        let negative = mantissa.starts_with('-') && !significant.is_empty();
+        let negative = negative && !significant.is_empty();
         Ok(Self { negative, digits: digits.into(), scale })
     }
-}
-
-fn is_digits(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl PartialEq for Decimal {

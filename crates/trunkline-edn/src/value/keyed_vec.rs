@@ -2,7 +2,6 @@
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::OccupiedEntry;
@@ -45,7 +44,8 @@ pub(super) struct Indexed<T> {
     items: Vec<T>,
     /// The indices of the items, by the hashes of their keys.
     table: HashTable<u32>,
-    hash: CachedHash,
+    /// The unordered hash, once it is computed.
+    hash: OnceLock<u64>,
 }
 
 impl<T> KeyedVec<T> {
@@ -65,7 +65,7 @@ impl<T> KeyedVec<T> {
         match self {
             Self::Small(items) => items,
             Self::Indexed(indexed) => {
-                indexed.hash.clear();
+                indexed.hash.take();
                 &mut indexed.items
             }
         }
@@ -98,7 +98,7 @@ impl<T: Keyed> KeyedVec<T> {
     }
 
     fn indexed(items: Vec<T>, table: HashTable<u32>) -> Self {
-        Self::Indexed(Box::new(Indexed { items, table, hash: CachedHash::default() }))
+        Self::Indexed(Box::new(Indexed { items, table, hash: OnceLock::new() }))
     }
 
     /// The index of the item with this key.
@@ -124,7 +124,7 @@ impl<T: Keyed> KeyedVec<T> {
                 }
             }
             Self::Indexed(indexed) => {
-                indexed.hash.clear();
+                indexed.hash.take();
                 indexed.items.push(item);
                 add(&mut indexed.table, &indexed.items, indexed.items.len() - 1);
             }
@@ -152,14 +152,7 @@ impl<T: Keyed> KeyedVec<T> {
     pub(super) fn unordered_hash(&self) -> u64 {
         match self {
             Self::Small(items) => unordered_hash(items),
-            Self::Indexed(indexed) => match indexed.hash.get() {
-                Some(hash) => hash,
-                None => {
-                    let hash = unordered_hash(&indexed.items);
-                    indexed.hash.set(hash);
-                    hash
-                }
-            },
+            Self::Indexed(indexed) => *indexed.hash.get_or_init(|| unordered_hash(&indexed.items)),
         }
     }
 
@@ -186,7 +179,7 @@ impl<T> Default for KeyedVec<T> {
 
 impl<T: Keyed> Indexed<T> {
     fn remove(&mut self, at: usize) -> T {
-        self.hash.clear();
+        self.hash.take();
         let hash = random_hash(self.items[at].key());
         let entry = self.table.find_entry(hash, |index| *index as usize == at);
         entry.map(OccupiedEntry::remove).ok();
@@ -262,28 +255,4 @@ fn unordered_hash(items: &[impl Hash]) -> u64 {
         sum = sum.wrapping_add(random_hash(item));
     }
     sum
-}
-
-/// The hash of a collection, once it is computed. Zero means that it is not.
-#[derive(Default)]
-struct CachedHash(AtomicU64);
-
-impl CachedHash {
-    fn get(&self) -> Option<u64> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|hash| *hash != 0)
-    }
-
-    fn set(&self, hash: u64) {
-        self.0.store(hash, Ordering::Relaxed);
-    }
-
-    fn clear(&mut self) {
-        *self.0.get_mut() = 0;
-    }
-}
-
-impl Clone for CachedHash {
-    fn clone(&self) -> Self {
-        Self(AtomicU64::new(self.0.load(Ordering::Relaxed)))
-    }
 }

@@ -1,7 +1,6 @@
 //! Values of EDN.
 
 mod decimal;
-mod equality;
 mod inst;
 mod integer;
 mod keyed_vec;
@@ -14,11 +13,10 @@ mod uuid;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::mem;
 
-use crate::error::Error;
 use crate::location::Step;
-
-use ratio::Quotient;
 
 pub use decimal::Decimal;
 pub use inst::Inst;
@@ -78,6 +76,19 @@ pub enum Value {
     Tagged(Tagged),
 }
 
+macro_rules! accessors {
+    ($($(#[$doc:meta])* $name:ident -> $type:ty, $variant:ident($inner:ident) => $some:expr;)*) => {$(
+        $(#[$doc])*
+        #[must_use]
+        pub fn $name(&self) -> Option<$type> {
+            match self {
+                Self::$variant($inner) => $some,
+                _ => None,
+            }
+        }
+    )*};
+}
+
 impl Value {
     /// The value in a map for a name: for the keyword, else for the string.
     #[must_use]
@@ -96,31 +107,21 @@ impl Value {
         map.get_mut(&keyword.unwrap_or_else(|| name.into()))
     }
 
-    /// The boolean.
-    #[must_use]
-    pub fn as_bool(&self) -> Option<bool> {
-        match self {
-            Self::Bool(bool) => Some(*bool),
-            _ => None,
-        }
-    }
-
-    /// The text of a string.
-    #[must_use]
-    pub fn as_str(&self) -> Option<&str> {
-        match self {
-            Self::String(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// The integer, if 64 bits hold it.
-    #[must_use]
-    pub fn as_i64(&self) -> Option<i64> {
-        match self {
-            Self::Integer(integer) => integer.as_i64(),
-            _ => None,
-        }
+    accessors! {
+        /// The boolean.
+        as_bool -> bool, Bool(bool) => Some(*bool);
+        /// The text of a string.
+        as_str -> &str, String(text) => Some(text);
+        /// The integer, if 64 bits hold it.
+        as_i64 -> i64, Integer(integer) => integer.as_i64();
+        /// The keyword.
+        as_keyword -> &Keyword, Keyword(keyword) => Some(keyword);
+        /// The symbol.
+        as_symbol -> &Symbol, Symbol(symbol) => Some(symbol);
+        /// The map.
+        as_map -> &Map, Map(map) => Some(map);
+        /// The set.
+        as_set -> &Set, Set(set) => Some(set);
     }
 
     /// The nearest floating-point number of any number. It may be infinite.
@@ -135,48 +136,12 @@ impl Value {
         }
     }
 
-    /// The keyword.
-    #[must_use]
-    pub fn as_keyword(&self) -> Option<&Keyword> {
-        match self {
-            Self::Keyword(keyword) => Some(keyword),
-            _ => None,
-        }
-    }
-
-    /// The symbol.
-    #[must_use]
-    pub fn as_symbol(&self) -> Option<&Symbol> {
-        match self {
-            Self::Symbol(symbol) => Some(symbol),
-            _ => None,
-        }
-    }
-
     /// The values of a list or a vector.
     #[must_use]
     pub fn as_sequence(&self) -> Option<&[Self]> {
         match self {
             Self::List(list) => Some(list),
             Self::Vector(vector) => Some(vector),
-            _ => None,
-        }
-    }
-
-    /// The map.
-    #[must_use]
-    pub fn as_map(&self) -> Option<&Map> {
-        match self {
-            Self::Map(map) => Some(map),
-            _ => None,
-        }
-    }
-
-    /// The set.
-    #[must_use]
-    pub fn as_set(&self) -> Option<&Set> {
-        match self {
-            Self::Set(set) => Some(set),
             _ => None,
         }
     }
@@ -245,6 +210,66 @@ impl Value {
     }
 }
 
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Nil, Self::Nil) => true,
+            (Self::Float(a), Self::Float(b)) => a == b || (a.is_nan() && b.is_nan()),
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Integer(a), Self::Integer(b)) => a == b,
+            (Self::Decimal(a), Self::Decimal(b)) => a == b,
+            (Self::Ratio(a), Self::Ratio(b)) => a == b,
+            (Self::Char(a), Self::Char(b)) => a == b,
+            (Self::String(a), Self::String(b)) => a == b,
+            (Self::Symbol(a), Self::Symbol(b)) => a == b,
+            (Self::Keyword(a), Self::Keyword(b)) => a == b,
+            (Self::Inst(a), Self::Inst(b)) => a == b,
+            (Self::Uuid(a), Self::Uuid(b)) => a == b,
+            (Self::Map(a), Self::Map(b)) => a == b,
+            (Self::Set(a), Self::Set(b)) => a == b,
+            (Self::Tagged(a), Self::Tagged(b)) => a == b,
+            (a, b) => match (a.as_sequence(), b.as_sequence()) {
+                (Some(a), Some(b)) => a == b,
+                _ => false,
+            },
+        }
+    }
+}
+
+impl Eq for Value {}
+
+/// Agrees with the equality: lists and vectors are equal, and both zeros, and every NaN.
+impl Hash for Value {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let kind = match self {
+            Self::List(_) => &Self::Vector(Vector::new()),
+            other => other,
+        };
+        mem::discriminant(kind).hash(state);
+        match self {
+            Self::Nil => {}
+            Self::Float(float) if float.is_nan() => f64::NAN.to_bits().hash(state),
+            // The sum of both zeros is the positive one.
+            Self::Float(float) => (float + 0.0).to_bits().hash(state),
+            Self::List(list) => list.hash(state),
+            Self::Vector(vector) => vector.hash(state),
+            Self::Bool(value) => value.hash(state),
+            Self::Integer(value) => value.hash(state),
+            Self::Decimal(value) => value.hash(state),
+            Self::Ratio(value) => value.hash(state),
+            Self::Char(value) => value.hash(state),
+            Self::String(value) => value.hash(state),
+            Self::Symbol(value) => value.hash(state),
+            Self::Keyword(value) => value.hash(state),
+            Self::Inst(value) => value.hash(state),
+            Self::Uuid(value) => value.hash(state),
+            Self::Map(value) => value.hash(state),
+            Self::Set(value) => value.hash(state),
+            Self::Tagged(value) => value.hash(state),
+        }
+    }
+}
+
 /// A value with a tag that is unknown to the reader: `#my/point [1 2]`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Tagged(Box<(Symbol, Value)>);
@@ -272,20 +297,6 @@ impl Tagged {
     #[must_use]
     pub fn into_value(self) -> Value {
         self.0.1
-    }
-}
-
-impl Ratio {
-    /// The quotient of two integers: a ratio, or an integer if the denominator divides the numerator. The
-    /// time is quadratic in the number of digits, which is not limited here.
-    ///
-    /// # Errors
-    /// [`Reason::DivisionByZero`](crate::Reason::DivisionByZero).
-    pub fn of(numerator: &Integer, denominator: &Integer) -> Result<Value, Error> {
-        Ok(match ratio::divide(numerator, denominator)? {
-            Quotient::Integer(integer) => Value::Integer(integer),
-            Quotient::Ratio(ratio) => Value::Ratio(ratio),
-        })
     }
 }
 

@@ -1,12 +1,11 @@
-use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
 use num_bigint::{BigInt, Sign};
 use num_integer::Integer as _;
-use num_traits::{One as _, ToPrimitive as _, Zero as _};
+use num_traits::{One as _, Zero as _};
 
-use super::integer::Integer;
+use super::{Integer, Value};
 use crate::error::{Error, Reason};
 
 /// The default limit on the digits of each term.
@@ -45,7 +44,7 @@ impl Ratio {
             {
                 upper as f64 / lower as f64
             }
-            _ => nearest(&self.numerator().to_big(), &self.denominator().to_big()),
+            _ => nearest(self.numerator(), self.denominator()),
         }
     }
 
@@ -66,8 +65,8 @@ impl Ratio {
             }
             if upper / lower == target {
                 let upper = upper.copysign(number) as i64;
-                return match divide(&upper.into(), &(lower as i64).into()) {
-                    Ok(Quotient::Ratio(ratio)) => Some(ratio),
+                return match Self::of(&upper.into(), &(lower as i64).into()) {
+                    Ok(Value::Ratio(ratio)) => Some(ratio),
                     _ => None,
                 };
             }
@@ -76,90 +75,57 @@ impl Ratio {
         None
     }
 
-    /// Parses the text of EDN. `4/2`, which is an integer, is an error.
-    pub(crate) fn parse(text: &str, limit: usize) -> Result<Self, Error> {
+    /// Parses the text of EDN, whose terms have at most `limit` digits.
+    pub(crate) fn parse(text: &str, limit: usize) -> Result<Value, Error> {
         let invalid = || Error::from(Reason::number(text));
         let (upper, lower) = text.split_once('/').ok_or_else(invalid)?;
-        let (upper, lower): (Integer, Integer) = (upper.parse()?, lower.parse()?);
+        if !lower.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(invalid());
+        }
+        let term = |digits: &str| digits.parse::<Integer>().map_err(|_| invalid());
+        let (upper, lower) = (term(upper)?, term(lower)?);
         if upper.digits().max(lower.digits()) > limit {
             return Err(Error::from(Reason::TooManyDigits { limit }));
         }
-        match divide(&upper, &lower)? {
-            Quotient::Ratio(ratio) => Ok(ratio),
-            Quotient::Integer(_) => Err(invalid()),
+        Self::of(&upper, &lower)
+    }
+
+    /// The quotient of two integers: a ratio, or an integer if the denominator divides the numerator. The
+    /// time is quadratic in the number of digits, which is not limited here.
+    ///
+    /// # Errors
+    /// [`Reason::DivisionByZero`].
+    pub fn of(numerator: &Integer, denominator: &Integer) -> Result<Value, Error> {
+        let (numerator, denominator) = (numerator.to_big(), denominator.to_big());
+        if denominator.is_zero() {
+            return Err(Error::from(Reason::DivisionByZero));
         }
+        let mut divisor = numerator.gcd(&denominator);
+        if denominator.sign() == Sign::Minus {
+            divisor = -divisor;
+        }
+        let (numerator, denominator) = (numerator / &divisor, denominator / &divisor);
+        if denominator.is_one() {
+            return Ok(Value::Integer(numerator.into()));
+        }
+        let (numerator, denominator) = (numerator.into(), denominator.into());
+        Ok(Value::Ratio(Self(Box::new(Terms { numerator, denominator }))))
     }
-}
-
-/// The quotient of two integers.
-pub(super) enum Quotient {
-    Integer(Integer),
-    Ratio(Ratio),
-}
-
-pub(super) fn divide(numerator: &Integer, denominator: &Integer) -> Result<Quotient, Error> {
-    let (numerator, denominator) = (numerator.to_big(), denominator.to_big());
-    if denominator.is_zero() {
-        return Err(Error::from(Reason::DivisionByZero));
-    }
-    let mut divisor = numerator.gcd(&denominator);
-    if denominator.sign() == Sign::Minus {
-        divisor = -divisor;
-    }
-    let (numerator, denominator) = (numerator / &divisor, denominator / &divisor);
-    if denominator.is_one() {
-        return Ok(Quotient::Integer(numerator.into()));
-    }
-    let (numerator, denominator) = (numerator.into(), denominator.into());
-    Ok(Quotient::Ratio(Ratio(Box::new(Terms { numerator, denominator }))))
 }
 
 /// Floating-point numbers represent every integer up to this one.
 const EXACT: u64 = 1 << 53;
-/// The bits of the quotient: more than those of a floating-point number. The last one stores whether there is a
-/// remainder.
-const BITS: i64 = 66;
-/// Floating-point numbers below two to this power are multiples of the least.
-const SUBNORMAL: i64 = -1_021;
-/// The least floating-point number above zero is two to this power.
-const LEAST: i64 = -1_074;
+/// The digits of the quotient, which are more than a number halfway between two floating-point numbers has.
+const QUOTIENT_DIGITS: usize = 770;
 
-fn nearest(upper: &BigInt, lower: &BigInt) -> f64 {
-    let sign = if upper.sign() == Sign::Minus { -1.0 } else { 1.0 };
-    // Two to this power is between half of the number and twice the number.
-    let power = upper.bits() as i64 - lower.bits() as i64;
-    let is_small = power < SUBNORMAL;
-    let shift = if is_small { -LEAST } else { BITS - power };
-    let (mut upper, mut lower) = (upper.magnitude().clone(), lower.magnitude().clone());
-    if shift >= 0 {
-        upper <<= shift;
-    } else {
-        lower <<= -shift;
-    }
-    let (quotient, rest) = upper.div_rem(&lower);
-    if is_small {
-        let count = quotient.to_u64().unwrap_or_default();
-        let is_up = match (rest << 1_u8).cmp(&lower) {
-            Ordering::Less => false,
-            Ordering::Equal => count % 2 == 1,
-            Ordering::Greater => true,
-        };
-        // The bits of a subnormal number are its multiple of the least one.
-        return sign * f64::from_bits(count + u64::from(is_up));
-    }
-    let quotient = quotient.to_u128().unwrap_or(u128::MAX) | u128::from(!rest.is_zero());
-    sign * scaled(quotient as f64, -shift)
-}
-
-/// `number` times two to this power.
-fn scaled(mut number: f64, mut power: i64) -> f64 {
-    while power != 0 {
-        // In steps: the power alone may be out of range while the product is not.
-        let step = power.clamp(-1_000, 1_000);
-        number *= 2_f64.powi(step as i32);
-        power -= step;
-    }
-    number
+/// The nearest floating-point number of a quotient, by its digits. The last one stores whether there is a remainder.
+fn nearest(upper: &Integer, lower: &Integer) -> f64 {
+    let exponent = (QUOTIENT_DIGITS + lower.digits()).saturating_sub(upper.digits());
+    let scale = BigInt::from(10).pow(exponent as u32);
+    let (quotient, rest) = (upper.to_big() * scale).div_rem(&lower.to_big());
+    let sticky = u8::from(!rest.is_zero());
+    // Digits with an exponent always parse.
+    format!("{quotient}{sticky}e-{}", exponent + 1).parse().unwrap_or(f64::NAN)
 }
 
 /// The text of EDN, in which each term has at most 1,024 digits. `4/2`, which is an integer, is an error.
@@ -167,7 +133,10 @@ impl FromStr for Ratio {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        Self::parse(text, MAX_DIGITS)
+        match Self::parse(text, MAX_DIGITS)? {
+            Value::Ratio(ratio) => Ok(ratio),
+            _ => Err(Error::from(Reason::number(text))),
+        }
     }
 }
 

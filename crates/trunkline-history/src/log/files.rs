@@ -1,14 +1,32 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use serde::Serialize;
 
-use super::settings::Settings;
-use crate::queue::lock;
 use crate::time;
+
+/// Configuration of a [`Log`](super::Log): the disk space and memory that it may use.
+#[derive(Debug, Clone)]
+pub struct LogConfig {
+    /// Maximum bytes of one file; after that, the next part of the log begins. Default 8 MiB.
+    pub file_bytes: u64,
+    /// Maximum bytes of the files of all sessions. Default 64 MiB. The oldest files are removed. The current
+    /// file is always kept.
+    pub total_bytes: u64,
+    /// Maximum number of files. Default 100.
+    pub files: usize,
+    /// Maximum bytes of entries that wait to be written. Default 16 MiB. Entries that arrive while the queue
+    /// is full are counted and are missing in the files. The queue always takes one entry.
+    pub queue_bytes: usize,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { file_bytes: 8 << 20, total_bytes: 64 << 20, files: 100, queue_bytes: 16 << 20 }
+    }
+}
 
 /// A file of a log, as `/logs` lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,41 +44,39 @@ pub struct LogFile {
 /// The files of a folder, of which one is written to.
 pub(super) struct Files {
     folder: PathBuf,
-    settings: Settings,
+    config: LogConfig,
     /// What the names of this session's files begin with.
     session: String,
     part: u32,
     file: File,
     bytes: u64,
-    current: Arc<Mutex<String>>,
 }
 
 const EXTENSION: &str = ".jsonl";
 
 impl Files {
     /// Begins the first file of a session.
-    pub(super) fn open(folder: &Path, settings: Settings) -> io::Result<Self> {
+    pub(super) fn open(folder: &Path, config: LogConfig) -> io::Result<Self> {
         create_folder(folder)?;
         // A name must not have a colon everywhere.
         let session = time::text(SystemTime::now()).replace(':', "-");
-        let current = Arc::new(Mutex::new(String::new()));
         let (part, file) = create(folder, &session, 1)?;
         let folder = folder.to_owned();
-        let files = Self { folder, settings, session, part, file, bytes: 0, current };
-        files.make_current();
+        let files = Self { folder, config, session, part, file, bytes: 0 };
+        files.make_room();
         Ok(files)
     }
 
-    /// The name of the file that is written to, as it changes.
-    pub(super) fn current(&self) -> Arc<Mutex<String>> {
-        Arc::clone(&self.current)
+    /// The name of the current file.
+    pub(super) fn current(&self) -> String {
+        name(&self.session, self.part)
     }
 
     /// Whether one more line has no room in the current file, behind what waits to be written to it. The
     /// first line of a file always has.
     pub(super) fn is_full_for(&self, line: usize, waiting: usize) -> bool {
         let before = self.bytes.saturating_add(waiting as u64);
-        before > 0 && before.saturating_add(line as u64) > self.settings.file_bytes
+        before > 0 && before.saturating_add(line as u64) > self.config.file_bytes
     }
 
     /// Begins the next part.
@@ -76,7 +92,7 @@ impl Files {
         };
         (self.part, self.file) = created?;
         self.bytes = 0;
-        self.make_current();
+        self.make_room();
         Ok(())
     }
 
@@ -105,7 +121,7 @@ impl Files {
     #[cfg(unix)]
     fn is_gone(&self) -> bool {
         use std::os::unix::fs::MetadataExt;
-        let path = self.folder.join(name(&self.session, self.part));
+        let path = self.folder.join(self.current());
         let (Ok(open), found) = (self.file.metadata(), fs::metadata(path)) else {
             return false;
         };
@@ -121,19 +137,18 @@ impl Files {
         false
     }
 
-    fn make_current(&self) {
-        *lock(&self.current) = name(&self.session, self.part);
-        if let Err(error) = self.make_room() {
+    /// Removes the oldest files until the current one fits into the bounds.
+    fn make_room(&self) {
+        if let Err(error) = self.remove_oldest() {
             tracing::warn!(%error, "old logs could not be removed");
         }
     }
 
-    /// Removes the oldest files that leave no room for the current one.
-    fn make_room(&self) -> io::Result<()> {
-        let Settings { file_bytes, total_bytes, files, .. } = self.settings;
+    fn remove_oldest(&self) -> io::Result<()> {
+        let LogConfig { file_bytes, total_bytes, files, .. } = self.config;
         let mut room = total_bytes.saturating_sub(file_bytes);
         let mut is_over = false;
-        for (index, file) in listed(&self.folder, &lock(&self.current))?.iter().enumerate() {
+        for (index, file) in listed(&self.folder, &self.current())?.iter().enumerate() {
             if file.is_current {
                 continue;
             }

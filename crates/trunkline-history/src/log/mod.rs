@@ -8,7 +8,6 @@
 //! queue of bounded bytes. Where that is full, a line `{"lost":N}` says how many entries are missing.
 
 mod files;
-mod settings;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -24,13 +23,11 @@ use std::time::Duration;
 use crate::history::History;
 use crate::queue::Queue;
 use files::Files;
-pub use files::LogFile;
+pub use files::{LogConfig, LogFile};
 
 use crate::queue::lock;
-use crate::stats::Counters;
 pub use crate::stats::{MethodStats, Stats};
-pub use settings::Settings;
-use writer::Writer;
+use writer::{State, Writer};
 
 /// The log of a [`History`], in a folder. Clones are the same log.
 #[derive(Clone)]
@@ -38,11 +35,8 @@ pub struct Log(Arc<Shared>);
 
 struct Shared {
     folder: PathBuf,
-    counters: Arc<Mutex<Counters>>,
-    /// The name of the file that is written to.
-    current: Arc<Mutex<String>>,
+    state: Arc<Mutex<State>>,
     queue: Arc<Queue>,
-    problem: Arc<Mutex<Option<String>>>,
     /// Tells, by its end, that the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
@@ -73,16 +67,14 @@ impl Log {
     pub fn open(
         folder: impl Into<PathBuf>,
         history: &History,
-        settings: Settings,
+        config: LogConfig,
     ) -> Result<Self, LogError> {
         let folder = folder.into();
-        let counters = Arc::new(Mutex::new(Counters::new()));
-        let queue = Arc::new(Queue::new(settings.queue_bytes));
-        let files = Files::open(&folder, settings);
+        let queue = Arc::new(Queue::new(config.queue_bytes));
+        let files = Files::open(&folder, config);
         let files = files.map_err(|source| LogError::Folder { folder: folder.clone(), source })?;
-        let current = files.current();
-        let writer = Writer::new(Arc::clone(&queue), files, Arc::clone(&counters));
-        let problem = writer.problem();
+        let writer = Writer::new(Arc::clone(&queue), files);
+        let state = writer.state();
         let (ends, ended) = channel();
         let write = move || {
             writer.run();
@@ -91,7 +83,7 @@ impl Log {
         thread::Builder::new().name("log".to_owned()).spawn(write).map_err(LogError::Thread)?;
         history.queue_to(Arc::clone(&queue));
         let ended = Mutex::new(ended);
-        Ok(Self(Arc::new(Shared { folder, counters, current, queue, problem, ended })))
+        Ok(Self(Arc::new(Shared { folder, state, queue, ended })))
     }
 
     /// Where the files are.
@@ -111,13 +103,13 @@ impl Log {
     /// What was counted in this session.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        lock(&self.0.counters).stats()
+        lock(&self.0.state).counters.stats()
     }
 
     /// Why the last entries could not be written. None once entries are written again.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        lock(&self.0.problem).clone()
+        lock(&self.0.state).problem.clone()
     }
 
     /// Writes what was recorded so far, and ends the log. Blocks, for so long at most, and tells whether
@@ -131,7 +123,7 @@ impl Log {
 
     /// The name of the file that is written to.
     pub fn current(&self) -> String {
-        lock(&self.0.current).clone()
+        lock(&self.0.state).current.clone()
     }
 }
 

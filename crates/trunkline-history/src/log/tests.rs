@@ -2,23 +2,24 @@ use std::fs;
 
 use super::files::Files;
 use super::*;
+use crate::stats::Counters;
 use crate::time;
 
 /// Writes lines, one by one and as many together as there is room for, and compares which of them are kept,
 /// by file, oldest first.
 #[track_caller]
-fn check(settings: Settings, lines: &[&str], expected: &[&[&str]]) {
+fn check(config: LogConfig, lines: &[&str], expected: &[&[&str]]) {
     for chunk in [0, usize::MAX] {
-        check_in_chunks(&settings, lines, expected, chunk);
+        check_in_chunks(&config, lines, expected, chunk);
     }
 }
 
 #[track_caller]
-fn check_in_chunks(settings: &Settings, lines: &[&str], expected: &[&[&str]], chunk: usize) {
+fn check_in_chunks(config: &LogConfig, lines: &[&str], expected: &[&[&str]], chunk: usize) {
     let folder = tempfile::tempdir().unwrap();
     let other = folder.path().join("notes.jsonl");
     fs::write(&other, "mine").unwrap();
-    let mut files = Files::open(folder.path(), settings.clone()).unwrap();
+    let mut files = Files::open(folder.path(), config.clone()).unwrap();
     let mut waiting = String::new();
     for line in lines {
         let line = format!("{line}\n");
@@ -32,36 +33,36 @@ fn check_in_chunks(settings: &Settings, lines: &[&str], expected: &[&[&str]], ch
         }
     }
     files.write(waiting.as_bytes()).unwrap();
-    let current = lock(&files.current()).clone();
+    let current = files.current();
     let listed = files::listed(folder.path(), &current).unwrap();
     let newest = listed.first().unwrap();
-    assert!(newest.is_current && newest.name == current, "{settings:?}: {listed:?}");
+    assert!(newest.is_current && newest.name == current, "{config:?}: {listed:?}");
     let read = |file: &LogFile| fs::read_to_string(folder.path().join(&file.name)).unwrap();
     let found: Vec<String> = listed.iter().rev().map(read).collect();
     let found: Vec<Vec<&str>> = found.iter().map(|text| text.lines().collect()).collect();
-    assert_eq!(found, expected, "{settings:?}");
+    assert_eq!(found, expected, "{config:?}");
     assert_eq!(fs::read_to_string(other).unwrap(), "mine", "what is no log is left alone");
 }
 
 #[test]
 fn files_are_bounded() {
     let lines = ["one", "two", "six", "ten"];
-    let settings = |file_bytes, total_bytes, files| Settings {
+    let config = |file_bytes, total_bytes, files| LogConfig {
         file_bytes,
         total_bytes,
         files,
-        ..Settings::default()
+        ..LogConfig::default()
     };
-    check(settings(100, 100, 9), &lines, &[&lines]);
-    check(settings(8, 100, 9), &lines, &[&["one", "two"], &["six", "ten"]]);
-    check(settings(9, 100, 9), &lines, &[&["one", "two"], &["six", "ten"]]);
-    check(settings(4, 100, 9), &lines, &[&["one"], &["two"], &["six"], &["ten"]]);
-    check(settings(4, 8, 9), &lines, &[&["six"], &["ten"]]);
-    check(settings(4, 11, 9), &lines, &[&["six"], &["ten"]]);
-    check(settings(4, 100, 2), &lines, &[&["six"], &["ten"]]);
-    check(settings(4, 100, 1), &lines, &[&["ten"]]);
-    check(settings(4, 100, 0), &lines, &[&["ten"]]);
-    check(settings(1, 0, 9), &lines, &[&["ten"]]);
+    check(config(100, 100, 9), &lines, &[&lines]);
+    check(config(8, 100, 9), &lines, &[&["one", "two"], &["six", "ten"]]);
+    check(config(9, 100, 9), &lines, &[&["one", "two"], &["six", "ten"]]);
+    check(config(4, 100, 9), &lines, &[&["one"], &["two"], &["six"], &["ten"]]);
+    check(config(4, 8, 9), &lines, &[&["six"], &["ten"]]);
+    check(config(4, 11, 9), &lines, &[&["six"], &["ten"]]);
+    check(config(4, 100, 2), &lines, &[&["six"], &["ten"]]);
+    check(config(4, 100, 1), &lines, &[&["ten"]]);
+    check(config(4, 100, 0), &lines, &[&["ten"]]);
+    check(config(1, 0, 9), &lines, &[&["ten"]]);
 }
 
 #[cfg(unix)]
@@ -69,37 +70,35 @@ fn files_are_bounded() {
 fn a_file_that_was_removed() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");
-    let mut files = Files::open(&logs, Settings::default()).unwrap();
-    let current = files.current();
-    let path = || logs.join(&*lock(&current));
+    let mut files = Files::open(&logs, LogConfig::default()).unwrap();
+    let path = |files: &Files| logs.join(files.current());
     files.write(b"one\n").unwrap();
-    fs::remove_file(path()).unwrap();
+    fs::remove_file(path(&files)).unwrap();
     files.write(b"two\n").unwrap();
-    assert_eq!(fs::read_to_string(path()).unwrap(), "two\n");
-    fs::rename(path(), folder.path().join("taken")).unwrap();
+    assert_eq!(fs::read_to_string(path(&files)).unwrap(), "two\n");
+    fs::rename(path(&files), folder.path().join("taken")).unwrap();
     files.write(b"three\n").unwrap();
     files.write(b"four\n").unwrap();
-    assert_eq!(fs::read_to_string(path()).unwrap(), "three\nfour\n");
+    assert_eq!(fs::read_to_string(path(&files)).unwrap(), "three\nfour\n");
     fs::remove_dir_all(&logs).unwrap();
     assert_eq!(files::listed(&logs, "").unwrap(), []);
     files.write(b"five\n").unwrap();
-    assert_eq!(fs::read_to_string(path()).unwrap(), "five\n");
+    assert_eq!(fs::read_to_string(path(&files)).unwrap(), "five\n");
 }
 
 #[test]
 fn another_session_in_the_same_moment() {
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<_> =
-        (0..20).map(|_| Files::open(folder.path(), Settings::default()).unwrap()).collect();
-    let names: std::collections::HashSet<_> =
-        files.iter().map(|files| lock(&files.current()).clone()).collect();
+        (0..20).map(|_| Files::open(folder.path(), LogConfig::default()).unwrap()).collect();
+    let names: std::collections::HashSet<_> = files.iter().map(Files::current).collect();
     assert_eq!(names.len(), files.len());
 }
 
 /// Fills a queue that nobody reads, and compares how many entries wait, and how many are lost.
 #[track_caller]
 fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
-    let history = History::new(crate::Settings::default());
+    let history = History::new(crate::HistoryConfig::default());
     let mut counters = Counters::new();
     let queue = Arc::new(Queue::new(max_bytes));
     history.queue_to(Arc::clone(&queue));
@@ -131,7 +130,7 @@ fn entries_that_wait_are_bounded() {
     check_queue(1 << 20, 10, 10, 0);
     check_queue(0, 10, 1, 9);
     let weight = {
-        let history = History::new(crate::Settings::default());
+        let history = History::new(crate::HistoryConfig::default());
         let error = trunkline_core::error::ErrorObject::new(7, "no");
         history.refused(&trunkline_core::extensions::Extensions::through("test"), &error);
         history.entries(&crate::Filter::default()).entries[0].weight()
@@ -142,7 +141,7 @@ fn entries_that_wait_are_bounded() {
 
 #[test]
 fn names_of_clients_are_bounded() {
-    let history = History::new(crate::Settings::default());
+    let history = History::new(crate::HistoryConfig::default());
     let mut counters = Counters::new();
     for number in 0..1_000 {
         let recording = history.stream(

@@ -7,29 +7,38 @@ use crate::queue::Queue;
 use crate::queue::lock;
 use crate::stats::Counters;
 
-/// What writes entries behind their calls, on a thread of its own.
+/// The state of the log that its users see.
+pub(super) struct State {
+    pub(super) counters: Counters,
+    /// The name of the current file.
+    pub(super) current: String,
+    /// The reason why the last lines were not written.
+    pub(super) problem: Option<String>,
+}
+
+/// The writer of entries, on a dedicated thread.
 pub(super) struct Writer {
     queue: Arc<Queue>,
     files: Files,
-    counters: Arc<Mutex<Counters>>,
+    state: Arc<Mutex<State>>,
     /// Lines that were not written yet, and how many entries they tell of.
     lines: Vec<u8>,
     entries: u64,
-    problem: Arc<Mutex<Option<String>>>,
 }
 
 /// What is written at a time.
 const CHUNK: usize = 256 << 10;
 
 impl Writer {
-    pub(super) fn new(queue: Arc<Queue>, files: Files, counters: Arc<Mutex<Counters>>) -> Self {
-        let problem = Arc::default();
-        Self { queue, files, counters, lines: Vec::new(), entries: 0, problem }
+    pub(super) fn new(queue: Arc<Queue>, files: Files) -> Self {
+        let state = State { counters: Counters::new(), current: files.current(), problem: None };
+        let state = Arc::new(Mutex::new(state));
+        Self { queue, files, state, lines: Vec::new(), entries: 0 }
     }
 
-    /// Why the last lines were not written, as it changes.
-    pub(super) fn problem(&self) -> Arc<Mutex<Option<String>>> {
-        Arc::clone(&self.problem)
+    /// The state, as it changes.
+    pub(super) fn state(&self) -> Arc<Mutex<State>> {
+        Arc::clone(&self.state)
     }
 
     /// Writes until the queue is closed and all that was recorded before is written.
@@ -53,7 +62,7 @@ impl Writer {
     }
 
     fn count(&self, entries: &[Arc<Entry>], lost: Option<&Counters>) {
-        let mut counters = lock(&self.counters);
+        let counters = &mut lock(&self.state).counters;
         entries.iter().for_each(|entry| counters.count(entry));
         lost.into_iter().for_each(|lost| counters.add(lost));
     }
@@ -80,16 +89,21 @@ impl Writer {
                 // The log goes on in the file that there is.
                 self.complain(&error);
             }
+            lock(&self.state).current = self.files.current();
             self.lines = line;
         }
     }
 
     fn write(&mut self) {
-        match self.files.write(&self.lines) {
+        let written = self.files.write(&self.lines);
+        let mut state = lock(&self.state);
+        state.current = self.files.current();
+        match written {
             Ok(()) if self.lines.is_empty() => {}
-            Ok(()) => *lock(&self.problem) = None,
+            Ok(()) => state.problem = None,
             Err(error) => {
-                lock(&self.counters).fail(self.entries);
+                state.counters.fail(self.entries);
+                drop(state);
                 self.complain(&error);
             }
         }
@@ -98,8 +112,8 @@ impl Writer {
     }
 
     /// Says so once, until it has worked again.
-    fn complain(&mut self, error: &io::Error) {
-        if lock(&self.problem).replace(error.to_string()).is_none() {
+    fn complain(&self, error: &io::Error) {
+        if lock(&self.state).problem.replace(error.to_string()).is_none() {
             tracing::warn!(%error, "entries could not be written to the log");
         }
     }

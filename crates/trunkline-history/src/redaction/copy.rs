@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
 
-use super::super::beginning::beginning;
+use super::super::entry::beginning;
 use super::names::is_secret;
 use super::strings::{self, REDACTED};
 

@@ -10,8 +10,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::beginning::beginning;
-use super::entry::Text;
+use super::entry::{Text, beginning};
 use copy::Copy;
 pub(super) use copy::Passage;
 

@@ -76,7 +76,6 @@ pub(super) fn depends_on(error: &ErrorType, field: &Field) -> bool {
 }
 
 fn encoding(variant: &Variant) -> TokenStream {
-    let path = &variant.path;
     let Reply::Code(code) = &variant.reply else {
         let pattern = variant.with_any_fields();
         return quote!(#pattern => ::trunkline::ErrorObject::internal_error(&self),);
@@ -92,33 +91,28 @@ fn encoding(variant: &Variant) -> TokenStream {
     let sent: Vec<_> = variant
         .fields
         .iter()
-        .map(|Field { binding, ty }| {
+        .map(|Field { binding, ty, .. }| {
             quote_spanned!(ty.span()=> ::trunkline::__private::error_data(#binding))
         })
         .collect();
+    let pattern = variant.with_fields();
     match (variant.style, &*bindings) {
-        (_, []) => {
-            let pattern = variant.with_any_fields();
-            quote!(#pattern => #object,)
-        }
+        (_, []) => quote!(#pattern => #object,),
         (Style::Named, _) => {
             let data = data_struct(&bindings, &quote!(Serialize));
             quote! {
-                #path { #(#bindings),* } => {
+                #pattern => {
                     #data
                     #object.with_data(&Data { #(#bindings: #sent),* })
                 }
             }
         }
-        (_, [value]) => quote!(#path(#value) => #object.with_data(&#(#sent)*),),
-        (_, values) => quote! {
-            #path(#(#values),*) => #object.with_data(&(#(#sent),*)),
-        },
+        (_, [_]) => quote!(#pattern => #object.with_data(&#(#sent)*),),
+        (_, _) => quote!(#pattern => #object.with_data(&(#(#sent),*)),),
     }
 }
 
 fn decoding(variant: &Variant) -> Option<TokenStream> {
-    let path = &variant.path;
     let Reply::Code(code) = &variant.reply else {
         return None;
     };
@@ -130,37 +124,26 @@ fn decoding(variant: &Variant) -> Option<TokenStream> {
     let received: Vec<_> = variant
         .fields
         .iter()
-        .map(|Field { binding, ty }| {
+        .map(|Field { binding, ty, .. }| {
             quote_spanned!(ty.span()=> ::trunkline::__private::Received(#binding))
         })
         .collect();
     let bindings: Vec<_> = bindings(variant).collect();
-    Some(match (variant.style, &*bindings) {
-        (Style::Unit, _) => quote!(#code => #some(#path),),
-        (Style::Named, []) => quote!(#code => #some(#path {}),),
-        (Style::Named, _) => {
-            let definition = data_struct(&bindings, &quote!(Deserialize));
-            quote! {
-                #code => {
-                    #definition
-                    let Data { #(#bindings: #received),* } = #data;
-                    #some(#path { #(#bindings),* })
-                }
-            }
+    let value = variant.with_fields();
+    let pattern = match (variant.style, &*bindings) {
+        (_, []) => return Some(quote!(#code => #some(#value),)),
+        (Style::Named, _) => quote!(Data { #(#bindings: #received),* }),
+        (_, [_]) => quote!(#(#received)*),
+        (_, _) => quote!((#(#received),*)),
+    };
+    let definition =
+        matches!(variant.style, Style::Named).then(|| data_struct(&bindings, &quote!(Deserialize)));
+    Some(quote! {
+        #code => {
+            #definition
+            let #pattern = #data;
+            #some(#value)
         }
-        (Style::Tuple, [value]) => quote! {
-            #code => {
-                let #(#received)* = #data;
-                #some(#path(#value))
-            }
-        },
-        (Style::Tuple, []) => quote!(#code => #some(#path()),),
-        (Style::Tuple, values) => quote! {
-            #code => {
-                let (#(#received),*) = #data;
-                #some(#path(#(#values),*))
-            }
-        },
     })
 }
 

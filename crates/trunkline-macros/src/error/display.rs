@@ -7,7 +7,7 @@ use syn::{WherePredicate, parse_quote};
 use super::{
     codec::depends_on,
     message::Message,
-    model::{ErrorType, Style, Variant},
+    model::{ErrorType, Field, Variant},
 };
 
 pub(super) fn display(error: &ErrorType, messages: &[&Message]) -> TokenStream {
@@ -46,34 +46,16 @@ fn arm(variant: &Variant, message: &Message, formatter: &Ident) -> TokenStream {
         return quote!(#pattern => #formatter.write_str(#text),);
     }
     let (path, format) = (&variant.path, &message.format);
-    let pattern = pattern(variant, message);
-    quote!(#path #pattern => ::core::write!(#formatter, #format),)
-}
-
-/// Binds the fields that the message shows.
-fn pattern(variant: &Variant, message: &Message) -> TokenStream {
-    let shown = |position| message.mentions(position);
-    let fields = variant.fields.iter().enumerate();
-    match variant.style {
-        Style::Unit => TokenStream::new(),
-        Style::Named => {
-            let bindings = fields
-                .clone()
-                .filter_map(|(position, field)| shown(position).then_some(&field.binding));
-            let rest = (!fields.clone().all(|(position, _)| shown(position))).then(|| quote!(, ..));
-            quote!({ #(#bindings),* #rest })
-        }
-        Style::Tuple => {
-            let bindings = fields.map(|(position, field)| match shown(position) {
-                true => {
-                    let binding = &field.binding;
-                    quote!(#binding)
-                }
-                false => quote!(_),
-            });
-            quote!((#(#bindings),*))
-        }
-    }
+    let shown = |(position, _): &(usize, &Field)| message.mentions(*position);
+    let fields: Vec<_> = variant
+        .fields
+        .iter()
+        .enumerate()
+        .filter(shown)
+        .map(|(_, field)| field.in_variable())
+        .collect();
+    let rest = (fields.len() < variant.fields.len()).then(|| quote!(, ..));
+    quote!(#path { #(#fields),* #rest } => ::core::write!(#formatter, #format),)
 }
 
 /// What the fields that are shown ask of the parameters in their types.

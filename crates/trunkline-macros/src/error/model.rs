@@ -2,7 +2,7 @@ use std::{collections::HashMap, ops::RangeInclusive};
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Attribute, Data, DeriveInput, Fields, Generics, Type, ext::IdentExt};
+use syn::{Attribute, Data, DeriveInput, Fields, Generics, Member, Type, ext::IdentExt};
 
 use super::{
     attributes::{CodeLiteral, VariantAttributes, display_text},
@@ -42,6 +42,8 @@ pub(super) enum Style {
 }
 
 pub(super) struct Field {
+    /// Its name, or its position.
+    member: Member,
     /// The variable that holds it: its name, or `field0`.
     pub(super) binding: Ident,
     pub(super) ty: Type,
@@ -151,14 +153,17 @@ impl Variant {
 }
 
 impl Variant {
+    /// The variant with all of its fields in their variables, as a pattern or as an expression.
+    pub(super) fn with_fields(&self) -> TokenStream {
+        let path = &self.path;
+        let fields = self.fields.iter().map(Field::in_variable);
+        quote!(#path { #(#fields),* })
+    }
+
     /// The pattern of the variant with any fields.
     pub(super) fn with_any_fields(&self) -> TokenStream {
         let path = &self.path;
-        match self.style {
-            Style::Named => quote!(#path { .. }),
-            Style::Tuple => quote!(#path(..)),
-            Style::Unit => quote!(#path),
-        }
+        quote!(#path { .. })
     }
 }
 
@@ -174,8 +179,20 @@ fn field_name((position, field): (usize, &syn::Field)) -> FieldName {
 
 impl Field {
     fn of((position, field): (usize, &syn::Field)) -> Self {
-        let unnamed = || format_ident!("field{}", position);
-        Self { binding: field.ident.clone().unwrap_or_else(unnamed), ty: field.ty.clone() }
+        let (member, binding) = match &field.ident {
+            Some(ident) => (Member::from(ident.clone()), ident.clone()),
+            None => (Member::from(position), format_ident!("field{}", position)),
+        };
+        Self { member, binding, ty: field.ty.clone() }
+    }
+
+    /// `value`, or `0: field0`.
+    pub(super) fn in_variable(&self) -> TokenStream {
+        let Self { member, binding, .. } = self;
+        match member {
+            Member::Named(name) => quote!(#name),
+            Member::Unnamed(position) => quote!(#position: #binding),
+        }
     }
 }
 

@@ -57,19 +57,7 @@ pub(crate) const MALFORMED: Error = Error::BadCursor { reason: "it was not issue
 pub(crate) struct Position {
     pub(crate) offset: u64,
     /// None if rows of the listing have no key: then `offset` alone is the position.
-    key: Option<Vec<Part>>,
-}
-
-/// A value that a cursor can hold without loss.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-enum Part {
-    Null,
-    Integer(i64),
-    /// Its bits.
-    Real(u64),
-    Text(String),
-    TextBytes(Vec<u8>),
-    Blob(Vec<u8>),
+    pub(crate) key: Option<Vec<Value>>,
 }
 
 /// Longest text of a cursor's position, in bytes. Rows with longer keys are counted.
@@ -87,44 +75,13 @@ impl Position {
 
     /// The cursor of the position after `offset` rows, the last of which has this key.
     pub(crate) fn cursor(offset: u64, key: Option<Vec<Value>>, request: Fingerprint) -> String {
-        let key = key.map(|key| key.into_iter().map(Part::from).collect());
         let text = Self { offset, key }.text();
         let text = if text.len() > MAX_LENGTH { Self::after_rows(offset).text() } else { text };
         encode(request, &text)
     }
 
-    pub(crate) fn into_key(self) -> Option<Vec<Value>> {
-        Some(self.key?.into_iter().map(Value::from).collect())
-    }
-
     fn text(&self) -> String {
         serde_json::to_string(self).expect("numbers and texts serialise into memory")
-    }
-}
-
-impl From<Value> for Part {
-    fn from(value: Value) -> Self {
-        match value {
-            Value::Null => Self::Null,
-            Value::Integer(number) => Self::Integer(number),
-            Value::Real(number) => Self::Real(number.to_bits()),
-            Value::Text(text) => Self::Text(text),
-            Value::TextBytes(bytes) => Self::TextBytes(bytes),
-            Value::Blob(bytes) => Self::Blob(bytes),
-        }
-    }
-}
-
-impl From<Part> for Value {
-    fn from(part: Part) -> Self {
-        match part {
-            Part::Null => Self::Null,
-            Part::Integer(number) => Self::Integer(number),
-            Part::Real(bits) => Self::Real(f64::from_bits(bits)),
-            Part::Text(text) => Self::Text(text),
-            Part::TextBytes(bytes) => Self::TextBytes(bytes),
-            Part::Blob(bytes) => Self::Blob(bytes),
-        }
     }
 }
 

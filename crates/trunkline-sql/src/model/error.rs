@@ -135,7 +135,7 @@ pub enum Error {
         /// Which limit.
         message: String,
     },
-    /// The queries that run need more memory than SQLite has ([`Settings::heap_limit`](crate::Settings)).
+    /// The queries that run need more memory than SQLite has ([`SqliteConfig::heap_limit`](crate::SqliteConfig)).
     #[error(
         "out of memory: this query and those that run now use up the SQLite heap limit; ask for less, or try \
          again later"
@@ -242,43 +242,19 @@ pub struct Details {
 }
 
 impl Error {
+    /// [`BadArgument`](Self::BadArgument).
+    pub(crate) fn argument(argument: &'static str, reason: impl Into<String>) -> Self {
+        Self::BadArgument { argument, reason: reason.into() }
+    }
+
     /// The class of the error.
     pub fn class(&self) -> ErrorClass {
-        match self {
-            Self::UnknownTable { .. }
-            | Self::UnknownColumn { .. }
-            | Self::TableExists { .. }
-            | Self::Constraint { .. }
-            | Self::BadArgument { .. }
-            | Self::BadColumn { .. }
-            | Self::BadFilter { .. }
-            | Self::BadCursor { .. }
-            | Self::BadParams { .. }
-            | Self::NoStatement
-            | Self::MultipleStatements
-            | Self::NulInSql { .. }
-            | Self::Sql { .. } => ErrorClass::Request,
-            Self::Forbidden { .. } | Self::ReadOnly => ErrorClass::Forbidden,
-            Self::OverLimit { .. }
-            | Self::TooManyRows { .. }
-            | Self::OutOfMemory
-            | Self::Timeout { .. } => ErrorClass::Limit,
-            Self::Cancelled => ErrorClass::Cancelled,
-            Self::Busy | Self::Locked | Self::Changing | Self::Closed => ErrorClass::Retry,
-            Self::Unavailable(_)
-            | Self::Missing
-            | Self::Replaced
-            | Self::NeedsRecovery
-            | Self::DiskFull
-            | Self::Failure(_)
-            | Self::ReaderLost
-            | Self::Unconfirmed => ErrorClass::Database,
-        }
+        self.class_and_kind().0
     }
 
     /// The facts of its message as data.
     pub fn details(&self) -> Details {
-        let mut details = Details { kind: self.kind(), ..Details::default() };
+        let mut details = Details { kind: self.class_and_kind().1, ..Details::default() };
         match self {
             Self::UnknownTable { table, candidates } => {
                 details.table = Some(table.clone());
@@ -338,39 +314,40 @@ impl Error {
         self
     }
 
-    fn kind(&self) -> &'static str {
+    fn class_and_kind(&self) -> (ErrorClass, &'static str) {
+        use ErrorClass::{Cancelled, Database, Forbidden, Limit, Request, Retry};
         match self {
-            Self::UnknownTable { .. } => "unknown_table",
-            Self::UnknownColumn { .. } => "unknown_column",
-            Self::BadArgument { .. } => "bad_argument",
-            Self::BadColumn { .. } => "bad_column",
-            Self::TableExists { .. } => "table_exists",
-            Self::ReadOnly => "read_only",
-            Self::TooManyRows { .. } => "too_many_rows",
-            Self::Constraint { .. } => "constraint",
-            Self::BadFilter { .. } => "bad_filter",
-            Self::BadCursor { .. } => "bad_cursor",
-            Self::BadParams { .. } => "bad_params",
-            Self::NoStatement => "no_statement",
-            Self::MultipleStatements => "multiple_statements",
-            Self::NulInSql { .. } => "nul_in_sql",
-            Self::Sql { .. } => "sql",
-            Self::Forbidden { .. } => "forbidden",
-            Self::OverLimit { .. } => "over_limit",
-            Self::OutOfMemory => "out_of_memory",
-            Self::Timeout { .. } => "timeout",
-            Self::Cancelled => "cancelled",
-            Self::Busy => "busy",
-            Self::Locked => "locked",
-            Self::Changing => "changing",
+            Self::UnknownTable { .. } => (Request, "unknown_table"),
+            Self::UnknownColumn { .. } => (Request, "unknown_column"),
+            Self::BadArgument { .. } => (Request, "bad_argument"),
+            Self::BadColumn { .. } => (Request, "bad_column"),
+            Self::TableExists { .. } => (Request, "table_exists"),
+            Self::Constraint { .. } => (Request, "constraint"),
+            Self::BadFilter { .. } => (Request, "bad_filter"),
+            Self::BadCursor { .. } => (Request, "bad_cursor"),
+            Self::BadParams { .. } => (Request, "bad_params"),
+            Self::NoStatement => (Request, "no_statement"),
+            Self::MultipleStatements => (Request, "multiple_statements"),
+            Self::NulInSql { .. } => (Request, "nul_in_sql"),
+            Self::Sql { .. } => (Request, "sql"),
+            Self::Forbidden { .. } => (Forbidden, "forbidden"),
+            Self::ReadOnly => (Forbidden, "read_only"),
+            Self::OverLimit { .. } => (Limit, "over_limit"),
+            Self::TooManyRows { .. } => (Limit, "too_many_rows"),
+            Self::OutOfMemory => (Limit, "out_of_memory"),
+            Self::Timeout { .. } => (Limit, "timeout"),
+            Self::Cancelled => (Cancelled, "cancelled"),
+            Self::Busy => (Retry, "busy"),
+            Self::Locked => (Retry, "locked"),
+            Self::Changing => (Retry, "changing"),
+            Self::Closed => (Retry, "closed"),
             Self::Unavailable(_) | Self::Missing | Self::Replaced | Self::NeedsRecovery => {
-                "unavailable"
+                (Database, "unavailable")
             }
-            Self::DiskFull => "disk_full",
-            Self::Failure(_) => "failure",
-            Self::ReaderLost => "reader_lost",
-            Self::Unconfirmed => "unconfirmed",
-            Self::Closed => "closed",
+            Self::DiskFull => (Database, "disk_full"),
+            Self::Failure(_) => (Database, "failure"),
+            Self::ReaderLost => (Database, "reader_lost"),
+            Self::Unconfirmed => (Database, "unconfirmed"),
         }
     }
 }
@@ -435,10 +412,10 @@ pub enum OpenError {
     /// The operating system gave no thread for a reader.
     #[error("cannot start a reader thread")]
     Thread(#[source] std::io::Error),
-    /// The settings cannot be served.
+    /// The config cannot be served.
     #[error("setting {setting:?} must be at least 1")]
     Setting {
-        /// The field of [`Settings`](crate::Settings).
+        /// The field of [`SqliteConfig`](crate::SqliteConfig).
         setting: &'static str,
     },
 }

@@ -7,7 +7,6 @@ pub(crate) mod create_table;
 pub(crate) mod cursor;
 pub(crate) mod describe;
 pub(crate) mod error;
-pub(crate) mod nearest;
 pub(crate) mod read;
 pub(crate) mod rowset;
 pub(crate) mod schema;

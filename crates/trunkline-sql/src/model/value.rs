@@ -2,18 +2,33 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 /// A value of a database. Text need not be valid UTF-8: SQLite stores any bytes.
-#[derive(Clone, Debug, PartialEq)]
+/// Its JSON is exact, for cursors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Value {
     Null,
     Integer(i64),
-    Real(f64),
+    Real(#[serde(with = "bits")] f64),
     Text(String),
     /// Text of any bytes.
     TextBytes(Vec<u8>),
     Blob(Vec<u8>),
+}
+
+/// The bits of a float, which may be infinite.
+mod bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(real: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(real.to_bits())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        u64::deserialize(deserializer).map(f64::from_bits)
+    }
 }
 
 impl Value {

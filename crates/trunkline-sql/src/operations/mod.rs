@@ -15,6 +15,25 @@ use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
 use crate::sqlite::Database;
 
+/// The operation of a method of [`Database`], which is a tool of the same name.
+macro_rules! operation {
+    ($name:ident($request:ty) -> $result:ty, $render:path) => {{
+        async fn $name(
+            State(database): State<Database>,
+            Params(request): Params<$request>,
+            cancel: CancellationToken,
+        ) -> Result<$result, ErrorObject> {
+            Ok(database.$name(request, &cancel).await?)
+        }
+        Operation::new(stringify!($name), $name)
+            .input::<$request>()
+            .output::<$result>()
+            .closed_world()
+            .tool(stringify!($name))
+            .render_text($render)
+    }};
+}
+
 /// The operations of a database: `list_tables`, `describe_table`, `query_records`, `execute_raw_query`,
 /// `insert_record`, `update_record`, `delete_record` and `create_table`. Nest them under a name of yours,
 /// `db` as a rule. Each is also a tool of the same name for language models.
@@ -28,8 +47,10 @@ use crate::sqlite::Database;
 /// changing), and -32003 for all else that this database refuses; `data` holds the `reason`, its
 /// `kind`, and the table, column, argument or offset in the SQL text that it concerns.
 pub fn operations<S>(database: Database) -> Router<S> {
-    let raw_query = if database.settings().writable {
-        execute_raw_query_operation()
+    let raw_query = operation!(execute_raw_query(RawQuery) -> RawOutcome, render::raw_outcome)
+        .title("Execute SQL");
+    let raw_query = if database.config().writable {
+        raw_query
             .description(
                 "Runs exactly one SQLite statement. Reading is the default; a statement that \
                  changes rows or the schema needs \"read_only\": false and runs in a transaction \
@@ -42,206 +63,77 @@ pub fn operations<S>(database: Database) -> Router<S> {
                 _ => Effect::Reads,
             })
     } else {
-        execute_raw_query_operation()
+        raw_query
             .description(
                 "Runs exactly one reading SQLite statement: SELECT, VALUES, EXPLAIN, WITH.",
             )
             .read_only()
     };
-    Router::new()
-        .operation(list_tables_operation())
-        .operation(describe_table_operation())
-        .operation(query_records_operation())
-        .operation(raw_query)
-        .operation(insert_record_operation())
-        .operation(update_record_operation())
-        .operation(delete_record_operation())
-        .operation(create_table_operation())
-        .with_state(database)
-}
-
-fn list_tables_operation() -> Operation<Database> {
-    Operation::new("list_tables", list_tables)
+    let list_tables = operation!(list_tables(ListTables) -> TableList, render::as_json)
         .title("List tables")
         .description(
             "Lists the tables and views of the database with their number of columns and an \
              estimate of their rows. Begin here.",
         )
-        .input::<ListTables>()
-        .output::<TableList>()
-        .read_only()
-        .closed_world()
-        .tool("list_tables")
-        .render_text(render::table_list)
-}
-
-fn describe_table_operation() -> Operation<Database> {
-    Operation::new("describe_table", describe_table)
-        .title("Describe a table")
-        .description(
-            "Describes a table or view: columns with types, keys, indexes, triggers, the statement \
-             that created it, and up to 5 sample rows.",
-        )
-        .input::<DescribeTable>()
-        .output::<TableDescription>()
-        .read_only()
-        .closed_world()
-        .tool("describe_table")
-        .render_text(render::table_description)
-}
-
-fn query_records_operation() -> Operation<Database> {
-    Operation::new("query_records", query_records)
+        .read_only();
+    let describe_table =
+        operation!(describe_table(DescribeTable) -> TableDescription, render::as_json)
+            .title("Describe a table")
+            .description(
+                "Describes a table or view: columns with types, keys, indexes, triggers, the \
+                 statement that created it, and up to 5 sample rows.",
+            )
+            .read_only();
+    let query_records = operation!(query_records(QueryRecords) -> Rowset, render::rows)
         .title("Query records")
         .description(
             "Reads rows of one table or view without SQL: filters, columns, order, and pages. For \
              joins and aggregates use execute_raw_query.",
         )
-        .input::<QueryRecords>()
-        .output::<Rowset>()
-        .read_only()
-        .closed_world()
-        .tool("query_records")
-        .render_text(render::rows)
-}
-
-fn execute_raw_query_operation() -> Operation<Database> {
-    Operation::new("execute_raw_query", execute_raw_query)
-        .title("Execute SQL")
-        .input::<RawQuery>()
-        .output::<RawOutcome>()
-        .closed_world()
-        .tool("execute_raw_query")
-        .render_text(render::raw_outcome)
-}
-
-fn insert_record_operation() -> Operation<Database> {
-    Operation::new("insert_record", insert_record)
+        .read_only();
+    let insert_record = operation!(insert_record(InsertRecord) -> Inserted, render::inserted)
         .title("Insert records")
         .description(
             "Inserts one record or several into a table, all or none. \"on_conflict\": \"replace\" \
              deletes rows that are in the way, and rows that refer to them.",
         )
-        .input::<InsertRecord>()
-        .output::<Inserted>()
         .destructive()
         // What triggers of the table do besides is part of inserting into it.
         .effect_of(|params| match params.get("on_conflict") {
             None | Some(Value::Null) => Effect::Adds,
             Some(Value::String(word)) if word == "abort" || word == "ignore" => Effect::Adds,
             _ => Effect::Destroys,
-        })
-        .closed_world()
-        .tool("insert_record")
-        .render_text(render::inserted)
-}
-
-fn update_record_operation() -> Operation<Database> {
-    Operation::new("update_record", update_record)
+        });
+    let update_record = operation!(update_record(UpdateRecord) -> Affected, render::updated)
         .title("Update records")
         .description(
             "Changes the rows of a table that match filters, in one transaction. \"dry_run\": true \
              tells how many rows that would be and changes nothing.",
         )
-        .input::<UpdateRecord>()
-        .output::<Affected>()
-        .destructive()
-        .closed_world()
-        .tool("update_record")
-        .render_text(render::updated)
-}
-
-fn delete_record_operation() -> Operation<Database> {
-    Operation::new("delete_record", delete_record)
+        .destructive();
+    let delete_record = operation!(delete_record(DeleteRecord) -> Affected, render::deleted)
         .title("Delete records")
         .description(
             "Deletes the rows of a table that match filters, in one transaction. \"dry_run\": true \
              tells how many rows that would be and deletes nothing.",
         )
-        .input::<DeleteRecord>()
-        .output::<Affected>()
-        .destructive()
-        .closed_world()
-        .tool("delete_record")
-        .render_text(render::deleted)
-}
-
-fn create_table_operation() -> Operation<Database> {
-    Operation::new("create_table", create_table)
+        .destructive();
+    let create_table = operation!(create_table(CreateTable) -> Created, render::created)
         .title("Create a table")
         .description(
             "Creates a table from column names and types, with keys, constraints and defaults.",
         )
-        .input::<CreateTable>()
-        .output::<Created>()
-        .additive()
-        .closed_world()
-        .tool("create_table")
-        .render_text(render::created)
-}
-
-async fn list_tables(
-    State(database): State<Database>,
-    Params(request): Params<ListTables>,
-    cancel: CancellationToken,
-) -> Result<TableList, ErrorObject> {
-    Ok(database.list_tables(request, &cancel).await?)
-}
-
-async fn describe_table(
-    State(database): State<Database>,
-    Params(request): Params<DescribeTable>,
-    cancel: CancellationToken,
-) -> Result<TableDescription, ErrorObject> {
-    Ok(database.describe_table(request, &cancel).await?)
-}
-
-async fn query_records(
-    State(database): State<Database>,
-    Params(request): Params<QueryRecords>,
-    cancel: CancellationToken,
-) -> Result<Rowset, ErrorObject> {
-    Ok(database.query_records(request, &cancel).await?)
-}
-
-async fn execute_raw_query(
-    State(database): State<Database>,
-    Params(request): Params<RawQuery>,
-    cancel: CancellationToken,
-) -> Result<RawOutcome, ErrorObject> {
-    Ok(database.execute_raw_query(request, &cancel).await?)
-}
-
-async fn insert_record(
-    State(database): State<Database>,
-    Params(request): Params<InsertRecord>,
-    cancel: CancellationToken,
-) -> Result<Inserted, ErrorObject> {
-    Ok(database.insert_record(request, &cancel).await?)
-}
-
-async fn update_record(
-    State(database): State<Database>,
-    Params(request): Params<UpdateRecord>,
-    cancel: CancellationToken,
-) -> Result<Affected, ErrorObject> {
-    Ok(database.update_record(request, &cancel).await?)
-}
-
-async fn delete_record(
-    State(database): State<Database>,
-    Params(request): Params<DeleteRecord>,
-    cancel: CancellationToken,
-) -> Result<Affected, ErrorObject> {
-    Ok(database.delete_record(request, &cancel).await?)
-}
-
-async fn create_table(
-    State(database): State<Database>,
-    Params(request): Params<CreateTable>,
-    cancel: CancellationToken,
-) -> Result<Created, ErrorObject> {
-    Ok(database.create_table(request, &cancel).await?)
+        .additive();
+    Router::new()
+        .operation(list_tables)
+        .operation(describe_table)
+        .operation(query_records)
+        .operation(raw_query)
+        .operation(insert_record)
+        .operation(update_record)
+        .operation(delete_record)
+        .operation(create_table)
+        .with_state(database)
 }
 
 impl From<Error> for ErrorObject {

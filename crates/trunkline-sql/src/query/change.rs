@@ -56,10 +56,8 @@ impl Change {
         let filter = filter(table, &request.filters, request.all)?;
         let record = Record::read(table, &request.data)?;
         if record.columns.is_empty() {
-            return Err(Error::BadArgument {
-                argument: "data",
-                reason: "it is empty; name at least one column with its new value".to_owned(),
-            });
+            let reason = "it is empty; name at least one column with its new value";
+            return Err(Error::argument("data", reason));
         }
         let set: Vec<String> =
             record.columns.iter().map(|column| format!("{} = ?", quote(column))).collect();
@@ -80,12 +78,11 @@ impl Change {
 /// The filter of a change. Without conditions it would match every row, which `all` must confirm.
 fn filter(table: &Table, filters: &Map<String, Json>, all: bool) -> Result<Filter, Error> {
     if filters.is_empty() && !all {
-        return Err(Error::BadArgument {
-            argument: "filters",
-            reason: "it is empty, which means every row of the table; \
-                     add conditions, or send \"all\": true if you mean that"
-                .to_owned(),
-        });
+        return Err(Error::argument(
+            "filters",
+            "it is empty, which means every row of the table; \
+             add conditions, or send \"all\": true if you mean that",
+        ));
     }
     Filter::all(table, filters)
 }
@@ -115,10 +112,8 @@ pub(crate) fn returning(
         None | Some(Returning::All(false)) => return Ok(None),
         Some(Returning::All(true)) => table.visible_columns().map(|c| quote(&c.name)).collect(),
         Some(Returning::Columns(names)) if names.is_empty() => {
-            return Err(Error::BadArgument {
-                argument: "returning",
-                reason: "the list is empty; send true for all columns".to_owned(),
-            });
+            let reason = "the list is empty; send true for all columns";
+            return Err(Error::argument("returning", reason));
         }
         Some(Returning::Columns(names)) => names
             .iter()

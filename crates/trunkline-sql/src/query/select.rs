@@ -39,7 +39,7 @@ impl PageQuery {
         let position = position(request, fingerprint)?;
         let offset = position.offset;
         let mut skipped = offset;
-        if let Some(last) = position.into_key() {
+        if let Some(last) = position.key {
             if last.len() != key.len() {
                 return Err(cursor::MALFORMED);
             }
@@ -72,18 +72,15 @@ fn columns<'t>(table: &'t Table, wanted: Option<&[String]>) -> Result<Vec<&'t st
     match wanted {
         None => match table.unreadable_columns.first() {
             None => Ok(table.visible_columns().map(|c| c.name.as_str()).collect()),
-            Some(shown) => Err(Error::BadArgument {
-                argument: "columns",
-                reason: format!(
+            Some(shown) => Err(Error::argument(
+                "columns",
+                format!(
                     "the name of column {shown:?} is not valid UTF-8, so it cannot be read; \
                      name the other columns"
                 ),
-            }),
+            )),
         },
-        Some([]) => Err(Error::BadArgument {
-            argument: "columns",
-            reason: "it is empty; leave it out for all columns".to_owned(),
-        }),
+        Some([]) => Err(Error::argument("columns", "it is empty; leave it out for all columns")),
         Some(names) => {
             names.iter().map(|name| table.column(name).map(|column| column.name.as_str())).collect()
         }
@@ -94,16 +91,14 @@ fn position(request: &QueryRecords, fingerprint: Fingerprint) -> Result<Position
     match (&request.cursor, request.offset) {
         (None, offset) => Ok(Position::after_rows(offset.unwrap_or(0))),
         (Some(cursor), None) => Position::read(cursor, fingerprint),
-        (Some(_), Some(_)) => Err(Error::BadArgument {
-            argument: "offset",
-            reason: "a cursor already has the position; send one of the two".to_owned(),
-        }),
+        (Some(_), Some(_)) => {
+            Err(Error::argument("offset", "a cursor already has the position; send one of the two"))
+        }
     }
 }
 
 fn integer(argument: &'static str, value: u64) -> Result<Value, Error> {
-    match i64::try_from(value) {
-        Ok(value) => Ok(Value::Integer(value)),
-        Err(_) => Err(Error::BadArgument { argument, reason: format!("{value} is too large") }),
-    }
+    i64::try_from(value)
+        .map(Value::Integer)
+        .map_err(|_| Error::argument(argument, format!("{value} is too large")))
 }

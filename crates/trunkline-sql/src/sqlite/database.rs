@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
+use super::config::SqliteConfig;
 use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
 use super::file::DatabaseFile;
 use super::session::Session;
-use super::settings::Settings;
 use super::workers::Pool;
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
@@ -16,6 +16,81 @@ use crate::model::describe::{DescribeTable, ListTables, TableDescription, TableL
 use crate::model::error::{Error, OpenError};
 use crate::model::read::{QueryRecords, RawOutcome, RawQuery};
 use crate::model::rowset::Rowset;
+
+/// Methods that run a function of a module on a reader or on the writer.
+macro_rules! calls {
+    ($($(#[$doc:meta])* $name:ident($request:ty) -> $result:ty, $run:ident by $module:ident;)*) => {
+        impl Database {$(
+            $(#[$doc])*
+            pub async fn $name(
+                &self,
+                request: $request,
+                cancel: &CancellationToken,
+            ) -> Result<$result, Error> {
+                self.$run(cancel, move |session| $module::$name(session, &request)).await
+            }
+        )*}
+    };
+}
+
+calls! {
+    /// Lists tables and views.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::BadCursor`], and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    list_tables(ListTables) -> TableList, read by list_tables;
+
+    /// Describes one table or view.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownTable`], [`Error::BadArgument`], and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    describe_table(DescribeTable) -> TableDescription, read by describe_table;
+
+    /// Reads rows of one table or view.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
+    /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    query_records(QueryRecords) -> Rowset, read by query_records;
+
+    /// Adds records to a table, all or none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
+    /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for what cannot be written to (a view, a
+    /// generated column), and what [`execute_raw_query`](Self::execute_raw_query) names last.
+    insert_record(InsertRecord) -> Inserted, write by insert;
+
+    /// Changes the rows of a table that match filters.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`insert_record`](Self::insert_record), [`Error::BadFilter`], and
+    /// [`Error::TooManyRows`].
+    update_record(UpdateRecord) -> Affected, write by change;
+
+    /// Deletes the rows of a table that match filters.
+    ///
+    /// # Errors
+    ///
+    /// As of [`update_record`](Self::update_record).
+    delete_record(DeleteRecord) -> Affected, write by change;
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
+    /// [`Error::OverLimit`] for too many columns, and what
+    /// [`execute_raw_query`](Self::execute_raw_query) names last.
+    create_table(CreateTable) -> Created, write by change;
+}
 
 /// A SQLite database that is served. Clones share its readers and its writer, which end with the last
 /// clone.
@@ -36,23 +111,22 @@ struct Pools {
 }
 
 impl Database {
-    /// Opens a database file and starts its readers, and its writer if [`Settings::writable`] is set. The
+    /// Opens a database file and starts its readers, and its writer if [`SqliteConfig::writable`] is set. The
     /// file is read once, to find out whether it can be served. Blocks for as long as that takes, up to
-    /// [`Settings::lock_wait`].
+    /// [`SqliteConfig::lock_wait`].
     ///
     /// # Errors
     ///
     /// See [`OpenError`].
-    pub fn open(path: impl AsRef<Path>, settings: Settings) -> Result<Self, OpenError> {
-        if settings.readers == 0 {
+    pub fn open(path: impl AsRef<Path>, config: SqliteConfig) -> Result<Self, OpenError> {
+        if config.readers == 0 {
             return Err(OpenError::Setting { setting: "readers" });
         }
         let file = Arc::new(DatabaseFile::find(path.as_ref())?);
-        let settings = Arc::new(settings);
-        let writing =
-            if settings.writable { Some(file.connect_for_writing(&settings)?) } else { None };
-        file.connect(&settings)?;
-        let readers = Pool::readers(file, settings)?;
+        let config = Arc::new(config);
+        let writing = if config.writable { Some(file.connect_for_writing(&config)?) } else { None };
+        file.connect(&config)?;
+        let readers = Pool::readers(file, config)?;
         let writer = match writing {
             Some(connection) => Some(Pool::writer(connection, &readers)?),
             None => None,
@@ -60,9 +134,9 @@ impl Database {
         Ok(Self { pools: Arc::new(Pools { readers, writer }) })
     }
 
-    /// The settings that it was opened with.
-    pub fn settings(&self) -> &Settings {
-        self.pools.readers.settings()
+    /// The config that it was opened with.
+    pub fn config(&self) -> &SqliteConfig {
+        self.pools.readers.config()
     }
 
     /// The reason why the last calls could not read or change the database. It is safe to
@@ -88,48 +162,6 @@ impl Database {
         are_readers_done && writer.as_ref().is_none_or(|writer| writer.wait_for_end(until))
     }
 
-    /// Lists tables and views.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::BadCursor`], and what [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn list_tables(
-        &self,
-        request: ListTables,
-        cancel: &CancellationToken,
-    ) -> Result<TableList, Error> {
-        self.read(cancel, move |session| list_tables::list_tables(session, &request)).await
-    }
-
-    /// Describes one table or view.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownTable`], [`Error::BadArgument`], and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn describe_table(
-        &self,
-        request: DescribeTable,
-        cancel: &CancellationToken,
-    ) -> Result<TableDescription, Error> {
-        self.read(cancel, move |session| describe_table::describe_table(session, &request)).await
-    }
-
-    /// Reads rows of one table or view.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`], [`Error::BadFilter`],
-    /// [`Error::BadCursor`], [`Error::OverLimit`] for a page whose first row does not fit, and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn query_records(
-        &self,
-        request: QueryRecords,
-        cancel: &CancellationToken,
-    ) -> Result<Rowset, Error> {
-        self.read(cancel, move |session| query_records::query_records(session, &request)).await
-    }
-
     /// Runs one SQL statement: a reading one on a reader, and with `read_only: false` any one that is
     /// allowed on the writer.
     ///
@@ -148,7 +180,7 @@ impl Database {
         cancel: &CancellationToken,
     ) -> Result<RawOutcome, Error> {
         if request.read_only {
-            let timeout = raw_query::timeout(&request, self.settings())?;
+            let timeout = raw_query::timeout(&request, self.config())?;
             let changes = raw_query::looks_like_change(&request.query);
             let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
             let outcome = self.pools.readers.call(timeout, cancel, work).await;
@@ -156,66 +188,9 @@ impl Database {
                 .map_err(|error| if changes { self.mention_writing(error) } else { error });
         }
         let writer = self.writer()?;
-        let timeout = raw_query::timeout(&request, self.settings())?;
+        let timeout = raw_query::timeout(&request, self.config())?;
         let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
         writer.call(timeout, cancel, work).await
-    }
-
-    /// Adds records to a table, all or none.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ReadOnly`], [`Error::UnknownTable`], [`Error::UnknownColumn`], [`Error::BadArgument`],
-    /// [`Error::BadColumn`], [`Error::Constraint`], [`Error::Sql`] for what cannot be written to (a view, a
-    /// generated column), and what [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn insert_record(
-        &self,
-        request: InsertRecord,
-        cancel: &CancellationToken,
-    ) -> Result<Inserted, Error> {
-        self.write(cancel, move |session| insert::insert_record(session, &request)).await
-    }
-
-    /// Changes the rows of a table that match filters.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`insert_record`](Self::insert_record), [`Error::BadFilter`], and
-    /// [`Error::TooManyRows`].
-    pub async fn update_record(
-        &self,
-        request: UpdateRecord,
-        cancel: &CancellationToken,
-    ) -> Result<Affected, Error> {
-        self.write(cancel, move |session| change::update_record(session, &request)).await
-    }
-
-    /// Deletes the rows of a table that match filters.
-    ///
-    /// # Errors
-    ///
-    /// As of [`update_record`](Self::update_record).
-    pub async fn delete_record(
-        &self,
-        request: DeleteRecord,
-        cancel: &CancellationToken,
-    ) -> Result<Affected, Error> {
-        self.write(cancel, move |session| change::delete_record(session, &request)).await
-    }
-
-    /// Creates a table.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::ReadOnly`], [`Error::TableExists`], [`Error::BadArgument`], [`Error::BadColumn`],
-    /// [`Error::OverLimit`] for too many columns, and what
-    /// [`execute_raw_query`](Self::execute_raw_query) names last.
-    pub async fn create_table(
-        &self,
-        request: CreateTable,
-        cancel: &CancellationToken,
-    ) -> Result<Created, Error> {
-        self.write(cancel, move |session| change::create_table(session, &request)).await
     }
 
     async fn read<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
@@ -223,7 +198,7 @@ impl Database {
         T: Send + 'static,
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
-        self.pools.readers.call(self.settings().timeout, cancel, work).await
+        self.pools.readers.call(self.config().timeout, cancel, work).await
     }
 
     async fn write<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
@@ -231,7 +206,7 @@ impl Database {
         T: Send + 'static,
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
-        self.writer()?.call(self.settings().timeout, cancel, work).await
+        self.writer()?.call(self.config().timeout, cancel, work).await
     }
 
     fn writer(&self) -> Result<&Pool, Error> {
@@ -252,9 +227,6 @@ impl Database {
 
 impl fmt::Debug for Database {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("Database")
-            .field("settings", self.settings())
-            .finish_non_exhaustive()
+        formatter.debug_struct("Database").field("config", self.config()).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,7 @@
 //! SQLite: the file, its connections, the threads that they live on, and the calls that run there.
 
 mod collect;
+mod config;
 mod database;
 mod error;
 mod execute;
@@ -9,10 +10,9 @@ mod row_limit;
 mod schema;
 mod security;
 mod session;
-mod settings;
 mod value;
 mod workers;
 
+pub use config::SqliteConfig;
 pub use database::Database;
 pub use file::create_empty;
-pub use settings::Settings;

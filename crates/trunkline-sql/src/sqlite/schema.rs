@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::session::{Session, SpecialTables, TableCache};
 use super::value;
 use crate::model::error::Error;
-use crate::model::nearest::nearest_names;
-use crate::model::schema::{Column, Table, TableKind, Visibility};
+use crate::model::schema::{Column, Table, TableKind, Visibility, nearest_names};
 
 impl Session<'_> {
     /// A table or view, looked up again only after the schema has changed.

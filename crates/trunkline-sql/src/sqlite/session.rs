@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use hashlink::LruCache;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement};
 
+use super::config::SqliteConfig;
 use super::file::HardenedConnection;
 use super::security::{Role, WriterState, prepare_single};
-use super::settings::Settings;
 use super::value;
 use crate::model::error::Error;
 use crate::model::schema::Table;
@@ -17,7 +18,7 @@ use crate::model::schema::Table;
 /// connection, which lets the statements borrow from it.
 pub(super) struct Session<'c> {
     connection: &'c HardenedConnection,
-    settings: &'c Settings,
+    config: &'c SqliteConfig,
     statements: StatementCache<'c>,
     pub(super) tables: TableCache,
     discards_changes: bool,
@@ -46,18 +47,18 @@ impl TableCache {
 }
 
 impl<'c> Session<'c> {
-    pub(super) fn new(connection: &'c HardenedConnection, settings: &'c Settings) -> Self {
+    pub(super) fn new(connection: &'c HardenedConnection, config: &'c SqliteConfig) -> Self {
         Self {
             connection,
-            settings,
+            config,
             discards_changes: false,
-            statements: StatementCache::new(settings.statement_cache),
+            statements: StatementCache(LruCache::new(config.statement_cache)),
             tables: TableCache::default(),
         }
     }
 
-    pub(super) fn settings(&self) -> &'c Settings {
-        self.settings
+    pub(super) fn config(&self) -> &'c SqliteConfig {
+        self.config
     }
 
     /// For counts and row numbers of the last statement.
@@ -100,7 +101,7 @@ impl<'c> Session<'c> {
         sql: &str,
         work: impl FnOnce(&mut Statement<'c>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut statement = match self.statements.take(sql) {
+        let mut statement = match self.statements.0.remove(sql) {
             Some(statement) => statement,
             None => self.prepare(sql)?,
         };
@@ -152,39 +153,15 @@ impl<'c> Session<'c> {
 
 /// The statements used last, by their text. rusqlite's own cache compiles with the recursive `prepare`,
 /// which callers' SQL must not reach.
-struct StatementCache<'c> {
-    capacity: usize,
-    clock: u64,
-    entries: HashMap<Box<str>, (u64, Statement<'c>)>,
-}
+struct StatementCache<'c>(LruCache<Box<str>, Statement<'c>>);
 
 impl<'c> StatementCache<'c> {
     /// Longer texts are rarely sent twice, and would fill the memory with programs.
     const MAX_SQL: usize = 8_192;
 
-    fn new(capacity: usize) -> Self {
-        Self { capacity, clock: 0, entries: HashMap::with_capacity(capacity) }
-    }
-
-    fn take(&mut self, sql: &str) -> Option<Statement<'c>> {
-        self.entries.remove(sql).map(|(_, statement)| statement)
-    }
-
     fn put(&mut self, sql: &str, statement: Statement<'c>) {
-        if self.capacity == 0 || sql.len() > Self::MAX_SQL {
-            return;
-        }
-        if self.entries.len() >= self.capacity {
-            self.evict_oldest();
-        }
-        self.clock += 1;
-        self.entries.insert(sql.into(), (self.clock, statement));
-    }
-
-    fn evict_oldest(&mut self) {
-        let oldest = self.entries.iter().min_by_key(|(_, (used, _))| *used);
-        if let Some(sql) = oldest.map(|(sql, _)| sql.clone()) {
-            self.entries.remove(&sql);
+        if self.0.capacity() > 0 && sql.len() <= Self::MAX_SQL {
+            self.0.insert(sql.into(), statement);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `max_affected`: which rows count, and what happens beyond it.
 
 use serde_json::{Value, json};
-use trunkline_sql::Settings;
+use trunkline_sql::SqliteConfig;
 
 use crate::fixture::{Fixture, create, kind};
 
@@ -49,8 +49,8 @@ fn fixture(sql: &[&str]) -> Fixture {
     let mut fixture = Fixture::new();
     let path = fixture.folder.path().join("affected.db");
     sql.iter().for_each(|sql| create(&path, sql));
-    let settings = Settings { writable: true, ..Settings::default() };
-    fixture.database = trunkline_sql::Database::open(&path, settings).unwrap();
+    let config = SqliteConfig { writable: true, ..SqliteConfig::default() };
+    fixture.database = trunkline_sql::Database::open(&path, config).unwrap();
     fixture.path = path;
     fixture
 }
@@ -256,14 +256,14 @@ fn cost_of_counting() {
         create(&counted, schema);
         let connection = rusqlite::Connection::open(&plain).unwrap();
         connection.execute_batch("PRAGMA cache_size = -8192; PRAGMA cache_spill = 0").unwrap();
-        let settings = Settings {
+        let config = SqliteConfig {
             writable: true,
             max_affected: u64::MAX,
             timeout: std::time::Duration::from_secs(60),
             heap_limit: 0,
-            ..Settings::default()
+            ..SqliteConfig::default()
         };
-        let database = trunkline_sql::Database::open(&counted, settings).unwrap();
+        let database = trunkline_sql::Database::open(&counted, config).unwrap();
         for (fastest, sql) in fastest.iter_mut().zip(&statements) {
             let started = std::time::Instant::now();
             connection.execute_batch(sql).unwrap();

@@ -1,7 +1,7 @@
 //! `update_record` and `delete_record`.
 
 use serde_json::{Value, json};
-use trunkline_sql::{DeleteRecord, Settings, UpdateRecord};
+use trunkline_sql::{DeleteRecord, SqliteConfig, UpdateRecord};
 
 use crate::fixture::{Fixture, create, kind};
 
@@ -99,8 +99,8 @@ fn every_row_only_if_that_is_said() {
 
 #[test]
 fn the_reach_is_bounded() {
-    let settings = Settings { writable: true, max_affected: 3, ..Settings::default() };
-    let fixture = Fixture::with(settings);
+    let config = SqliteConfig { writable: true, max_affected: 3, ..SqliteConfig::default() };
+    let fixture = Fixture::with(config);
     let delete = |filters, rest: Value| {
         let mut arguments = json!({"table_name": "emp", "filters": filters});
         arguments.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use trunkline_sql::Settings;
+use trunkline_sql::SqliteConfig;
 
 use crate::fixture::{Fixture, kind};
 
@@ -23,7 +23,7 @@ fn results_are_values_and_not_the_text_of_a_language() {
 #[test]
 fn read_only_is_more_than_a_first_word() {
     for writable in [false, true] {
-        let fixture = Fixture::with(Settings { writable, ..Settings::default() });
+        let fixture = Fixture::with(SqliteConfig { writable, ..SqliteConfig::default() });
         let before = fixture.files();
         for sql in [
             "SELECT 1; DROP TABLE emp",
@@ -105,11 +105,11 @@ fn results_have_limits() {
 
 #[test]
 fn queries_and_changes_have_timeouts() {
-    let fixture = Fixture::with(Settings {
+    let fixture = Fixture::with(SqliteConfig {
         writable: true,
         max_affected: u64::MAX,
         timeout: Duration::from_millis(200),
-        ..Settings::default()
+        ..SqliteConfig::default()
     });
     let endless = "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n)";
     for (sql, read_only) in [

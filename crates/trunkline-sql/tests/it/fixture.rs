@@ -9,7 +9,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
-use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Rowset, Settings};
+use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Rowset, SqliteConfig};
 
 /// SQLite's heap limit is the process's. Tests that run into it on purpose hold this for writing, all
 /// others for reading.
@@ -27,27 +27,27 @@ pub(crate) struct Fixture {
 impl Fixture {
     /// The database of `tests/data/emp.sql`.
     pub(crate) fn new() -> Self {
-        Self::with(Settings::default())
+        Self::with(SqliteConfig::default())
     }
 
     /// The same database, served for writing.
     pub(crate) fn writable() -> Self {
-        Self::with(Settings { writable: true, ..Settings::default() })
+        Self::with(SqliteConfig { writable: true, ..SqliteConfig::default() })
     }
 
-    pub(crate) fn with(settings: Settings) -> Self {
+    pub(crate) fn with(config: SqliteConfig) -> Self {
         let memory = MEMORY.read().unwrap_or_else(PoisonError::into_inner);
-        let mut fixture = Self::under_lock(settings);
+        let mut fixture = Self::under_lock(config);
         fixture._memory = Some(memory);
         fixture
     }
 
     /// For a test that holds [`MEMORY`] itself.
-    pub(crate) fn under_lock(settings: Settings) -> Self {
+    pub(crate) fn under_lock(config: SqliteConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("emp.db");
         create(&path, include_str!("../data/emp.sql"));
-        let database = Database::open(&path, settings).unwrap();
+        let database = Database::open(&path, config).unwrap();
         Self { folder, path, database, runtime: runtime(), _memory: None }
     }
 

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
-use trunkline_sql::{Error, RawOutcome, RawQuery, Settings};
+use trunkline_sql::{Error, RawOutcome, RawQuery, SqliteConfig};
 
 use crate::fixture::{Fixture, MEMORY, create, files_here, kind, never};
 
@@ -32,8 +32,8 @@ impl Case {
 const READING: &str = include_str!("../data/hostile.sql.jsonl");
 const WRITING: &str = include_str!("../data/hostile_writes.sql.jsonl");
 
-fn settings(writable: bool) -> Settings {
-    Settings {
+fn config(writable: bool) -> SqliteConfig {
+    SqliteConfig {
         writable,
         readers: 2,
         max_rows: 100,
@@ -41,7 +41,7 @@ fn settings(writable: bool) -> Settings {
         max_affected: u64::MAX,
         timeout: Duration::from_millis(300),
         heap_limit: 128 << 20,
-        ..Settings::default()
+        ..SqliteConfig::default()
     }
 }
 
@@ -75,7 +75,7 @@ fn no_text_writes_where_nobody_may() {
 fn check_all(cases: &str, writable: bool, read_only: bool) {
     // Some of them fill the memory.
     let _memory = MEMORY.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let fixture = Fixture::under_lock(settings(writable));
+    let fixture = Fixture::under_lock(config(writable));
     if !read_only {
         create(&fixture.path, include_str!("../data/traps.sql"));
     }

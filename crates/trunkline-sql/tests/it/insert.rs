@@ -1,7 +1,7 @@
 //! `insert_record`.
 
 use serde_json::{Value, json};
-use trunkline_sql::{InsertRecord, Settings};
+use trunkline_sql::{InsertRecord, SqliteConfig};
 
 use crate::fixture::{Fixture, create, kind};
 
@@ -136,8 +136,8 @@ fn inserted_rows() {
 
 #[test]
 fn returned_rows_are_bounded_and_inserted_ones_are_all_there() {
-    let settings = Settings { writable: true, max_bytes: 30, ..Settings::default() };
-    let fixture = Fixture::with(settings);
+    let config = SqliteConfig { writable: true, max_bytes: 30, ..SqliteConfig::default() };
+    let fixture = Fixture::with(config);
     let data: Vec<Value> = (0..20).map(|v| json!({"v": v})).collect();
     let arguments = json!({"table_name": "extremes", "data": data, "returning": ["v"]});
     let reply = fixture.call("insert_record", arguments).unwrap();
@@ -185,8 +185,8 @@ fn speed() {
     for mode in ["DELETE", "WAL"] {
         let fixture = Fixture::new();
         create(&fixture.path, &format!("PRAGMA journal_mode = {mode}"));
-        let settings = Settings { writable: true, ..Settings::default() };
-        let database = trunkline_sql::Database::open(&fixture.path, settings).unwrap();
+        let config = SqliteConfig { writable: true, ..SqliteConfig::default() };
+        let database = trunkline_sql::Database::open(&fixture.path, config).unwrap();
         let records = |count: usize, round: usize| -> Vec<Value> {
             let record = |v| json!({"dept_no": 1_000 + round * count + v, "title": "a title of some length"});
             (0..count).map(record).collect()

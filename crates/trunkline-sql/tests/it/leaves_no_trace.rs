@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use rusqlite::Connection;
-use trunkline_sql::{Database, OpenError, Settings, create_empty};
+use trunkline_sql::{Database, OpenError, SqliteConfig, create_empty};
 
 use crate::fixture::{create, files, never, request, rows, runtime};
 
@@ -17,7 +17,7 @@ fn count(database: &Database) -> String {
 }
 
 fn open(path: &Path) -> Database {
-    Database::open(path, Settings::default()).unwrap()
+    Database::open(path, SqliteConfig::default()).unwrap()
 }
 
 #[test]
@@ -170,12 +170,12 @@ fn what_cannot_be_served() {
         ("text", &text, |e| matches!(e, OpenError::NotADatabase { .. })),
     ];
     for (name, path, expected) in rows {
-        let error = Database::open(path, Settings::default()).unwrap_err();
+        let error = Database::open(path, SqliteConfig::default()).unwrap_err();
         assert!(expected(&error), "{name}: {error:?}");
     }
     assert!(!missing.exists());
 
-    let no_readers = Settings { readers: 0, ..Settings::default() };
+    let no_readers = SqliteConfig { readers: 0, ..SqliteConfig::default() };
     let error = Database::open(&text, no_readers).unwrap_err();
     assert!(matches!(error, OpenError::Setting { setting: "readers" }));
 }
@@ -194,7 +194,7 @@ fn an_unfinished_transaction_needs_a_writer() {
     fs::copy(&path, &crashed).unwrap();
     fs::copy(folder.path().join("a.db-journal"), folder.path().join("crashed.db-journal")).unwrap();
     let before = fs::read(&crashed).unwrap();
-    let error = Database::open(&crashed, Settings::default()).unwrap_err();
+    let error = Database::open(&crashed, SqliteConfig::default()).unwrap_err();
     assert!(matches!(error, OpenError::NeedsRecovery { .. }), "{error:?}");
     assert!(fs::read(&crashed).unwrap() == before);
 }

@@ -1,7 +1,7 @@
 //! Where results end.
 
 use serde_json::json;
-use trunkline_sql::Settings;
+use trunkline_sql::SqliteConfig;
 
 use crate::fixture::{Fixture, create, never, reply, request};
 
@@ -10,7 +10,8 @@ const MANY: &str =
 
 #[test]
 fn rows_and_bytes() {
-    let fixture = Fixture::with(Settings { max_rows: 4, max_bytes: 25, ..Settings::default() });
+    let fixture =
+        Fixture::with(SqliteConfig { max_rows: 4, max_bytes: 25, ..SqliteConfig::default() });
     let rows = [
         ("as many as allowed", format!("{MANY} LIMIT 4"), json!(null), json!([4, false, null])),
         ("one more", format!("{MANY} LIMIT 5"), json!(null), json!([4, true, "rows"])),
@@ -43,7 +44,7 @@ fn rows_and_bytes() {
 
 #[test]
 fn a_first_row_that_does_not_fit_is_an_error() {
-    let fixture = Fixture::with(Settings { max_bytes: 25, ..Settings::default() });
+    let fixture = Fixture::with(SqliteConfig { max_bytes: 25, ..SqliteConfig::default() });
     for (name, query) in [
         ("one byte over", "SELECT 'aaaaaaaaaaaaaaaaaaaa'"),
         ("escapes count", r#"SELECT '""""""""""""'"#),

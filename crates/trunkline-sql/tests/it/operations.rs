@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline::tool::Rendering;
 use trunkline::{ErrorObject, Router, Rpc};
-use trunkline_sql::{Settings, operations};
+use trunkline_sql::{SqliteConfig, operations};
 
 use crate::fixture::Fixture;
 
@@ -155,8 +155,8 @@ fn names_that_are_no_arguments_are_refused() {
 
 #[test]
 fn words() {
-    let settings = Settings { writable: true, max_rows: 3, ..Settings::default() };
-    let fixture = Fixture::with(settings);
+    let config = SqliteConfig { writable: true, max_rows: 3, ..SqliteConfig::default() };
+    let fixture = Fixture::with(config);
     let rpc = rpc(&fixture);
     let say = |operation: &str, params: Value| text(&fixture, &rpc, operation, &params);
 

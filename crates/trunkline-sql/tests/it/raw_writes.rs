@@ -146,8 +146,8 @@ fn a_kept_statement_has_no_rights_of_another_call() {
     let prepare = "CREATE TABLE big (a INTEGER PRIMARY KEY AUTOINCREMENT, b); CREATE INDEX big_b ON big (b); \
                    INSERT INTO big (b) VALUES (1); ANALYZE";
     crate::fixture::create(&fixture.path, prepare);
-    let settings = trunkline_sql::Settings { writable: true, ..Default::default() };
-    let database = trunkline_sql::Database::open(&fixture.path, settings).unwrap();
+    let config = trunkline_sql::SqliteConfig { writable: true, ..Default::default() };
+    let database = trunkline_sql::Database::open(&fixture.path, config).unwrap();
     let call = |operation, arguments| {
         fixture.runtime.block_on(crate::fixture::call(&database, operation, arguments))
     };

@@ -1,7 +1,7 @@
 //! `query_records`: filters, order, pages.
 
 use serde_json::{Value, json};
-use trunkline_sql::{Error, QueryRecords, Rowset, Settings};
+use trunkline_sql::{Error, QueryRecords, Rowset, SqliteConfig};
 
 use crate::fixture::{Fixture, kind, never, reply, request};
 
@@ -207,7 +207,7 @@ fn a_cursor_serves_its_own_request_only() {
 
 #[test]
 fn pages_of_bounded_bytes_go_on_where_they_were_cut() {
-    let fixture = Fixture::with(Settings { max_bytes: 30, ..Settings::default() });
+    let fixture = Fixture::with(SqliteConfig { max_bytes: 30, ..SqliteConfig::default() });
     let columns = json!(["id", "name"]);
     let first = run(&fixture, json!({"table_name": "emp", "columns": columns})).unwrap();
     assert_eq!(first.rows.get(), r#"[[1,"Ada"],[2,"Ben"]]"#);

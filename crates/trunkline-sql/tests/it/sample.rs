@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 use trunkline_sql::sample::{self, SampleError, Scale};
-use trunkline_sql::{Database, RawQuery, Settings, create_empty};
+use trunkline_sql::{Database, RawQuery, SqliteConfig, create_empty};
 
 use crate::fixture::{create, files, never, reply, request, rows, runtime};
 
@@ -24,7 +24,7 @@ fn it_is_whole_and_consistent() {
     let dangling = check("PRAGMA foreign_key_check");
     assert_eq!(dangling, Err(rusqlite::Error::QueryReturnedNoRows));
 
-    let database = Database::open(&path, Settings::default()).unwrap();
+    let database = Database::open(&path, SqliteConfig::default()).unwrap();
     let never = never();
     let list = runtime().block_on(database.list_tables(request(json!({})), &never));
     let tables = reply(list.unwrap())["tables"].take();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use trunkline::tool::Rendering;
 use trunkline::{Effect, Router};
-use trunkline_sql::{Settings, operations};
+use trunkline_sql::{SqliteConfig, operations};
 
 use crate::fixture::Fixture;
 
@@ -22,7 +22,7 @@ fn schema(rpc: &trunkline::Rpc, operation: &str, input: bool) -> Value {
 #[test]
 fn eight_tools() {
     for writable in [false, true] {
-        let fixture = Fixture::with(Settings { writable, ..Settings::default() });
+        let fixture = Fixture::with(SqliteConfig { writable, ..SqliteConfig::default() });
         let rpc = rpc(&fixture);
         let raw = if writable { Effect::Destroys } else { Effect::Reads };
         let expected = [

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Settings};
+use trunkline_sql::{Database, Error, RawOutcome, RawQuery, SqliteConfig};
 
 use crate::fixture::{Fixture, kind, never};
 
@@ -18,13 +18,13 @@ const ONE_LONG_STEP: &str = "SELECT instr(hex(zeroblob(240000)), hex(zeroblob(12
 const ONE_LONGER_STEP: &str = "SELECT instr(hex(zeroblob(540000)), hex(zeroblob(270000)) || '1')";
 
 fn one_reader(timeout: Duration) -> Fixture {
-    Fixture::with(Settings {
+    Fixture::with(SqliteConfig {
         readers: 1,
         stuck_readers: 0,
         queue: 1,
         queue_wait: Duration::from_millis(100),
         timeout,
-        ..Settings::default()
+        ..SqliteConfig::default()
     })
 }
 
@@ -131,12 +131,12 @@ fn one_long_step_is_answered_at_the_deadline_and_bounds_what_follows() {
 
 #[test]
 fn stuck_readers_are_replaced_up_to_a_bound() {
-    let fixture = Fixture::with(Settings {
+    let fixture = Fixture::with(SqliteConfig {
         readers: 1,
         stuck_readers: 1,
         queue: 0,
         timeout: Duration::from_millis(100),
-        ..Settings::default()
+        ..SqliteConfig::default()
     });
     fixture.runtime.block_on(async {
         for expected in [true, false] {
@@ -149,7 +149,7 @@ fn stuck_readers_are_replaced_up_to_a_bound() {
 
 #[test]
 fn many_calls_share_few_readers() {
-    let fixture = Fixture::with(Settings { readers: 2, ..Settings::default() });
+    let fixture = Fixture::with(SqliteConfig { readers: 2, ..SqliteConfig::default() });
     fixture.runtime.block_on(async {
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..60 {
@@ -162,8 +162,10 @@ fn many_calls_share_few_readers() {
 
 #[test]
 fn another_process_with_a_lock() {
-    let fixture =
-        Fixture::with(Settings { lock_wait: Duration::from_millis(50), ..Settings::default() });
+    let fixture = Fixture::with(SqliteConfig {
+        lock_wait: Duration::from_millis(50),
+        ..SqliteConfig::default()
+    });
     let writer = rusqlite::Connection::open(&fixture.path).unwrap();
     writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
     assert_eq!(kind(&fixture.sql("SELECT * FROM emp")), "locked");
@@ -173,11 +175,11 @@ fn another_process_with_a_lock() {
 
 #[test]
 fn the_longest_times() {
-    let longest = Settings {
+    let longest = SqliteConfig {
         queue_wait: Duration::MAX,
         timeout: Duration::MAX,
         lock_wait: Duration::MAX,
-        ..Settings::default()
+        ..SqliteConfig::default()
     };
     let fixture = Fixture::with(longest);
     assert_eq!(kind(&fixture.sql("SELECT 1")), "ok");

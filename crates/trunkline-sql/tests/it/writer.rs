@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use trunkline_sql::{Database, OpenError, RawQuery, Settings};
+use trunkline_sql::{Database, OpenError, RawQuery, SqliteConfig};
 
 use crate::fixture::{Fixture, call, create, files, kind, runtime};
 
@@ -17,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const ENDLESS: &str = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL \
                        SELECT i + 1 FROM n) SELECT hex(randomblob(50)) FROM n";
 
-fn settings() -> Settings {
-    Settings { writable: true, max_affected: u64::MAX, ..Settings::default() }
+fn config() -> SqliteConfig {
+    SqliteConfig { writable: true, max_affected: u64::MAX, ..SqliteConfig::default() }
 }
 
 fn writing(sql: &str) -> RawQuery {
@@ -41,7 +41,7 @@ fn what_was_written_is_read_at_once() {
             &format!("PRAGMA journal_mode = {mode}; CREATE TABLE t(a); INSERT INTO t VALUES (0)"),
         );
         // A busy machine must not look like a lock that is never given up.
-        let patient = Settings { lock_wait: PATIENCE, timeout: PATIENCE * 3, ..settings() };
+        let patient = SqliteConfig { lock_wait: PATIENCE, timeout: PATIENCE * 3, ..config() };
         let database = Database::open(&path, patient).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -85,7 +85,7 @@ fn what_was_written_is_read_at_once() {
 
 #[test]
 fn a_stopped_change_is_undone() {
-    let fixture = Fixture::with(Settings { timeout: Duration::from_secs(60), ..settings() });
+    let fixture = Fixture::with(SqliteConfig { timeout: Duration::from_secs(60), ..config() });
     let before = fixture.files();
     fixture.runtime.block_on(async {
         let database = &fixture.database;
@@ -124,7 +124,7 @@ fn a_stopped_change_is_undone() {
 
 #[test]
 fn a_call_that_is_told_of_a_timeout_has_changed_nothing() {
-    let fixture = Fixture::with(Settings { timeout: Duration::from_secs(60), ..settings() });
+    let fixture = Fixture::with(SqliteConfig { timeout: Duration::from_secs(60), ..config() });
     let mut made = 0;
     for round in 0..300_u64 {
         // Somewhere around the commit, whose own time differs from machine to machine.
@@ -144,7 +144,7 @@ fn a_call_that_is_told_of_a_timeout_has_changed_nothing() {
 
 #[test]
 fn a_dropped_call_is_made_whole_or_not_at_all() {
-    let fixture = Fixture::with(settings());
+    let fixture = Fixture::with(config());
     fixture.runtime.block_on(async {
         let records: Vec<Value> = (0..50).map(|v| json!({"v": v})).collect();
         for micros in 0..200 {
@@ -160,7 +160,7 @@ fn a_dropped_call_is_made_whole_or_not_at_all() {
 
 #[test]
 fn a_long_reader_of_another_process_holds_the_writer_up_for_a_while() {
-    let fixture = Fixture::with(Settings { lock_wait: Duration::from_millis(200), ..settings() });
+    let fixture = Fixture::with(SqliteConfig { lock_wait: Duration::from_millis(200), ..config() });
     let insert = || fixture.call("insert_record", json!({"table_name": "extremes", "data": {}}));
     let reader = Connection::open(&fixture.path).unwrap();
     reader.execute_batch("BEGIN; SELECT * FROM emp").unwrap();
@@ -184,10 +184,10 @@ fn a_long_reader_of_another_process_holds_the_writer_up_for_a_while() {
 #[test]
 #[ignore = "measures time: `cargo xtask soak` runs it"]
 fn long_readers_of_our_own_do_not_starve_the_writer() {
-    let fixture = Fixture::with(Settings {
+    let fixture = Fixture::with(SqliteConfig {
         lock_wait: Duration::from_millis(150),
         timeout: Duration::from_secs(2),
-        ..settings()
+        ..config()
     });
     fixture.runtime.block_on(async {
         // Four readers in the middle of the file, for as long as they may.
@@ -216,7 +216,7 @@ fn long_readers_of_our_own_do_not_starve_the_writer() {
 
 #[test]
 fn a_large_change_keeps_no_reader_out() {
-    let fixture = Fixture::with(Settings { lock_wait: Duration::from_millis(50), ..settings() });
+    let fixture = Fixture::with(SqliteConfig { lock_wait: Duration::from_millis(50), ..config() });
     fixture.runtime.block_on(async {
         // 20 MB, and then it goes on without an end.
         let mut large = writing(
@@ -240,7 +240,7 @@ fn a_large_change_keeps_no_reader_out() {
 
 #[test]
 fn many_changes_at_the_same_time_wait_for_each_other() {
-    let patient = Settings { queue_wait: PATIENCE * 3, timeout: PATIENCE * 3, ..settings() };
+    let patient = SqliteConfig { queue_wait: PATIENCE * 3, timeout: PATIENCE * 3, ..config() };
     let fixture = Fixture::with(patient);
     fixture.runtime.block_on(async {
         let mut inserts = tokio::task::JoinSet::new();
@@ -258,11 +258,11 @@ fn many_changes_at_the_same_time_wait_for_each_other() {
 
 #[test]
 fn the_queue_of_the_writer_is_bounded() {
-    let fixture = Fixture::with(Settings {
+    let fixture = Fixture::with(SqliteConfig {
         write_queue: 1,
         queue_wait: Duration::from_millis(100),
         timeout: Duration::from_millis(600),
-        ..settings()
+        ..config()
     });
     fixture.runtime.block_on(async {
         let never = CancellationToken::new();
@@ -297,12 +297,12 @@ fn a_write_ahead_log_is_shared_and_taken_away() {
         runtime.block_on(insert).unwrap();
     };
 
-    let database = Database::open(&path, settings()).unwrap();
+    let database = Database::open(&path, config()).unwrap();
     assert_eq!(count(&database), 0);
     insert(&database);
     assert_eq!((count(&database), names().len()), (1, 3));
     // A server beside it that only reads.
-    let beside = Database::open(&path, Settings::default()).unwrap();
+    let beside = Database::open(&path, SqliteConfig::default()).unwrap();
     insert(&database);
     assert_eq!((count(&database), count(&beside)), (2, 2));
     assert!(beside.close(PATIENCE));
@@ -310,7 +310,7 @@ fn a_write_ahead_log_is_shared_and_taken_away() {
     assert_eq!(names(), ["wal.db"]);
 
     // Without a word, by its end.
-    let database = Database::open(&path, settings()).unwrap();
+    let database = Database::open(&path, config()).unwrap();
     insert(&database);
     drop(database);
     let ended = Instant::now();
@@ -318,13 +318,13 @@ fn a_write_ahead_log_is_shared_and_taken_away() {
         assert!(ended.elapsed() < PATIENCE, "{:?}", names());
         std::thread::yield_now();
     }
-    assert_eq!(count(&Database::open(&path, Settings::default()).unwrap()), 3);
+    assert_eq!(count(&Database::open(&path, SqliteConfig::default()).unwrap()), 3);
 }
 
 #[test]
 fn a_closed_database_answers_so() {
     for writable in [false, true] {
-        let fixture = Fixture::with(Settings { writable, ..Settings::default() });
+        let fixture = Fixture::with(SqliteConfig { writable, ..SqliteConfig::default() });
         let clone = fixture.database.clone();
         assert!(clone.close(PATIENCE));
         assert!(clone.close(PATIENCE), "again");
@@ -347,7 +347,7 @@ fn an_unfinished_transaction_is_rolled_back_by_a_writer() {
     std::fs::copy(&path, &crashed).unwrap();
     std::fs::copy(folder.path().join("a.db-journal"), folder.path().join("crashed.db-journal"))
         .unwrap();
-    let database = Database::open(&crashed, settings()).unwrap();
+    let database = Database::open(&crashed, config()).unwrap();
     let query = json!({"query": "SELECT count(*) FROM t WHERE a = zeroblob(100000)"});
     let reply = runtime().block_on(call(&database, "execute_raw_query", query)).unwrap();
     assert_eq!(reply["rows"], json!([[1]]));
@@ -361,7 +361,7 @@ fn a_transaction_that_another_process_left_is_told_of() {
     let (path, served) = (folder.path().join("a.db"), folder.path().join("served.db"));
     create(&path, "CREATE TABLE t(a); INSERT INTO t VALUES (zeroblob(100000))");
     std::fs::copy(&path, &served).unwrap();
-    let database = Database::open(&served, Settings::default()).unwrap();
+    let database = Database::open(&served, SqliteConfig::default()).unwrap();
     let read = || {
         let query = json!({"query": "SELECT count(*) FROM t WHERE a = zeroblob(100000)"});
         runtime().block_on(call(&database, "execute_raw_query", query))
@@ -378,7 +378,7 @@ fn a_transaction_that_another_process_left_is_told_of() {
     assert_eq!(error.details().kind, "unavailable");
     assert!(error.to_string().ends_with("open it once for writing"), "{error}");
     // A writer rolls it back, and the readers go on.
-    assert!(Database::open(&served, settings()).unwrap().close(PATIENCE));
+    assert!(Database::open(&served, config()).unwrap().close(PATIENCE));
     assert_eq!(read().unwrap()["rows"], json!([[1]]));
 }
 
@@ -391,11 +391,11 @@ fn a_file_that_cannot_be_written_is_not_served_for_writing() {
     permissions.set_readonly(true);
     std::fs::set_permissions(&path, permissions).unwrap();
     let may_anything = std::fs::OpenOptions::new().append(true).open(&path).is_ok();
-    match Database::open(&path, settings()) {
+    match Database::open(&path, config()) {
         Err(OpenError::NotWritable { .. }) => {}
         outcome => assert!(may_anything && outcome.is_ok(), "{outcome:?}"),
     }
-    let missing = Database::open(folder.path().join("missing.db"), settings());
+    let missing = Database::open(folder.path().join("missing.db"), config());
     assert!(matches!(missing, Err(OpenError::Missing { .. })));
     assert!(!folder.path().join("missing.db").exists());
 }
@@ -403,8 +403,11 @@ fn a_file_that_cannot_be_written_is_not_served_for_writing() {
 #[test]
 fn a_full_memory_is_survived() {
     let _memory = crate::fixture::MEMORY.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let fixture =
-        Fixture::under_lock(Settings { heap_limit: 96 << 20, timeout: PATIENCE * 6, ..settings() });
+    let fixture = Fixture::under_lock(SqliteConfig {
+        heap_limit: 96 << 20,
+        timeout: PATIENCE * 6,
+        ..config()
+    });
     let hungry = "INSERT INTO extremes WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n), \
                   m AS MATERIALIZED (SELECT hex(zeroblob(4000000)) AS x FROM n) SELECT m.x FROM m, m AS o";
     let outcome = fixture.call("execute_raw_query", json!({"query": hungry, "read_only": false}));

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trunkline::Extensions;
-use trunkline::history::{Filter, History, Settings};
+use trunkline::history::{Filter, History, HistoryConfig};
 use trunkline_tools::ToolConfig;
 
 use super::support::Folder;
@@ -14,7 +14,7 @@ async fn call(script: &str) -> String {
     let tools = Folder::new();
     tools.tool("t", script, "");
     let served = tools.serve(ToolConfig::default());
-    let history = History::new(Settings::default());
+    let history = History::new(HistoryConfig::default());
     let rpc = served.rpc.clone().recorded(history.clone());
     let params = json!({ "api_key": SECRET, "city": "Bern" });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tool.t", "params": params });

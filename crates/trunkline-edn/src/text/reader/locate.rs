@@ -1,9 +1,10 @@
 //! Locates values in the text that they were read from.
 
-use super::frame::{self, Kind};
-use super::{Limits, Read, Reader};
+use super::form::{self, Kind};
+use super::{Limits, Opening, Reader};
 use crate::error::Error;
 use crate::location::{FormStep, Position, Step};
+use crate::scanner::Scanner;
 use crate::value::Set;
 
 impl Error {
@@ -36,123 +37,72 @@ impl Error {
 /// The offset of the form that these steps lead to, from the innermost.
 fn offset_of(text: &str, steps: &[FormStep]) -> Option<usize> {
     let mut reader = Reader::unlimited(text, 0);
-    let mut search = Search { steps, matched: Vec::new(), is_key_found: None };
-    loop {
-        reader.skip_space().ok()?;
-        if search.finds(&reader) && reader.is_at_value() {
-            return Some(reader.at);
-        }
-        reader.step()?;
-    }
-}
-
-impl Reader<'_> {
-    /// The offset of the first duplicate in a map or a set.
-    pub(super) fn duplicate_offset(&self, collection: usize) -> Option<usize> {
-        let mut reader = Reader::unlimited(self.text, collection);
-        reader.discarding = self.discarding;
-        reader.step()?;
-        let mut starts = Vec::new();
-        loop {
-            reader.skip_space().ok()?;
-            if reader.frames.len() == 1 {
-                if matches!(reader.peek(), Some(b'}')) {
-                    break;
-                }
-                // A discarded form at this index is not a value.
-                starts.truncate(reader.values.len());
-                starts.push(reader.at);
-            }
-            reader.step()?;
-        }
-        let step = match &reader.frames.last()?.kind {
-            Kind::Set => 1,
-            _ => 2,
-        };
-        if let Kind::NamespacedMap(namespace) = &reader.frames.last()?.kind {
-            let mut keys = reader.values.iter_mut().step_by(step);
-            keys.try_for_each(|key| frame::qualify(key, namespace)).ok()?;
-        }
-        let mut seen = Set::new();
-        let parts = std::mem::take(&mut reader.values);
-        let mut keys = parts.into_iter().zip(starts).step_by(step);
-        keys.find_map(|(key, start)| (!seen.insert(key)).then_some(start))
-    }
+    reader.skip_space(0).ok()?;
+    steps.iter().rev().try_for_each(|step| reader.enter(step))?;
+    let is_value = !matches!(reader.input.peek()?, b')' | b']' | b'}');
+    is_value.then_some(reader.input.at)
 }
 
 impl<'a> Reader<'a> {
     /// A reader without limits, for text that was read before.
     fn unlimited(text: &'a str, at: usize) -> Self {
         let limits = Limits { depth: usize::MAX, digits: usize::MAX, namespaces: usize::MAX };
-        Self { at, ..Self::with_limits(text, limits) }
+        Self { input: Scanner { text, at }, ..Self::with_limits(text, limits) }
     }
 
-    /// Reads one step of a form, after white space. Returns `None` at the end of the outermost form.
-    fn step(&mut self) -> Option<()> {
-        let start = self.at;
-        match self.read_one().ok()? {
-            Read::Value => (!self.complete(start).ok()?).then_some(()),
-            Read::Open => Some(()),
-            Read::End => None,
-        }
-    }
-
-    /// Whether a value begins here, which is not discarded.
-    fn is_at_value(&self) -> bool {
-        let is_end = matches!(self.peek(), None | Some(b')' | b']' | b'}'));
-        !is_end && !self.text[self.at..].starts_with("#_")
-    }
-}
-
-/// The search for a form.
-struct Search<'a> {
-    /// The steps to the form, from the innermost.
-    steps: &'a [FormStep],
-    /// For each frame on the path, from the outermost: the number of steps that it and the frames around it match.
-    matched: Vec<usize>,
-    /// Whether the last key has the text of the step. Cached: its text may be long, with many discarded forms before
-    /// the value.
-    is_key_found: Option<bool>,
-}
-
-impl Search<'_> {
-    /// Whether the form at the reader is the one. It is called at the beginning of each form.
-    fn finds(&mut self, reader: &Reader<'_>) -> bool {
-        let Some((frame, outer)) = reader.frames.split_last() else {
-            return self.steps.is_empty();
-        };
-        self.matched.truncate(outer.len());
-        if self.matched.len() < outer.len() {
-            return false;
-        }
-        let before = self.matched.last().copied().unwrap_or(0);
-        let after = match frame.kind {
-            Kind::Tag(_) | Kind::WithMetadata => before,
-            Kind::Discard | Kind::Metadata | Kind::Symbolic => return false,
-            _ => {
-                let parts = &reader.values[frame.start..];
-                let is_next = match self.steps.iter().nth_back(before) {
-                    Some(FormStep::Nth(at)) => parts.len() == *at,
-                    // A key is next.
-                    Some(FormStep::ValueOf(_)) if parts.len().is_multiple_of(2) => {
-                        self.is_key_found = None;
-                        false
-                    }
-                    Some(FormStep::ValueOf(text)) => {
-                        let is_key = |step| matches!(step, Step::Key(key) if key == *text);
-                        *self
-                            .is_key_found
-                            .get_or_insert_with(|| frame.step(parts).is_some_and(is_key))
-                    }
-                    None => false,
-                };
-                if !is_next {
-                    return false;
+    /// Goes from the beginning of a collection, with its tags and metadata, to the form that a step leads to.
+    fn enter(&mut self, step: &FormStep) -> Option<()> {
+        let kind = self.enter_collection()?;
+        let (mut count, mut key) = (0, None);
+        loop {
+            self.skip_space(1).ok()?;
+            let is_found = match step {
+                FormStep::Nth(at) => count == *at,
+                FormStep::ValueOf(text) => {
+                    let last = key.take().filter(|_| count % 2 == 1);
+                    let found = last.and_then(|key| kind.step(&[key]));
+                    matches!(found, Some(Step::Key(found)) if found == *text)
                 }
-                before + 1
+            };
+            if is_found {
+                return Some(());
             }
-        };
-        self.matched.push(after);
-        after == self.steps.len()
+            key = Some(self.next_value(1, "").ok()?.0);
+            count += 1;
+        }
+    }
+
+    /// Passes the opening bracket of a collection, with the tags and the metadata before it.
+    fn enter_collection(&mut self) -> Option<Kind<'a>> {
+        loop {
+            if !matches!(self.input.peek()?, b'(' | b'[' | b'{' | b'#' | b'^') {
+                return None;
+            }
+            match self.opening().ok()? {
+                Opening::Collection(kind) => return Some(kind),
+                Opening::Tag(_) => {}
+                Opening::Metadata => drop(self.next_value(1, "").ok()?),
+                Opening::Symbolic => return None,
+            }
+            self.skip_space(1).ok()?;
+        }
+    }
+
+    /// The offset of the first duplicate in a map or a set.
+    pub(super) fn duplicate_offset(&self, collection: usize) -> Option<usize> {
+        let mut reader = Reader::unlimited(self.input.text, collection);
+        reader.discarding = self.discarding;
+        let kind = reader.enter_collection()?;
+        let mut seen = Set::new();
+        loop {
+            let (mut key, offset) = reader.next_value(1, "").ok()?;
+            if let Kind::Map(namespace) = kind {
+                namespace.map_or(Ok(()), |namespace| form::qualify(&mut key, namespace)).ok()?;
+                reader.next_value(1, "").ok()?;
+            }
+            if !seen.insert(key) {
+                return Some(offset);
+            }
+        }
     }
 }

@@ -1,19 +1,19 @@
-//! Text to values, with a stack of frames on the heap.
+//! Text to values, by recursive descent.
 
-mod frame;
+mod form;
 mod locate;
 mod number;
-mod string;
 mod token;
 
+use std::ops::Range;
 use std::str::FromStr;
 
 use crate::error::{Error, Reason};
-use crate::location::{Path, Position};
+use crate::scanner::{Notation, Scanner};
 use crate::syntax;
 use crate::value::MAX_DIGITS;
-use crate::value::{Keyword, Map, Set, Value};
-use frame::{Frame, Kind};
+use crate::value::{Keyword, Map, Set, Symbol, Value};
+use form::Kind;
 
 /// Limits on text that is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,16 +72,13 @@ impl FromStr for Value {
 /// The text is not one form, or exceeds a limit.
 pub fn read_with(text: &str, limits: &Limits) -> Result<Value, Error> {
     let mut reader = Reader::with_limits(text, limits.clone());
-    let Some(value) = reader.form().map_err(|fault| reader.error(fault))? else {
-        return Err(reader.error(Fault { reason: Reason::NoForm, offset: text.len() }));
-    };
+    let no_form = |reader: &Reader<'_>| reader.input.error(Reason::NoForm, text.len());
+    let value = reader.form()?.ok_or_else(|| no_form(&reader))?;
     // Discarded forms may follow.
-    let fault = match reader.form() {
-        Ok(None) => return Ok(value),
-        Ok(Some(_)) => Fault { reason: Reason::TrailingForm, offset: reader.span.start },
-        Err(fault) => fault,
-    };
-    Err(reader.error(fault))
+    match reader.form()? {
+        None => Ok(value),
+        Some(_) => Err(reader.input.error(Reason::TrailingForm, reader.span.start)),
+    }
 }
 
 /// Reads the forms of a text. The first error is the last item.
@@ -96,15 +93,11 @@ pub fn read_with(text: &str, limits: &Limits) -> Result<Value, Error> {
 /// ```
 #[derive(Debug)]
 pub struct Reader<'a> {
-    text: &'a str,
+    input: Scanner<'a>,
     limits: Limits,
-    /// The offset of the next byte.
-    at: usize,
     /// The range of the last form.
-    span: std::ops::Range<usize>,
-    /// The open forms, from the outermost.
-    frames: Vec<Frame>,
-    /// The values in all frames, and the last one that was read.
+    span: Range<usize>,
+    /// The values in all open collections.
     values: Vec<Value>,
     keywords: KeywordCache,
     /// The number of open `#_` forms.
@@ -118,19 +111,15 @@ pub struct Reader<'a> {
 /// Namespaces may always add this multiple of the length of a form to its keys.
 const NAMESPACE_FACTOR: usize = 8;
 
-/// An error and its offset.
-struct Fault {
-    reason: Reason,
-    offset: usize,
-}
-
-/// The result of one step.
-enum Read {
-    /// A complete value, which is the last of the values.
-    Value,
-    /// The beginning of a form.
-    Open,
-    End,
+/// The beginning of a form that contains others.
+enum Opening<'a> {
+    Collection(Kind<'a>),
+    /// `#tag …`
+    Tag(Symbol),
+    /// `^…`, before the metadata.
+    Metadata,
+    /// `## …`
+    Symbolic,
 }
 
 impl<'a> Reader<'a> {
@@ -143,15 +132,12 @@ impl<'a> Reader<'a> {
     /// [`new`](Self::new) with limits.
     #[must_use]
     pub fn with_limits(text: &'a str, limits: Limits) -> Self {
-        let (frames, values, keywords) = (Vec::new(), Vec::new(), KeywordCache::default());
         Self {
-            text,
+            input: Scanner { text, at: 0 },
             limits,
-            at: 0,
             span: 0..0,
-            frames,
-            values,
-            keywords,
+            values: Vec::new(),
+            keywords: KeywordCache::default(),
             discarding: 0,
             form_start: 0,
             namespace_bytes: 0,
@@ -160,215 +146,252 @@ impl<'a> Reader<'a> {
 
     /// The range of the last form in bytes, without white space and comments around it.
     #[must_use]
-    pub fn span(&self) -> std::ops::Range<usize> {
+    pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
 
     /// Reads the next form, if there is one.
-    fn form(&mut self) -> Result<Option<Value>, Fault> {
+    fn form(&mut self) -> Result<Option<Value>, Error> {
+        self.skip_space(0)?;
+        let Some(first) = self.input.peek() else { return Ok(None) };
+        (self.form_start, self.namespace_bytes) = (self.input.at, 0);
+        let value = self.value(first, 0)?;
+        self.span = self.form_start..self.input.at;
+        Ok(Some(value))
+    }
+
+    /// Skips white space, comments and discarded forms, in forms of a depth.
+    #[inline]
+    fn skip_space(&mut self, depth: usize) -> Result<(), Error> {
         loop {
-            self.skip_space()?;
-            let start = self.at;
-            if self.frames.is_empty() {
-                (self.form_start, self.namespace_bytes) = (start, 0);
-            }
-            match self.read_one()? {
-                Read::Value => {
-                    if self.complete(start)? {
-                        self.span = self.form_start..self.at;
-                        return Ok(self.values.pop());
-                    }
+            self.skip_white();
+            match self.input.peek() {
+                Some(b';') => {
+                    let rest = self.input.rest().as_bytes();
+                    self.input.at += memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
                 }
-                Read::Open if self.frames.len() > self.limits.depth => {
-                    self.frames.pop();
-                    let reason = Reason::TooDeep { limit: self.limits.depth };
-                    return Err(Fault { reason, offset: start });
-                }
-                Read::Open => {}
-                Read::End => {
-                    let Some(frame) = self.frames.last() else { return Ok(None) };
-                    let reason = Reason::UnexpectedEnd { within: frame.kind.description() };
-                    return Err(Fault { reason, offset: self.text.len() });
-                }
+                Some(b'#') if self.input.rest().starts_with("#_") => self.discard(depth)?,
+                _ => return Ok(()),
             }
         }
     }
 
-    /// Reads a scalar, or the beginning or end of a collection. White space has been skipped.
+    fn discard(&mut self, depth: usize) -> Result<(), Error> {
+        if depth == 0 {
+            (self.form_start, self.namespace_bytes) = (self.input.at, 0);
+        }
+        let depth = self.deeper(depth, self.input.at)?;
+        self.input.at += 2;
+        self.discarding += 1;
+        self.next_value(depth, "a discarded form")?;
+        self.discarding -= 1;
+        Ok(())
+    }
+
+    /// The depth of the values in a form that begins at an offset.
+    fn deeper(&self, depth: usize, offset: usize) -> Result<usize, Error> {
+        if depth < self.limits.depth {
+            return Ok(depth + 1);
+        }
+        Err(self.input.error(Reason::TooDeep { limit: self.limits.depth }, offset))
+    }
+
+    /// Reads a value in a form, and returns it with its offset.
+    fn next_value(&mut self, depth: usize, within: &'static str) -> Result<(Value, usize), Error> {
+        self.skip_space(depth)?;
+        let offset = self.input.at;
+        let first = self.input.peek().ok_or_else(|| self.input.unexpected_end(within))?;
+        Ok((self.value(first, depth)?, offset))
+    }
+
+    /// Reads a value, at its first byte.
     // Inlined: this makes reading a fifth faster.
     #[inline(always)]
-    fn read_one(&mut self) -> Result<Read, Fault> {
-        let Some(first) = self.peek() else { return Ok(Read::End) };
-        let value = match first {
-            b'"' => self.string()?,
-            b':' => self.keyword()?,
-            b'0'..=b'9' => self.number()?,
-            b'(' => return Ok(self.open(Kind::List, 1)),
-            b'[' => return Ok(self.open(Kind::Vector, 1)),
-            b'{' => return Ok(self.open(Kind::Map, 1)),
-            b')' | b']' | b'}' => self.close(first)?,
-            b'\\' => self.character()?,
-            b'#' => return self.dispatch(),
-            b'^' => return Ok(self.open(Kind::Metadata, 1)),
-            _ => self.symbol_or_number()?,
-        };
-        self.values.push(value);
-        Ok(Read::Value)
+    fn value(&mut self, first: u8, depth: usize) -> Result<Value, Error> {
+        match first {
+            b'"' => self.string(),
+            b':' => self.keyword(),
+            b'0'..=b'9' => self.number(),
+            b'(' | b'[' | b'{' | b'#' | b'^' => self.compound(depth),
+            b')' | b']' | b'}' => Err(self.unmatched(first)),
+            b'\\' => self.character(),
+            _ => self.symbol_or_number(),
+        }
     }
 
-    fn open(&mut self, kind: Kind, length: usize) -> Read {
-        self.frames.push(Frame { kind, start: self.values.len(), offset: self.at });
-        self.at += length;
-        Read::Open
+    fn string(&mut self) -> Result<Value, Error> {
+        self.input.string(Notation::Edn).map(|text| Value::String(text.into_owned()))
     }
 
-    /// Closes a collection, and returns it.
-    fn close(&mut self, bracket: u8) -> Result<Value, Fault> {
-        let offset = self.at;
-        let fail = |reason| Err(Fault { reason, offset });
-        let Some(frame) = self.frames.pop_if(|frame| frame.kind.close() == Some(bracket)) else {
-            return fail(Reason::UnmatchedDelimiter { found: char::from(bracket) });
-        };
-        self.at += 1;
-        let parts = self.values.drain(frame.start..);
-        let value = match frame.kind {
-            Kind::List => Ok(Value::List(parts.collect())),
-            Kind::Set => Set::of_values(parts.collect()).map(Value::Set),
-            Kind::Map | Kind::NamespacedMap(_) if !parts.len().is_multiple_of(2) => {
-                drop(parts);
-                return fail(Reason::OddMap);
-            }
-            Kind::Map => Map::of_entries(Map::pairs(parts)).map(Value::Map),
-            Kind::NamespacedMap(namespace) => {
-                let mut entries = Map::pairs(parts);
-                self.namespace_bytes += entries.len().saturating_mul(namespace.len());
-                let in_proportion = NAMESPACE_FACTOR * (self.at - self.form_start);
-                if self.namespace_bytes > self.limits.namespaces.max(in_proportion) {
-                    let reason = Reason::LongNamespaces { limit: self.limits.namespaces };
-                    return Err(Fault { reason, offset: frame.offset });
-                }
-                let mut keys = entries.iter_mut().map(|(key, _)| key);
-                match keys.try_for_each(|key| frame::qualify(key, &namespace)) {
-                    Ok(()) => Map::of_entries(entries).map(Value::Map),
-                    Err(reason) => Err(reason.into()),
-                }
-            }
-            // Other frames have no bracket.
-            _ => Ok(Value::Vector(parts.collect())),
-        };
-        value.map_err(|error| self.collection_fault(&error, frame.offset))
-    }
-
-    /// The fault for an invalid collection that begins at `offset`.
     #[cold]
-    fn collection_fault(&self, error: &Error, offset: usize) -> Fault {
-        let reason = error.reason().clone();
-        let second = match reason {
+    fn unmatched(&self, found: u8) -> Error {
+        let reason = Reason::UnmatchedDelimiter { found: char::from(found) };
+        self.input.error(reason, self.input.at)
+    }
+
+    /// Reads a form that contains others. It recurses, so that its variables are few.
+    fn compound(&mut self, depth: usize) -> Result<Value, Error> {
+        let offset = self.input.at;
+        let opening = self.opening()?;
+        let depth = self.deeper(depth, offset)?;
+        let Opening::Collection(kind) = opening else { return self.prefixed(opening, depth) };
+        let start = self.values.len();
+        match self.parts(kind, depth) {
+            Ok(()) => self.collection(kind, start, offset),
+            Err(error) => Err(self.in_collection(kind, start, error)),
+        }
+    }
+
+    /// Reads a form after its tag, metadata or `##`.
+    fn prefixed(&mut self, opening: Opening<'a>, depth: usize) -> Result<Value, Error> {
+        let within = match opening {
+            Opening::Tag(_) => "a tagged value",
+            Opening::Symbolic => "a symbolic value",
+            Opening::Metadata | Opening::Collection(_) => "metadata",
+        };
+        let (mut value, mut offset) = self.next_value(depth, within)?;
+        if let Opening::Metadata = opening
+            && form::is_metadata(&value)
+        {
+            (value, offset) = self.next_value(depth, within)?;
+            if form::has_metadata(&value) {
+                return Ok(value);
+            }
+        }
+        self.apply(opening, value).map_err(|reason| self.input.error(reason, offset))
+    }
+
+    /// The value of a tag or of `##`. Metadata is invalid here.
+    fn apply(&self, opening: Opening<'a>, value: Value) -> Result<Value, Reason> {
+        match opening {
+            // Tags have no meaning in discarded forms.
+            Opening::Tag(tag) => form::tagged(tag, value, self.discarding == 0),
+            Opening::Symbolic => form::symbolic(&value),
+            Opening::Metadata | Opening::Collection(_) => Err(Reason::Metadata),
+        }
+    }
+
+    /// Passes the beginning of a form that contains others.
+    fn opening(&mut self) -> Result<Opening<'a>, Error> {
+        let offset = self.input.at;
+        let (opening, length) = match &self.input.text.as_bytes()[offset..] {
+            [b'(', ..] => (Opening::Collection(Kind::List), 1),
+            [b'[', ..] => (Opening::Collection(Kind::Vector), 1),
+            [b'{', ..] => (Opening::Collection(Kind::Map(None)), 1),
+            [b'^', ..] => (Opening::Metadata, 1),
+            [_, b'{', ..] => (Opening::Collection(Kind::Set), 2),
+            [_, b'^', ..] => (Opening::Metadata, 2),
+            [_, b'#', ..] => (Opening::Symbolic, 2),
+            [_, b':', ..] => return self.namespaced_map(),
+            _ => match self.input.text[offset + 1..].chars().next() {
+                // The table of dispatch characters in Clojure has 256 entries.
+                Some(first) if first.is_alphabetic() && u32::from(first) < 256 => {
+                    self.input.at += 1;
+                    let Value::Symbol(tag) = self.symbol_or_number()? else {
+                        return Err(self.input.error(Reason::Tag, offset));
+                    };
+                    (Opening::Tag(tag), 0)
+                }
+                Some(found) => return Err(self.input.error(Reason::Dispatch { found }, offset)),
+                None => {
+                    let reason = Reason::UnexpectedEnd { within: "a tag" };
+                    return Err(self.input.error(reason, offset));
+                }
+            },
+        };
+        self.input.at += length;
+        Ok(opening)
+    }
+
+    fn namespaced_map(&mut self) -> Result<Opening<'a>, Error> {
+        let offset = self.input.at;
+        self.input.at += 2;
+        self.skip_white();
+        let start = self.input.at;
+        // A colon begins a keyword, which is not a namespace.
+        let symbol = match self.input.peek() {
+            Some(b':') | None => None,
+            Some(_) => self.symbol_or_number().ok(),
+        };
+        let namespace = &self.input.text[start..self.input.at];
+        self.skip_white();
+        // Keys in the namespace `/` could not be read back.
+        let is_namespace = matches!(symbol, Some(Value::Symbol(_))) && !namespace.contains('/');
+        if !is_namespace || !self.input.is_at(b'{') {
+            return Err(self.input.error(Reason::NamespacedMap, offset));
+        }
+        self.input.at += 1;
+        Ok(Opening::Collection(Kind::Map(Some(namespace))))
+    }
+
+    /// Reads the values of a collection to `values`, and passes its closing bracket.
+    fn parts(&mut self, kind: Kind<'a>, depth: usize) -> Result<(), Error> {
+        loop {
+            self.skip_space(depth)?;
+            let Some(first) = self.input.peek() else {
+                return Err(self.input.unexpected_end(kind.description()));
+            };
+            if first == kind.close() {
+                self.input.at += 1;
+                return Ok(());
+            }
+            let value = self.value(first, depth)?;
+            self.values.push(value);
+        }
+    }
+
+    /// The error in a collection of the values from `start`, which are removed.
+    #[cold]
+    fn in_collection(&mut self, kind: Kind<'a>, start: usize, error: Error) -> Error {
+        let step = kind.step(&self.values[start..]);
+        self.values.truncate(start);
+        step.into_iter().fold(error, Error::within)
+    }
+
+    /// The collection of the values from `start`.
+    fn collection(&mut self, kind: Kind<'a>, start: usize, offset: usize) -> Result<Value, Error> {
+        let parts = self.values.drain(start..);
+        let value = match kind {
+            Kind::List => return Ok(Value::List(parts.collect())),
+            Kind::Vector => return Ok(Value::Vector(parts.collect())),
+            Kind::Set => Set::of_values(parts.collect()).map(Value::Set),
+            Kind::Map(_) if !parts.len().is_multiple_of(2) => {
+                return Err(self.input.error(Reason::OddMap, self.input.at - 1));
+            }
+            Kind::Map(None) => Map::of_entries(Map::pairs(parts)).map(Value::Map),
+            Kind::Map(Some(namespace)) => {
+                let entries = Map::pairs(parts);
+                self.namespaced(entries, namespace, offset)
+            }
+        };
+        value.map_err(|error| self.collection_error(&error, offset))
+    }
+
+    /// The map of entries whose keys are in a namespace.
+    fn namespaced(
+        &mut self,
+        mut entries: Vec<(Value, Value)>,
+        namespace: &str,
+        offset: usize,
+    ) -> Result<Value, Error> {
+        self.namespace_bytes += entries.len().saturating_mul(namespace.len());
+        let in_proportion = NAMESPACE_FACTOR * (self.input.at - self.form_start);
+        if self.namespace_bytes > self.limits.namespaces.max(in_proportion) {
+            let reason = Reason::LongNamespaces { limit: self.limits.namespaces };
+            return Err(self.input.error(reason, offset));
+        }
+        entries.iter_mut().try_for_each(|(key, _)| form::qualify(key, namespace))?;
+        Map::of_entries(entries).map(Value::Map)
+    }
+
+    /// The error for an invalid collection that begins at `offset`.
+    #[cold]
+    fn collection_error(&self, error: &Error, offset: usize) -> Error {
+        let second = match error.reason() {
             Reason::DuplicateKey { .. } => self.duplicate_offset(offset),
             _ => None,
         };
-        Fault { reason, offset: second.unwrap_or(offset) }
-    }
-
-    /// Completes the forms that end with the last value: tags, metadata, `#_`, `##`. Returns whether it is a complete
-    /// form.
-    #[inline(always)]
-    fn complete(&mut self, start: usize) -> Result<bool, Fault> {
-        let fault = |reason| Fault { reason, offset: start };
-        while let Some(frame) = self.frames.last_mut() {
-            if frame.kind.close().is_some() {
-                return Ok(false);
-            }
-            let value = self.values.pop().unwrap_or_default();
-            let value = match &mut frame.kind {
-                Kind::Discard => {
-                    self.frames.pop();
-                    self.discarding -= 1;
-                    return Ok(false);
-                }
-                Kind::Metadata if frame::is_metadata(&value) => {
-                    frame.kind = Kind::WithMetadata;
-                    return Ok(false);
-                }
-                Kind::WithMetadata if frame::has_metadata(&value) => value,
-                Kind::Metadata | Kind::WithMetadata => return Err(fault(Reason::Metadata)),
-                Kind::Symbolic => frame::symbolic(&value).map_err(fault)?,
-                // Tags have no meaning in discarded forms.
-                Kind::Tag(tag) => frame::tagged(tag, value, self.discarding == 0).map_err(fault)?,
-                // Collections end with a bracket.
-                Kind::List | Kind::Vector | Kind::Set | Kind::Map | Kind::NamespacedMap(_) => value,
-            };
-            self.values.push(value);
-            self.frames.pop();
-        }
-        Ok(true)
-    }
-
-    /// Reads a form that begins with `#`.
-    fn dispatch(&mut self) -> Result<Read, Fault> {
-        let offset = self.at;
-        match self.text.as_bytes().get(offset + 1) {
-            Some(b'{') => Ok(self.open(Kind::Set, 2)),
-            Some(b'_') => {
-                self.discarding += 1;
-                Ok(self.open(Kind::Discard, 2))
-            }
-            Some(b'^') => Ok(self.open(Kind::Metadata, 2)),
-            Some(b'#') => Ok(self.open(Kind::Symbolic, 2)),
-            Some(b':') => self.namespaced_map(),
-            _ => match self.text[offset + 1..].chars().next() {
-                // The table of dispatch characters in Clojure has 256 entries.
-                Some(first) if first.is_alphabetic() && u32::from(first) < 256 => self.tag(),
-                Some(found) => Err(Fault { reason: Reason::Dispatch { found }, offset }),
-                None => Err(Fault { reason: Reason::UnexpectedEnd { within: "a tag" }, offset }),
-            },
-        }
-    }
-
-    fn tag(&mut self) -> Result<Read, Fault> {
-        let offset = self.at;
-        self.at += 1;
-        let Value::Symbol(tag) = self.symbol_or_number()? else {
-            return Err(Fault { reason: Reason::Tag, offset });
-        };
-        self.frames.push(Frame { kind: Kind::Tag(tag), start: self.values.len(), offset });
-        Ok(Read::Open)
-    }
-
-    fn namespaced_map(&mut self) -> Result<Read, Fault> {
-        let offset = self.at;
-        let fault = || Fault { reason: Reason::NamespacedMap, offset };
-        self.at += 2;
-        self.skip_white();
-        let symbol = match self.peek() {
-            // A colon begins a keyword, which is not a namespace.
-            Some(b':') | None => return Err(fault()),
-            Some(_) => self.symbol_or_number().map_err(|_| fault())?,
-        };
-        let Value::Symbol(namespace) = symbol else { return Err(fault()) };
-        self.skip_white();
-        // Keys in the namespace `/` could not be read back.
-        let is_namespace = namespace.namespace().is_none() && namespace.as_str() != "/";
-        if !is_namespace || self.peek() != Some(b'{') {
-            return Err(fault());
-        }
-        let kind = Kind::NamespacedMap(namespace.as_str().into());
-        self.frames.push(Frame { kind, start: self.values.len(), offset });
-        self.at += 1;
-        Ok(Read::Open)
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    fn error(&self, fault: Fault) -> Error {
-        let Fault { reason, offset } = fault;
-        let path = Path::from_iter(self.frames.iter().enumerate().filter_map(|(at, frame)| {
-            let end = self.frames.get(at + 1).map_or(self.values.len(), |inner| inner.start);
-            frame.step(&self.values[frame.start..end])
-        }));
-        Error::from(reason).in_path(path).at(Position::of(self.text, offset))
+        self.input.error(error.reason().clone(), second.unwrap_or(offset))
     }
 }
 
@@ -376,16 +399,11 @@ impl Iterator for Reader<'_> {
     type Item = Result<Value, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match self.form() {
-            Ok(form) => form.map(Ok),
-            Err(fault) => {
-                let error = self.error(fault);
-                self.at = self.text.len();
-                self.frames.clear();
-                self.values.clear();
-                Some(Err(error))
-            }
+        let form = self.form().transpose();
+        if let Some(Err(_)) = form {
+            self.input.at = self.input.text.len();
         }
+        form
     }
 }
 

@@ -3,41 +3,42 @@
 use num_bigint::BigInt;
 use num_traits::Num as _;
 
-use super::{Fault, Limits, Reader};
+use super::{Limits, Reader};
 use crate::error::{Error, Reason};
-use crate::syntax::{CLASSES, DIGIT, MACRO, OTHER, SPACE, is_space};
+use crate::syntax::{self, CLASSES, DIGIT, MACRO, OTHER, SPACE, is_space};
 use crate::value::{Integer, Ratio, Value};
 
 impl<'a> Reader<'a> {
     /// A number, which begins with a digit, or with a sign before one.
-    pub(super) fn number(&mut self) -> Result<Value, Fault> {
-        let offset = self.at;
+    pub(super) fn number(&mut self) -> Result<Value, Error> {
+        let offset = self.input.at;
         let token = self.number_token();
-        number(token, &self.limits).map_err(|reason| Fault { reason, offset })
+        number(token, &self.limits).map_err(|reason| self.input.error(reason, offset))
     }
 
     /// Reads the token of a number. In contrast to a symbol, it ends before a `#`.
     fn number_token(&mut self) -> &'a str {
-        let (start, bytes) = (self.at, self.text.as_bytes());
-        while let Some(byte) = bytes.get(self.at) {
+        let (start, bytes) = (self.input.at, self.input.text.as_bytes());
+        while let Some(byte) = bytes.get(self.input.at) {
             let class = CLASSES[*byte as usize];
             if class & (SPACE | MACRO) != 0 {
                 break;
             }
-            self.at += match class {
-                OTHER => match self.rest().chars().next() {
+            self.input.at += match class {
+                OTHER => match self.input.rest().chars().next() {
                     Some(c) if !is_space(c) => c.len_utf8(),
                     _ => break,
                 },
                 _ => 1,
             };
         }
-        &self.text[start..self.at]
+        &self.input.text[start..self.input.at]
     }
 }
 
 fn number(token: &str, limits: &Limits) -> Result<Value, Reason> {
     let invalid = || Reason::number(token);
+    let reason = |error: Error| error.reason().clone();
     let unsigned = token.strip_prefix(['-', '+']).unwrap_or(token);
     let negative = token.starts_with('-');
     let digits = unsigned.bytes().take_while(|byte| CLASSES[*byte as usize] & DIGIT != 0).count();
@@ -55,11 +56,9 @@ fn number(token: &str, limits: &Limits) -> Result<Value, Reason> {
             let radix = whole.parse().map_err(|_| invalid())?;
             in_radix(negative, &rest[1..], radix, limits).ok_or_else(invalid)?
         }
-        [b'/', ..] => ratio(token, whole, &rest[1..], limits),
-        [.., b'M'] => {
-            token.parse().map(Value::Decimal).map_err(|error: Error| error.reason().clone())
-        }
-        [b'.' | b'e' | b'E', ..] if is_float(rest) => {
+        [b'/', ..] => Ratio::parse(token, limits.digits).map_err(reason),
+        [.., b'M'] => token.parse().map(Value::Decimal).map_err(reason),
+        [b'.' | b'e' | b'E', ..] if syntax::is_fraction(rest) => {
             token.parse().map(Value::Float).map_err(|_| invalid())
         }
         _ => Err(invalid()),
@@ -86,30 +85,4 @@ fn in_radix(
     }
     let large = BigInt::from_str_radix(significant, radix).ok()?;
     Some(Ok(Value::Integer(Integer::from(if negative { -large } else { large }))))
-}
-
-fn ratio(token: &str, upper: &str, lower: &str, limits: &Limits) -> Result<Value, Reason> {
-    if lower.is_empty() || !lower.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Reason::number(token));
-    }
-    let (upper, lower) = (upper.trim_start_matches('0'), lower.trim_start_matches('0'));
-    if upper.len().max(lower.len()) > limits.digits {
-        return Err(Reason::TooManyDigits { limit: limits.digits });
-    }
-    let upper = Integer::from_digits(token.starts_with('-'), upper);
-    Ratio::of(&upper, &Integer::from_digits(false, lower)).map_err(|error| error.reason().clone())
-}
-
-/// A fraction, an exponent, or both.
-fn is_float(rest: &str) -> bool {
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    let (fraction, exponent) = match rest.split_once(['e', 'E']) {
-        Some((fraction, exponent)) => (fraction, Some(exponent)),
-        None => (rest, None),
-    };
-    let is_exponent = exponent.is_none_or(|exponent| {
-        let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
-        !digits.is_empty() && is_number(digits)
-    });
-    is_number(fraction.strip_prefix('.').unwrap_or(fraction)) && is_exponent
 }

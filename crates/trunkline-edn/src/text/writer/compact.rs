@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::scanner::{Notation, write_string};
 use crate::syntax;
 use crate::value::{List, Map, Set, Tagged, Value, Vector};
 
@@ -97,7 +98,7 @@ pub(super) fn write_scalar(value: &Value, out: &mut String) {
             out.push('M');
         }
         Value::Char(c) => write_char(*c, out),
-        Value::String(text) => write_string(text, out),
+        Value::String(text) => write_string(text, Notation::Edn, out),
         Value::Symbol(symbol) => out.push_str(symbol.as_str()),
         Value::Keyword(keyword) => {
             out.push(':');
@@ -121,32 +122,9 @@ fn write_float(float: f64, out: &mut String) {
     }
 }
 
-/// Escapes the characters that Clojure escapes; few readers know other escape sequences.
-fn write_string(text: &str, out: &mut String) {
-    out.push('"');
-    let mut written = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let escape = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\t' => "\\t",
-            b'\r' => "\\r",
-            0x8 => "\\b",
-            0xc => "\\f",
-            _ => continue,
-        };
-        out.push_str(&text[written..at]);
-        out.push_str(escape);
-        written = at + 1;
-    }
-    out.push_str(&text[written..]);
-    out.push('"');
-}
-
 fn write_char(c: char, out: &mut String) {
     if c.len_utf16() > 1 {
-        return write_string(c.encode_utf8(&mut [0; 4]), out);
+        return write_string(c.encode_utf8(&mut [0; 4]), Notation::Edn, out);
     }
     out.push('\\');
     match syntax::character_name(c) {

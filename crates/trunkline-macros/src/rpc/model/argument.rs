@@ -1,9 +1,8 @@
 use quote::format_ident;
 use syn::{Expr, Ident, Pat, PatType, Type, ext::IdentExt};
 
-use super::description::description;
 use crate::diagnostics::{Diagnostics, join};
-use crate::rpc::attributes::ArgumentAttributes;
+use crate::rpc::attributes::{ArgumentAttributes, description};
 use crate::tokens::{ends_with, find_borrow, find_ident};
 
 /// An argument of a method.

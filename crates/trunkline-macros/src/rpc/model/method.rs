@@ -5,9 +5,9 @@ use syn::{
     Attribute, FnArg, Ident, ReceiverKind, Safety, Signature, ext::IdentExt, spanned::Spanned,
 };
 
-use super::{Argument, Example, Execution, Output, Param, description::description};
+use super::{Argument, Example, Output, Param};
 use crate::diagnostics::{Diagnostics, join};
-use crate::rpc::attributes::{MethodAttributes, ServiceAttributes, Traits};
+use crate::rpc::attributes::{MethodAttributes, ServiceAttributes, Traits, description};
 
 /// A method to be registered.
 pub(crate) struct Method {
@@ -28,6 +28,29 @@ pub(crate) struct Method {
     pub(crate) output: Output,
     /// In the order of the signature, without `self`.
     pub(crate) arguments: Vec<Argument>,
+}
+
+/// How a method runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Execution {
+    Sync,
+    /// On a thread that may wait.
+    Blocking,
+    Async,
+}
+
+impl Execution {
+    pub(super) fn of(signature: &Signature, blocking: bool) -> syn::Result<Self> {
+        match (&signature.asyncness, blocking) {
+            (None, false) => Ok(Self::Sync),
+            (None, true) => Ok(Self::Blocking),
+            (Some(_), false) => Ok(Self::Async),
+            (Some(keyword), true) => Err(syn::Error::new_spanned(
+                keyword,
+                "a `blocking` method is not `async`: it has a thread of its own to wait on",
+            )),
+        }
+    }
 }
 
 impl Method {

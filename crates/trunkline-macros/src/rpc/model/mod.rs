@@ -2,9 +2,7 @@
 
 mod argument;
 mod client;
-mod description;
 mod example;
-mod execution;
 mod method;
 mod output;
 mod service;
@@ -13,8 +11,7 @@ pub(super) use self::{
     argument::{Argument, Param},
     client::Client,
     example::Example,
-    execution::Execution,
-    method::Method,
+    method::{Execution, Method},
     output::Output,
     service::{Service, Subject},
 };

@@ -132,7 +132,7 @@ fn body(service: &Service) -> TokenStream {
     if service.methods.is_empty() {
         return quote!(::trunkline::Router::new());
     }
-    let Locals { router, service: this, .. } = Locals::new();
+    let (router, this) = (local("router"), local("service"));
     let registrations = service.methods.iter().map(registration);
     quote! {
         let #this = ::std::sync::Arc::new(self);
@@ -142,28 +142,13 @@ fn body(service: &Service) -> TokenStream {
     }
 }
 
-/// The variables of the expansion, which an argument of the same name does not shadow.
-struct Locals {
-    router: Ident,
-    operation: Ident,
-    service: Ident,
-    params: Ident,
-}
-
-impl Locals {
-    fn new() -> Self {
-        let local = |name| Ident::new(name, Span::mixed_site());
-        Self {
-            router: local("router"),
-            operation: local("operation"),
-            service: local("service"),
-            params: local("params"),
-        }
-    }
+/// A variable of the expansion, which an argument of the same name does not shadow.
+fn local(name: &str) -> Ident {
+    Ident::new(name, Span::mixed_site())
 }
 
 fn registration(method: &Method) -> TokenStream {
-    let Locals { router, operation, service, .. } = Locals::new();
+    let (router, operation, service) = (local("router"), local("operation"), local("service"));
     let cfgs = &method.cfgs;
     let params = ParamsStruct::of(method);
     let definition = params.as_ref().map(ParamsStruct::definition);
@@ -192,7 +177,7 @@ fn new_operation(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStr
 }
 
 fn handler(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
-    let Locals { service, .. } = Locals::new();
+    let service = local("service");
     let inputs = inputs(method, params);
     let outcome = outcome(method);
     match method.execution {
@@ -214,7 +199,7 @@ fn inputs(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
         Argument::Param(_) => None,
     });
     let params = params.map(|of| {
-        let Locals { params, .. } = Locals::new();
+        let params = local("params");
         let (wrapper, ident) = (of.wrapper(), of.ident());
         quote!(::trunkline::#wrapper(#params): ::trunkline::#wrapper<#ident>)
     });
@@ -224,7 +209,7 @@ fn inputs(method: &Method, params: Option<&ParamsStruct<'_>>) -> TokenStream {
 
 /// Calls the method, by a path that no method of `Arc` hides, and makes an outcome of its value.
 fn outcome(method: &Method) -> TokenStream {
-    let Locals { service, params, .. } = Locals::new();
+    let (service, params) = (local("service"), local("params"));
     // The span is where the compiler says what is wrong with the type.
     let span = match &method.output {
         Output::Unit => method.ident.span(),

@@ -18,11 +18,7 @@ use trunkline::ErrorObject;
 
 type Outcome<'a> = Result<&'a [u8], &'a ErrorObject>;
 
-pub(super) fn table_list(arguments: &[u8], outcome: Outcome<'_>) -> String {
-    render(arguments, outcome, fenced)
-}
-
-pub(super) fn table_description(arguments: &[u8], outcome: Outcome<'_>) -> String {
+pub(super) fn as_json(arguments: &[u8], outcome: Outcome<'_>) -> String {
     render(arguments, outcome, fenced)
 }
 

@@ -136,7 +136,7 @@ fn changes() {
 #[test]
 fn marks_differ() {
     let marks: std::collections::HashSet<String> =
-        (0..1_000).map(|_| super::table_list(b"", Ok(b"{}"))).collect();
+        (0..1_000).map(|_| super::as_json(b"", Ok(b"{}"))).collect();
     assert_eq!(marks.len(), 1_000);
 }
 

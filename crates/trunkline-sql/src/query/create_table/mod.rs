@@ -10,8 +10,7 @@ use definition::Definition;
 /// The `CREATE TABLE` statement. No text of the caller is copied into it: names are quoted, and types and defaults are
 /// parsed and rendered again.
 pub(crate) fn create_table(request: &CreateTable) -> Result<String, Error> {
-    check_name(&request.table_name)
-        .map_err(|reason| Error::BadArgument { argument: "table_name", reason: reason.into() })?;
+    check_name(&request.table_name).map_err(|reason| Error::argument("table_name", reason))?;
     let mut columns = Vec::with_capacity(request.schema.0.len());
     for (name, spec) in &request.schema.0 {
         let bad = |reason: String| bad_column(name, reason);
@@ -25,8 +24,7 @@ pub(crate) fn create_table(request: &CreateTable) -> Result<String, Error> {
         columns.push((name.as_str(), Definition::of(spec).map_err(bad)?));
     }
     if columns.is_empty() {
-        let reason = "it is empty; a table has at least one column".to_owned();
-        return Err(Error::BadArgument { argument: "schema", reason });
+        return Err(Error::argument("schema", "it is empty; a table has at least one column"));
     }
     let key = primary_key(&columns, request.primary_key.as_ref())?;
     let mut parts = Vec::with_capacity(columns.len() + 1);
@@ -80,7 +78,7 @@ fn primary_key<'c>(
         Some(PrimaryKey::Column(name)) => std::slice::from_ref(name),
         Some(PrimaryKey::Columns(names)) => names,
     };
-    let bad = |reason: String| Error::BadArgument { argument: "primary_key", reason };
+    let bad = |reason: String| Error::argument("primary_key", reason);
     let mut key: Vec<&str> = Vec::with_capacity(named.len());
     for name in named {
         let column = columns.iter().find(|(column, _)| column.eq_ignore_ascii_case(name));

@@ -20,10 +20,8 @@ pub(crate) fn describe_table(
 ) -> Result<TableDescription, Error> {
     let sample_rows = request.sample_rows.unwrap_or(0);
     if sample_rows > MAX_SAMPLE_ROWS {
-        return Err(Error::BadArgument {
-            argument: "sample_rows",
-            reason: format!("at most {MAX_SAMPLE_ROWS} rows are shown, not {sample_rows}"),
-        });
+        let reason = format!("at most {MAX_SAMPLE_ROWS} rows are shown, not {sample_rows}");
+        return Err(Error::argument("sample_rows", reason));
     }
     let table = session.table(&request.table_name)?;
     let sample = match sample_rows {
@@ -149,7 +147,7 @@ fn sample(session: &mut Session<'_>, table: &Table, rows: u64) -> Result<Rowset,
     let started = Instant::now();
     let columns = table.visible_columns().map(|column| column.name.as_str());
     let sql = format!("{} LIMIT {rows}", select(columns, &table.name));
-    let bounds = Bounds { max_rows: rows, max_bytes: session.settings().max_bytes };
+    let bounds = Bounds { max_rows: rows, max_bytes: session.config().max_bytes };
     let collected = session.with_statement(&sql, |statement| collect(statement, bounds, started));
     let sample = collected.map_err(|error| error.on_table(&table.name))?;
     Ok(sample.with_hint(|_| "use query_records for the other rows".to_owned()))

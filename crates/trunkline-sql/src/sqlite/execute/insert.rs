@@ -18,7 +18,7 @@ pub(crate) fn insert_record(
     request: &InsertRecord,
 ) -> Result<Inserted, Error> {
     let started = Instant::now();
-    check_count(request.records().len(), session.settings().max_records)?;
+    check_count(request.records().len(), session.config().max_records)?;
     let table = session.table(&request.table_name)?;
     let inserted = match request.on_conflict {
         Some(OnConflict::Replace) => replace(session, request, &table, started),
@@ -49,11 +49,10 @@ fn replace(
     started: Instant,
 ) -> Result<Inserted, Error> {
     if table.kind == TableKind::Virtual {
-        return Err(Error::BadArgument {
-            argument: "on_conflict",
-            reason: "`replace` is not supported for virtual tables; delete the old rows first"
-                .to_owned(),
-        });
+        return Err(Error::argument(
+            "on_conflict",
+            "`replace` is not supported for virtual tables; delete the old rows first",
+        ));
     }
     let count = request.records().len() as u64;
     session.mark()?;
@@ -98,8 +97,8 @@ fn insert_all(
     started: Instant,
 ) -> Result<Inserted, Error> {
     let returning = change::returning(table, request.returning.as_ref())?;
-    let settings = session.settings();
-    let bounds = Bounds { max_rows: settings.max_rows, max_bytes: settings.max_bytes };
+    let config = session.config();
+    let bounds = Bounds { max_rows: config.max_rows, max_bytes: config.max_bytes };
     let mut rows = Collector::new(bounds, started);
     let mut rows_affected = 0;
     let mut id = None;
@@ -144,7 +143,7 @@ fn check_count(count: usize, max: usize) -> Result<(), Error> {
         }
         _ => return Ok(()),
     };
-    Err(Error::BadArgument { argument: "data", reason })
+    Err(Error::argument("data", reason))
 }
 
 /// Views count changes of their triggers as none; virtual tables choose the number themselves.

@@ -13,12 +13,12 @@ pub(crate) fn query_records(
     request: &QueryRecords,
 ) -> Result<Rowset, Error> {
     let started = Instant::now();
-    let settings = session.settings();
+    let config = session.config();
     let table = session.table(&request.table_name)?;
-    let max_rows = request.limit.map_or(settings.max_rows, |limit| limit.min(settings.max_rows));
+    let max_rows = request.limit.map_or(config.max_rows, |limit| limit.min(config.max_rows));
     let page = PageQuery::new(request, &table, max_rows)?;
 
-    let bounds = Bounds { max_rows, max_bytes: settings.max_bytes };
+    let bounds = Bounds { max_rows, max_bytes: config.max_bytes };
     let mut rows = Collector::new(bounds, started).keyed_by_last(page.key_width);
     let collected = session.with_statement(&page.sql, |statement| {
         value::bind(statement, &page.values)?;
@@ -29,13 +29,13 @@ pub(crate) fn query_records(
     let mut rowset = rows.finish()?;
 
     if rowset.is_first_row_too_large() {
-        return Err(row_over_limit(page.offset, settings.max_bytes));
+        return Err(row_over_limit(page.offset, config.max_bytes));
     }
     // After a page without rows, the cursor would lead to the same page again.
     if rowset.truncated && rowset.row_count > 0 {
         rowset.next_cursor = Some(page.next_cursor(rowset.row_count, last));
     }
-    let is_limit_of_caller = request.limit.is_some_and(|limit| limit <= settings.max_rows);
+    let is_limit_of_caller = request.limit.is_some_and(|limit| limit <= config.max_rows);
     if is_limit_of_caller && rowset.truncated_by == Some(TruncatedBy::Rows) {
         rowset.truncated = false;
         rowset.truncated_by = None;

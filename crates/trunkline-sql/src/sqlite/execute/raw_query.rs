@@ -9,29 +9,26 @@ use crate::model::read::{Changed, Params, RawOutcome, RawQuery};
 use crate::model::rowset::{RowNumber, Rowset};
 use crate::model::value;
 use crate::sqlite::collect::{Bounds, Collector};
+use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::row_limit::{RowLimit, direct_rows};
 use crate::sqlite::security::WriterState;
 use crate::sqlite::session::Session;
-use crate::sqlite::settings::Settings;
 
 /// The time that the call may take.
-pub(crate) fn timeout(request: &RawQuery, settings: &Settings) -> Result<Duration, Error> {
+pub(crate) fn timeout(request: &RawQuery, config: &SqliteConfig) -> Result<Duration, Error> {
     match request.timeout_ms {
-        Some(0) => Err(Error::BadArgument {
-            argument: "timeout_ms",
-            reason: "it must be at least 1".to_owned(),
-        }),
-        Some(requested) => Ok(settings.timeout.min(Duration::from_millis(requested))),
-        None => Ok(settings.timeout),
+        Some(0) => Err(Error::argument("timeout_ms", "it must be at least 1")),
+        Some(requested) => Ok(config.timeout.min(Duration::from_millis(requested))),
+        None => Ok(config.timeout),
     }
 }
 
-fn bounds(request: &RawQuery, settings: &Settings) -> Bounds {
+fn bounds(request: &RawQuery, config: &SqliteConfig) -> Bounds {
     Bounds {
         max_rows: request
             .max_rows
-            .map_or(settings.max_rows, |requested| requested.min(settings.max_rows)),
-        max_bytes: settings.max_bytes,
+            .map_or(config.max_rows, |requested| requested.min(config.max_rows)),
+        max_bytes: config.max_bytes,
     }
 }
 
@@ -57,12 +54,12 @@ fn without_comments(sql: &str) -> &str {
 
 /// On a reader.
 pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
-    let mut rows = Collector::new(bounds(request, session.settings()), Instant::now());
+    let mut rows = Collector::new(bounds(request, session.config()), Instant::now());
     session.with_statement(&request.query, |statement| {
         bind(statement, request.params.as_ref())?;
         rows.take(statement)
     })?;
-    let rowset = rowset(rows, session.settings())?;
+    let rowset = rowset(rows, session.config())?;
     Ok(RawOutcome::Rows(rowset.with_hint(|rowset| match rowset.row_count {
         0 => r#"raise "max_rows" to read rows"#.to_owned(),
         rows => format!("add ORDER BY, LIMIT and OFFSET {rows} to the query for the next rows"),
@@ -71,7 +68,7 @@ pub(crate) fn read(session: &mut Session<'_>, request: &RawQuery) -> Result<RawO
 
 /// On the writer.
 pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<RawOutcome, Error> {
-    let mut rows = Collector::new(bounds(request, session.settings()), Instant::now());
+    let mut rows = Collector::new(bounds(request, session.config()), Instant::now());
     let limit = RowLimit::begin(session, request.max_affected, 0)?;
     let before = session.connection().total_changes();
     // Compiled anew each time: what it inserts into is learnt while it is compiled.
@@ -86,7 +83,7 @@ pub(crate) fn write(session: &mut Session<'_>, request: &RawQuery) -> Result<Raw
     // `ALTER TABLE` has columns too, of a query that it makes for itself.
     if statement.column_count() > 0 && (statement.is_explain() > 0 || !changes_schema) {
         let is_change = !statement.readonly();
-        let rowset = rowset(rows, session.settings())?;
+        let rowset = rowset(rows, session.config())?;
         return Ok(RawOutcome::Rows(rowset.with_hint(|_| {
             let done = if is_change { "the change is complete; " } else { "" };
             format!("{done}use a SELECT with \"read_only\": true for the other rows")
@@ -115,14 +112,14 @@ fn refuse_index_of_shadow(
     Ok(())
 }
 
-fn rowset(rows: Collector, settings: &Settings) -> Result<Rowset, Error> {
+fn rowset(rows: Collector, config: &SqliteConfig) -> Result<Rowset, Error> {
     let rowset = rows.finish()?;
     if rowset.is_first_row_too_large() {
         return Err(Error::OverLimit {
             message: format!(
                 "the first row alone has more than the {} bytes of a result; \
                  select fewer columns, or parts of them",
-                settings.max_bytes
+                config.max_bytes
             ),
         });
     }

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::model::error::OpenError;
+use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::security::{self, Role};
-use crate::sqlite::settings::Settings;
 use fingerprint::FileFingerprint;
 use watch::{OpenFile, PathWatch};
 
@@ -88,14 +88,14 @@ impl DatabaseFile {
     /// ordinary way, as the processes do that made them.
     pub(crate) fn connect(
         self: &Arc<Self>,
-        settings: &Settings,
+        config: &SqliteConfig,
     ) -> Result<HardenedConnection, OpenError> {
         let open_file = self.check()?;
         let access = open_file
             .access()
             .map_err(|source| OpenError::Io { path: open_file.path(), source })?;
         let connection = open_file.connect(matches!(access, Access::Unlocked(_)));
-        self.harden((open_file, connection), Role::Reader, access, settings)
+        self.harden((open_file, connection), Role::Reader, access, config)
     }
 
     /// Opens a connection that may change the file, and rolls back what a crashed writer left. In WAL mode
@@ -103,13 +103,13 @@ impl DatabaseFile {
     /// processes: so it has to be opened before the readers, which then share them, and closed after them.
     pub(crate) fn connect_for_writing(
         self: &Arc<Self>,
-        settings: &Settings,
+        config: &SqliteConfig,
     ) -> Result<HardenedConnection, OpenError> {
         let open_file = self.check()?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(open_file.path(), flags);
         let hardened =
-            self.harden((open_file, connection), Role::writer(), Access::Writing, settings)?;
+            self.harden((open_file, connection), Role::writer(), Access::Writing, config)?;
         // SQLite opens a file that it may not write for reading, without an error.
         match hardened.inner.is_readonly("main") {
             Ok(false) => {}
@@ -130,10 +130,10 @@ impl DatabaseFile {
         (open_file, connection): (OpenFile, rusqlite::Result<Connection>),
         role: Role,
         access: Access,
-        settings: &Settings,
+        config: &SqliteConfig,
     ) -> Result<HardenedConnection, OpenError> {
         let harden = |connection| {
-            security::harden(&connection, &role, settings)?;
+            security::harden(&connection, &role, config)?;
             Ok(connection)
         };
         match connection.and_then(harden) {

@@ -104,7 +104,7 @@ fn may_read(action: &AuthAction<'_>, shadows: &HashSet<String>) -> bool {
 }
 
 /// Rows and schema of the one database. Not allowed: other files, temporary objects, transactions,
-/// settings, and the tables that SQLite keeps about others. A direct write to `sqlite_schema` or to the
+/// config, and the tables that SQLite keeps about others. A direct write to `sqlite_schema` or to the
 /// shadow tables of a virtual one is refused by SQLite, which knows the origin of the write.
 fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
     // `CREATE TABLE temp.t` is asked as the creation of an ordinary table, in another database.
@@ -123,18 +123,18 @@ fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
         AuthAction::Pragma { pragma_name, .. } if is_one_of(&ALTERING_PRAGMAS, pragma_name) => true,
         AuthAction::Insert { table_name } => {
             if context.accessor.is_none() && !writer_state.changes_schema() {
-                writer_state.record_insertion(table_name);
+                writer_state.record(|facts| (*table_name).clone_into(&mut facts.insertion_table));
             }
-            writer_state.record_write(table_name);
+            writer_state.record(|facts| facts.written_tables.extend([(*table_name).to_owned()]));
             may_change_rows(table_name, writer_state)
         }
         AuthAction::Update { table_name, .. } | AuthAction::Delete { table_name } => {
-            writer_state.record_write(table_name);
+            writer_state.record(|facts| facts.written_tables.extend([(*table_name).to_owned()]));
             may_change_rows(table_name, writer_state)
         }
         AuthAction::CreateIndex { table_name, .. } => {
             writer_state.record_schema_change();
-            writer_state.record_index(table_name);
+            writer_state.record(|facts| facts.indexed_table = Some((*table_name).to_owned()));
             true
         }
         AuthAction::CreateTable { .. }
@@ -151,7 +151,7 @@ fn may_write(context: &AuthContext<'_>, writer_state: &WriterState) -> bool {
         }
         AuthAction::DropTable { table_name } => {
             writer_state.record_schema_change();
-            writer_state.record_drop(table_name);
+            writer_state.record(|facts| facts.dropped_table = Some((*table_name).to_owned()));
             !is_of_sqlite(table_name)
         }
         AuthAction::AlterTable { database_name, table_name } => {

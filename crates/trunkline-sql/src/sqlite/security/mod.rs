@@ -26,7 +26,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
-use crate::sqlite::settings::Settings;
+use crate::sqlite::config::SqliteConfig;
 
 pub(crate) use role::{Role, WriterState};
 pub(crate) use statement::prepare_single;
@@ -38,9 +38,9 @@ const LONGEST_LOCK_WAIT: Duration = Duration::from_millis(i32::MAX as u64);
 pub(crate) fn harden(
     connection: &Connection,
     role: &Role,
-    settings: &Settings,
+    config: &SqliteConfig,
 ) -> rusqlite::Result<()> {
-    wait_for_locks(connection, settings.lock_wait)?;
+    wait_for_locks(connection, config.lock_wait)?;
     connection.load_extension_disable()?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -55,7 +55,7 @@ pub(crate) fn harden(
             writer_state.install_hooks(connection)?;
         }
     }
-    limits::bound_memory(connection, settings.heap_limit)?;
+    limits::bound_memory(connection, config.heap_limit)?;
     limits::set(connection)?;
     // Last: it denies the pragmas above.
     authorizer::install(connection, role)

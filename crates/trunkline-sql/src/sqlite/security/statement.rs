@@ -24,14 +24,11 @@ pub(crate) fn prepare_single<'c>(
     if let Some(offset) = sql.find('\0') {
         return Err(Error::NulInSql { offset });
     }
-    if let Role::Writer(writer_state) = role {
-        writer_state.begin_compilation();
-    }
-    let statement = only_one(connection, role, sql);
-    if let Role::Writer(writer_state) = role {
-        writer_state.end_compilation();
-    }
-    let statement = statement?;
+    let compile = || only_one(connection, role, sql);
+    let statement = match role {
+        Role::Reader => compile()?,
+        Role::Writer(writer_state) => writer_state.while_compiling(compile)?,
+    };
     if matches!(role, Role::Reader) && !statement.readonly() {
         return Err(Error::Forbidden { reason: "it can change the database".to_owned() });
     }

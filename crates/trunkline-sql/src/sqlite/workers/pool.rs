@@ -11,14 +11,14 @@ use super::lock;
 use super::slots::{Answer, Job, Slots, Work, WorkerGuard};
 use super::worker::{self, Kind, WaitGroup};
 use crate::model::error::{Error, ErrorClass, OpenError};
+use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::file::{DatabaseFile, HardenedConnection};
 use crate::sqlite::session::Session;
-use crate::sqlite::settings::Settings;
 
 /// Workers of one role, and the calls that wait for them.
 pub(crate) struct Pool {
     file: Arc<DatabaseFile>,
-    settings: Arc<Settings>,
+    config: Arc<SqliteConfig>,
     slots: Arc<Slots>,
     /// One permit for each call that may wait.
     queue: Semaphore,
@@ -35,20 +35,20 @@ const COMMIT_WAIT: Duration = Duration::from_secs(5);
 impl Pool {
     pub(crate) fn readers(
         file: Arc<DatabaseFile>,
-        settings: Arc<Settings>,
+        config: Arc<SqliteConfig>,
     ) -> Result<Self, OpenError> {
         let threads = Arc::new(WaitGroup::default());
-        let mut idle = Vec::with_capacity(settings.readers);
-        for _ in 0..settings.readers {
-            idle.push(worker::start(&file, &settings, &threads, Kind::Reader)?);
+        let mut idle = Vec::with_capacity(config.readers);
+        for _ in 0..config.readers {
+            idle.push(worker::start(&file, &config, &threads, Kind::Reader)?);
         }
         Ok(Self {
             slots: Arc::new(Slots::new(idle)),
-            queue: Semaphore::new(settings.queue),
-            replaceable: settings.stuck_readers,
+            queue: Semaphore::new(config.queue),
+            replaceable: config.stuck_readers,
             threads,
             file,
-            settings,
+            config,
             problem: Mutex::default(),
         })
     }
@@ -58,26 +58,26 @@ impl Pool {
         connection: HardenedConnection,
         readers: &Self,
     ) -> Result<Self, OpenError> {
-        let (file, settings) = (Arc::clone(&readers.file), Arc::clone(&readers.settings));
+        let (file, config) = (Arc::clone(&readers.file), Arc::clone(&readers.config));
         let threads = Arc::new(WaitGroup::default());
         let kind = Kind::Writer {
             connection: Some(Box::new(connection)),
             readers: Arc::clone(&readers.threads),
         };
-        let inbox = worker::start(&file, &settings, &threads, kind)?;
+        let inbox = worker::start(&file, &config, &threads, kind)?;
         Ok(Self {
             slots: Arc::new(Slots::new(vec![inbox])),
-            queue: Semaphore::new(settings.write_queue),
+            queue: Semaphore::new(config.write_queue),
             replaceable: 0,
             threads,
             file,
-            settings,
+            config,
             problem: Mutex::default(),
         })
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.settings
+    pub(crate) fn config(&self) -> &SqliteConfig {
+        &self.config
     }
 
     /// Runs `work` on a worker. On a reader it may run more than once, if the file changed under it.
@@ -131,7 +131,7 @@ impl Pool {
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
         let started = Instant::now();
-        let patience = cancellation::deadline(started, timeout.min(self.settings.queue_wait));
+        let patience = cancellation::deadline(started, timeout.min(self.config.queue_wait));
         let cancellation = Arc::new(Cancellation::new(started, timeout));
         let worker = tokio::select! {
             biased;
@@ -209,7 +209,7 @@ impl Pool {
 
     fn replace_stuck(&self) -> Option<Instant> {
         self.slots.replace_stuck(self.replaceable, || {
-            let started = worker::start(&self.file, &self.settings, &self.threads, Kind::Reader);
+            let started = worker::start(&self.file, &self.config, &self.threads, Kind::Reader);
             started.inspect_err(|error| tracing::error!(%error, "no reader for a stuck one")).ok()
         })
     }

@@ -10,10 +10,10 @@ use super::lock;
 use super::slots::{Job, Task};
 use super::transaction::Transaction;
 use crate::model::error::{Error, OpenError};
+use crate::sqlite::config::SqliteConfig;
 use crate::sqlite::file::{DatabaseFile, HardenedConnection};
 use crate::sqlite::security::Role;
 use crate::sqlite::session::Session;
-use crate::sqlite::settings::Settings;
 
 /// SQLite recurses over nested SQL. The parser's depth is limited so that this is ample.
 const STACK_BYTES: usize = 8 << 20;
@@ -41,14 +41,14 @@ pub(super) enum Kind {
 /// Starts a worker and returns its inbox. It ends when the last sender of the inbox is dropped.
 pub(super) fn start(
     file: &Arc<DatabaseFile>,
-    settings: &Arc<Settings>,
+    config: &Arc<SqliteConfig>,
     threads: &Arc<WaitGroup>,
     kind: Kind,
 ) -> Result<Sender<Job>, OpenError> {
     let (inbox, jobs) = channel();
     let name = if matches!(kind, Kind::Reader) { "sql-reader" } else { "sql-writer" };
-    let (file, settings) = (Arc::clone(file), Arc::clone(settings));
-    let mut worker = Worker { file, settings, kind, jobs };
+    let (file, config) = (Arc::clone(file), Arc::clone(config));
+    let mut worker = Worker { file, config, kind, jobs };
     let running = threads.enter();
     thread::Builder::new()
         .name(name.to_owned())
@@ -66,7 +66,7 @@ pub(super) fn start(
 
 struct Worker {
     file: Arc<DatabaseFile>,
-    settings: Arc<Settings>,
+    config: Arc<SqliteConfig>,
     kind: Kind,
     jobs: Receiver<Job>,
 }
@@ -89,14 +89,14 @@ impl Worker {
 
     fn connect(&self) -> Result<HardenedConnection, OpenError> {
         match self.kind {
-            Kind::Reader => self.file.connect(&self.settings),
-            Kind::Writer { .. } => self.file.connect_for_writing(&self.settings),
+            Kind::Reader => self.file.connect(&self.config),
+            Kind::Writer { .. } => self.file.connect_for_writing(&self.config),
         }
     }
 
     /// Runs jobs until a fresh connection is needed, and returns the job that needs it, if any.
     fn serve_with(&self, connection: &HardenedConnection, mut first: Option<Job>) -> Option<Job> {
-        let mut session = Session::new(connection, &self.settings);
+        let mut session = Session::new(connection, &self.config);
         while let Some(mut job) = first.take().or_else(|| self.jobs.recv().ok()) {
             // Not asked again after the run: what a writer has committed is not done again.
             let is_served = connection.is_served();
@@ -160,7 +160,7 @@ fn run(job: &mut Job, connection: &HardenedConnection, session: &mut Session<'_>
                 connection: &connection.inner,
                 writer_state,
                 cancellation,
-                lock_wait: session.settings().lock_wait,
+                lock_wait: session.config().lock_wait,
             };
             writer_state.reset();
             if let Err(error) = run_in(&transaction, task.as_mut(), session) {

@@ -39,7 +39,7 @@ use live::Live;
 /// use trunkline::history::{self, History, endpoint};
 ///
 /// # fn main() -> Result<(), trunkline::BuildError> {
-/// let history = History::new(history::HistoryRoutesConfig::default());
+/// let history = History::new(history::HistoryConfig::default());
 /// let rpc = Router::new().method("ping", || "pong").build()?.recorded(history.clone());
 /// let service = rpc.http().merge(endpoint::routes(&history, endpoint::HistoryRoutesConfig::default()));
 /// # Ok(())

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use trunkline::history::{Filter, History, Settings};
+use trunkline::history::{Filter, History, HistoryConfig};
 use trunkline::{Changing, Router, Rpc, code, server};
 
 use super::{call, named, names, service};
@@ -130,7 +130,7 @@ async fn the_page_of_the_document_follows() {
 #[test]
 fn calls_are_recorded_under_their_names() {
     let tools = Changing::new();
-    let history = History::new(Settings::default());
+    let history = History::new(HistoryConfig::default());
     let router = Router::new().changing("tool", &tools);
     let rpc = router.build().unwrap().recorded(history.clone());
     tools.replace(named(["a"])).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline::edn::{Edn, Value as EdnValue};
-use trunkline::history::{Filter, History, Settings};
+use trunkline::history::{Filter, History, HistoryConfig};
 use trunkline::protocol::{Format, Formats};
 use trunkline::{Extensions, Limits, Router, code};
 
@@ -19,7 +19,7 @@ async fn check(body: &str, expected: Value) {
         ["user", "password"],
         |user: String, _password: String| user,
     );
-    let history = History::new(Settings::default());
+    let history = History::new(HistoryConfig::default());
     let rpc = router.build().unwrap().recorded(history.clone());
     handle(&rpc, body).await;
     let page = history.entries(&Filter::default());
@@ -79,7 +79,7 @@ async fn history_says_what_was_sent() {
     ] {
         let limits = Limits { reply_bytes: limit, ..Limits::default() };
         let router = Router::new().method("result", move || raw(&result)).limits(limits);
-        let history = History::new(Settings::default());
+        let history = History::new(HistoryConfig::default());
         let rpc = router.build().unwrap().recorded(history.clone());
         let reply = handle(&rpc, r#"{:jsonrpc "2.0" :method "result" :id 1}"#).await.unwrap();
         assert!(reply.contains(&format!(":code {code}")), "{reply}");

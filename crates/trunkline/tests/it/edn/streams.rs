@@ -211,7 +211,7 @@ async fn bounds() {
 /// History is told in JSON, whatever the wire has.
 #[tokio::test]
 async fn what_is_kept() {
-    let history = History::new(history::Settings::default());
+    let history = History::new(history::HistoryConfig::default());
     let rpc = rpc(&Gate::new()).recorded(history.clone());
     let (mut ours, theirs) = duplex(64 << 10);
     let settings = settings(Format::Edn, Framing::Lines);

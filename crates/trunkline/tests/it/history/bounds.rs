@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use trunkline::Rpc;
-use trunkline::history::{Entry, Filter, History, Settings};
+use trunkline::history::{Entry, Filter, History, HistoryConfig};
 
 use super::{handle, recorded};
 
@@ -29,7 +29,7 @@ async fn flood(rpc: &Rpc, calls: usize, bytes: usize) {
 
 #[tokio::test]
 async fn a_flood_of_calls() {
-    let (rpc, history) = recorded(Settings { entries: 10, ..Settings::default() });
+    let (rpc, history) = recorded(HistoryConfig { entries: 10, ..HistoryConfig::default() });
     flood(&rpc, 500, 1).await;
     let kept: Vec<u64> = all(&history).iter().map(|entry| entry.sequence).collect();
     assert_eq!(kept, (491..=500).rev().collect::<Vec<_>>());
@@ -38,7 +38,7 @@ async fn a_flood_of_calls() {
 #[tokio::test]
 async fn a_flood_of_bytes() {
     const BYTES: usize = 64 << 10;
-    let settings = Settings { bytes: BYTES, entry_bytes: 8 << 10, ..Settings::default() };
+    let settings = HistoryConfig { bytes: BYTES, entry_bytes: 8 << 10, ..HistoryConfig::default() };
     let (rpc, history) = recorded(settings);
     for _ in 0..5 {
         flood(&rpc, 50, 100_000).await;
@@ -63,7 +63,7 @@ async fn an_entry_is_cut_and_not_lost() {
         (0, 1 << 20, 0, 0),
     ];
     for (bytes, entry_bytes, request, both) in rows {
-        let settings = Settings { bytes, entry_bytes, ..Settings::default() };
+        let settings = HistoryConfig { bytes, entry_bytes, ..HistoryConfig::default() };
         let (rpc, history) = recorded(settings);
         let sent = echo(50_000);
         handle(&rpc, sent.clone()).await;
@@ -78,7 +78,7 @@ async fn an_entry_is_cut_and_not_lost() {
 
 #[tokio::test]
 async fn no_entries_is_one() {
-    let (rpc, history) = recorded(Settings { entries: 0, ..Settings::default() });
+    let (rpc, history) = recorded(HistoryConfig { entries: 0, ..HistoryConfig::default() });
     flood(&rpc, 3, 1).await;
     assert_eq!(all(&history).len(), 1);
 }
@@ -86,7 +86,7 @@ async fn no_entries_is_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_at_once() {
     const EACH: u64 = 500;
-    let (rpc, history) = recorded(Settings { entries: 10_000, ..Settings::default() });
+    let (rpc, history) = recorded(HistoryConfig { entries: 10_000, ..HistoryConfig::default() });
     let callers = (0..8_u64).map(|caller| {
         let rpc = rpc.clone();
         tokio::spawn(async move {

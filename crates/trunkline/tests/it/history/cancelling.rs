@@ -1,7 +1,7 @@
 //! Calls that nobody waits for any more.
 
 use serde_json::json;
-use trunkline::history::{Filter, History, Settings, Status};
+use trunkline::history::{Filter, History, HistoryConfig, Status};
 
 use super::{from, handle, recorded_as, told};
 use crate::support::{Client, Gate, WAIT, in_time, on_loopback, post, serve_with, until};
@@ -14,7 +14,7 @@ fn newest(history: &History) -> Option<(Status, Option<String>)> {
 #[tokio::test]
 async fn a_dropped_call() {
     let gate = Gate::new();
-    let (rpc, history) = recorded_as(gate.router(), Settings::default());
+    let (rpc, history) = recorded_as(gate.router(), HistoryConfig::default());
     let call = tokio::spawn(async move { rpc.handle(WAIT.into(), from("test", None)).await });
     until("the call runs", || gate.entered() == 1).await;
     assert_eq!(newest(&history), None, "a call is recorded when it ends");
@@ -29,7 +29,7 @@ async fn a_dropped_call() {
 #[tokio::test]
 async fn a_dropped_batch() {
     let gate = Gate::new();
-    let (rpc, history) = recorded_as(gate.router(), Settings::default());
+    let (rpc, history) = recorded_as(gate.router(), HistoryConfig::default());
     let body = format!(r#"[{{"jsonrpc":"2.0","method":"ping","id":0}},{WAIT},{WAIT},{WAIT}]"#);
     let batch = tokio::spawn(async move { handle(&rpc, body).await });
     until("the calls run", || gate.entered() == 3).await;
@@ -45,7 +45,7 @@ async fn a_dropped_batch() {
 #[tokio::test]
 async fn a_client_that_goes() {
     let gate = Gate::new();
-    let (rpc, history) = recorded_as(gate.router(), Settings::default());
+    let (rpc, history) = recorded_as(gate.router(), HistoryConfig::default());
     let server = serve_with(rpc.http_with(on_loopback()), Default::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     client.send(post(WAIT)).await;
@@ -58,7 +58,7 @@ async fn a_client_that_goes() {
 
 #[tokio::test]
 async fn a_call_that_nobody_answers() {
-    let (rpc, history) = recorded_as(Gate::new().router(), Settings::default());
+    let (rpc, history) = recorded_as(Gate::new().router(), HistoryConfig::default());
     drop(rpc.read(WAIT.into(), from("test", None)));
     assert_eq!(newest(&history), Some((Status::Cancelled, Some("wait".to_owned()))));
 }

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue};
 use trunkline::client::Http;
 use trunkline::client::http::Reply;
 use trunkline::history::endpoint::HistoryRoutesConfig;
-use trunkline::history::{History, Settings as Kept};
+use trunkline::history::{History, HistoryConfig};
 use trunkline::server::ServerHandle;
 use trunkline::{CancellationToken, Rpc};
 
@@ -89,14 +89,15 @@ async fn calls(rpc: &Rpc, ids: std::ops::RangeInclusive<u64>) {
     }
 }
 
-async fn live(kept: Kept, settings: HistoryRoutesConfig) -> (ServerHandle, Rpc, History) {
+async fn live(kept: HistoryConfig, settings: HistoryRoutesConfig) -> (ServerHandle, Rpc, History) {
     let (rpc, history) = recorded(kept);
     (served(&rpc, &history, settings).await, rpc, history)
 }
 
 #[tokio::test]
 async fn entries_as_they_come() {
-    let (server, rpc, history) = live(Kept::default(), HistoryRoutesConfig::default()).await;
+    let (server, rpc, history) =
+        live(HistoryConfig::default(), HistoryRoutesConfig::default()).await;
     calls(&rpc, 1..=2).await;
     let mut all = Stream::begun(&server, "", None).await;
     let mut errors = Stream::begun(&server, "status=error", None).await;
@@ -119,7 +120,7 @@ async fn entries_as_they_come() {
 
 #[tokio::test]
 async fn coming_again() {
-    let kept = || Kept { entries: 4, ..Kept::default() };
+    let kept = || HistoryConfig { entries: 4, ..HistoryConfig::default() };
     let (server, rpc, _) = live(kept(), HistoryRoutesConfig::default()).await;
     let mut stream = Stream::open(&server, "", None).await;
     let begun = stream.next().await.unwrap().id;
@@ -153,7 +154,7 @@ async fn coming_again() {
 async fn a_silent_stream_shows_life() {
     let keep_alive = Duration::from_millis(5);
     let settings = HistoryRoutesConfig { keep_alive, ..HistoryRoutesConfig::default() };
-    let (server, rpc, _) = live(Kept::default(), settings).await;
+    let (server, rpc, _) = live(HistoryConfig::default(), settings).await;
     let mut stream = Stream::begun(&server, "status=error", None).await;
     calls(&rpc, 1..=3).await;
     let far = loop {
@@ -179,7 +180,7 @@ async fn a_server_that_stops_ends_streams() {
     let closing = CancellationToken::new();
     let settings =
         HistoryRoutesConfig { closing: closing.clone(), ..HistoryRoutesConfig::default() };
-    let (server, rpc, _) = live(Kept::default(), settings).await;
+    let (server, rpc, _) = live(HistoryConfig::default(), settings).await;
     let mut stream = Stream::begun(&server, "", None).await;
     calls(&rpc, 1..=1).await;
     assert_eq!(stream.number().await, Ok(1));
@@ -194,7 +195,7 @@ async fn a_server_that_stops_ends_streams() {
 async fn a_stream_has_its_time() {
     let lifetime = Duration::from_millis(20);
     let settings = HistoryRoutesConfig { lifetime, ..HistoryRoutesConfig::default() };
-    let (server, _rpc, _) = live(Kept::default(), settings).await;
+    let (server, _rpc, _) = live(HistoryConfig::default(), settings).await;
     let mut stream = Stream::begun(&server, "", None).await;
     assert_eq!(stream.next().await, None);
 }
@@ -202,7 +203,7 @@ async fn a_stream_has_its_time() {
 #[tokio::test]
 async fn streams_are_bounded() {
     let settings = HistoryRoutesConfig { streams: 2, ..HistoryRoutesConfig::default() };
-    let (server, _rpc, _) = live(Kept::default(), settings).await;
+    let (server, _rpc, _) = live(HistoryConfig::default(), settings).await;
     let first = Stream::begun(&server, "", None).await;
     let _second = Stream::begun(&server, "", None).await;
     assert_eq!(ask(&server, "", None).await.status, 503);
@@ -220,8 +221,11 @@ async fn streams_are_bounded() {
 /// Whoever does not read makes nobody wait, and costs no memory: what was not read is lost to them.
 #[tokio::test]
 async fn a_slow_client_is_told_what_it_has_lost() {
-    let (server, rpc, history) =
-        live(Kept { entries: 8, ..Kept::default() }, HistoryRoutesConfig::default()).await;
+    let (server, rpc, history) = live(
+        HistoryConfig { entries: 8, ..HistoryConfig::default() },
+        HistoryRoutesConfig::default(),
+    )
+    .await;
     let mut stream = Stream::begun(&server, "", None).await;
     const CALLS: u64 = 5_000;
     let params = "x".repeat(4_000);

@@ -1,7 +1,7 @@
 //! What becomes an entry, and what it tells.
 
 use serde_json::{Value, json};
-use trunkline::history::{Filter, Settings, Status};
+use trunkline::history::{Filter, HistoryConfig, Status};
 use trunkline::{ErrorObject, Extensions, code};
 
 use super::{from, handle, recorded, recorded_as, reply_bytes, request, router, told};
@@ -10,7 +10,7 @@ use crate::support::{Client, in_time, on_loopback, post, post_with, serve_with};
 /// Handles `body`, and compares each entry with the members of a row; a row's `null` is for a member
 /// that is not there.
 async fn check(body: &str, expected: &[Value]) {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     handle(&rpc, body).await;
     let found = told(&history);
     assert_eq!(found.len(), expected.len(), "{body}: {found:#?}");
@@ -78,7 +78,7 @@ async fn what_is_no_call() {
     check("[]", &[json!({ "code": invalid, "id": null, "batch_index": null })]).await;
     let reply = r#"{"jsonrpc":"2.0","result":1,"id":3}"#;
     check(reply, &[json!({ "code": invalid, "id": 3, "request": whole(reply) })]).await;
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     let sent = handle(&rpc, "no").await.unwrap();
     assert_eq!(told(&history)[0]["response"], whole(&sent), "as it was sent");
 }
@@ -108,7 +108,7 @@ async fn members_of_batches() {
 
 #[tokio::test]
 async fn replies_that_are_too_large() {
-    let (rpc, history) = recorded_as(router().limits(reply_bytes(200)), Settings::default());
+    let (rpc, history) = recorded_as(router().limits(reply_bytes(200)), HistoryConfig::default());
     let big = json!({ "jsonrpc": "2.0", "method": "echo", "params": ["x".repeat(300)], "id": 1 });
     let small = request("echo", 2);
     let single = handle(&rpc, big.to_string()).await.unwrap();
@@ -127,7 +127,7 @@ async fn replies_that_are_too_large() {
 
 #[tokio::test]
 async fn calls_in_this_process() {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     assert_eq!(rpc.call::<i64>("add", &[1, 2]).await.unwrap(), 3);
     rpc.call::<()>("no.such", &()).await.unwrap_err();
     let found = told(&history);
@@ -141,7 +141,7 @@ async fn calls_in_this_process() {
 
 #[tokio::test]
 async fn who_has_called_and_in_which_trace() {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     rpc.handle(request("echo", 1).into(), from("stdio", Some("ada"))).await;
     let entry = &history.entries(&Filter::default()).entries[0];
     assert_eq!((entry.door, entry.principal.as_deref()), ("stdio", Some("ada")));
@@ -168,7 +168,7 @@ async fn what_a_call_was_spoken_in() {
         (from("execute", Some("ada")).speaking("native"), ("execute", "native")),
         (from("execute", None).speaking("native").speaking("jsonrpc"), ("execute", "jsonrpc")),
     ];
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     for (extensions, expected) in rows {
         let batch = format!("[{},1]", request("echo", 1));
         for body in [request("echo", 1), batch, "[".to_owned()] {
@@ -181,7 +181,7 @@ async fn what_a_call_was_spoken_in() {
 
 #[tokio::test]
 async fn names_and_ids_are_bounded() {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     let long = "é".repeat(5_000);
     let body = json!({ "jsonrpc": "2.0", "method": long, "id": long }).to_string();
     rpc.handle(body.into(), from("test", Some(&long))).await;
@@ -198,7 +198,7 @@ async fn names_and_ids_are_bounded() {
 
 #[tokio::test]
 async fn what_a_door_refuses() {
-    let (_, history) = recorded(Settings::default());
+    let (_, history) = recorded(HistoryConfig::default());
     history
         .refused(&from("mcp", None), &ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated"));
     let entry = &history.entries(&Filter::default()).entries[0];

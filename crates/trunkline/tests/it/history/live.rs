@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use trunkline::history::{Settings, Subscription, Update};
+use trunkline::history::{HistoryConfig, Subscription, Update};
 
 use super::{handle, recorded, request};
 use crate::support::in_time;
@@ -17,7 +17,7 @@ async fn next(subscription: &mut Subscription) -> Result<u64, u64> {
 
 #[tokio::test]
 async fn entries_that_come() {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     handle(&rpc, request("echo", 1)).await;
     let mut live = history.subscribe();
     let mut other = history.subscribe();
@@ -30,7 +30,7 @@ async fn entries_that_come() {
 
 #[tokio::test]
 async fn waiting_for_one() {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     let mut live = history.subscribe();
     let soon = tokio::time::timeout(Duration::from_millis(5), live.next()).await;
     assert!(soon.is_err(), "there is none yet: {soon:?}");
@@ -42,7 +42,7 @@ async fn waiting_for_one() {
 
 #[tokio::test]
 async fn a_slow_subscriber_loses_the_oldest() {
-    let (rpc, history) = recorded(Settings { entries: 3, ..Settings::default() });
+    let (rpc, history) = recorded(HistoryConfig { entries: 3, ..HistoryConfig::default() });
     let mut slow = history.subscribe();
     for id in 1..=10 {
         handle(&rpc, request("echo", id)).await;
@@ -57,7 +57,7 @@ async fn a_slow_subscriber_loses_the_oldest() {
 
 #[tokio::test]
 async fn coming_again() {
-    let (rpc, history) = recorded(Settings { entries: 3, ..Settings::default() });
+    let (rpc, history) = recorded(HistoryConfig { entries: 3, ..HistoryConfig::default() });
     for id in 1..=5 {
         handle(&rpc, request("echo", id)).await;
     }
@@ -72,7 +72,7 @@ async fn coming_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn each_entry_is_told_once() {
     const CALLS: u64 = 2_000;
-    let (rpc, history) = recorded(Settings { entries: 64, ..Settings::default() });
+    let (rpc, history) = recorded(HistoryConfig { entries: 64, ..HistoryConfig::default() });
     let mut live = history.subscribe();
     let reader = tokio::spawn(async move {
         let (mut read, mut lost) = (0, 0);

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::history::endpoint::{self, Readers};
-use trunkline::history::log::{Log, Settings};
-use trunkline::history::{History, Settings as Kept};
+use trunkline::history::log::{Log, LogConfig};
+use trunkline::history::{History, HistoryConfig};
 use trunkline::layers::authorize::Rules;
 use trunkline::server::ServerHandle;
 
@@ -38,9 +38,9 @@ async fn ask(server: &ServerHandle, path: &str) -> Reply {
 #[tokio::test]
 async fn what_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let (rpc, history) = recorded(Kept::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     handle(&rpc, request("echo", 1)).await;
-    let log = Log::open(folder.path().join("new/logs"), &history, Settings::default()).unwrap();
+    let log = Log::open(folder.path().join("new/logs"), &history, LogConfig::default()).unwrap();
     let login = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"hunter2"},"id":1}"#;
     for body in [login, &request("fail", 2), "{"] {
         handle(&rpc, body).await;
@@ -69,8 +69,8 @@ async fn flood(queue_bytes: usize, may_lose: bool) {
     const CALLS: u64 = 3_000;
     let folder = tempfile::tempdir().unwrap();
     // The log does not depend on what the history still keeps.
-    let (rpc, history) = recorded(Kept { entries: 1, ..Kept::default() });
-    let settings = Settings { file_bytes: 20_000, total_bytes: 60_000, files: 9, queue_bytes };
+    let (rpc, history) = recorded(HistoryConfig { entries: 1, ..HistoryConfig::default() });
+    let settings = LogConfig { file_bytes: 20_000, total_bytes: 60_000, files: 9, queue_bytes };
     let log = Log::open(folder.path(), &history, settings).unwrap();
     for id in 1..=CALLS {
         handle(&rpc, request("echo", id)).await;
@@ -106,15 +106,15 @@ async fn it_stays_bounded() {
 #[tokio::test]
 async fn logs_through_a_socket() {
     let folder = tempfile::tempdir().unwrap();
-    let (earlier_rpc, earlier) = recorded(Kept::default());
-    let log = Log::open(folder.path(), &earlier, Settings::default()).unwrap();
+    let (earlier_rpc, earlier) = recorded(HistoryConfig::default());
+    let log = Log::open(folder.path(), &earlier, LogConfig::default()).unwrap();
     handle(&earlier_rpc, request("echo", 7)).await;
     assert!(log.close(PATIENCE));
     let earlier = log.files().unwrap()[0].name.clone();
     fs::write(folder.path().join("secret"), "no log").unwrap();
 
-    let (rpc, history) = recorded(Kept::default());
-    let log = Log::open(folder.path(), &history, Settings::default()).unwrap();
+    let (rpc, history) = recorded(HistoryConfig::default());
+    let log = Log::open(folder.path(), &history, LogConfig::default()).unwrap();
     let service =
         rpc.http_with(on_loopback()).merge(endpoint::log_routes(&log, Readers::default()));
     let server = serve_with(service, Default::default()).await;
@@ -195,8 +195,8 @@ async fn logs_through_a_socket() {
 #[tokio::test]
 async fn who_may_read() {
     let folder = tempfile::tempdir().unwrap();
-    let (rpc, history) = recorded(Kept::default());
-    let log = Log::open(folder.path(), &history, Settings::default()).unwrap();
+    let (rpc, history) = recorded(HistoryConfig::default());
+    let log = Log::open(folder.path(), &history, LogConfig::default()).unwrap();
     let routes = endpoint::log_routes(&log, Readers::Ruled(Rules::new()));
     let server = serve_with(rpc.http_with(on_loopback()).merge(routes), Default::default()).await;
     for path in ["/logs", "/logs/current", "/logs/stats"] {
@@ -210,7 +210,7 @@ fn a_folder_that_cannot_be() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let history = History::new(Kept::default());
-    let error = Log::open(&file, &history, Settings::default()).unwrap_err();
+    let history = History::new(HistoryConfig::default());
+    let error = Log::open(&file, &history, LogConfig::default()).unwrap_err();
     assert_eq!(error.to_string(), format!("no log can be written in {}", file.display()));
 }

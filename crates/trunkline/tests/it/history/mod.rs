@@ -13,7 +13,7 @@ mod refusals;
 
 use serde_json::{Value, json};
 use trunkline::access::Principal;
-use trunkline::history::{Filter, History, Settings};
+use trunkline::history::{Filter, History, HistoryConfig};
 use trunkline::{ErrorObject, Extensions, Json, Limits, RawParams, Router, Rpc};
 
 fn router() -> Router {
@@ -28,11 +28,11 @@ fn router() -> Router {
 }
 
 /// The methods above, with a record.
-fn recorded(settings: Settings) -> (Rpc, History) {
+fn recorded(settings: HistoryConfig) -> (Rpc, History) {
     recorded_as(router(), settings)
 }
 
-fn recorded_as(router: Router, settings: Settings) -> (Rpc, History) {
+fn recorded_as(router: Router, settings: HistoryConfig) -> (Rpc, History) {
     let history = History::new(settings);
     (router.build().unwrap().recorded(history.clone()), history)
 }

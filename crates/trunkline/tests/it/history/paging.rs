@@ -3,14 +3,14 @@
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use trunkline::history::{Filter, History, Settings, Status};
+use trunkline::history::{Filter, History, HistoryConfig, Status};
 use trunkline::{Id, Rpc};
 
 use super::{from, recorded, request};
 
 /// Eight entries: of two doors, three methods, three ends.
 async fn service() -> (Rpc, History) {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     let rows = [
         ("stdio", Some("ada"), request("add", 1)),
         ("stdio", Some("bob"), request("echo", 1)),

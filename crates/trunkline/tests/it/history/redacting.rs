@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use trunkline::Extensions;
-use trunkline::history::{Filter, Redaction, Settings, Update};
+use trunkline::history::{Filter, HistoryConfig, Redaction, Update};
 
 use super::{handle, recorded, told};
 
 /// Sends `body`, in which all secrets are `hunter2`, and expects no trace of them, neither in what is
 /// kept nor in what subscribers are shown.
 async fn check(body: &str, entries: usize) {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     let mut subscription = history.subscribe();
     handle(&rpc, body).await;
     let found = told(&history);
@@ -53,7 +53,7 @@ async fn secrets_in_what_cannot_be_read() {
 
 #[tokio::test]
 async fn invalid_bytes() {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     let body = b"{\"jsonrpc\":\"2.0\",\"params\":{\"token\":\"hunter2\xff\"}}".as_slice();
     rpc.handle(body.into(), Extensions::new()).await;
     let [entry] = &told(&history)[..] else { panic!("one entry") };
@@ -67,7 +67,7 @@ async fn hooks_know_the_method() {
             text.clear();
         }
     });
-    let (rpc, history) = recorded(Settings { redact, ..Settings::default() });
+    let (rpc, history) = recorded(HistoryConfig { redact, ..HistoryConfig::default() });
     let login = r#"{"jsonrpc":"2.0","method":"login","params":["bob","x"],"id":1}"#;
     handle(&rpc, login).await;
     handle(&rpc, echo(&json!({ "token": "kept" }))).await;

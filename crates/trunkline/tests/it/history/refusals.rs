@@ -1,7 +1,7 @@
 //! What HTTP refuses before it is read.
 
 use serde_json::json;
-use trunkline::history::{Entry, Filter, History, Settings, Update};
+use trunkline::history::{Entry, Filter, History, HistoryConfig, Update};
 use trunkline::server::ServerHandle;
 use trunkline::{ErrorObject, Extensions, code, http};
 
@@ -12,7 +12,7 @@ const TOKEN: &str = "Authorization: Bearer b3arer\r\n";
 
 /// A server with a record, which only lets in those who have a token.
 async fn served() -> (ServerHandle, History) {
-    let (rpc, history) = recorded(Settings::default());
+    let (rpc, history) = recorded(HistoryConfig::default());
     let mut settings = http::Settings { max_body: 1_000, ..on_loopback() };
     settings.bearer.allow("b3arer");
     (serve_with(rpc.http_with(settings), Default::default()).await, history)
@@ -80,7 +80,7 @@ async fn a_flood_of_refusals_pushes_out_no_call() {
         (3, 8 << 20, 10, 1),
     ];
     for (entries, bytes, reason, kept) in rows {
-        let settings = Settings { entries, bytes, ..Settings::default() };
+        let settings = HistoryConfig { entries, bytes, ..HistoryConfig::default() };
         let (rpc, history) = recorded(settings);
         handle(&rpc, request("echo", 1)).await;
         refuse(&history, 500, &"x".repeat(reason));
@@ -100,7 +100,7 @@ async fn a_flood_of_refusals_pushes_out_no_call() {
 
 #[tokio::test]
 async fn subscribers_are_told_of_refusals_that_are_gone() {
-    let (rpc, history) = recorded(Settings { entries: 8, ..Settings::default() });
+    let (rpc, history) = recorded(HistoryConfig { entries: 8, ..HistoryConfig::default() });
     let mut subscription = history.subscribe();
     handle(&rpc, request("echo", 1)).await;
     refuse(&history, 10, "no");

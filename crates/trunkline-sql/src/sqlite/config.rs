@@ -3,7 +3,7 @@ use std::time::Duration;
 /// Configuration of a [`Database`](crate::Database). Every field bounds something; the defaults suit a
 /// server whose callers are not trusted.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SqliteConfig {
     /// Whether callers may change the database. Default false: nothing that a caller sends changes a byte
     /// of the file. If true, the file is opened a second time, for one writer.
     pub writable: bool,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub statement_cache: usize,
 }
 
-impl Default for Settings {
+impl Default for SqliteConfig {
     fn default() -> Self {
         Self {
             writable: false,

@@ -1,4 +1,4 @@
-//! Open forms.
+//! Forms that contain others.
 
 use std::borrow::Cow;
 
@@ -7,84 +7,47 @@ use crate::location::Step;
 use crate::syntax;
 use crate::value::{Keyword, Symbol, Tagged, Value};
 
-/// A form that is not complete.
-#[derive(Debug)]
-pub(super) struct Frame {
-    pub(super) kind: Kind,
-    /// The index of its first value among the values of all frames.
-    pub(super) start: usize,
-    /// Its offset in the text.
-    pub(super) offset: usize,
-}
-
-#[derive(Debug)]
-pub(super) enum Kind {
+/// The kind of a collection.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind<'a> {
     List,
     Vector,
     Set,
-    Map,
-    /// `#:namespace{…}`
-    NamespacedMap(Box<str>),
-    /// `#tag …`
-    Tag(Symbol),
-    /// `#_ …`
-    Discard,
-    /// `^…`, before the metadata.
-    Metadata,
-    /// After the metadata, before the value.
-    WithMetadata,
-    /// `## …`
-    Symbolic,
+    /// A map, with the namespace of `#:namespace{…}`.
+    Map(Option<&'a str>),
 }
 
-impl Kind {
+impl Kind<'_> {
     /// The closing bracket.
-    pub(super) fn close(&self) -> Option<u8> {
+    pub(super) fn close(self) -> u8 {
         match self {
-            Self::List => Some(b')'),
-            Self::Vector => Some(b']'),
-            Self::Set | Self::Map | Self::NamespacedMap(_) => Some(b'}'),
-            _ => None,
+            Self::List => b')',
+            Self::Vector => b']',
+            Self::Set | Self::Map(_) => b'}',
         }
     }
 
     /// The name in messages.
-    pub(super) fn description(&self) -> &'static str {
+    pub(super) fn description(self) -> &'static str {
         match self {
             Self::List => "a list",
             Self::Vector => "a vector",
             Self::Set => "a set",
-            Self::Map | Self::NamespacedMap(_) => "a map",
-            Self::Tag(_) => "a tagged value",
-            Self::Discard => "a discarded form",
-            Self::Metadata | Self::WithMetadata => "metadata",
-            Self::Symbolic => "a symbolic value",
+            Self::Map(_) => "a map",
         }
     }
-}
 
-impl Frame {
     /// The step to the next value, after these.
-    pub(super) fn step(&self, parts: &[Value]) -> Option<Step> {
-        match self.kind {
-            Kind::List | Kind::Vector | Kind::Set => Some(Step::Index(parts.len())),
-            Kind::Map | Kind::NamespacedMap(_) if parts.len() % 2 == 1 => {
-                Some(self.key(parts.last()?).key_step())
-            }
-            _ => None,
-        }
-    }
-
-    /// The key of a form in this map, with the namespace of the map.
-    pub(super) fn key<'a>(&self, form: &'a Value) -> Cow<'a, Value> {
-        let mut key = Cow::Borrowed(form);
-        if let Kind::NamespacedMap(namespace) = &self.kind
-            && !form.is_collection()
+    pub(super) fn step(self, parts: &[Value]) -> Option<Step> {
+        let Self::Map(namespace) = self else { return Some(Step::Index(parts.len())) };
+        let mut key = Cow::Borrowed(parts.last().filter(|_| parts.len() % 2 == 1)?);
+        if let Some(namespace) = namespace
+            && !key.is_collection()
         {
             // Invalid keys are reported when the map ends.
             let _ = qualify(key.to_mut(), namespace);
         }
-        key
+        Some(key.key_step())
     }
 }
 
@@ -137,11 +100,11 @@ pub(super) fn symbolic(value: &Value) -> Result<Value, Reason> {
 }
 
 /// A tagged value; `#inst` and `#uuid` are converted if `is_converted`.
-pub(super) fn tagged(tag: &Symbol, value: Value, is_converted: bool) -> Result<Value, Reason> {
+pub(super) fn tagged(tag: Symbol, value: Value, is_converted: bool) -> Result<Value, Reason> {
     let known = match tag.as_str() {
         "inst" if is_converted => "inst",
         "uuid" if is_converted => "uuid",
-        _ => return Ok(Value::Tagged(Tagged::new(tag.clone(), value))),
+        _ => return Ok(Value::Tagged(Tagged::new(tag, value))),
     };
     let Value::String(text) = &value else { return Err(Reason::NoString { tag: known }) };
     let value = match known {
