@@ -43,7 +43,7 @@ impl Mcp {
     ///
     /// # Errors
     /// When reading or writing fails, or calls do not end within
-    /// [`Settings::drain_timeout`](crate::Settings).
+    /// [`McpConfig::drain_timeout`](crate::McpConfig).
     pub async fn serve_stdio(
         &self,
         input: impl Read + Send + 'static,

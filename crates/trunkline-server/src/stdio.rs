@@ -3,11 +3,11 @@
 //! Nothing else may be printed to stdout: logs belong on stderr.
 //!
 //! ```no_run
-//! # use trunkline::{Router, stdio, stream::Settings};
+//! # use trunkline::{Router, stdio, stream::StreamConfig};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
-//! stdio::serve(&rpc, Settings::default()).await?;
+//! stdio::serve(&rpc, StreamConfig::default()).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use crate::stream::{Connection, Settings, StreamError};
+use crate::stream::{Connection, StreamConfig, StreamError};
 use trunkline_core::dispatch::Dispatcher;
 
 /// How much is on its way between a thread and the calls.
@@ -32,11 +32,11 @@ const CHUNK: usize = 64 << 10;
 /// its end; it keeps neither the runtime nor the process from ending.
 ///
 /// # Errors
-/// When reading or writing fails, or calls do not end within [`Settings::drain_timeout`].
+/// When reading or writing fails, or calls do not end within [`StreamConfig::drain_timeout`].
 ///
 /// # Cancel safety
-/// Dropping the future cancels the calls that run. [`Settings::closing`] ends it in order.
-pub async fn serve(rpc: &Dispatcher, settings: Settings) -> Result<(), StreamError> {
+/// Dropping the future cancels the calls that run. [`StreamConfig::closing`] ends it in order.
+pub async fn serve(rpc: &Dispatcher, settings: StreamConfig) -> Result<(), StreamError> {
     serve_pipes(rpc, io::stdin(), io::stdout(), settings).await
 }
 
@@ -45,7 +45,7 @@ async fn serve_pipes(
     rpc: &Dispatcher,
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-    settings: Settings,
+    settings: StreamConfig,
 ) -> Result<(), StreamError> {
     let (input, mut read) = start_reading(input).map_err(StreamError::Thread)?;
     let (output, written) = start_writing(output).map_err(StreamError::Thread)?;

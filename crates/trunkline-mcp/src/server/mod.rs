@@ -15,6 +15,7 @@ use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, R
 
 use crate::audience::Audience;
 use crate::capabilities::ClientCapabilities;
+use crate::config::McpConfig;
 use crate::era::{self, Era, Way};
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
@@ -22,7 +23,6 @@ use crate::notify::{self, Outlet};
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, string};
-use crate::settings::Settings;
 use crate::tool::{self, Tool, ToolError};
 use offer::Offer;
 use texts::Texts;
@@ -33,7 +33,7 @@ pub struct Mcp(pub(crate) Arc<Server>);
 
 pub(crate) struct Server {
     pub(crate) rpc: Rpc,
-    pub(crate) settings: Settings,
+    pub(crate) settings: McpConfig,
     /// Clients that have a channel of their own.
     pub(crate) audience: Audience,
     offer: Offer,
@@ -67,7 +67,7 @@ impl Mcp {
     /// # Errors
     /// The first tool that cannot be offered, and why. One that may go is left out of the lists, and the
     /// log says so.
-    pub fn new(rpc: Rpc, settings: Settings) -> Result<Self, ToolError> {
+    pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, ToolError> {
         let texts = Texts::new(&settings);
         let offer = Offer::new(&rpc, &texts)?;
         let audience = Audience::default();

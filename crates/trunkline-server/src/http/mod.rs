@@ -10,7 +10,7 @@
 //! | 400 | malformed: Host missing or duplicate, Content-Type or Content-Length duplicate, broken chunks |
 //! | 401 | a token is required, or this one is not accepted (`WWW-Authenticate`) |
 //! | 403 | a Host or an Origin that is not listed |
-//! | 404 | a path without a route that is not one of [`Settings::paths`] |
+//! | 404 | a path without a route that is not one of [`HttpConfig::paths`] |
 //! | 405 | a method that is not in `Allow`: POST for calls |
 //! | 408 | the body took too long; the connection is closed |
 //! | 413 | the body is too large; the connection is closed |
@@ -24,7 +24,7 @@
 //! refused, in the format that `Accept` prefers, or else in their own. The messages of [`Routes`] with
 //! [more formats](Routes::formats) than JSON are, too.
 //!
-//! Pages of [`Settings::cors_origins`] may read replies (CORS); then every OPTIONS request is answered as a
+//! Pages of [`HttpConfig::cors_origins`] may read replies (CORS); then every OPTIONS request is answered as a
 //! preflight.
 //!
 //! [`Server`](crate::Server) adds 503 (it is stopping; nothing was run), with such a body, and what
@@ -36,6 +36,7 @@ mod accept;
 mod authority;
 mod bearer;
 mod body;
+mod config;
 mod endpoint;
 mod event;
 mod event_reader;
@@ -51,13 +52,13 @@ mod reply_body;
 mod respond;
 mod routes;
 mod service;
-mod settings;
 mod status;
 
 pub(crate) use negotiate::unserved;
 
 pub use crate::request::{Headers, Peer};
 pub use authority::Hosts;
+pub use config::HttpConfig;
 pub use event::Event;
 pub use event_reader::{EventReader, EventTooLarge, MessageEvent};
 pub use event_stream::EventStream;
@@ -68,5 +69,4 @@ pub use reply_body::ReplyBody;
 pub use respond::respond;
 pub use routes::Routes;
 pub use service::HttpService;
-pub use settings::Settings;
 pub use status::StatusPolicy;

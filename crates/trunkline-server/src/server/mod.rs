@@ -4,6 +4,7 @@
 
 mod accept;
 mod answer;
+mod config;
 mod connection;
 mod executor;
 mod handle;
@@ -12,7 +13,6 @@ mod handshake;
 mod health;
 mod reply;
 mod running;
-mod settings;
 mod shared;
 #[cfg(feature = "signal")]
 mod signal;
@@ -41,8 +41,8 @@ use crate::http::HttpService;
 use crate::status::Counts;
 
 pub use crate::status::{Phase, Status};
+pub use config::{Health, Problem, Problems, ServeError, ServerConfig};
 pub use handle::{Drained, ServerHandle};
-pub use settings::{Health, Problem, Problems, ServeError, Settings};
 #[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
 #[cfg(feature = "tls")]
@@ -71,7 +71,7 @@ use shared::Shared;
 #[must_use = "a server runs when `serve` is awaited"]
 pub struct Server {
     address: String,
-    settings: Settings,
+    settings: ServerConfig,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
@@ -81,14 +81,14 @@ impl Server {
     pub fn bind(address: impl Display) -> Self {
         Self {
             address: format!("{address}"),
-            settings: Settings::default(),
+            settings: ServerConfig::default(),
             #[cfg(feature = "tls")]
             tls: None,
         }
     }
 
     /// Replaces the settings.
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: ServerConfig) -> Self {
         self.settings = settings;
         self
     }

@@ -6,14 +6,14 @@ use http::uri::Scheme;
 use hyper_util::server::conn::auto::Builder;
 use tokio_util::sync::CancellationToken;
 
+use super::config::ServerConfig;
 use super::executor::Tracked;
-use super::settings::Settings;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use crate::status::Counts;
 
 pub(super) struct Shared {
-    pub(super) settings: Settings,
+    pub(super) settings: ServerConfig,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<Tls>,
     pub(super) counts: Counts,

@@ -24,11 +24,11 @@ use trunkline_core::reply::Reply;
 
 use super::asked::Asked;
 use super::calls::{Calls, Registration};
+use super::config::StreamConfig;
 use super::error::StreamError;
 use super::queue::{Queue, Queued, Work};
 use super::replies::Replies;
 use super::request::{Request, Unanswered};
-use super::settings::Settings;
 use crate::status::Counts;
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_history::History;
@@ -36,7 +36,7 @@ use trunkline_history::History;
 /// A client that is to be served.
 pub(crate) struct Connection {
     pub(crate) rpc: Dispatcher,
-    pub(crate) settings: Settings,
+    pub(crate) settings: StreamConfig,
     /// What is known of the client.
     pub(crate) extensions: Extensions,
     /// What it counts together with others.
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// The only client of a process, or one that counts by itself.
-    pub(crate) fn alone(rpc: &Dispatcher, door: &'static str, settings: Settings) -> Self {
+    pub(crate) fn alone(rpc: &Dispatcher, door: &'static str, settings: StreamConfig) -> Self {
         let (extensions, counts) = (Extensions::through(door), Arc::new(Counts::new()));
         let unanswered = Unanswered::default();
         Self { rpc: rpc.clone(), settings, extensions, counts, unanswered }
@@ -101,7 +101,7 @@ impl Connection {
 /// Takes messages in.
 struct Taker {
     rpc: Dispatcher,
-    settings: Settings,
+    settings: StreamConfig,
     extensions: Extensions,
     counts: Arc<Counts>,
     unanswered: Unanswered,
@@ -337,7 +337,7 @@ fn reply(answered: Answered, asked: &Asked) -> Reserved {
 
 async fn next<R: AsyncRead + Unpin>(
     reader: &mut FrameReader<R>,
-    settings: &Settings,
+    settings: &StreamConfig,
     unanswered: &Unanswered,
 ) -> Result<Option<Frame>, ReadError> {
     let Some(idle) = settings.idle_timeout else {

@@ -7,7 +7,7 @@
 //! let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
 //! let (ours, theirs) = tokio::io::duplex(4096);
 //! let serving = tokio::spawn(async move {
-//!     stream::serve(&rpc, theirs, stream::Settings::default()).await
+//!     stream::serve(&rpc, theirs, stream::StreamConfig::default()).await
 //! });
 //! let client = Client::new(Channel::new(ours));
 //! assert_eq!(client.call::<i64>("add", [40, 2]).await?, 42);
@@ -24,19 +24,19 @@
 
 mod asked;
 mod calls;
+mod config;
 mod connection;
 mod error;
 mod queue;
 mod replies;
 mod request;
-mod settings;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use trunkline_core::dispatch::Dispatcher;
 
+pub use config::StreamConfig;
 pub use error::StreamError;
-pub use settings::Settings;
 pub use trunkline_client::frame::Framing;
 
 pub(crate) use connection::Connection;
@@ -45,14 +45,14 @@ pub(crate) use request::Unanswered;
 /// Serves one client until its stream ends and what it has asked for is answered.
 ///
 /// # Errors
-/// When reading or writing fails, or calls do not end within [`Settings::drain_timeout`].
+/// When reading or writing fails, or calls do not end within [`StreamConfig::drain_timeout`].
 ///
 /// # Cancel safety
-/// Dropping the future cancels the calls that run. [`Settings::closing`] ends it in order.
+/// Dropping the future cancels the calls that run. [`StreamConfig::closing`] ends it in order.
 pub async fn serve(
     rpc: &Dispatcher,
     stream: impl AsyncRead + AsyncWrite + Send,
-    settings: Settings,
+    settings: StreamConfig,
 ) -> Result<(), StreamError> {
     let (input, output) = tokio::io::split(stream);
     Connection::alone(rpc, "stream", settings).run(input, output).await

@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_core::extensions::Extensions;
 
+use super::config::UnixConfig;
 use super::peer::Peer;
-use super::settings::Settings;
 use super::socket_file::SocketFile;
 use crate::server::{Phase, recover};
 use crate::status::Counts;
@@ -21,7 +21,7 @@ use trunkline_core::dispatch::Dispatcher;
 /// What all connections of a server share.
 pub(super) struct Shared {
     pub(super) rpc: Dispatcher,
-    pub(super) settings: Settings,
+    pub(super) settings: UnixConfig,
     /// Cancelled when the server shall stop.
     pub(super) closing: CancellationToken,
     pub(super) counts: Arc<Counts>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 use trunkline::CancellationToken;
-use trunkline_mcp::{Mcp, Settings, StdioError};
+use trunkline_mcp::{Mcp, McpConfig, StdioError};
 
 use super::{Gate, in_time, router};
 
@@ -28,7 +28,7 @@ pub(crate) struct Pipes {
 
 impl Pipes {
     /// A client of the tools of all tests.
-    pub(crate) fn open(settings: Settings) -> Self {
+    pub(crate) fn open(settings: McpConfig) -> Self {
         let gate = Gate::new();
         let rpc = router(&gate).build().unwrap();
         Self::of(Mcp::new(rpc, settings).unwrap(), gate)

@@ -182,7 +182,7 @@ async fn check_readers(readers: Readers, expected: [u16; 4]) {
     let (rpc, history) = recorded(Default::default());
     let routes =
         endpoint::routes(&history, Settings { readers: readers.clone(), ..Settings::default() });
-    let service = rpc.http_with(http::Settings::default()).merge(routes);
+    let service = rpc.http_with(http::HttpConfig::default()).merge(routes);
     for ((name, sender), status) in senders.into_iter().zip(expected) {
         for path in ["/history", "/history/stream"] {
             let mut request = ::http::Request::get(path)
