@@ -74,7 +74,6 @@ pub use config::McpConfig;
 pub use log_level::LogLevel;
 pub use notify::{Log, Progress};
 pub use server::Mcp;
-pub use stdio::StdioError;
 pub use tool::ToolError;
 
 #[cfg(doctest)]

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::CancellationToken;
-use trunkline_mcp::{Mcp, McpConfig, StdioError};
+use trunkline::stream::StreamError;
+use trunkline_mcp::{Mcp, McpConfig};
 
 use crate::support::{
     Gate, Pipes, assert_fits, completed, expanded, in_time, legacy, modern, router, settings, until,
@@ -395,7 +396,7 @@ async fn a_client_that_reads_nothing_is_left_in_the_end() {
     let input = io::Cursor::new(format!("{}\n", ping(1)));
     let served = mcp.serve_stdio(input, Stuck(stuck), CancellationToken::new());
     let ended = in_time("the end of serving", served).await;
-    assert!(matches!(ended, Err(StdioError::Unfinished)), "{ended:?}");
+    assert!(matches!(ended, Err(StreamError::Unfinished { .. })), "{ended:?}");
 }
 
 #[tokio::test]
@@ -421,7 +422,7 @@ async fn a_call_that_never_ends_is_cut_off() {
     pipes.close();
     assert_eq!(pipes.next().await, Some(pong(2)));
     let ended = pipes.end().await;
-    assert!(matches!(ended, Err(StdioError::Unfinished)), "{ended:?}");
+    assert!(matches!(ended, Err(StreamError::Unfinished { .. })), "{ended:?}");
 }
 
 #[tokio::test]
@@ -435,7 +436,7 @@ async fn an_output_that_is_closed_ends_serving() {
     writeln!(to_server, "{}", ping(1)).unwrap();
     // The input stays open: the output alone ends it.
     let ended = in_time("the end of serving", ended).await.unwrap();
-    assert!(matches!(ended, Err(StdioError::Write(_))), "{ended:?}");
+    assert!(matches!(ended, Err(StreamError::Write(_))), "{ended:?}");
     drop(to_server);
 }
 
@@ -453,7 +454,7 @@ async fn an_input_that_breaks_ends_serving() {
         mcp.serve_stdio(Broken, io::sink(), CancellationToken::new()),
     )
     .await;
-    assert!(matches!(ended, Err(StdioError::Read(_))), "{ended:?}");
+    assert!(matches!(ended, Err(StreamError::Read(_))), "{ended:?}");
 }
 
 #[tokio::test]

@@ -22,25 +22,25 @@
 //! with [`CANCELLED`](trunkline_core::error::code::CANCELLED); a batch is cancelled when all of its ids are.
 //! Ids are what they are in JSON: a client that speaks EDN cancels `:a`, `a` and `"a"` together.
 
-mod asked;
 mod calls;
 mod config;
-mod connection;
-mod error;
-mod queue;
-mod replies;
+mod json_rpc;
+mod places;
 mod request;
+mod transport;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-
 use trunkline_core::dispatch::Dispatcher;
 
+pub use calls::{Calls, Registration};
 pub use config::StreamConfig;
-pub use error::StreamError;
-pub use trunkline_client::frame::Framing;
+pub use request::Message;
+pub use transport::{Protocol, StreamError};
+pub use trunkline_client::frame::{Framing, Key};
 
-pub(crate) use connection::Connection;
+pub(crate) use json_rpc::Connection;
 pub(crate) use request::Unanswered;
+pub(crate) use transport::{serve as serve_protocol, write};
 
 /// Serves one client until its stream ends and what it has asked for is answered.
 ///
@@ -52,8 +52,8 @@ pub(crate) use request::Unanswered;
 pub async fn serve(
     rpc: &Dispatcher,
     stream: impl AsyncRead + AsyncWrite + Send,
-    settings: StreamConfig,
+    config: StreamConfig,
 ) -> Result<(), StreamError> {
     let (input, output) = tokio::io::split(stream);
-    Connection::alone(rpc, "stream", settings).run(input, output).await
+    Connection::alone(rpc, "stream").run(input, output, &config).await
 }

@@ -89,11 +89,11 @@ async fn serve(
     if let Some(peer) = Peer::of(&socket) {
         extensions.insert(peer);
     }
-    let mut settings = shared.settings.stream.clone();
-    settings.closing = shared.closing.clone();
+    let mut config = shared.settings.stream.clone();
+    config.closing = shared.closing.clone();
     let (rpc, counts) = (shared.rpc.clone(), Arc::clone(&shared.counts));
     let (input, output) = socket.into_split();
-    Connection { rpc, settings, extensions, counts, unanswered }.run(input, output).await
+    Connection { rpc, extensions, counts, unanswered }.run(input, output, &config).await
 }
 
 /// Whether the client may still wait for replies: its end has not come from itself.

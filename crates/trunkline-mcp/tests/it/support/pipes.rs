@@ -8,12 +8,13 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 use trunkline::CancellationToken;
-use trunkline_mcp::{Mcp, McpConfig, StdioError};
+use trunkline::stream::StreamError;
+use trunkline_mcp::{Mcp, McpConfig};
 
 use super::{Gate, in_time, router};
 
 /// How serving ended.
-type Ended = Result<(), StdioError>;
+type Ended = Result<(), StreamError>;
 
 /// The client's ends.
 pub(crate) struct Pipes {
