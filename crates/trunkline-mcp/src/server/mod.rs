@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::ACCEPT;
 use serde_json::{Map, Value};
+use trunkline::http::accepts_by_name;
 use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, Rpc, code};
 
 use crate::audience::Audience;
@@ -221,7 +221,7 @@ impl Server {
             declare_capabilities(&mut call, request);
         }
         let outlet = match way {
-            Way::Http(headers) if takes_events(headers) => {
+            Way::Http(headers) if accepts_by_name(headers, "text/event-stream") => {
                 notify::open(&mut call, request, era, LogLevel::Info)
             }
             Way::Channel(level) => notify::open(&mut call, request, era, level),
@@ -296,20 +296,6 @@ fn written(era: Era, tail: &Bytes, write: impl FnOnce(&mut Vec<u8>)) -> Outcome 
 
 fn ready(result: &[u8]) -> Begun {
     CallFuture::ready(Outcome::written(|json| json.extend_from_slice(result))).into()
-}
-
-/// Whether a client says that it reads a stream of events for a reply (RFC 9110, section 12.4.2).
-fn takes_events(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted.flat_map(|value| value.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default();
-        let is_refused = |part: &str| {
-            let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
-            weight.is_some_and(|weight| weight.parse() == Ok(0.0))
-        };
-        media.eq_ignore_ascii_case("text/event-stream") && !parts.any(is_refused)
-    })
 }
 
 /// Tells the history of a call that is refused before it is [answered](Server::answer).

@@ -31,7 +31,6 @@
 //! hyper refuses before the service sees it, with an *empty* body: 400 (a head or a length that cannot
 //! be read), 414 (a target over 64 KiB) and 431 (a head over 128 KiB or 100 fields).
 
-#[cfg(feature = "edn")]
 mod accept;
 mod authority;
 mod bearer;
@@ -57,6 +56,7 @@ mod status;
 pub(crate) use negotiate::unserved;
 
 pub use crate::request::{Headers, Peer};
+pub use accept::accepts_by_name;
 pub use authority::Hosts;
 pub use config::HttpConfig;
 pub use event::Event;

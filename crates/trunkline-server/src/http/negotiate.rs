@@ -6,7 +6,6 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
 use trunkline_core::format::{Format, Formats};
 
-#[cfg(feature = "edn")]
 use super::accept;
 use super::media_type;
 use super::refusal::Refusal;
@@ -65,17 +64,10 @@ fn named(headers: &HeaderMap) -> Format {
     named.and_then(media_type::format).unwrap_or_default()
 }
 
-/// What a request in this format is answered in.
-#[cfg(feature = "edn")]
+/// The format of the reply to a request in this format.
 fn reply(headers: &HeaderMap, request: Format, formats: &[Format]) -> Format {
     match formats {
         [only] => *only,
-        _ => accept::preferred(headers, request),
+        _ => accept::preferred(headers, request, formats),
     }
-}
-
-/// There is one answer, whatever `Accept` says.
-#[cfg(not(feature = "edn"))]
-fn reply(_headers: &HeaderMap, request: Format, _formats: &[Format]) -> Format {
-    request
 }

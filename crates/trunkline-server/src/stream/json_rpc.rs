@@ -189,7 +189,7 @@ impl JsonRpc {
     }
 }
 
-/// What is run.
+/// The calls of a message.
 enum Work {
     Call(Call),
     Batch(Batch),
