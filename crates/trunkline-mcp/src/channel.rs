@@ -8,8 +8,8 @@ use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 use trunkline::limits::{MemoryBudget, Reservation};
-use trunkline::stream::{Calls, Key, Registration};
-use trunkline::{Batch, Call, ErrorObject, Extensions, Id, Incoming, Outcome, Reply, code};
+use trunkline::stream::{Calls, Key, Protocol, Registration};
+use trunkline::{Batch, Call, ErrorObject, Extensions, Format, Id, Incoming, Outcome, Reply, code};
 
 use crate::batch;
 use crate::era::{NO_BATCHES, Way};
@@ -74,24 +74,6 @@ impl Channel {
                 self.send(Reply::error(error, id.as_ref())).await;
             }
         }
-    }
-
-    /// Refuses what could not even be taken as a message.
-    pub(crate) async fn refuse(&self, error: ErrorObject) {
-        self.send(Reply::error(error, None)).await;
-    }
-
-    /// Waits until what runs has ended, and its replies are on their way.
-    pub(crate) async fn finish(&self) {
-        self.0.tasks.close();
-        self.0.tasks.wait().await;
-    }
-
-    /// A function that counts the calls that have not ended and the messages that have not been taken.
-    pub(crate) fn unanswered(&self) -> impl Fn() -> usize + Send + Sync + 'static {
-        let (tasks, out) = (self.0.tasks.clone(), self.0.out.downgrade());
-        let waiting = move || out.upgrade().map_or(0, |out| out.max_capacity() - out.capacity());
-        move || tasks.len() + waiting()
     }
 
     async fn take_request(&self, call: Call, id: Id) {
@@ -233,11 +215,6 @@ impl Channel {
         }
     }
 
-    /// The memory budget of the server.
-    pub(crate) fn memory(&self) -> &MemoryBudget {
-        &self.0.server.rpc.limits().memory
-    }
-
     async fn send(&self, reply: Reply) {
         if let Some(json) = reply.into_json() {
             // A client that is gone reads no replies.
@@ -247,6 +224,31 @@ impl Channel {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Protocol for Channel {
+    async fn take(&mut self, message: Result<Bytes, ErrorObject>, _: Format) {
+        match message {
+            Ok(body) => Self::take(self, body, Extensions::through("mcp-stdio")).await,
+            Err(error) => self.send(Reply::error(error, None)).await,
+        }
+    }
+
+    async fn finish(self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    /// Messages that have not been taken count, too.
+    fn unanswered(&self) -> impl Fn() -> usize + Send + Sync + 'static {
+        let (tasks, out) = (self.0.tasks.clone(), self.0.out.downgrade());
+        let waiting = move || out.upgrade().map_or(0, |out| out.max_capacity() - out.capacity());
+        move || tasks.len() + waiting()
+    }
+
+    fn memory(&self) -> &MemoryBudget {
+        &self.0.server.rpc.limits().memory
     }
 }
 

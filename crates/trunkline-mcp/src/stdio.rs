@@ -4,13 +4,11 @@ use std::io::{Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::stream::unfold;
 use tokio_util::sync::CancellationToken;
 
-use trunkline::limits::MemoryBudget;
-use trunkline::stream::{Message, Protocol, StreamConfig, StreamError};
-use trunkline::{ErrorObject, Extensions, Format, stdio};
+use trunkline::stdio;
+use trunkline::stream::{Message, StreamConfig, StreamError};
 
 use crate::channel::Channel;
 use crate::server::Mcp;
@@ -48,26 +46,5 @@ impl Mcp {
             ..Default::default()
         };
         stdio::serve_pipes(channel, messages, (input, output), config).await
-    }
-}
-
-impl Protocol for Channel {
-    async fn take(&mut self, message: Result<Bytes, ErrorObject>, _: Format) {
-        match message {
-            Ok(body) => Channel::take(self, body, Extensions::through("mcp-stdio")).await,
-            Err(error) => self.refuse(error).await,
-        }
-    }
-
-    async fn finish(self) {
-        Channel::finish(&self).await;
-    }
-
-    fn unanswered(&self) -> impl Fn() -> usize + Send + Sync + 'static {
-        Channel::unanswered(self)
-    }
-
-    fn memory(&self) -> &MemoryBudget {
-        Channel::memory(self)
     }
 }

@@ -89,7 +89,7 @@ impl Mcp {
     /// tool is -32001 there.
     #[must_use]
     pub fn rpc(&self) -> Rpc {
-        self.0.rpc.clone().projected(Arc::new(Guest(Arc::clone(&self.0))))
+        self.0.rpc.clone().projected(Arc::new(Guest(self.clone())))
     }
 
     /// The names of the tools that there are at the moment, in the order of their registration.
@@ -342,7 +342,8 @@ fn declare_capabilities(call: &mut Call, request: &Request) {
 }
 
 /// MCP's methods at doors of JSON-RPC.
-struct Guest(Arc<Server>);
+#[derive(Debug)]
+struct Guest(Mcp);
 
 impl Projection for Guest {
     fn project(&self, call: Call) -> Projected {
@@ -360,16 +361,10 @@ impl Projection for Guest {
         if !ours {
             return Projected::Unknown(Box::new(call));
         }
-        Projected::Answered(match self.0.answer(call, Way::Plain).outcome {
+        Projected::Answered(match self.0.0.answer(call, Way::Plain).outcome {
             Ok(begun) => begun.future,
             Err(fault) => CallFuture::ready(Outcome::error(fault.error())),
         })
-    }
-}
-
-impl fmt::Debug for Guest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Mcp")
     }
 }
 

@@ -6,7 +6,6 @@ mod accept;
 mod answer;
 mod config;
 mod connection;
-mod executor;
 mod handle;
 #[cfg(feature = "tls")]
 mod handshake;
@@ -51,8 +50,7 @@ pub use tls::{Tls, TlsError};
 pub(crate) use accept::recover;
 
 use answer::{Answer, Tower};
-use executor::Tracked;
-use shared::Shared;
+use shared::{Shared, Tracked};
 
 /// A server that is about to run.
 ///
@@ -153,7 +151,7 @@ impl Server {
             settings,
             #[cfg(feature = "tls")]
             tls: self.tls,
-            counts: Counts::new(),
+            counts: Arc::new(Counts::new()),
             builder,
             drain: CancellationToken::new(),
             cut: CancellationToken::new(),

@@ -65,7 +65,7 @@ async fn accept(
                 continue;
             }
         };
-        let open = Open::count(&shared.counts);
+        let open = shared.counts.open();
         let (shared, cut) = (Arc::clone(shared), Arc::clone(cut));
         connections.spawn(async move {
             let unanswered = Unanswered::default();
@@ -102,21 +102,5 @@ fn is_of_server(error: &StreamError) -> bool {
         StreamError::Unfinished { .. } => true,
         StreamError::Write(error) => error.kind() == ErrorKind::TimedOut,
         _ => false,
-    }
-}
-
-/// A connection, counted until it is dropped, whatever ends it.
-struct Open(Arc<Counts>);
-
-impl Open {
-    fn count(counts: &Arc<Counts>) -> Self {
-        counts.connection_opened();
-        Self(Arc::clone(counts))
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.connection_closed();
     }
 }
