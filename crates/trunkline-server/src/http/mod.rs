@@ -43,7 +43,6 @@ mod event_stream;
 mod extract;
 mod guard;
 mod host;
-mod media_type;
 mod negotiate;
 mod origin;
 mod refusal;

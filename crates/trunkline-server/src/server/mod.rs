@@ -11,7 +11,6 @@ mod handle;
 mod handshake;
 mod health;
 mod reply;
-mod running;
 mod shared;
 #[cfg(feature = "signal")]
 mod signal;

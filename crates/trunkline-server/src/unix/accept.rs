@@ -11,7 +11,6 @@ use tokio_util::task::TaskTracker;
 use trunkline_core::extensions::Extensions;
 
 use super::config::UnixConfig;
-use super::peer::Peer;
 use super::socket_file::SocketFile;
 use crate::server::{Phase, recover};
 use crate::status::Counts;
@@ -102,5 +101,26 @@ fn is_of_server(error: &StreamError) -> bool {
         StreamError::Unfinished { .. } => true,
         StreamError::Write(error) => error.kind() == ErrorKind::TimedOut,
         _ => false,
+    }
+}
+
+/// The process at the other end of a connection, as the system knows it. Handlers get it as
+/// `Extension<Peer>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Peer {
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// The process, where the system tells.
+    pub pid: Option<i32>,
+}
+
+impl Peer {
+    /// None if the system does not tell.
+    fn of(stream: &UnixStream) -> Option<Self> {
+        let known = stream.peer_cred().ok()?;
+        Some(Self { uid: known.uid(), gid: known.gid(), pid: known.pid() })
     }
 }

@@ -17,7 +17,6 @@
 mod accept;
 mod config;
 mod handle;
-mod peer;
 mod socket_file;
 
 use std::path::PathBuf;
@@ -29,9 +28,9 @@ use crate::server::{Phase, ServeError};
 use crate::status::Counts;
 use trunkline_core::dispatch::Dispatcher;
 
+pub use accept::Peer;
 pub use config::UnixConfig;
 pub use handle::ServerHandle;
-pub use peer::Peer;
 
 use accept::Shared;
 use socket_file::SocketFile;
