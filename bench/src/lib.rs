@@ -13,7 +13,8 @@ use jsonrpsee::types::ErrorObjectOwned;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use trunkline::{Extensions, Reply, Router, Rpc, param};
+use trunkline::protocol::Reply;
+use trunkline::{Extensions, Router, Rpc, param};
 
 /// Bodies and the right replies to them. The load generator posts the same files.
 pub mod body {

@@ -18,7 +18,8 @@ use libfuzzer_sys::fuzz_target;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use tokio::runtime::{Builder, Runtime};
-use trunkline::{Extensions, Limits, Params, RawParams, Reply, Router, Rpc, code, param};
+use trunkline::protocol::Reply;
+use trunkline::{Extensions, Limits, Params, RawParams, Router, Rpc, code, param};
 
 const BATCH: usize = 32;
 

@@ -11,7 +11,8 @@ use trunkline::http::{
     Event as ServerSentEvent, EventStream, Headers, Message, ReplyBody, Routes, accepts_by_name,
     respond,
 };
-use trunkline::{Call, Extensions, Format, Incoming, Reply, Rpc};
+use trunkline::protocol::{Format, Incoming, Reply};
+use trunkline::{Call, Extensions, Rpc};
 
 use crate::agent::{Event, Events};
 

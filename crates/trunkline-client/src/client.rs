@@ -27,13 +27,13 @@ pub struct Client {
 
 pub(crate) struct Shared {
     pub(crate) wire: Arc<Wire>,
-    settings: Settings,
+    settings: ClientConfig,
     last_id: AtomicI64,
 }
 
-/// Settings of a [`Client`].
+/// Configuration of a [`Client`].
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ClientConfig {
     /// The deadline of a call or a batch, from the first attempt to the last byte of the reply. Default
     /// 30 s. After it the error is a [`Timeout`](TransportError::Timeout).
     pub timeout: Duration,
@@ -41,7 +41,7 @@ pub struct Settings {
     pub retry: Option<Retry>,
 }
 
-impl Default for Settings {
+impl Default for ClientConfig {
     fn default() -> Self {
         Self { timeout: Duration::from_secs(30), retry: Some(Retry::default()) }
     }
@@ -68,12 +68,12 @@ impl Client {
     /// A client over `transport`, with default settings.
     #[must_use]
     pub fn new(transport: impl Transport) -> Self {
-        Self::with_settings(transport, Settings::default())
+        Self::with_config(transport, ClientConfig::default())
     }
 
     /// A client over `transport`.
     #[must_use]
-    pub fn with_settings(transport: impl Transport, settings: Settings) -> Self {
+    pub fn with_config(transport: impl Transport, settings: ClientConfig) -> Self {
         let wire = Arc::new(Wire::new(transport));
         let remote = Remote::new(Arc::clone(&wire), settings.retry);
         let shared = Arc::new(Shared { wire, settings, last_id: AtomicI64::new(0) });
@@ -99,7 +99,7 @@ impl Client {
 
     /// The settings of the client.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &ClientConfig {
         &self.shared.settings
     }
 

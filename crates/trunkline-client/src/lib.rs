@@ -20,7 +20,7 @@
 //!
 //! A call ends in exactly one of: its result; the method's own error; an error of the
 //! [protocol](ProtocolError) (a reply that is not for us, malformed, missing); an error of the
-//! [transport](TransportError). Every wait has a deadline ([`Settings::timeout`]). Dropping the
+//! [transport](TransportError). Every wait has a deadline ([`ClientConfig::timeout`]). Dropping the
 //! future of a call cancels it.
 
 #![forbid(unsafe_code)]
@@ -48,7 +48,7 @@ pub use batch::{Batch, Replies, Slot};
 pub use channel::over::Channel;
 #[cfg(unix)]
 pub use child::process::Child;
-pub use client::{Client, Settings};
+pub use client::{Client, ClientConfig};
 pub use error::{Cause, Error, Failure, ProtocolError, TransportError};
 pub use http::connection::Http;
 pub use pending::{Notification, Pending};

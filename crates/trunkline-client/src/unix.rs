@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::net::UnixStream;
 
-use super::channel::{Connect, Connection, Link, Settings};
+use super::channel::{ChannelConfig, Connect, Connection, Link};
 use super::error::{Failure, TransportError};
 use super::transport::{Message, Transport, TransportFuture};
 
@@ -21,17 +21,17 @@ pub struct Unix {
 struct Socket {
     path: PathBuf,
     target: String,
-    settings: Settings,
+    settings: ChannelConfig,
 }
 
 impl Unix {
     /// A client of the server at the socket, with default settings.
     pub fn connect(path: impl Into<PathBuf>) -> Self {
-        Self::connect_with(path, Settings::default())
+        Self::connect_with(path, ChannelConfig::default())
     }
 
     /// A client of the server at the socket.
-    pub fn connect_with(path: impl Into<PathBuf>, settings: Settings) -> Self {
+    pub fn connect_with(path: impl Into<PathBuf>, settings: ChannelConfig) -> Self {
         let path = path.into();
         let target = format!("unix:{}", path.display());
         let in_flight = settings.in_flight;

@@ -91,7 +91,7 @@ pub trait Math: Display {
                         ),
                 )
                 .example(
-                    ::trunkline::Example::new(
+                    ::trunkline::openrpc::Example::new(
                         "a half",
                         [
                             ("dividend", ::trunkline::__private::serde_json::json!(1)),
@@ -101,7 +101,7 @@ pub trait Math: Display {
                     ),
                 )
                 .example(
-                    ::trunkline::Example::new(
+                    ::trunkline::openrpc::Example::new(
                         "dividend = -7.5",
                         [("dividend", ::trunkline::__private::serde_json::json!(- 7.5))],
                         ::trunkline::__private::serde_json::json!(- 7.5),

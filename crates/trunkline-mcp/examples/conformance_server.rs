@@ -12,6 +12,7 @@ use clap::Parser;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use trunkline::server::shutdown_signal;
+use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router, Server};
 use trunkline_mcp::{
     Block, ClientCapabilities, Log, LogLevel, Mcp, McpConfig, MissingCapability, Progress,
@@ -88,7 +89,7 @@ fn tools() -> Router {
 
 fn tool<H, M>(name: &str, text: &str, handler: H) -> Operation
 where
-    H: trunkline::Handler<M, ()>,
+    H: trunkline::protocol::Handler<M, ()>,
     M: 'static,
 {
     Operation::new(name, handler).description(text).tool(name).read_only()

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use trunkline::{Batch, Call, CallFuture, Outcome, Projected, Projection, Reply};
+use trunkline::protocol::{Batch, CallFuture, Projected, Projection, Reply};
+use trunkline::{Call, Outcome};
 
 use crate::era::Way;
 use crate::fault::Fault;

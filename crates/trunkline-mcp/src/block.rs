@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use trunkline::{IntoOutcome, Outcome};
 
-/// A piece of content. A handler of an operation with [`blocks`](trunkline::Operation::blocks) returns
+/// A piece of content. A handler of an operation with [`blocks`](trunkline::tool::ToolOperation::blocks) returns
 /// one, or `Json(vec![…])`.
 ///
 /// ```
-/// # use trunkline::{Operation, Router};
+/// # use trunkline::{Operation, Router, tool::ToolOperation};
 /// # use trunkline_mcp::Block;
 /// let dot = Operation::new("dot", || Block::image(b"\x89PNG...", "image/png"))
 ///     .description("Shows a dot.")

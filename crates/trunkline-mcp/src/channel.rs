@@ -8,8 +8,9 @@ use bytes::Bytes;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::task::TaskTracker;
 use trunkline::limits::{MemoryBudget, Reservation};
+use trunkline::protocol::{Batch, Format, Incoming, Reply};
 use trunkline::stream::{Calls, Key, Protocol, Registration};
-use trunkline::{Batch, Call, ErrorObject, Extensions, Format, Id, Incoming, Outcome, Reply, code};
+use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 
 use crate::batch;
 use crate::era::{NO_BATCHES, Way};

@@ -16,7 +16,8 @@ use axum::extract::State;
 use axum::routing::post;
 use http::{HeaderMap, Response, StatusCode};
 use trunkline::http::{Headers, Message as HttpMessage, ReplyBody, Routes, respond};
-use trunkline::{Batch, Call, CallFuture, Extensions, Id, Incoming, Outcome, Reply, code};
+use trunkline::protocol::{Batch, CallFuture, Incoming, Reply};
+use trunkline::{Call, Extensions, Id, Outcome, code};
 
 use crate::batch;
 use crate::channel::Message;

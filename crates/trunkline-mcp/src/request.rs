@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use trunkline::{Call, Id, Part};
+use trunkline::protocol::Part;
+use trunkline::{Call, Id};
 
 use crate::fault::Fault;
 use crate::protocol::meta;

@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use trunkline::access::Principal;
 use trunkline::http::{Context, Event, Message as HttpMessage, ReplyBody, Routes, respond};
-use trunkline::{ErrorObject, Extensions, Reply, code};
+use trunkline::protocol::Reply;
+use trunkline::{ErrorObject, Extensions, code};
 
 use crate::channel::{Channel, Message, Outbox};
 use crate::events::{self, Source};

@@ -7,7 +7,8 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
 use tower::Service;
 use trunkline::http::{Context, Message, ReplyBody, Routes, StatusPolicy, respond};
-use trunkline::{Call, ErrorObject, Extensions, Id, Reply, Rpc, code};
+use trunkline::protocol::Reply;
+use trunkline::{Call, ErrorObject, Extensions, Id, Rpc, code};
 
 use crate::operations::{LIST_TOOLS, RELOAD_TOOLS};
 

@@ -9,7 +9,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use ring::hmac;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use trunkline::access::jwt::{Algorithm, Jwt, Key, Keys, Settings};
+use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Key, Keys};
 use trunkline::access::{Claims, Principal};
 use trunkline::client::{self, Client, Http};
 use trunkline::layers::authorize::{Rules, claim};
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .authorize(Rules::new().require("admin.*", claim("role", "admin")))
         .build()?;
 
-    let mut settings = Settings::default();
+    let mut settings = JwtConfig::default();
     settings.audiences.push("example".to_owned());
     let keys = Keys::fixed([Key::secret(Algorithm::Hs256, SECRET)?]);
     let jwt = Some(Jwt::new(keys, settings));
@@ -45,8 +45,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, role) in [("alice", "admin"), ("bob", "user")] {
         let claims = json!({ "sub": name, "team": "blue", "role": role, "aud": "example" });
         let bearer = Some(token(claims)?.parse()?);
-        let settings = client::http::Settings { bearer, ..Default::default() };
-        let client = Client::new(Http::with_settings(url.clone(), settings)?);
+        let settings = client::http::HttpClientConfig { bearer, ..Default::default() };
+        let client = Client::new(Http::with_config(url.clone(), settings)?);
         for method in ["whoami", "admin.stop"] {
             match client.call::<String>(method, ()).await {
                 Ok(result) => println!("{name}: {method}: {result}"),

@@ -11,8 +11,9 @@ use std::error::Error;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use trunkline::openrpc::Example;
 use trunkline::server::{self, Server};
-use trunkline::{Example, Json, JsonSchema, Operation, Params, Router, RpcError, VariadicParams};
+use trunkline::{Json, JsonSchema, Operation, Params, Router, RpcError, VariadicParams};
 
 #[derive(Deserialize, JsonSchema)]
 struct Divide {

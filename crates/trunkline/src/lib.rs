@@ -47,41 +47,47 @@ mod expansion;
 pub mod guide;
 pub mod layers;
 mod metrics;
-mod openrpc;
+pub mod openrpc;
 mod router;
 mod rpc;
+pub mod tool;
 mod turns;
 
 pub use blocking::{Blocking, blocking};
-pub use openrpc::OpenRpc;
 pub use router::{Changing, Router};
 pub use rpc::Rpc;
 pub use schemars::{self, JsonSchema};
 pub use tokio_util::sync::CancellationToken;
 pub use trunkline_access as access;
 pub use trunkline_client as client;
-pub use trunkline_core::call::{
-    Call, CallFuture, Description, Effect, Endpoint, Example, Part, Registered, Rendering, Wording,
-};
-pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection};
+pub use trunkline_core::call::{Call, Effect};
 pub use trunkline_core::error::{BoxError, ErrorDescription, ErrorObject, RpcError};
 pub use trunkline_core::extensions::Extensions;
 pub use trunkline_core::extract::{CallId, FromCall, State};
-pub use trunkline_core::format::{Format, Formats};
 pub use trunkline_core::id::Id;
 pub use trunkline_core::limits;
 pub use trunkline_core::limits::calls::Limits;
-pub use trunkline_core::operation::{BuildError, Handler, IntoOutcome, IntoReply, Json, Operation};
+pub use trunkline_core::operation::{BuildError, IntoOutcome, Json, Operation};
 pub use trunkline_core::outcome::Outcome;
-pub use trunkline_core::params::{Param, Params, ParamsError, RawParams, VariadicParams, param};
-pub use trunkline_core::reply::Reply;
+pub use trunkline_core::params::{Param, Params, RawParams, VariadicParams, param};
 pub use trunkline_core::schema::Schema;
-pub use trunkline_core::trace_context::{TraceContext, TraceContextError};
 pub use trunkline_macros::{RpcError, rpc};
 pub use trunkline_server::request::Extension;
 #[cfg(unix)]
 pub use trunkline_server::unix;
 pub use trunkline_server::{Server, ServerHandle, http, stdio, stream};
+
+pub mod protocol {
+    //! For crates that add a transport or a protocol: from the bytes of a body to those of its reply.
+
+    pub use trunkline_core::call::{CallFuture, Description, Endpoint, Part, Registered};
+    pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection};
+    pub use trunkline_core::format::{Format, Formats};
+    pub use trunkline_core::operation::{Handler, IntoReply};
+    pub use trunkline_core::params::ParamsError;
+    pub use trunkline_core::reply::Reply;
+    pub use trunkline_core::trace_context::{TraceContext, TraceContextError};
+}
 
 pub mod server {
     //! The server object: created, asked for its status, stopped.
@@ -102,7 +108,7 @@ pub mod history {
         //! `GET /history` and `GET /logs`.
 
         #[doc(inline)]
-        pub use crate::endpoints::history::{Readers, Settings, routes};
+        pub use crate::endpoints::history::{HistoryRoutesConfig, Readers, routes};
         #[doc(inline)]
         pub use crate::endpoints::logs::log_routes;
     }

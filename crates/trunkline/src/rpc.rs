@@ -88,7 +88,7 @@ impl Rpc {
     /// This service over HTTP.
     #[must_use]
     pub fn http_with(&self, settings: trunkline_server::http::HttpConfig) -> HttpService {
-        HttpService::with_settings(self.dispatcher.clone(), settings)
+        HttpService::with_config(self.dispatcher.clone(), settings)
     }
 
     /// Calls a method in this process, through all layers, without a transport: for tests, and

@@ -11,7 +11,7 @@ use crate::Principal;
 /// The claims that tokens must have. `Default` accepts all issuers and audiences: set them if the keys
 /// sign for more than this server.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct JwtConfig {
     /// The names of this server, one of which `aud` must have. Default: none, and `aud` is not checked.
     pub audiences: Vec<String>,
     /// The accepted issuers, one of which `iss` must be. Default: none, and `iss` is not checked.
@@ -22,7 +22,7 @@ pub struct Settings {
     pub max_bytes: usize,
 }
 
-impl Default for Settings {
+impl Default for JwtConfig {
     fn default() -> Self {
         Self {
             audiences: Vec::new(),
@@ -63,13 +63,13 @@ impl Audience {
 pub(super) fn check(
     token: &[u8],
     claims: &[u8],
-    settings: &Settings,
+    settings: &JwtConfig,
     now: SystemTime,
 ) -> Result<Principal, TokenError> {
     let claims: Map<String, Value> = json(claims)?;
     let registered = Registered::deserialize(&claims).map_err(|_| TokenError::Malformed)?;
     registered.check_times(settings.leeway, now)?;
-    let Settings { issuers, audiences, .. } = settings;
+    let JwtConfig { issuers, audiences, .. } = settings;
     if !issuers.is_empty()
         && !registered.iss.as_ref().is_some_and(|issuer| issuers.contains(issuer))
     {
@@ -157,7 +157,7 @@ mod tests {
     #[track_caller]
     fn check_at(name: &str, claims: &Value, now: u64, expected: Result<(), TokenError>) {
         let now = UNIX_EPOCH + Duration::from_secs(now);
-        let checked = check(b"token", claims.to_string().as_bytes(), &Settings::default(), now);
+        let checked = check(b"token", claims.to_string().as_bytes(), &JwtConfig::default(), now);
         assert_eq!(checked.map(|_| ()), expected, "{name}");
     }
 }

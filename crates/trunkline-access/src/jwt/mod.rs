@@ -1,7 +1,7 @@
 //! JSON Web Tokens (RFC 7519) that are signed, as bearer tokens. Feature `jwt`.
 //!
 //! ```
-//! use trunkline::access::jwt::{Algorithm, Jwt, Key, Keys, Settings};
+//! use trunkline::access::jwt::{Algorithm, Jwt, Key, Keys, JwtConfig};
 //! use trunkline::http;
 //! # use trunkline::Router;
 //!
@@ -9,7 +9,7 @@
 //! # let rpc = Router::new().method("ping", || "pong").build()?;
 //! let key = Key::secret(Algorithm::Hs256, *b"a secret of at least 32 bytes...")?;
 //! let settings =
-//!     Settings { audiences: vec!["https://api.example.com".into()], ..Default::default() };
+//!     JwtConfig { audiences: vec!["https://api.example.com".into()], ..Default::default() };
 //! let jwt = Jwt::new(Keys::fixed([key]), settings);
 //! let service = rpc.http_with(http::HttpConfig { jwt: Some(jwt), ..Default::default() });
 //! # Ok(())
@@ -18,7 +18,7 @@
 //!
 //! The keys are [given](Keys::fixed), in a [file](Keys::file), or at a [URL](Keys::url). A token has
 //! to be signed with one of them, by an algorithm that the *key* is for. It has to expire (`exp`);
-//! `nbf` and `iat` may not lie in the future; issuer and audience are those of [`Settings`]. What a
+//! `nbf` and `iat` may not lie in the future; issuer and audience are those of [`JwtConfig`]. What a
 //! header says of keys is not used, and one that names `crit` is refused.
 
 mod algorithm;
@@ -38,7 +38,7 @@ use std::time::SystemTime;
 use crate::Principal;
 
 pub use algorithm::Algorithm;
-pub use claims::Settings;
+pub use claims::JwtConfig;
 pub use key::{Key, KeyError};
 pub use key_set::KeySetError;
 pub use keys::{Keys, KeysError, Refresh};
@@ -53,7 +53,7 @@ pub struct Jwt(Arc<Inner>);
 
 struct Inner {
     keys: Keys,
-    settings: Settings,
+    settings: JwtConfig,
 }
 
 /// The principal of a token, or a future if keys have to be read first.
@@ -70,7 +70,7 @@ pub type Checking = Pin<Box<dyn Future<Output = Result<Principal, TokenError>> +
 impl Jwt {
     /// Tokens that are signed with one of these keys.
     #[must_use]
-    pub fn new(keys: Keys, settings: Settings) -> Self {
+    pub fn new(keys: Keys, settings: JwtConfig) -> Self {
         Self(Arc::new(Inner { keys, settings }))
     }
 

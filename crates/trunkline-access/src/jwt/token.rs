@@ -13,7 +13,7 @@ use super::key::Key;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// Longer than [`Settings::max_bytes`](super::Settings::max_bytes); nothing of it was read.
+    /// Longer than [`JwtConfig::max_bytes`](super::JwtConfig::max_bytes); nothing of it was read.
     #[error("the token has more than {limit} bytes")]
     TooLarge {
         /// The limit.

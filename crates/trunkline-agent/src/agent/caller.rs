@@ -1,8 +1,9 @@
 use trunkline::access::Principal;
 use trunkline::http::Peer;
+use trunkline::protocol::TraceContext;
 #[cfg(unix)]
 use trunkline::unix;
-use trunkline::{Call, ErrorObject, Extensions, FromCall, TraceContext};
+use trunkline::{Call, ErrorObject, Extensions, FromCall};
 
 use super::event::Events;
 

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use trunkline::layers::validation::Validator;
-use trunkline::{Description, Effect, ErrorObject, JsonSchema, Registered, Schema};
+use trunkline::protocol::{Description, Registered};
+use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
 
 use super::context::Offered;
 use super::settings::Settings;

@@ -7,7 +7,8 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tower::Service;
-use trunkline::{Call, ErrorObject, Id, Outcome, Rendering, Rpc, code};
+use trunkline::tool::Rendering;
+use trunkline::{Call, ErrorObject, Id, Outcome, Rpc, code};
 
 use super::caller::Caller;
 use super::capability::Capability;
@@ -163,9 +164,9 @@ impl Executed {
 /// An outcome as a model is shown it.
 fn shown(capability: &Capability, arguments: &Map<String, Value>, outcome: &Outcome) -> String {
     let outcome = outcome.as_result();
-    match (capability.operation().description().rendering, outcome) {
-        (Rendering::Words(words), outcome) => {
-            words(&serde_json::to_vec(arguments).unwrap_or_default(), outcome)
+    match (Rendering::of(capability.operation().description()), outcome) {
+        (Rendering::Text(render), outcome) => {
+            render(&serde_json::to_vec(arguments).unwrap_or_default(), outcome)
         }
         (_, Ok(json)) => String::from_utf8_lossy(json).into_owned(),
         (_, Err(error)) => told(error),

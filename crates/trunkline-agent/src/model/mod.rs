@@ -79,13 +79,13 @@ impl Model {
                 "whoever is on the way to this URL can read the key: use https"
             );
         }
-        let http = client_http::Settings {
+        let http = client_http::HttpClientConfig {
             bearer: settings.key.clone(),
             max_reply: settings.max_reply,
             connect_timeout: settings.connect_timeout,
             ..Default::default()
         };
-        let http = Http::with_settings(url, http).map_err(|error| address(error.to_string()))?;
+        let http = Http::with_config(url, http).map_err(|error| address(error.to_string()))?;
         let refuses_streams = AtomicBool::new(!settings.stream);
         let settings = Arc::new(settings);
         Ok(Self { inner: Arc::new(Inner { http, settings, refuses_streams }) })

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline::TraceContext;
 use trunkline::client::{Client, Http, http};
 use trunkline::history::Entry;
+use trunkline::protocol::TraceContext;
 
 use crate::house::{Plan, includes, told};
 use crate::scripted::{Answer, Scripted};
@@ -343,9 +343,9 @@ async fn the_key_and_one_trace_go_through_all_hops() {
     plan.model.as_mut().unwrap().key = Some("sk-1".parse().unwrap());
     let house = plan.build().await;
     let trace = TraceContext::root();
-    let mut settings = http::Settings::default();
+    let mut settings = http::HttpClientConfig::default();
     settings.headers.insert("traceparent", trace.to_string().parse().unwrap());
-    let http = Http::with_settings(house.url.parse().unwrap(), settings).unwrap();
+    let http = Http::with_config(house.url.parse().unwrap(), settings).unwrap();
     let asked = json!({ "message": "What is 40 + 2?" });
     Client::new(http).call::<Value>("agent.chat", asked).await.unwrap();
     for request in [0, 1] {

@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use trunkline::Extensions;
 use trunkline::access::Principal;
 use trunkline::client::{Client, Http};
-use trunkline::{Extensions, TraceContext};
+use trunkline::protocol::TraceContext;
 use trunkline_agent::{Caller, ChatRequest, Event, Events};
 
 use crate::house::{House, Plan, includes, told};

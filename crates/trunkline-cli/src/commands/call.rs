@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::value::RawValue;
 use trunkline::client::http::Url;
-use trunkline::client::{Client, Settings};
+use trunkline::client::{Client, ClientConfig};
 
 use super::connection::{Connection, NOTES, url};
 use crate::client::{CallError, Observed};
@@ -45,8 +45,8 @@ fn call(arguments: &Arguments, form: Form) -> Result<String, Failure> {
     let (method, params) = (arguments.method.as_str(), params.as_deref());
     let connection = &arguments.connection;
     let transport = Observed::new(connection.connect(arguments.url.clone())?);
-    let settings = Settings { timeout: connection.timeout(), ..Settings::default() };
-    let client = Client::with_settings(transport.clone(), settings);
+    let settings = ClientConfig { timeout: connection.timeout(), ..ClientConfig::default() };
+    let client = Client::with_config(transport.clone(), settings);
     let failed = |error| Failure::from(CallError { error, status: transport.status() });
     wait_for(async {
         if arguments.notify {

@@ -7,7 +7,7 @@ use http::header::{ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_EN
 use http::{HeaderName, HeaderValue};
 
 use trunkline::client::Http;
-use trunkline::client::http::{BearerError, Settings, Url, UrlError};
+use trunkline::client::http::{BearerError, HttpClientConfig, Url, UrlError};
 
 use crate::client::CallError;
 use crate::terminal::Failure;
@@ -46,7 +46,7 @@ impl Connection {
     ///
     /// What is wrong with the arguments. Clap would print values that may be secrets.
     pub(crate) fn connect(&self, url: Url) -> Result<Http, Failure> {
-        self.connect_with(url, Settings::default())
+        self.connect_with(url, HttpClientConfig::default())
     }
 
     /// The same for replies without end, whose reader bounds what it keeps of them.
@@ -56,10 +56,10 @@ impl Connection {
 
     /// The same for replies of at most so many bytes.
     pub(crate) fn connect_within(&self, url: Url, max_reply: usize) -> Result<Http, Failure> {
-        self.connect_with(url, Settings { max_reply, ..Settings::default() })
+        self.connect_with(url, HttpClientConfig { max_reply, ..HttpClientConfig::default() })
     }
 
-    fn connect_with(&self, url: Url, mut settings: Settings) -> Result<Http, Failure> {
+    fn connect_with(&self, url: Url, mut settings: HttpClientConfig) -> Result<Http, Failure> {
         for text in &self.header {
             let (name, value) = header(text).map_err(Failure::Usage)?;
             settings.headers.append(name, value);
@@ -68,7 +68,7 @@ impl Connection {
         settings.bearer = bearer.map_err(|error: BearerError| Failure::Usage(error.to_string()))?;
         // A name that resolves slowly may take the time that the call has.
         settings.connect_timeout = self.timeout();
-        let http = Http::with_settings(url, settings);
+        let http = Http::with_config(url, settings);
         http.map_err(|error| CallError::new(error, None).into())
     }
 

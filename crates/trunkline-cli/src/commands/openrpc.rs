@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use trunkline::client::{Client, Settings};
+use trunkline::client::{Client, ClientConfig};
 
 use crate::client::{CallError, Observed};
 use crate::commands::connection::{Connection, NOTES, url};
@@ -51,8 +51,8 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 fn discover(arguments: &Arguments, form: Form) -> Result<String, Failure> {
     let connection = &arguments.connection;
     let transport = Observed::new(connection.connect(arguments.url.clone())?);
-    let settings = Settings { timeout: connection.timeout(), ..Settings::default() };
-    let client = Client::with_settings(transport.clone(), settings);
+    let settings = ClientConfig { timeout: connection.timeout(), ..ClientConfig::default() };
+    let client = Client::with_config(transport.clone(), settings);
     wait_for(async {
         let answer = client.call("rpc.discover", None::<&RawValue>).await;
         let failed = |error| Failure::from(CallError { error, status: transport.status() });

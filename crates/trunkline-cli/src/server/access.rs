@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use trunkline::access::jwt::{Jwt, Keys, Settings};
+use trunkline::access::jwt::{Jwt, JwtConfig, Keys};
 use trunkline::client::http::Url;
 use trunkline::history::endpoint::Readers;
 use trunkline::http;
@@ -100,9 +100,9 @@ fn lists(access: &Access) -> [(&'static str, &[String]); 3] {
     [("--audience", &access.audience), ("--issuer", &access.issuer), ("--require", &access.require)]
 }
 
-fn jwt_settings(access: &Access) -> anyhow::Result<Settings> {
+fn jwt_settings(access: &Access) -> anyhow::Result<JwtConfig> {
     let list = |list: &[String]| entries(list).map(str::to_owned).collect::<Vec<_>>();
-    let mut settings = Settings::default();
+    let mut settings = JwtConfig::default();
     (settings.issuers, settings.audiences) = (list(&access.issuer), list(&access.audience));
     // Issuers sign for many services with the same keys. Each of those services could call this one
     // with the tokens that it is sent (RFC 8725, section 3.9).

@@ -125,7 +125,11 @@ impl Recorder {
     /// Adds the routes of the history. Streams end when `closing` is cancelled.
     pub(crate) fn show(&self, service: HttpService, closing: &CancellationToken) -> HttpService {
         let (readers, closing) = (self.readers.clone(), closing.clone());
-        let settings = endpoint::Settings { readers, closing, ..endpoint::Settings::default() };
+        let settings = endpoint::HistoryRoutesConfig {
+            readers,
+            closing,
+            ..endpoint::HistoryRoutesConfig::default()
+        };
         let service = service.merge(endpoint::routes(&self.history, settings));
         match &self.log {
             Some(log) => service.merge(endpoint::log_routes(log, self.readers.clone())),

@@ -13,7 +13,7 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 
 use super::addressee::Addressee;
-use super::settings::Settings;
+use super::config::ChannelConfig;
 use super::waiting::Waiting;
 use crate::error::{Cause, Failure, ProtocolError, TransportError};
 use crate::frame::{Frame, FrameReader, FrameWriter, Key, ReadError};
@@ -89,7 +89,7 @@ impl Connection {
         target: String,
         input: impl AsyncRead + Send + Unpin + 'static,
         output: impl AsyncWrite + Send + Unpin + 'static,
-        settings: &Settings,
+        settings: &ChannelConfig,
         farewell: impl Future<Output = Option<Cause>> + Send + 'static,
     ) -> Self {
         let (out, outgoing) = mpsc::channel(WAITING);

@@ -9,14 +9,14 @@
 //! that has not been sent by then never is. The server's own notifications are ignored, too, and its requests answered with -32601.
 
 mod addressee;
+mod config;
 mod connection;
 mod link;
 pub(super) mod over;
 mod recent;
-mod settings;
 mod waiting;
 
-pub use settings::Settings;
+pub use config::ChannelConfig;
 
 pub(super) use connection::Connection;
 pub(super) use link::{Connect, Link};

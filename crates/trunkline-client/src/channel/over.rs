@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::config::ChannelConfig;
 use super::connection::Connection;
 use super::link::{Connect, Link};
-use super::settings::Settings;
 use crate::error::{Failure, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
 
@@ -22,14 +22,14 @@ impl Channel {
     /// A channel over `stream`, with default settings.
     #[must_use]
     pub fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
-        Self::with_settings(stream, Settings::default())
+        Self::with_config(stream, ChannelConfig::default())
     }
 
     /// A channel over `stream`.
     #[must_use]
-    pub fn with_settings(
+    pub fn with_config(
         stream: impl AsyncRead + AsyncWrite + Send + 'static,
-        settings: Settings,
+        settings: ChannelConfig,
     ) -> Self {
         let in_flight = settings.in_flight;
         let stream = Stream { stream: Box::pin(stream), settings };
@@ -85,7 +85,7 @@ impl<T: Start> Connect for Once<T> {
 /// A stream of any type.
 pub(crate) struct Stream {
     stream: Pin<Box<dyn Duplex>>,
-    settings: Settings,
+    settings: ChannelConfig,
 }
 
 trait Duplex: AsyncRead + AsyncWrite + Send {}

@@ -1,7 +1,7 @@
 //! Calls to a process that is started for them.
 
+mod config;
 mod keeper;
 pub(super) mod process;
-mod settings;
 
-pub use settings::Settings;
+pub use config::ChildConfig;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tokio::net::unix::pipe;
 
+use super::config::ChildConfig;
 use super::keeper::{Asking, Keeper};
-use super::settings::Settings;
 use crate::channel::{self, Connection, Link, Once, Start};
 use crate::error::{Cause, Failure, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
@@ -14,7 +14,7 @@ use crate::transport::{Message, Transport, TransportFuture};
 /// stderr is this process's own.
 ///
 /// The process ends when this is dropped: its stdin is closed; if it has not ended after
-/// [`Settings::grace`], it is killed. In any case it is reaped, on a thread. When it ends before, it
+/// [`ChildConfig::grace`], it is killed. In any case it is reaped, on a thread. When it ends before, it
 /// is not started again, and calls are told how it ended.
 #[derive(Debug)]
 pub struct Child {
@@ -29,14 +29,14 @@ impl Child {
     /// # Errors
     /// When it does not start.
     pub fn spawn(command: Command) -> Result<Self, TransportError> {
-        Self::spawn_with(command, Settings::default())
+        Self::spawn_with(command, ChildConfig::default())
     }
 
     /// Starts a process. What `command` says of stdin and stdout is replaced.
     ///
     /// # Errors
     /// When it does not start.
-    pub fn spawn_with(mut command: Command, settings: Settings) -> Result<Self, TransportError> {
+    pub fn spawn_with(mut command: Command, settings: ChildConfig) -> Result<Self, TransportError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let failed = |source: std::io::Error| TransportError::Spawn {
             program: program.clone(),
@@ -75,7 +75,7 @@ struct Pipes {
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     asking: Asking,
-    settings: channel::Settings,
+    settings: channel::ChannelConfig,
 }
 
 impl Start for Pipes {

@@ -13,9 +13,9 @@ use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use trunkline_core::format::Format;
 
+use super::config::HttpClientConfig;
 use super::connector::Connector;
 use super::reply::Reply;
-use super::settings::Settings;
 #[cfg(feature = "edn")]
 use super::translation;
 use super::url::Url;
@@ -41,7 +41,7 @@ use trunkline_core::trace_context::TraceContext;
 ///
 /// Headers that change from call to call, such as a token that is renewed, are put into the calls'
 /// extensions by a layer, as a [`HeaderMap`]. They go before those of the
-/// [settings](super::Settings); in a batch, the last call's go before those of the others.
+/// [settings](super::HttpClientConfig); in a batch, the last call's go before those of the others.
 ///
 /// ```
 /// # use http::{HeaderMap, HeaderValue};
@@ -87,14 +87,14 @@ impl Http {
             let target = url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned();
             TransportError::Address { target, reason: error.to_string() }
         })?;
-        Self::with_settings(url, Settings::default())
+        Self::with_config(url, HttpClientConfig::default())
     }
 
     /// For the server at `url`.
     ///
     /// # Errors
     /// When it is an `https` URL, and the feature `tls` or trusted authorities are missing.
-    pub fn with_settings(url: Url, settings: Settings) -> Result<Self, TransportError> {
+    pub fn with_config(url: Url, settings: HttpClientConfig) -> Result<Self, TransportError> {
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(settings.idle_timeout)
@@ -262,7 +262,7 @@ fn transport_error(target: &str, error: legacy::Error) -> TransportError {
     }
 }
 
-fn headers(settings: Settings) -> HeaderMap {
+fn headers(settings: HttpClientConfig) -> HeaderMap {
     const JSON: HeaderValue = HeaderValue::from_static("application/json");
     let mut headers = settings.headers;
     headers.insert(ACCEPT, JSON);

@@ -9,7 +9,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use tower::Service;
 use trunkline_core::error::BoxError;
 
-use super::settings::Settings;
+use super::config::HttpClientConfig;
 use super::url::Url;
 use crate::error::TransportError;
 
@@ -30,7 +30,7 @@ type Inner = HttpConnector;
 struct TooLate(Duration);
 
 impl Connector {
-    pub(super) fn new(url: &Url, settings: &Settings) -> Result<Self, TransportError> {
+    pub(super) fn new(url: &Url, settings: &HttpClientConfig) -> Result<Self, TransportError> {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         Ok(Self { inner: inner(tcp, url, settings)?, timeout: settings.connect_timeout })
@@ -38,13 +38,17 @@ impl Connector {
 }
 
 #[cfg(feature = "tls")]
-fn inner(mut tcp: HttpConnector, url: &Url, settings: &Settings) -> Result<Inner, TransportError> {
+fn inner(
+    mut tcp: HttpConnector,
+    url: &Url,
+    settings: &HttpClientConfig,
+) -> Result<Inner, TransportError> {
     tcp.enforce_http(false);
     super::tls::connector(tcp, url, &settings.roots)
 }
 
 #[cfg(not(feature = "tls"))]
-fn inner(tcp: HttpConnector, url: &Url, _: &Settings) -> Result<Inner, TransportError> {
+fn inner(tcp: HttpConnector, url: &Url, _: &HttpClientConfig) -> Result<Inner, TransportError> {
     if url.is_https() {
         let reason = "https needs the feature `tls` of the crate trunkline".to_owned();
         return Err(TransportError::Address { target: url.origin(), reason });

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::{ErrorDescription, ErrorObject};
+use crate::error::ErrorDescription;
+use crate::extensions::Extensions;
 use crate::schema::Schema;
 
 /// What is known of an operation apart from its handler: what every door may show of it.
@@ -35,14 +36,14 @@ pub struct Description {
     pub tool: Option<String>,
     /// What tells it from others that had its name before, if that was said.
     pub revision: Option<String>,
-    /// How a result is shown to language models.
-    pub rendering: Rendering,
     /// Whether it is meant to be notified of, since its result says nothing.
     pub notification: bool,
     /// The errors of its own that it may answer with.
     pub errors: Vec<ErrorDescription>,
     /// Calls, and what comes of them.
     pub examples: Vec<Example>,
+    /// Values for single protocols, by type.
+    pub extensions: Extensions,
 }
 
 /// A call of an operation, and what comes of it.
@@ -62,7 +63,7 @@ impl Example {
     ///
     /// ```
     /// # use serde_json::json;
-    /// # use trunkline::Example;
+    /// # use trunkline::openrpc::Example;
     /// let example = Example::new("a half", [("dividend", json!(1)), ("divisor", json!(2))], 0.5);
     /// ```
     pub fn new<'a>(
@@ -75,18 +76,6 @@ impl Example {
     }
 }
 
-/// How a result is shown to language models.
-#[derive(Debug, Clone, Copy, Default)]
-pub enum Rendering {
-    /// As its JSON.
-    #[default]
-    Json,
-    /// In these words, and so are errors.
-    Words(Wording),
-    /// As it is: an array of content blocks, as MCP defines them.
-    Blocks,
-}
-
 /// What a call of an operation does to what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
@@ -97,10 +86,6 @@ pub enum Effect {
     /// It changes or removes what was there.
     Destroys,
 }
-
-/// Words an outcome for a language model: from the JSON text of the arguments (an object), and of the
-/// result or the error.
-pub type Wording = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
 
 /// The effect of a call with these params, by name.
 pub type EffectOf = fn(params: &Map<String, Value>) -> Effect;
@@ -127,10 +112,10 @@ impl Description {
             closed_world: false,
             tool: None,
             revision: None,
-            rendering: Rendering::Json,
             notification: false,
             errors: Vec::new(),
             examples: Vec::new(),
+            extensions: Extensions::new(),
         }
     }
 }

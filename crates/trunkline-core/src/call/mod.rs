@@ -21,7 +21,7 @@ use crate::format::Encoding;
 use crate::id::Id;
 use crate::limits::calls::Limits;
 
-pub use description::{Description, Effect, EffectOf, Example, Rendering, Wording};
+pub use description::{Description, Effect, EffectOf, Example};
 pub use endpoint::Endpoint;
 pub(crate) use endpoint::Route;
 pub use future::{CallFuture, CancelGuard};

@@ -14,7 +14,8 @@ impl Format {
     ///
     /// ```
     /// # #[cfg(feature = "edn")] {
-    /// use trunkline::{Format, Limits};
+    /// use trunkline::protocol::Format;
+    /// use trunkline::Limits;
     ///
     /// let json = Format::Edn.read("{:say [1 2]}".into(), &Limits::default())?;
     /// assert_eq!(json, r#"{"say":[1,2]}"#);

@@ -15,9 +15,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 
-use crate::call::{
-    Description, Effect, EffectOf, Endpoint, Example, Registered, Rendering, Wording,
-};
+use crate::call::{Description, Effect, EffectOf, Endpoint, Example, Registered};
 use crate::error::RpcError;
 use crate::extensions::Extensions;
 use crate::params::{Arguments, Function, Param};
@@ -193,18 +191,10 @@ impl<S> Operation<S> {
         self
     }
 
-    /// Says how an outcome is worded for a language model. Default: the result's JSON.
+    /// Adds a value that a protocol needs to know of the operation, in place of the earlier one of its type.
     #[must_use]
-    pub fn wording(mut self, wording: Wording) -> Self {
-        self.description.rendering = Rendering::Words(wording);
-        self
-    }
-
-    /// Says that the result is an array of content blocks for language models, as MCP defines them:
-    /// text, images, audio, resources.
-    #[must_use]
-    pub fn blocks(mut self) -> Self {
-        self.description.rendering = Rendering::Blocks;
+    pub fn extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.description.extensions.insert(value);
         self
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use trunkline::client::http::{Reply, Settings};
+use trunkline::client::http::{HttpClientConfig, Reply};
 use trunkline::client::{
     Error as CallError, Failure, Http, ProtocolError, Response, Transport, TransportError,
 };
@@ -195,7 +195,7 @@ async fn result(id: &Id, reply: Reply) -> Result<Box<RawValue>, CallError> {
 
 /// Reads events until the one with the answer.
 async fn from_events(id: &Id, mut reply: Reply) -> Result<Box<RawValue>, CallError> {
-    let mut events = EventReader::new(Settings::default().max_reply);
+    let mut events = EventReader::new(HttpClientConfig::default().max_reply);
     let malformed = |error: EventTooLarge| ProtocolError::Result { reason: error.to_string() };
     while let Some(chunk) = reply.chunk().await? {
         events.push(&chunk);

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use trunkline::http::accepts_by_name;
-use trunkline::{Call, CallFuture, ErrorObject, Outcome, Projected, Projection, Rpc, code};
+use trunkline::protocol::{CallFuture, Projected, Projection};
+use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
 use crate::audience::Audience;
 use crate::capabilities::ClientCapabilities;
@@ -240,7 +241,7 @@ impl Server {
             };
             // The words are the operation's own, and written outside of its layers.
             catch_unwind(AssertUnwindSafe(|| written(era, &tail, write))).unwrap_or_else(|_| {
-                Outcome::error(ErrorObject::internal(&"the wording of an outcome panicked"))
+                Outcome::error(ErrorObject::internal(&"the rendering of an outcome panicked"))
             })
         });
         Ok(Begun { future, outlet })

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 use bytes::Bytes;
-use trunkline::{Registered, Rpc};
+use trunkline::Rpc;
+use trunkline::protocol::Registered;
 
 use super::texts::Texts;
 use crate::era::Era;

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use trunkline::{Effect, Rendering, Schema};
+use trunkline::tool::Rendering;
+use trunkline::{Effect, Schema};
 
 use super::Tool;
 
@@ -35,9 +36,9 @@ pub(crate) fn write_list<'a>(
 impl<'a> Entry<'a> {
     fn of(tool: &'a Tool, modern: bool) -> Self {
         let description = tool.description();
-        let output = match description.rendering {
+        let output = match Rendering::of(description) {
             Rendering::Blocks => None,
-            Rendering::Json | Rendering::Words(_) => description.output.as_ref(),
+            Rendering::Json | Rendering::Text(_) => description.output.as_ref(),
         };
         let fits = |schema: &&Value| modern || schema.get("type").is_some_and(|t| t == "object");
         Self {

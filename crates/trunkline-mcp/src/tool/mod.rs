@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use trunkline::{Description, Registered, Rendering, Schema};
+use trunkline::Schema;
+use trunkline::protocol::{Description, Registered};
+use trunkline::tool::Rendering;
 
 pub(crate) use list::write_list;
 pub(crate) use result::{failure, write_result};
@@ -131,7 +133,7 @@ impl Tool {
     }
 
     pub(crate) fn rendering(&self) -> Rendering {
-        self.description().rendering
+        Rendering::of(self.description())
     }
 
     /// What is wrong with the JSON text of arguments, worded for a model.

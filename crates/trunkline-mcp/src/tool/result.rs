@@ -1,7 +1,8 @@
 //! Outcomes as results of `tools/call`.
 
 use serde_json::Value;
-use trunkline::{ErrorObject, Outcome, Rendering};
+use trunkline::tool::Rendering;
+use trunkline::{ErrorObject, Outcome};
 
 /// The result of a tool: `content`, `structuredContent`, `isError`. A result that is not an object is
 /// no structured content before the stateless era.
@@ -18,12 +19,12 @@ pub(crate) fn write_result(
             json.extend_from_slice(b"\"content\":");
             json.extend_from_slice(blocks);
         }
-        (outcome, Rendering::Words(words)) => write_text(json, &words(arguments, outcome)),
+        (outcome, Rendering::Text(render)) => write_text(json, &render(arguments, outcome)),
         // A result is JSON, which is UTF-8.
         (Ok(result), Rendering::Json) => write_text(json, &String::from_utf8_lossy(result)),
         (Err(error), Rendering::Json | Rendering::Blocks) => write_text(json, &worded(error)),
     }
-    if let (Ok(result), Rendering::Json | Rendering::Words(_)) = (outcome, rendering)
+    if let (Ok(result), Rendering::Json | Rendering::Text(_)) = (outcome, rendering)
         && (modern || result.starts_with(b"{"))
     {
         json.extend_from_slice(b",\"structuredContent\":");

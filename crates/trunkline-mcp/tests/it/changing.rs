@@ -4,7 +4,8 @@ use std::io::{self, PipeWriter, Write};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use trunkline::{CancellationToken, Changing, Incoming, Operation, Router, Rpc, Server, code};
+use trunkline::protocol::Incoming;
+use trunkline::{CancellationToken, Changing, Operation, Router, Rpc, Server, code};
 use trunkline_mcp::{Mcp, ToolError};
 
 use crate::support::{

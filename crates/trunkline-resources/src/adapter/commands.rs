@@ -2,7 +2,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-use trunkline::{Call, CallFuture, Extensions, Outcome, Projected, Projection, RpcError};
+use trunkline::protocol::{CallFuture, Projected, Projection};
+use trunkline::{Call, Extensions, Outcome, RpcError};
 
 use super::command_of;
 use crate::command::Command;
@@ -15,7 +16,7 @@ struct Commands<F>(F);
 ///
 /// The service then reads requests, batches and notifications, and renders results and errors; `execute`
 /// need not know JSON-RPC. It is given what the transport knows of the caller, as that was given to
-/// [`Rpc::handle`](trunkline::Dispatcher::handle). What it does not know it refuses with
+/// [`Rpc::handle`](trunkline::protocol::Dispatcher::handle). What it does not know it refuses with
 /// [`ErrorObject::method_not_found`](trunkline::ErrorObject::method_not_found). Methods that are registered go before.
 ///
 /// ```

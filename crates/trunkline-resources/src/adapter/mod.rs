@@ -10,7 +10,7 @@
 //! | `{"result": …}`, 201 and `"statusCode": 201` for `create`, 204 for `delete` | `result` |
 //! | `{"error": "…"}` and a status | `error` with code, message and data |
 //!
-//! Pure functions, but for [`commands`], which makes a [`Projection`](trunkline::Projection) of your own
+//! Pure functions, but for [`commands`], which makes a [`Projection`](trunkline::protocol::Projection) of your own
 //! function: all that a service of commands needs in order to be one of JSON-RPC.
 
 mod commands;

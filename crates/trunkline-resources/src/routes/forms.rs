@@ -5,7 +5,8 @@ use http::uri::{Authority, Scheme, Uri};
 use serde::Serialize;
 use serde_json::Value;
 use trunkline::http::Headers;
-use trunkline::{Effect, Extensions, Registered, Schema};
+use trunkline::protocol::Registered;
+use trunkline::{Effect, Extensions, Schema};
 
 use super::Routes;
 use crate::declaration::Field;

@@ -20,7 +20,8 @@ use axum::routing::{get, post};
 use http::{Response, Uri};
 use tower::Service;
 use trunkline::http::{self as endpoint, Context, Message, ReplyBody, respond};
-use trunkline::{Call, ErrorObject, Extensions, Format, Outcome, Rpc, code};
+use trunkline::protocol::Format;
+use trunkline::{Call, ErrorObject, Extensions, Outcome, Rpc, code};
 
 use crate::adapter::{self, NativeReply};
 use crate::command::{Command, Protocol};

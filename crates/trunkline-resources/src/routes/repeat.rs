@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::json;
-use trunkline::{Effect, ErrorObject, Extensions, Formats, Incoming, Outcome, Reply, code};
+use trunkline::protocol::{Formats, Incoming, Reply};
+use trunkline::{Effect, ErrorObject, Extensions, Outcome, code};
 
 use super::Routes;
 

@@ -1,7 +1,8 @@
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, HeaderValue, Response};
+use trunkline::Outcome;
 use trunkline::http::{ReplyBody, respond};
-use trunkline::{Format, Outcome, Reply};
+use trunkline::protocol::{Format, Reply};
 
 use crate::adapter::NativeReply;
 use crate::command::Command;

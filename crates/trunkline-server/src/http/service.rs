@@ -51,7 +51,7 @@ struct Inner {
 impl HttpService {
     /// A service of HTTP requests that hold calls.
     #[must_use]
-    pub fn with_settings(rpc: Dispatcher, settings: HttpConfig) -> Self {
+    pub fn with_config(rpc: Dispatcher, settings: HttpConfig) -> Self {
         Self::new(Guard { rpc, settings }, Vec::new())
     }
 

@@ -4,6 +4,7 @@ mod render;
 
 use serde::Serialize;
 use serde_json::Value;
+use trunkline::tool::ToolOperation;
 use trunkline::{CancellationToken, Effect, ErrorObject, Operation, Params, Router, State, code};
 
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
@@ -71,7 +72,7 @@ fn list_tables_operation() -> Operation<Database> {
         .read_only()
         .closed_world()
         .tool("list_tables")
-        .wording(render::table_list)
+        .render_text(render::table_list)
 }
 
 fn describe_table_operation() -> Operation<Database> {
@@ -86,7 +87,7 @@ fn describe_table_operation() -> Operation<Database> {
         .read_only()
         .closed_world()
         .tool("describe_table")
-        .wording(render::table_description)
+        .render_text(render::table_description)
 }
 
 fn query_records_operation() -> Operation<Database> {
@@ -101,7 +102,7 @@ fn query_records_operation() -> Operation<Database> {
         .read_only()
         .closed_world()
         .tool("query_records")
-        .wording(render::rows)
+        .render_text(render::rows)
 }
 
 fn execute_raw_query_operation() -> Operation<Database> {
@@ -111,7 +112,7 @@ fn execute_raw_query_operation() -> Operation<Database> {
         .output::<RawOutcome>()
         .closed_world()
         .tool("execute_raw_query")
-        .wording(render::raw_outcome)
+        .render_text(render::raw_outcome)
 }
 
 fn insert_record_operation() -> Operation<Database> {
@@ -132,7 +133,7 @@ fn insert_record_operation() -> Operation<Database> {
         })
         .closed_world()
         .tool("insert_record")
-        .wording(render::inserted)
+        .render_text(render::inserted)
 }
 
 fn update_record_operation() -> Operation<Database> {
@@ -147,7 +148,7 @@ fn update_record_operation() -> Operation<Database> {
         .destructive()
         .closed_world()
         .tool("update_record")
-        .wording(render::updated)
+        .render_text(render::updated)
 }
 
 fn delete_record_operation() -> Operation<Database> {
@@ -162,7 +163,7 @@ fn delete_record_operation() -> Operation<Database> {
         .destructive()
         .closed_world()
         .tool("delete_record")
-        .wording(render::deleted)
+        .render_text(render::deleted)
 }
 
 fn create_table_operation() -> Operation<Database> {
@@ -176,7 +177,7 @@ fn create_table_operation() -> Operation<Database> {
         .additive()
         .closed_world()
         .tool("create_table")
-        .wording(render::created)
+        .render_text(render::created)
 }
 
 async fn list_tables(

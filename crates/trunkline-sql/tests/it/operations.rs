@@ -1,7 +1,8 @@
 //! The operations as a router calls them: codes, and texts for language models.
 
 use serde_json::{Value, json};
-use trunkline::{ErrorObject, Rendering, Router, Rpc};
+use trunkline::tool::Rendering;
+use trunkline::{ErrorObject, Router, Rpc};
 use trunkline_sql::{Settings, operations};
 
 use crate::fixture::Fixture;
@@ -24,13 +25,13 @@ fn text(fixture: &Fixture, rpc: &Rpc, operation: &str, params: &Value) -> String
     let name = format!("db.{operation}");
     let operations = rpc.operations();
     let found = operations.iter().find(|one| one.name() == name).unwrap();
-    let Rendering::Words(wording) = found.description().rendering else {
+    let Rendering::Text(render) = Rendering::of(found.description()) else {
         panic!("{operation} has no words");
     };
     let arguments = params.to_string();
     match call(fixture, rpc, operation, params) {
-        Ok(result) => wording(arguments.as_bytes(), Ok(result.to_string().as_bytes())),
-        Err(error) => wording(arguments.as_bytes(), Err(&error)),
+        Ok(result) => render(arguments.as_bytes(), Ok(result.to_string().as_bytes())),
+        Err(error) => render(arguments.as_bytes(), Err(&error)),
     }
 }
 

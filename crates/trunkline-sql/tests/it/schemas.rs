@@ -1,7 +1,8 @@
 //! The schemas of requests and replies: closed, described, and true.
 
 use serde_json::{Value, json};
-use trunkline::{Effect, Rendering, Router};
+use trunkline::tool::Rendering;
+use trunkline::{Effect, Router};
 use trunkline_sql::{Settings, operations};
 
 use crate::fixture::Fixture;
@@ -46,7 +47,7 @@ fn eight_tools() {
             assert_eq!(description.effect, Some(effect), "{name}");
             assert!(description.closed_world && description.title.is_some(), "{name}");
             assert!(description.text.as_ref().unwrap().len() > 40, "{name}");
-            assert!(matches!(description.rendering, Rendering::Words(_)), "{name}");
+            assert!(matches!(Rendering::of(description), Rendering::Text(_)), "{name}");
         }
     }
 }

@@ -8,7 +8,8 @@
 mod service;
 
 use clap::Parser;
-use trunkline::{Format, stdio, stream};
+use trunkline::protocol::Format;
+use trunkline::{stdio, stream};
 
 #[derive(Parser)]
 struct Options {

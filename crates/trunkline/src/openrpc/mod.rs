@@ -16,6 +16,7 @@ use serde_json::value::RawValue;
 
 use document::Document;
 use trunkline_core::call::Description;
+pub use trunkline_core::call::Example;
 
 pub(crate) use described::Described;
 pub(crate) use document::Info;

@@ -12,7 +12,7 @@ use super::placement::Placement;
 /// Operations that come and go while their service runs. Clones are the same ones.
 ///
 /// [`Router::changing`](crate::Router::changing) gives them a place in a router, once; [`replace`](Self::replace) puts others in
-/// their place. All that lists operations follows: [`Rpc::operations`](crate::Dispatcher::operations),
+/// their place. All that lists operations follows: [`Rpc::operations`](crate::protocol::Dispatcher::operations),
 /// `rpc.discover`, the metrics.
 ///
 /// ```

@@ -352,7 +352,7 @@ impl Changing {
     /// what a layer keeps for one operation begins anew. The limits, the default layers and the
     /// information of `router` do not count.
     ///
-    /// Those who [listen](crate::Dispatcher::on_change) are told on this thread, before this returns.
+    /// [Listeners](crate::protocol::Dispatcher::on_change) are notified on this thread, before this returns.
     ///
     /// # Errors
     /// The first thing that is wrong with the registrations, or that the service has a method or a

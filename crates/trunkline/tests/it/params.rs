@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 
+use trunkline::protocol::Handler;
 use trunkline::{
-    Extensions, Handler, Json, Limits, Params, RawParams, Router, Rpc, VariadicParams, code, param,
+    Extensions, Json, Limits, Params, RawParams, Router, Rpc, VariadicParams, code, param,
 };
 
 #[derive(Debug, Deserialize)]

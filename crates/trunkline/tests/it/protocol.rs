@@ -10,9 +10,9 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tower::Service;
+use trunkline::protocol::Reply;
 use trunkline::{
-    Call, CancellationToken, ErrorObject, Extensions, Id, Limits, RawParams, Reply, Router, Rpc,
-    code,
+    Call, CancellationToken, ErrorObject, Extensions, Id, Limits, RawParams, Router, Rpc, code,
 };
 
 fn reply(rpc: &Rpc, body: &[u8]) -> Reply {

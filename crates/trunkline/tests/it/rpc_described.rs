@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use trunkline::{
-    Description, Effect, ErrorDescription, Example, JsonSchema, RpcError, Schema, State, rpc,
-};
+use trunkline::openrpc::Example;
+use trunkline::protocol::Description;
+use trunkline::{Effect, ErrorDescription, JsonSchema, RpcError, Schema, State, rpc};
 
 /// A type that nothing is known of.
 #[derive(Serialize, Deserialize)]

@@ -219,8 +219,8 @@ impl Servers {
 }
 
 fn of(transport: impl client::Transport) -> Client {
-    let settings = client::Settings { retry: None, ..Default::default() };
-    Client::with_settings(transport, settings)
+    let settings = client::ClientConfig { retry: None, ..Default::default() };
+    Client::with_config(transport, settings)
 }
 
 /// Makes calls as long as there are any to make.

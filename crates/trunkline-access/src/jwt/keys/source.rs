@@ -9,7 +9,7 @@ use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
 use crate::jwt::key_set::{KeySet, KeySetError};
-use trunkline_client::http::{Settings, Url};
+use trunkline_client::http::{HttpClientConfig, Url};
 use trunkline_client::{Http, TransportError};
 
 /// The times at which keys are fetched again, and limits of a fetch.
@@ -122,15 +122,15 @@ pub enum KeysError {
 
 impl Source {
     pub(super) fn url(url: Url, refresh: &Refresh) -> Result<Self, KeysError> {
-        let settings = Settings {
+        let settings = HttpClientConfig {
             max_reply: refresh.max_bytes,
             connect_timeout: refresh.timeout,
             // The next fetch is minutes away.
             idle_connections: 0,
-            ..Settings::default()
+            ..HttpClientConfig::default()
         };
         let failed = |source| KeysError::Fetch { url: url.to_string(), source };
-        let http = Http::with_settings(url.clone(), settings).map_err(failed)?;
+        let http = Http::with_config(url.clone(), settings).map_err(failed)?;
         Ok(Self::Url { http, url })
     }
 

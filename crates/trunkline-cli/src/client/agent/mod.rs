@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 use trunkline::Id;
-use trunkline::client::{Client, Http, Settings, Transport, TransportError};
+use trunkline::client::{Client, ClientConfig, Http, Transport, TransportError};
 
 pub(crate) use self::event::{Answer, Called, Event, Pending, Step, StepError, Told, result};
 pub(crate) use self::turn::Turn;
@@ -68,8 +68,8 @@ impl Agent {
         params: impl Serialize,
     ) -> Result<Box<RawValue>, CallError> {
         let transport = Observed::new(self.http.clone());
-        let settings = Settings { timeout: self.timeout, ..Settings::default() };
-        let client = Client::with_settings(transport.clone(), settings);
+        let settings = ClientConfig { timeout: self.timeout, ..ClientConfig::default() };
+        let client = Client::with_config(transport.clone(), settings);
         let called = client.call(method, params).await;
         called.map_err(|error| CallError { error, status: transport.status() })
     }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
-use trunkline::client::http::{Reply, Settings};
+use trunkline::client::http::{HttpClientConfig, Reply};
 use trunkline::client::{Cause, Error, ProtocolError, Response, TransportError};
 use trunkline::http::{EventReader, MessageEvent};
 use trunkline::{Id, Outcome};
@@ -38,7 +38,7 @@ const SILENCE: Duration = Duration::from_secs(60);
 impl Turn {
     pub(super) fn new(reply: Reply, id: Id, target: String) -> Self {
         let status = reply.status;
-        let events = EventReader::new(Settings::default().max_reply);
+        let events = EventReader::new(HttpClientConfig::default().max_reply);
         let waiting = VecDeque::new();
         let (has_told, is_done) = (false, false);
         Self { reply: Some(reply), status, id, target, events, waiting, has_told, is_done }

@@ -57,7 +57,7 @@ fn example(example: &Example) -> TokenStream {
     let json = quote!(::trunkline::__private::serde_json::json!);
     let Example { name, params, result } = example;
     let params = params.iter().map(|(name, value)| quote!((#name, #json(#value))));
-    quote!(.example(::trunkline::Example::new(#name, [#(#params),*], #json(#result))))
+    quote!(.example(::trunkline::openrpc::Example::new(#name, [#(#params),*], #json(#result))))
 }
 
 /// Describes what a call of the operation may come to, as far as the types tell.

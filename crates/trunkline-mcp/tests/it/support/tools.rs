@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
-use trunkline::{ErrorObject, Handler, Json, JsonSchema, Operation, Params, RawParams, Router};
+use trunkline::protocol::Handler;
+use trunkline::tool::ToolOperation;
+use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router};
 use trunkline_mcp::{Block, ClientCapabilities, Log, LogLevel, MissingCapability, Progress};
 
 use super::Gate;
@@ -37,14 +39,14 @@ pub(crate) fn router(gate: &Gate) -> Router {
         tool("nothing", || ()),
         tool("newlines", newlines),
         tool("blocks", blocks).blocks(),
-        tool("words", sum).input::<Add>().wording(words),
+        tool("words", sum).input::<Add>().render_text(words),
         tool("picky", || "taken").input_schema(picky()),
         tool("mirrored", |params: RawParams| Json(params.0)).input_schema(mirrored()),
         tool("sampling", sampling),
         tool("steps", steps),
         tool("steps_at_once", steps_at_once),
         tool("last_step", last_step),
-        tool("lost_words", sum).input::<Add>().wording(lost_words),
+        tool("lost_words", sum).input::<Add>().render_text(lost_words),
         tool("logs", logs),
         tool("flood", flood),
         tool("broken_steps", broken_steps),

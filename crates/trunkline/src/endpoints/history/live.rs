@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use trunkline_history::{Filter, History, Subscription, Update};
 use trunkline_server::http::{Event, EventStream, ReplyBody};
 
-use super::settings::Settings;
+use super::config::HistoryRoutesConfig;
 
 /// After so long, a client that was cut off comes again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ impl Live {
         history: &History,
         subscription: Subscription,
         filter: Filter,
-        settings: &Settings,
+        settings: &HistoryRoutesConfig,
         place: OwnedSemaphorePermit,
     ) -> Self {
         Self {

@@ -10,11 +10,11 @@
 //! client that comes again sends as `Last-Event-ID` and so misses nothing that is still kept, nor what
 //! a restarted server has recorded since.
 //!
-//! Neither is recorded itself. Who may read is a [setting](Settings::readers): others' requests are no
+//! Neither is recorded itself. Who may read is a [setting](HistoryRoutesConfig::readers): others' requests are no
 //! business of everyone who may call.
 
+mod config;
 mod live;
-mod settings;
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ use trunkline_server::http::{Context, ReplyBody, Routes};
 use super::readers::NAME;
 pub use super::readers::Readers;
 use super::refused::{Refused, json};
+pub use config::HistoryRoutesConfig;
 use live::Live;
-pub use settings::Settings;
 
 /// A record at `GET /history` and `GET /history/stream`.
 ///
@@ -39,13 +39,13 @@ pub use settings::Settings;
 /// use trunkline::history::{self, History, endpoint};
 ///
 /// # fn main() -> Result<(), trunkline::BuildError> {
-/// let history = History::new(history::Settings::default());
+/// let history = History::new(history::HistoryRoutesConfig::default());
 /// let rpc = Router::new().method("ping", || "pong").build()?.recorded(history.clone());
-/// let service = rpc.http().merge(endpoint::routes(&history, endpoint::Settings::default()));
+/// let service = rpc.http().merge(endpoint::routes(&history, endpoint::HistoryRoutesConfig::default()));
 /// # Ok(())
 /// # }
 /// ```
-pub fn routes(history: &History, settings: Settings) -> Routes {
+pub fn routes(history: &History, settings: HistoryRoutesConfig) -> Routes {
     let streams = Arc::new(Semaphore::new(settings.streams.min(Semaphore::MAX_PERMITS)));
     let record = Record { history: history.clone(), settings, streams };
     let page = async |State(record): State<Record>, context: Context, uri: Uri| {
@@ -63,7 +63,7 @@ pub fn routes(history: &History, settings: Settings) -> Routes {
 #[derive(Clone)]
 struct Record {
     history: History,
-    settings: Settings,
+    settings: HistoryRoutesConfig,
     /// A permit for each stream that may be opened.
     streams: Arc<Semaphore>,
 }

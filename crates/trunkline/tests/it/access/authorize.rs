@@ -5,7 +5,8 @@ use trunkline::access::{Claims, Principal};
 use trunkline::layers::authorize::{
     Requirement, Rules, authenticated, claim, principal, scope, subject,
 };
-use trunkline::{Extensions, Reply, Router, Rpc, code};
+use trunkline::protocol::Reply;
+use trunkline::{Extensions, Router, Rpc, code};
 
 use super::call;
 

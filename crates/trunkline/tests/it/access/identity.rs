@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::access::Principal;
-use trunkline::access::jwt::{Algorithm, Jwt, Keys, Settings};
+use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Keys};
 use trunkline::http::Peer;
 use trunkline::layers::RateLimitLayer;
 use trunkline::layers::rate_limit::Rate;
@@ -17,7 +17,7 @@ use super::{call, now, set};
 #[tokio::test]
 async fn a_subject_is_known_by_its_issuer() {
     let signer = Signer::new(Algorithm::Hs256);
-    let jwt = Jwt::new(Keys::jwks(&set([signer.jwk()])).unwrap(), Settings::default());
+    let jwt = Jwt::new(Keys::jwks(&set([signer.jwk()])).unwrap(), JwtConfig::default());
     for (claims, issuer, name) in [
         (json!({"sub": "root", "iss": "https://a.example"}), "https://a.example", Some("root")),
         (json!({"sub": "root"}), "", Some("root")),

@@ -3,14 +3,14 @@
 use std::error::Error;
 
 use serde_json::{Value, json};
-use trunkline::access::jwt::{Algorithm, Jwt, Key, KeyError, Keys, Settings};
+use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Key, KeyError, Keys};
 
 use super::set;
 use super::signer::{ALL, Signer, encode};
 
 /// Whether a key that was read checks what its owner signs.
 async fn checks(key: Key, signer: &Signer) -> bool {
-    let jwt = Jwt::new(Keys::fixed([key]), Settings::default());
+    let jwt = Jwt::new(Keys::fixed([key]), JwtConfig::default());
     jwt.verify(&signer.token("a")).await.is_ok()
 }
 
@@ -137,7 +137,7 @@ async fn sets_of_keys() {
     let signer = Signer::new(Algorithm::Es256);
     let rsa = Signer::new(Algorithm::Rs256).jwk();
     let useful = [json!({"kty": "AKP", "x": 1}), signer.jwk(), json!({"kty": "EC"})];
-    let jwt = Jwt::new(Keys::jwks(&set(useful)).unwrap(), Settings::default());
+    let jwt = Jwt::new(Keys::jwks(&set(useful)).unwrap(), JwtConfig::default());
     assert!(jwt.verify(&signer.token("a")).await.is_ok(), "keys for others are left out");
     for (name, text, expected) in [
         ("nothing", String::new(), "not a JSON Web Key Set"),

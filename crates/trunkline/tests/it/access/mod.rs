@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use trunkline::access::Principal;
-use trunkline::access::jwt::{Jwt, Keys, Settings};
+use trunkline::access::jwt::{Jwt, JwtConfig, Keys};
 use trunkline::http;
 use trunkline::server::{self, ServerHandle};
 use trunkline::{Router, Rpc};
@@ -36,7 +36,7 @@ fn guarded(jwt: Jwt) -> http::HttpConfig {
     http::HttpConfig { jwt: Some(jwt), ..on_loopback() }
 }
 
-async fn serve_jwt(keys: Keys, settings: Settings) -> ServerHandle {
+async fn serve_jwt(keys: Keys, settings: JwtConfig) -> ServerHandle {
     let http = guarded(Jwt::new(keys, settings));
     serve_with(whoami().http_with(http), server::ServerConfig::default()).await
 }

@@ -14,7 +14,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
-use trunkline::access::jwt::{Algorithm, Jwt, Keys, KeysError, Refresh, Settings, TokenError};
+use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Keys, KeysError, Refresh, TokenError};
 use trunkline::client::http::Url;
 use trunkline::server::ServerHandle;
 
@@ -104,7 +104,7 @@ async fn rotated_keys_are_fetched_when_a_token_names_one() {
     let [old, new] = [signer(), signer()];
     let (issuer, url) = Issuer::serve(set([old.named_jwk("old")])).await;
     let keys = Keys::url_with(url, refresh(HOUR, Duration::from_millis(20))).unwrap();
-    let server = serve_jwt(keys, Settings::default()).await;
+    let server = serve_jwt(keys, JwtConfig::default()).await;
     assert_eq!(issuer.fetches(), 0, "nobody has asked");
     assert_eq!(ask(&server, &old.token("old")).await.status, 200, "the first token waits");
     assert_eq!(issuer.fetches(), 1);
@@ -121,7 +121,7 @@ async fn keys_that_are_due_are_fetched_beside_the_calls() {
     let (issuer, url) = Issuer::serve(set([old.named_jwk("a")])).await;
     let keys = Keys::url_with(url, refresh(Duration::ZERO, Duration::ZERO)).unwrap();
     keys.load().await.unwrap();
-    let server = serve_jwt(keys, Settings::default()).await;
+    let server = serve_jwt(keys, JwtConfig::default()).await;
     issuer.close();
     issuer.publish(StatusCode::OK, set([new.named_jwk("a")]));
     for _ in 0..10 {
@@ -141,7 +141,7 @@ async fn a_flood_of_unknown_keys_is_no_flood_of_fetches() {
     // Within the interval nothing is fetched again.
     let keys = Keys::url_with(url.clone(), refresh(HOUR, HOUR)).unwrap();
     keys.load().await.unwrap();
-    let server = serve_jwt(keys, Settings::default()).await;
+    let server = serve_jwt(keys, JwtConfig::default()).await;
     let tokens: Vec<_> = (0..100).map(|kid| good.token(&format!("unknown-{kid}"))).collect();
     for reply in join_all(tokens.iter().map(|token| ask(&server, token))).await {
         assert_eq!(reply.status, 401);
@@ -151,7 +151,7 @@ async fn a_flood_of_unknown_keys_is_no_flood_of_fetches() {
 
     // All who come while keys are fetched wait for the same fetch.
     let keys = Keys::url_with(url, refresh(HOUR, Duration::ZERO)).unwrap();
-    let jwt = Jwt::new(keys, Settings::default());
+    let jwt = Jwt::new(keys, JwtConfig::default());
     issuer.close();
     let opening = async {
         until("the fetch", || issuer.fetches() == 2).await;
@@ -168,7 +168,7 @@ async fn a_flood_of_unknown_keys_is_no_flood_of_fetches() {
 async fn a_client_that_leaves_does_not_stop_the_fetch() {
     let good = signer();
     let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
-    let jwt = Jwt::new(Keys::url_with(url, refresh(HOUR, HOUR)).unwrap(), Settings::default());
+    let jwt = Jwt::new(Keys::url_with(url, refresh(HOUR, HOUR)).unwrap(), JwtConfig::default());
     issuer.close();
     let token = good.token("a");
     tokio::select! {
@@ -189,7 +189,7 @@ async fn keys_stay_while_they_cannot_be_fetched() {
     refresh.timeout = Duration::from_millis(200);
     refresh.max_bytes = 10_000;
     let keys = Keys::url_with(url, refresh).unwrap();
-    let server = serve_jwt(keys.clone(), Settings::default()).await;
+    let server = serve_jwt(keys.clone(), JwtConfig::default()).await;
     keys.load().await.unwrap();
     let huge = format!("{}{}", set([good.named_jwk("a")]), " ".repeat(10_000));
     let secret = set([Signer::new(Algorithm::Hs256).named_jwk("h")]);
@@ -233,7 +233,7 @@ async fn keys_do_not_stay_for_ever() {
     let keys = Keys::url_with(url, refresh).unwrap();
     keys.load().await.unwrap();
     issuer.publish(StatusCode::BAD_GATEWAY, String::new());
-    let server = serve_jwt(keys, Settings::default()).await;
+    let server = serve_jwt(keys, JwtConfig::default()).await;
     until_status(&server, &good.token("a"), 503).await;
     let reply = ask(&server, &good.token("a")).await;
     assert_eq!(reply.json()["error"]["data"]["status"], 503);
@@ -258,7 +258,7 @@ async fn a_file_is_read_again_when_it_changes() {
     let write = |keys: [Value; 1]| fs::write(&path, set(keys)).unwrap();
     let keys = Keys::file(&path);
     check_failure("no file", keys.load().await, &["cannot read", "jwks.json", "No such file"]);
-    let server = serve_jwt(keys.clone(), Settings::default()).await;
+    let server = serve_jwt(keys.clone(), JwtConfig::default()).await;
     assert_eq!(ask(&server, &old.token("old")).await.status, 503, "there are no keys");
 
     write([old.named_jwk("old")]);
@@ -280,7 +280,7 @@ async fn a_key_taken_out_of_a_file_opens_nothing_after_a_pause() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jwks.json");
     fs::write(&path, set([old.named_jwk("old")])).unwrap();
-    let jwt = Jwt::new(Keys::file(&path), Settings::default());
+    let jwt = Jwt::new(Keys::file(&path), JwtConfig::default());
     assert!(jwt.verify(&old.token("old")).await.is_ok());
     fs::write(&path, set([new.named_jwk("new")])).unwrap();
     tokio::time::advance(Duration::from_secs(5)).await;
@@ -300,7 +300,7 @@ async fn keys_without_names_are_rotated() {
     let (issuer, url) = Issuer::serve(set([old.jwk()])).await;
     let interval = Duration::from_millis(20);
     let keys = Keys::url_with(url.clone(), refresh(HOUR, interval)).unwrap();
-    let server = serve_jwt(keys, Settings::default()).await;
+    let server = serve_jwt(keys, JwtConfig::default()).await;
     assert_eq!(ask(&server, &nameless(&old)).await.status, 200);
     issuer.publish(StatusCode::OK, set([old.jwk(), new.jwk()]));
     until_status(&server, &nameless(&new), 200).await;
@@ -311,7 +311,7 @@ async fn keys_without_names_are_rotated() {
 
     // Wrong signatures are no flood of fetches either.
     let fetches = issuer.fetches();
-    let jwt = Jwt::new(Keys::url_with(url, refresh(HOUR, HOUR)).unwrap(), Settings::default());
+    let jwt = Jwt::new(Keys::url_with(url, refresh(HOUR, HOUR)).unwrap(), JwtConfig::default());
     for _ in 0..10 {
         assert_eq!(jwt.verify(&nameless(&new)).await, Err(TokenError::Signature));
     }
@@ -326,7 +326,7 @@ async fn a_load_that_fails_shuts_no_door() {
     let keys = Keys::url_with(url, refresh(HOUR, HOUR)).unwrap();
     check_failure("down", keys.load().await, &["answered with 502"]);
     issuer.publish(StatusCode::OK, set([good.named_jwk("a")]));
-    let jwt = Jwt::new(keys, Settings::default());
+    let jwt = Jwt::new(keys, JwtConfig::default());
     assert!(jwt.verify(&good.token("a")).await.is_ok());
 }
 
@@ -338,7 +338,7 @@ async fn tokens_wait_for_the_keys_that_are_loaded() {
         let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
         issuer.close();
         let keys = Keys::url_with(url, refresh(HOUR, HOUR)).unwrap();
-        let jwt = Jwt::new(keys.clone(), Settings::default());
+        let jwt = Jwt::new(keys.clone(), JwtConfig::default());
         let mut loading = Box::pin(async move { keys.load().await });
         tokio::select! {
             biased;
@@ -367,7 +367,7 @@ async fn a_key_taken_away_from_a_url_opens_nothing_after_a_pause() {
     refresh.wait_after = Duration::ZERO;
     let keys = Keys::url_with(url, refresh).unwrap();
     keys.load().await.unwrap();
-    let jwt = Jwt::new(keys, Settings::default());
+    let jwt = Jwt::new(keys, JwtConfig::default());
     issuer.publish(StatusCode::OK, set([new.named_jwk("a")]));
     assert_eq!(jwt.verify(&old.token("a")).await, Err(TokenError::Signature));
     issuer.publish(StatusCode::BAD_GATEWAY, String::new());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trunkline::Router;
-use trunkline::access::jwt::{Algorithm, Jwt, Keys, Settings};
+use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Keys};
 use trunkline::http::Headers;
 use trunkline::server::{self, ServerHandle};
 
@@ -73,8 +73,8 @@ fn but(mut value: Value, changes: Value) -> Value {
     value
 }
 
-fn settings() -> Settings {
-    Settings {
+fn settings() -> JwtConfig {
+    JwtConfig {
         audiences: vec!["other".to_owned(), AUDIENCE.to_owned()],
         issuers: vec![ISSUER.to_owned()],
         ..Default::default()
@@ -86,7 +86,7 @@ async fn every_algorithm_with_its_own_key_and_no_other() {
     let signers = ALL.map(Signer::new);
     for signer in &signers {
         let keys = Keys::jwks(&set([signer.named_jwk("a")])).unwrap();
-        let server = serve_jwt(keys, Settings::default()).await;
+        let server = serve_jwt(keys, JwtConfig::default()).await;
         for other in &signers {
             let name = format!("{} for a key of {}", other.algorithm, signer.algorithm);
             let expected = if std::ptr::eq(other, signer) { Served("alice") } else { INVALID };
@@ -314,7 +314,7 @@ async fn each_key_that_may_be_meant_is_tried() {
         ("no more than eight are tried", nameless_keys(8, &one), nameless(&one), INVALID),
     ];
     for (name, keys, token, expected) in rows {
-        let server = serve_jwt(Keys::jwks(&keys).unwrap(), Settings::default()).await;
+        let server = serve_jwt(Keys::jwks(&keys).unwrap(), JwtConfig::default()).await;
         check(name, &ask(&server, &token).await, expected);
     }
 }
@@ -329,7 +329,7 @@ fn nameless_keys(others: usize, last: &Signer) -> String {
 #[tokio::test]
 async fn signed_and_listed_tokens_together() {
     let signer = Signer::new(Algorithm::Hs256);
-    let jwt = Jwt::new(Keys::jwks(&set([signer.jwk()])).unwrap(), Settings::default());
+    let jwt = Jwt::new(Keys::jwks(&set([signer.jwk()])).unwrap(), JwtConfig::default());
     let mut http = guarded(jwt);
     http.bearer.allow("one");
     http.bearer.allow_as("backup", "two");
@@ -383,7 +383,7 @@ async fn signed_and_listed_tokens_together() {
 async fn handlers_see_the_claims() {
     let signer = Signer::new(Algorithm::EdDsa);
     let keys = Keys::jwks(&set([signer.named_jwk("a")])).unwrap();
-    let server: ServerHandle = serve_jwt(keys, Settings::default()).await;
+    let server: ServerHandle = serve_jwt(keys, JwtConfig::default()).await;
     let claims = but(claims(), json!({"roles": ["a", "b"], "nested": {"x": 1.5}, "null": null}));
     let token = signer.sign(&header(&signer, "a"), &claims);
     let reply = ask(&server, &token).await.json();
@@ -395,7 +395,7 @@ async fn handlers_see_the_claims() {
 async fn secrets_are_not_shown() {
     let signer = Signer::with_secret(Algorithm::Hs256, b"0123456789-0123456789-0123456789");
     let keys = Keys::jwks(&set([signer.jwk()])).unwrap();
-    let jwt = Jwt::new(keys.clone(), Settings::default());
+    let jwt = Jwt::new(keys.clone(), JwtConfig::default());
     let mut http = guarded(jwt.clone());
     http.bearer.allow_as("backup", "s3cret");
     let principal = jwt.verify(&signer.token("a")).await.unwrap();

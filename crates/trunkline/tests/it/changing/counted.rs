@@ -5,7 +5,8 @@ use std::task::{Context, Waker};
 
 use serde_json::json;
 use trunkline::layers::metrics::MethodMetrics;
-use trunkline::{Changing, Extensions, Incoming, Router, Rpc};
+use trunkline::protocol::Incoming;
+use trunkline::{Changing, Extensions, Router, Rpc};
 
 use super::{call, named, names, service};
 use crate::support::{DONE, Gate, WAIT, in_time};

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use trunkline::client::{Client, Error, ProtocolError, Remote, Retry, Settings, TransportError};
-use trunkline::{BoxError, Call, Outcome};
+use trunkline::BoxError;
+use trunkline::client::{
+    Client, ClientConfig, Error, ProtocolError, Remote, Retry, TransportError,
+};
+use trunkline::{Call, Outcome};
 
 use super::scripted::{Said, Scripted, broken, numbers};
 
@@ -13,8 +16,8 @@ use super::scripted::{Said, Scripted, broken, numbers};
 fn client(answer: impl Fn(usize, &Value) -> Said + Send + Sync + 'static) -> (Client, Scripted) {
     let script = Scripted::new(answer);
     let retry = Some(Retry { backoff: Duration::ZERO, ..Retry::default() });
-    let settings = Settings { timeout: Duration::from_secs(10), retry };
-    (Client::with_settings(script.clone(), settings), script)
+    let settings = ClientConfig { timeout: Duration::from_secs(10), retry };
+    (Client::with_config(script.clone(), settings), script)
 }
 
 /// The methods of each message.

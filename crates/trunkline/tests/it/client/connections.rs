@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use trunkline::client::{Client, Error, Http, Settings, TransportError};
+use trunkline::client::{Client, ClientConfig, Error, Http, TransportError};
 
 use super::peer::{Answer, Peer};
 use crate::support::in_time;
@@ -88,7 +88,7 @@ async fn a_connection_that_was_new_is_not_opened_again() {
         }
     });
     let http = Http::connect(&format!("http://{address}")).unwrap();
-    let client = Client::with_settings(http, Settings { retry: None, ..Settings::default() });
+    let client = Client::with_config(http, ClientConfig { retry: None, ..ClientConfig::default() });
     for call in 1..=CALLS {
         let ended = in_time("a call", client.call::<i64>("m", ()).into_future()).await;
         let Err(Error::Transport(error)) = ended else { panic!("{ended:?}") };

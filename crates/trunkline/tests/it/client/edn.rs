@@ -203,8 +203,9 @@ async fn replies_to_batches() {
 async fn calls_that_take_too_long() {
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), server::ServerConfig::default()).await;
-    let settings = client::Settings { timeout: Duration::from_millis(20), ..Default::default() };
-    let client = Client::with_settings(http(&server), settings);
+    let settings =
+        client::ClientConfig { timeout: Duration::from_millis(20), ..Default::default() };
+    let client = Client::with_config(http(&server), settings);
     let ended = in_time("a call", client.call::<()>("wait", ()).into_future()).await;
     assert!(ended.unwrap_err().is_timeout());
 }

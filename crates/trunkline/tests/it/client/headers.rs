@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, StatusCode};
 use tower::util::MapRequestLayer;
-use trunkline::client::http::{Bearer, Settings};
+use trunkline::client::http::{Bearer, HttpClientConfig};
 use trunkline::client::{Client, Error, Http, TransportError};
 use trunkline::{Call, Router, server};
 
@@ -19,13 +19,13 @@ const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
 #[tokio::test]
 async fn what_is_sent() {
     let peer = Peer::always(Answer::json(RESULT)).await;
-    let mut settings = Settings::default();
+    let mut settings = HttpClientConfig::default();
     settings.headers.append("x-one", HeaderValue::from_static("1"));
     settings.headers.append("x-one", HeaderValue::from_static("2"));
     settings.bearer = Some("s3cret".parse().unwrap());
     assert!(!format!("{settings:?}").contains("s3cret"), "{settings:?}");
     let url = format!("{}/rpc?a=b#c", peer.url).parse().unwrap();
-    let http = Http::with_settings(url, settings).unwrap();
+    let http = Http::with_config(url, settings).unwrap();
     let client = Client::new(http.clone());
     client.call::<i64>("m", ()).await.unwrap();
     assert!(!format!("{client:?}{http:?}").contains("s3cret"));
@@ -55,9 +55,10 @@ async fn what_is_sent() {
 #[tokio::test]
 async fn layers_may_add_headers() {
     let peer = Peer::always(Answer::json("[]")).await;
-    let mut settings = Settings { bearer: Some("old".parse().unwrap()), ..Settings::default() };
+    let mut settings =
+        HttpClientConfig { bearer: Some("old".parse().unwrap()), ..HttpClientConfig::default() };
     settings.headers.insert("x-one", HeaderValue::from_static("1"));
-    let http = Http::with_settings(peer.url.parse().unwrap(), settings).unwrap();
+    let http = Http::with_config(peer.url.parse().unwrap(), settings).unwrap();
     let last = Arc::new(AtomicUsize::new(0));
     let client = Client::new(http).layer(MapRequestLayer::new(move |mut call: Call| {
         let token = format!("Bearer {}", last.fetch_add(1, Ordering::SeqCst));
@@ -135,11 +136,11 @@ async fn traces_go_on() {
         .build()
         .unwrap();
     let server = serve_with(rpc.http_with(on_loopback()), server::ServerConfig::default()).await;
-    let mut settings = Settings::default();
+    let mut settings = HttpClientConfig::default();
     let parent = format!("00-{TRACE}-{SPAN}-01");
     settings.headers.insert("traceparent", HeaderValue::try_from(parent.clone()).unwrap());
     let url = format!("http://{}", server.local_addr()).parse().unwrap();
-    let outer = Client::new(Http::with_settings(url, settings).unwrap());
+    let outer = Client::new(Http::with_config(url, settings).unwrap());
     assert_eq!(outer.call::<i64>("outer", ()).await.unwrap(), 1);
     let [request] = &peer.asked()[..] else { panic!() };
     let mut lines = request.lines().filter_map(|line| line.strip_prefix("traceparent: "));
@@ -153,8 +154,8 @@ async fn the_level_below_calls() {
     let events =
         Answer::http("200 OK\nContent-Type: text/event-stream\nX-Session: 1", "data: a\n\n");
     let peer = Peer::always(events).await;
-    let settings = Settings { max_reply: 9, ..Settings::default() };
-    let http = Http::with_settings(peer.url.parse().unwrap(), settings).unwrap();
+    let settings = HttpClientConfig { max_reply: 9, ..HttpClientConfig::default() };
+    let http = Http::with_config(peer.url.parse().unwrap(), settings).unwrap();
     let mut headers = HeaderMap::new();
     headers.insert("accept", HeaderValue::from_static("text/event-stream"));
     let mut reply = http.post(headers, Bytes::from_static(b"{}")).await.unwrap();
@@ -177,8 +178,8 @@ async fn the_level_below_calls() {
     );
     assert!(delete.starts_with("delete / ") && !delete.contains("content-type"), "{delete}");
 
-    let settings = Settings { max_reply: 8, ..Settings::default() };
-    let http = Http::with_settings(peer.url.parse().unwrap(), settings).unwrap();
+    let settings = HttpClientConfig { max_reply: 8, ..HttpClientConfig::default() };
+    let http = Http::with_config(peer.url.parse().unwrap(), settings).unwrap();
     let mut reply = http.post(HeaderMap::new(), Bytes::new()).await.unwrap();
     let error = reply.chunk().await.unwrap_err();
     assert!(matches!(error, TransportError::TooLarge { limit: 8, .. }), "{error:?}");

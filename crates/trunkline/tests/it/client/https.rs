@@ -10,7 +10,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
-use trunkline::client::http::{Roots, RootsError, Settings};
+use trunkline::client::http::{HttpClientConfig, Roots, RootsError};
 use trunkline::client::{Client, Http};
 
 use crate::support::in_time;
@@ -66,8 +66,8 @@ fn only(pem: &str) -> Roots {
 
 /// The result, or the error and its last cause.
 async fn call(url: &str, roots: Roots) -> Result<String, (String, String)> {
-    let settings = Settings { roots, ..Settings::default() };
-    let http = Http::with_settings(url.parse().unwrap(), settings).unwrap();
+    let settings = HttpClientConfig { roots, ..HttpClientConfig::default() };
+    let http = Http::with_config(url.parse().unwrap(), settings).unwrap();
     let client = Client::new(http);
     let ended = in_time("the call", client.call::<String>("m", ()).into_future()).await;
     ended.map_err(|error| {
@@ -158,8 +158,8 @@ fn texts_that_hold_no_authority() {
     assert!(matches!(roots.add_pem(cut.as_bytes()), Err(RootsError::Pem(_))));
     assert!(matches!(roots.add_pem(garbage.as_bytes()), Err(RootsError::Certificate(_))));
     let url = "https://localhost".parse().unwrap();
-    let settings = Settings { roots, ..Settings::default() };
-    let error = Http::with_settings(url, settings).unwrap_err();
+    let settings = HttpClientConfig { roots, ..HttpClientConfig::default() };
+    let error = Http::with_config(url, settings).unwrap_err();
     assert_eq!(error.to_string(), "this machine has no certificates to check https servers with");
 }
 
@@ -170,8 +170,9 @@ async fn a_handshake_has_its_time() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", silent.local_addr().unwrap());
     let connect_timeout = Duration::from_millis(50);
-    let settings = Settings { roots: only(&pem), connect_timeout, ..Settings::default() };
-    let client = Client::new(Http::with_settings(url.parse().unwrap(), settings).unwrap());
+    let settings =
+        HttpClientConfig { roots: only(&pem), connect_timeout, ..HttpClientConfig::default() };
+    let client = Client::new(Http::with_config(url.parse().unwrap(), settings).unwrap());
     let ended = in_time("the handshake", client.call::<()>("m", ()).into_future()).await;
     let error = ended.unwrap_err();
     assert_eq!(error.to_string(), format!("cannot connect to {url}"));

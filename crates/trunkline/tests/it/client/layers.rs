@@ -11,8 +11,9 @@ use tower::layer::layer_fn;
 use tower::limit::ConcurrencyLimitLayer;
 use tower::util::{MapRequestLayer, MapResultLayer};
 use tower::{Service, service_fn};
-use trunkline::client::{Client, Error, Remote, Retry, Settings};
-use trunkline::{BoxError, Call, ErrorObject, Outcome, layers};
+use trunkline::BoxError;
+use trunkline::client::{Client, ClientConfig, Error, Remote, Retry};
+use trunkline::{Call, ErrorObject, Outcome, layers};
 
 use super::scripted::{Scripted, broken, numbers};
 
@@ -227,8 +228,8 @@ async fn a_layer_may_answer_by_itself() {
 #[tokio::test(start_paused = true)]
 async fn a_layer_may_mend_what_comes_back() {
     let script = Scripted::new(|_, _| Some(Err(broken())));
-    let settings = Settings { retry: Some(Retry::default()), ..Settings::default() };
-    let client = Client::with_settings(script, settings).layer(MapResultLayer::new(
+    let settings = ClientConfig { retry: Some(Retry::default()), ..ClientConfig::default() };
+    let client = Client::with_config(script, settings).layer(MapResultLayer::new(
         |ended: Result<Outcome, BoxError>| match ended {
             Ok(outcome) => Ok::<_, BoxError>(outcome),
             Err(failure) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
-use trunkline::client::http::Settings;
+use trunkline::client::http::HttpClientConfig;
 use trunkline::client::{self, Client, Http, Retry};
 
 /// What a peer does when it was asked.
@@ -120,10 +120,10 @@ impl Peer {
 
     /// A client that has so much time, and reads so much.
     pub(super) fn client(&self, timeout: Duration, max_reply: usize) -> Client {
-        let settings = Settings { max_reply, ..Settings::default() };
-        let http = Http::with_settings(self.url.parse().unwrap(), settings).unwrap();
+        let settings = HttpClientConfig { max_reply, ..HttpClientConfig::default() };
+        let http = Http::with_config(self.url.parse().unwrap(), settings).unwrap();
         let retry = Some(Retry::default());
-        Client::with_settings(http, client::Settings { timeout, retry })
+        Client::with_config(http, client::ClientConfig { timeout, retry })
     }
 }
 

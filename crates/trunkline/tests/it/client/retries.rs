@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use trunkline::client::{Client, Error, Failure, Retry, Settings, TransportError};
+use trunkline::client::{Client, ClientConfig, Error, Failure, Retry, TransportError};
 
 use super::scripted::{Scripted, broken, failing, numbers, refused, unavailable};
 
@@ -41,8 +41,8 @@ async fn check(row: Row, is_idempotent: bool) {
         Wrong::Error(code, data) => Some(Ok(failing(message, *code, data))),
         Wrong::Silence => None,
     });
-    let settings = Settings { timeout: TIMEOUT, ..Settings::default() };
-    let client = Client::with_settings(script.clone(), settings);
+    let settings = ClientConfig { timeout: TIMEOUT, ..ClientConfig::default() };
+    let client = Client::with_config(script.clone(), settings);
     let call = client.call::<i64>("m5", ());
     let started = Instant::now();
     let ended = if is_idempotent { call.idempotent().await } else { call.await };
@@ -102,7 +102,7 @@ async fn waits_double_up_to_their_bound_and_are_random() {
     let script = Scripted::new(|_, _| Some(Err(broken())));
     let (backoff, max_backoff) = (Duration::from_millis(100), Duration::from_millis(400));
     let retry = Some(Retry { attempts: 8, backoff, max_backoff });
-    let client = Client::with_settings(script.clone(), Settings { timeout: TIMEOUT, retry });
+    let client = Client::with_config(script.clone(), ClientConfig { timeout: TIMEOUT, retry });
     let mut firsts = Vec::new();
     for _ in 0..20 {
         let before = script.sent().len();
@@ -122,8 +122,8 @@ async fn waits_double_up_to_their_bound_and_are_random() {
 #[tokio::test(start_paused = true)]
 async fn retries_can_be_switched_off() {
     let script = Scripted::new(|_, _| Some(Err(broken())));
-    let settings = Settings { retry: None, ..Settings::default() };
-    let client = Client::with_settings(script.clone(), settings);
+    let settings = ClientConfig { retry: None, ..ClientConfig::default() };
+    let client = Client::with_config(script.clone(), settings);
     let ended = client.call::<i64>("m", ()).idempotent().await;
     assert!(matches!(ended, Err(Error::Transport(TransportError::Broken { .. }))), "{ended:?}");
     assert_eq!(script.sent().len(), 1);

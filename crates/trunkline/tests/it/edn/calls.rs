@@ -6,9 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 use serde::{Deserialize, Serialize};
 use trunkline::edn::{Edn, Inst, Keyword, Value};
 use trunkline::layers::{Next, from_fn};
-use trunkline::{
-    Call, ErrorObject, Extensions, Format, Formats, Id, Limits, RawParams, Router, Rpc,
-};
+use trunkline::protocol::{Format, Formats};
+use trunkline::{Call, ErrorObject, Extensions, Id, Limits, RawParams, Router, Rpc};
 
 fn rpc() -> Rpc {
     Router::new()

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trunkline::edn::{Edn, Inst, Keyword, Value, edn};
-use trunkline::{ErrorObject, Extensions, Format, Formats, JsonSchema, Operation, Router, rpc};
+use trunkline::protocol::{Format, Formats};
+use trunkline::{ErrorObject, Extensions, JsonSchema, Operation, Router, rpc};
 
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

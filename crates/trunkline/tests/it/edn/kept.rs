@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use trunkline::edn::{Edn, Value as EdnValue};
 use trunkline::history::{Filter, History, Settings};
-use trunkline::{Extensions, Format, Formats, Limits, Router, code};
+use trunkline::protocol::{Format, Formats};
+use trunkline::{Extensions, Limits, Router, code};
 
 async fn handle(rpc: &trunkline::Rpc, body: &str) -> Option<String> {
     let formats = Formats::both(Format::Edn);

@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use trunkline::edn::{self, Edn, Inst, Keyword};
-use trunkline::{Extensions, Format, Formats, Params, Router, Rpc, code};
+use trunkline::protocol::{Format, Formats};
+use trunkline::{Extensions, Params, Router, Rpc, code};
 
 #[derive(Debug, Deserialize)]
 struct Point {

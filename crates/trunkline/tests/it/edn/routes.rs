@@ -9,8 +9,9 @@ use trunkline::history::{Filter, History};
 use trunkline::http::{
     Context, HttpConfig, HttpService, Message, ReplyBody, Routes, StatusPolicy, respond,
 };
+use trunkline::protocol::Format;
 use trunkline::server::{self, ServerHandle};
-use trunkline::{ErrorObject, Format, Json, Limits, RawParams, Router, Rpc, code};
+use trunkline::{ErrorObject, Json, Limits, RawParams, Router, Rpc, code};
 
 use crate::support::{Client, Reply, in_time, on_loopback, serve_with};
 

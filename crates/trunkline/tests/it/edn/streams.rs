@@ -8,8 +8,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 use tokio::net::UnixStream;
 use trunkline::history::{self, Filter, History};
 use trunkline::limits::MemoryBudget;
+use trunkline::protocol::Format;
 use trunkline::stream::{self, Framing, StreamConfig};
-use trunkline::{Format, Limits, Rpc, unix};
+use trunkline::{Limits, Rpc, unix};
 
 use crate::process::example;
 use crate::support::{Gate, in_time, until};

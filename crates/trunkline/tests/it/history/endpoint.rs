@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use trunkline::access::Principal;
-use trunkline::history::endpoint::{self, Readers, Settings};
+use trunkline::history::endpoint::{self, HistoryRoutesConfig, Readers};
 use trunkline::history::{Filter, History};
 use trunkline::http::{self, Headers};
 use trunkline::layers::authorize::{Rules, claim, principal, scope};
@@ -17,7 +17,11 @@ pub(super) fn get(path: &str, headers: &str) -> String {
 }
 
 /// A server that shows its record.
-pub(super) async fn served(rpc: &Rpc, history: &History, settings: Settings) -> ServerHandle {
+pub(super) async fn served(
+    rpc: &Rpc,
+    history: &History,
+    settings: HistoryRoutesConfig,
+) -> ServerHandle {
     let service = rpc.http_with(on_loopback()).merge(endpoint::routes(history, settings));
     serve_with(service, Default::default()).await
 }
@@ -34,7 +38,7 @@ fn sequences(page: &Value) -> Vec<u64> {
 #[tokio::test]
 async fn entries_through_a_socket() {
     let (rpc, history) = recorded(Default::default());
-    let server = served(&rpc, &history, Settings::default()).await;
+    let server = served(&rpc, &history, HistoryRoutesConfig::default()).await;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let parent = format!("traceparent: 00-{trace}-00f067aa0ba902b7-01\r\n");
     let login = r#"{"jsonrpc":"2.0","method":"login","params":{"user":"ada","password":"hunter2"},"id":"a"}"#;
@@ -83,7 +87,12 @@ async fn entries_through_a_socket() {
 /// Seven entries, by what is sent.
 async fn filled() -> (ServerHandle, History) {
     let (rpc, history) = recorded(Default::default());
-    let server = served(&rpc, &history, Settings { max_page: 5, ..Settings::default() }).await;
+    let server = served(
+        &rpc,
+        &history,
+        HistoryRoutesConfig { max_page: 5, ..HistoryRoutesConfig::default() },
+    )
+    .await;
     for body in [
         request("add", 1),
         request("echo", 1),
@@ -180,8 +189,10 @@ async fn check_readers(readers: Readers, expected: [u16; 4]) {
         }),
     ];
     let (rpc, history) = recorded(Default::default());
-    let routes =
-        endpoint::routes(&history, Settings { readers: readers.clone(), ..Settings::default() });
+    let routes = endpoint::routes(
+        &history,
+        HistoryRoutesConfig { readers: readers.clone(), ..HistoryRoutesConfig::default() },
+    );
     let service = rpc.http_with(http::HttpConfig::default()).merge(routes);
     for ((name, sender), status) in senders.into_iter().zip(expected) {
         for path in ["/history", "/history/stream"] {
@@ -218,7 +229,8 @@ async fn a_token_is_needed_as_at_all_doors() {
     let (rpc, history) = recorded(Default::default());
     let mut settings = on_loopback();
     settings.bearer.allow("b3arer");
-    let service = rpc.http_with(settings).merge(endpoint::routes(&history, Settings::default()));
+    let service =
+        rpc.http_with(settings).merge(endpoint::routes(&history, HistoryRoutesConfig::default()));
     let server = serve_with(service, Default::default()).await;
     let token = "Authorization: Bearer b3arer\r\n";
     for (headers, status) in [
@@ -244,7 +256,7 @@ async fn a_token_is_needed_as_at_all_doors() {
 async fn a_method_called_history() {
     let router = Router::new().method("history", |headers: Headers| headers.len() > 1);
     let (rpc, history) = super::recorded_as(router, Default::default());
-    let server = served(&rpc, &history, Settings::default()).await;
+    let server = served(&rpc, &history, HistoryRoutesConfig::default()).await;
     assert_eq!(ask(&server, post(request("history", 1))).await.json()["result"], true);
     assert_eq!(sequences(&ask(&server, get("/history", "")).await.json()), [1]);
     in_time("the end of the server", server.stop()).await;

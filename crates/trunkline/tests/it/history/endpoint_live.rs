@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 use trunkline::client::Http;
 use trunkline::client::http::Reply;
-use trunkline::history::endpoint::Settings;
+use trunkline::history::endpoint::HistoryRoutesConfig;
 use trunkline::history::{History, Settings as Kept};
 use trunkline::server::ServerHandle;
 use trunkline::{CancellationToken, Rpc};
@@ -89,14 +89,14 @@ async fn calls(rpc: &Rpc, ids: std::ops::RangeInclusive<u64>) {
     }
 }
 
-async fn live(kept: Kept, settings: Settings) -> (ServerHandle, Rpc, History) {
+async fn live(kept: Kept, settings: HistoryRoutesConfig) -> (ServerHandle, Rpc, History) {
     let (rpc, history) = recorded(kept);
     (served(&rpc, &history, settings).await, rpc, history)
 }
 
 #[tokio::test]
 async fn entries_as_they_come() {
-    let (server, rpc, history) = live(Kept::default(), Settings::default()).await;
+    let (server, rpc, history) = live(Kept::default(), HistoryRoutesConfig::default()).await;
     calls(&rpc, 1..=2).await;
     let mut all = Stream::begun(&server, "", None).await;
     let mut errors = Stream::begun(&server, "status=error", None).await;
@@ -120,7 +120,7 @@ async fn entries_as_they_come() {
 #[tokio::test]
 async fn coming_again() {
     let kept = || Kept { entries: 4, ..Kept::default() };
-    let (server, rpc, _) = live(kept(), Settings::default()).await;
+    let (server, rpc, _) = live(kept(), HistoryRoutesConfig::default()).await;
     let mut stream = Stream::open(&server, "", None).await;
     let begun = stream.next().await.unwrap().id;
     drop(stream);
@@ -136,7 +136,7 @@ async fn coming_again() {
     let mut stream = Stream::begun(&server, "", Some(&second.id)).await;
     assert_eq!((stream.number().await, stream.number().await), (Err(1), Ok(4)));
 
-    let (other, rpc, _) = live(kept(), Settings::default()).await;
+    let (other, rpc, _) = live(kept(), HistoryRoutesConfig::default()).await;
     calls(&rpc, 1..=3).await;
     let mut stream = Stream::begun(&other, "", Some(&second.id)).await;
     assert_eq!(stream.number().await, Ok(1), "nothing of another history was read");
@@ -152,7 +152,7 @@ async fn coming_again() {
 #[tokio::test]
 async fn a_silent_stream_shows_life() {
     let keep_alive = Duration::from_millis(5);
-    let settings = Settings { keep_alive, ..Settings::default() };
+    let settings = HistoryRoutesConfig { keep_alive, ..HistoryRoutesConfig::default() };
     let (server, rpc, _) = live(Kept::default(), settings).await;
     let mut stream = Stream::begun(&server, "status=error", None).await;
     calls(&rpc, 1..=3).await;
@@ -177,7 +177,8 @@ async fn a_silent_stream_shows_life() {
 #[tokio::test]
 async fn a_server_that_stops_ends_streams() {
     let closing = CancellationToken::new();
-    let settings = Settings { closing: closing.clone(), ..Settings::default() };
+    let settings =
+        HistoryRoutesConfig { closing: closing.clone(), ..HistoryRoutesConfig::default() };
     let (server, rpc, _) = live(Kept::default(), settings).await;
     let mut stream = Stream::begun(&server, "", None).await;
     calls(&rpc, 1..=1).await;
@@ -192,7 +193,7 @@ async fn a_server_that_stops_ends_streams() {
 #[tokio::test]
 async fn a_stream_has_its_time() {
     let lifetime = Duration::from_millis(20);
-    let settings = Settings { lifetime, ..Settings::default() };
+    let settings = HistoryRoutesConfig { lifetime, ..HistoryRoutesConfig::default() };
     let (server, _rpc, _) = live(Kept::default(), settings).await;
     let mut stream = Stream::begun(&server, "", None).await;
     assert_eq!(stream.next().await, None);
@@ -200,7 +201,7 @@ async fn a_stream_has_its_time() {
 
 #[tokio::test]
 async fn streams_are_bounded() {
-    let settings = Settings { streams: 2, ..Settings::default() };
+    let settings = HistoryRoutesConfig { streams: 2, ..HistoryRoutesConfig::default() };
     let (server, _rpc, _) = live(Kept::default(), settings).await;
     let first = Stream::begun(&server, "", None).await;
     let _second = Stream::begun(&server, "", None).await;
@@ -220,7 +221,7 @@ async fn streams_are_bounded() {
 #[tokio::test]
 async fn a_slow_client_is_told_what_it_has_lost() {
     let (server, rpc, history) =
-        live(Kept { entries: 8, ..Kept::default() }, Settings::default()).await;
+        live(Kept { entries: 8, ..Kept::default() }, HistoryRoutesConfig::default()).await;
     let mut stream = Stream::begun(&server, "", None).await;
     const CALLS: u64 = 5_000;
     let params = "x".repeat(4_000);

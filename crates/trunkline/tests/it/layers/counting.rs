@@ -177,8 +177,8 @@ fn a_client_counts_the_methods_that_it_names() {
     let expected =
         |rows: [(&str, [u64; 3]); 3]| rows.map(|(name, counts)| (name.to_owned(), counts)).to_vec();
     let client = Client::new(service()).layer(layer.clone());
-    let settings = client::Settings { retry: None, ..Default::default() };
-    let lost = Client::with_settings(Nowhere, settings).layer(layer.clone());
+    let settings = client::ClientConfig { retry: None, ..Default::default() };
+    let lost = Client::with_config(Nowhere, settings).layer(layer.clone());
     paused().block_on(async {
         for method in ["ok", "own", "database", "nothing"] {
             let _ = client.call::<Value>(method, ()).await;

@@ -8,8 +8,9 @@ use std::task::{Context, Poll};
 use serde_json::{Value, json};
 use tower::layer::util::Stack;
 use tower::{Layer, Service};
+use trunkline::BoxError;
 use trunkline::layers::HandleErrorLayer;
-use trunkline::{BoxError, Call, ErrorObject, Outcome, Router};
+use trunkline::{Call, ErrorObject, Outcome, Router};
 
 use super::{check, paused};
 

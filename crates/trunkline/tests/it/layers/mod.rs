@@ -22,7 +22,8 @@ use std::task::{Context, Poll, Waker};
 
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
-use trunkline::{Extensions, Reply, Rpc};
+use trunkline::protocol::Reply;
+use trunkline::{Extensions, Rpc};
 
 /// A clock that stands still while there is anything to do.
 fn paused() -> Runtime {

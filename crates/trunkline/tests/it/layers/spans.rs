@@ -9,8 +9,9 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use tokio::task::yield_now;
 use tracing::Level;
+use trunkline::BoxError;
 use trunkline::layers::Defaults;
-use trunkline::{BoxError, ErrorObject, Extensions, Router, Rpc};
+use trunkline::{ErrorObject, Extensions, Router, Rpc};
 
 use super::paused;
 use super::recorder::{self, Fields, Recorded};

@@ -10,7 +10,8 @@ use tracing::Level;
 use trunkline::client::{Client, Http};
 use trunkline::http::HttpService;
 use trunkline::layers::{Next, TraceLayer, from_fn};
-use trunkline::{Call, Extension, Router, Rpc, TraceContext, server};
+use trunkline::protocol::TraceContext;
+use trunkline::{Call, Extension, Router, Rpc, server};
 
 use super::paused;
 use super::recorder::{Fields, Recorded, record};

@@ -9,7 +9,8 @@ use futures_util::future::Either;
 use serde_json::json;
 use tower::{Layer, Service};
 use trunkline::layers::{Next, from_fn};
-use trunkline::{Call, Endpoint, ErrorObject, Extensions, Outcome, Router, State};
+use trunkline::protocol::Endpoint;
+use trunkline::{Call, ErrorObject, Extensions, Outcome, Router, State};
 
 use super::{body, check, json_of, paused};
 

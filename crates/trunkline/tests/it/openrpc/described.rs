@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use trunkline::openrpc::Example;
 use trunkline::{
-    ErrorDescription, ErrorObject, Example, Json, JsonSchema, Operation, Params, RawParams, Router,
+    ErrorDescription, ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router,
     RpcError, VariadicParams, param,
 };
 

@@ -17,9 +17,9 @@ type Heard = Lines<BufReader<ReadHalf<DuplexStream>>>;
 /// A client, and what it says.
 fn client(in_flight: usize, room: usize) -> (Client, Heard, WriteHalf<DuplexStream>) {
     let (ours, theirs) = duplex(room);
-    let settings = channel::Settings { in_flight, ..Default::default() };
+    let settings = channel::ChannelConfig { in_flight, ..Default::default() };
     let (input, output) = tokio::io::split(theirs);
-    (Client::new(Channel::with_settings(ours, settings)), BufReader::new(input).lines(), output)
+    (Client::new(Channel::with_config(ours, settings)), BufReader::new(input).lines(), output)
 }
 
 async fn heard(lines: &mut Heard) -> Value {
@@ -54,8 +54,8 @@ async fn calls_that_hang_give_their_places_up() {
     let rpc = Told::new().router().build().unwrap();
     let settings = stream::StreamConfig { in_flight: 4, ..Default::default() };
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
-    let settings = channel::Settings { in_flight: 4, ..Default::default() };
-    let client = Client::new(Channel::with_settings(ours, settings));
+    let settings = channel::ChannelConfig { in_flight: 4, ..Default::default() };
+    let client = Client::new(Channel::with_config(ours, settings));
     let rounds = async {
         for round in 0..50 {
             let mut hanging: Vec<_> =

@@ -54,7 +54,7 @@ async fn calls_are_told_how_the_process_ended() {
 /// Its output closed, a process is of no use, and is ended.
 #[tokio::test]
 async fn a_process_that_closes_its_output_is_killed() {
-    let settings = child::Settings { grace: Duration::from_millis(50), ..Default::default() };
+    let settings = child::ChildConfig { grace: Duration::from_millis(50), ..Default::default() };
     let child = Child::spawn_with(shell("exec >&-; exec sleep 600"), settings).unwrap();
     let id = child.id();
     let (_, cause) = told(&Client::new(child)).await;
@@ -71,7 +71,8 @@ async fn a_process_ends_with_its_client() {
         (shell("trap '' TERM; exec sleep 600"), false),
     ];
     for (command, is_called) in rows {
-        let settings = child::Settings { grace: Duration::from_millis(200), ..Default::default() };
+        let settings =
+            child::ChildConfig { grace: Duration::from_millis(200), ..Default::default() };
         let child = Child::spawn_with(command, settings).unwrap();
         let id = child.id();
         let client = Client::new(child);

@@ -9,7 +9,7 @@ use tokio::io::{
     WriteHalf, duplex,
 };
 use tokio::task::JoinHandle;
-use trunkline::client::{Channel, Client, Error, Settings, channel};
+use trunkline::client::{Channel, Client, ClientConfig, Error, channel};
 use trunkline::stream::Framing;
 
 use super::framed::framed;
@@ -19,10 +19,10 @@ use crate::support::in_time;
 const LIMIT: usize = 10_000;
 
 fn client_of(stream: DuplexStream, framing: Framing) -> Client {
-    let mut settings = channel::Settings::default();
+    let mut settings = channel::ChannelConfig::default();
     (settings.framing, settings.message_bytes) = (framing, LIMIT);
-    let client = Settings { retry: None, ..Default::default() };
-    Client::with_settings(Channel::with_settings(stream, settings), client)
+    let client = ClientConfig { retry: None, ..Default::default() };
+    Client::with_config(Channel::with_config(stream, settings), client)
 }
 
 /// Waits for the first call, says something, and ends the stream if it should.
@@ -234,8 +234,8 @@ async fn requests_that_are_too_large_are_not_sent() {
     let settings = trunkline::stream::StreamConfig { message_bytes: 1_000, ..Default::default() };
     let serving =
         tokio::spawn(async move { trunkline::stream::serve(&rpc, theirs, settings).await });
-    let settings = channel::Settings { request_bytes: 1_000, ..Default::default() };
-    let client = Client::new(Channel::with_settings(ours, settings));
+    let settings = channel::ChannelConfig { request_bytes: 1_000, ..Default::default() };
+    let client = Client::new(Channel::with_config(ours, settings));
     let mut waiting = Box::pin(client.call::<String>("wait", ()).into_future());
     assert!((&mut waiting).now_or_never().is_none());
     let text = "x".repeat(1_000);
@@ -285,8 +285,8 @@ async fn late_replies_surprise_nobody() {
 #[tokio::test(start_paused = true)]
 async fn calls_that_are_too_many_wait() {
     let (ours, theirs) = duplex(64 << 10);
-    let settings = channel::Settings { in_flight: 2, ..Default::default() };
-    let client = Client::new(Channel::with_settings(ours, settings));
+    let settings = channel::ChannelConfig { in_flight: 2, ..Default::default() };
+    let client = Client::new(Channel::with_config(ours, settings));
     // Those that wait give up first, or they would take the places of the others.
     let timeout = |number| Duration::from_secs(if number < 2 { 2 } else { 1 });
     let call = |number| client.call::<i64>("a", ()).timeout(timeout(number));

@@ -68,7 +68,7 @@ impl Served {
     pub(super) async fn draining(kind: Kind, drain_timeout: Duration) -> Self {
         let rpc = Told::new().router().build().unwrap();
         let mut stream = stream::StreamConfig::default();
-        let mut channel = channel::Settings::default();
+        let mut channel = channel::ChannelConfig::default();
         if let Kind::Stream(framing) | Kind::Unix(framing) | Kind::Child(framing) = kind {
             (stream.framing, channel.framing) = (framing, framing);
         }
@@ -98,7 +98,7 @@ impl Served {
                 let served = rpc.clone();
                 let serving =
                     tokio::spawn(async move { stream::serve(&served, theirs, stream).await });
-                let channel = client::Channel::with_settings(ours, channel);
+                let channel = client::Channel::with_config(ours, channel);
                 Self::of(kind, channel, Some(rpc), Running::Stream(closing, serving))
             }
             Kind::Unix(_) => {
@@ -111,7 +111,7 @@ impl Served {
                 Self::of(kind, unix, Some(rpc), Running::Unix(handle, directory))
             }
             Kind::Child(framing) => {
-                let settings = child::Settings { channel, ..Default::default() };
+                let settings = child::ChildConfig { channel, ..Default::default() };
                 let child = Child::spawn_with(stdio_server(framing), settings).unwrap();
                 Self::of(kind, child, None, Running::Attached)
             }
@@ -119,8 +119,8 @@ impl Served {
     }
 
     fn of(kind: Kind, transport: impl Transport, rpc: Option<Rpc>, running: Running) -> Self {
-        let settings = client::Settings { retry: None, ..Default::default() };
-        Self { kind, client: Client::with_settings(transport, settings), rpc, running }
+        let settings = client::ClientConfig { retry: None, ..Default::default() };
+        Self { kind, client: Client::with_config(transport, settings), rpc, running }
     }
 
     /// What became of the calls of `wait` and `work`, and of the notifications `note`: how many were
@@ -224,7 +224,7 @@ fn certified() -> (Tls, String) {
 pub(super) fn https(port: u16, certificate: &str) -> Http {
     let mut roots = client::http::Roots::none();
     roots.add_pem(certificate.as_bytes()).unwrap();
-    let settings = client::http::Settings { roots, ..Default::default() };
+    let settings = client::http::HttpClientConfig { roots, ..Default::default() };
     let url = format!("https://localhost:{port}").parse().unwrap();
-    Http::with_settings(url, settings).unwrap()
+    Http::with_config(url, settings).unwrap()
 }

@@ -67,8 +67,8 @@ async fn serve(tls: Tls, settings: server::ServerConfig) -> ServerHandle {
 /// A client with connections of its own, which trusts this certificate only.
 fn client(server: &ServerHandle, trusted: &str) -> Client {
     let http: Http = https(server.local_addr().port(), trusted);
-    let settings = trunkline::client::Settings { retry: None, ..Default::default() };
-    Client::with_settings(http, settings)
+    let settings = trunkline::client::ClientConfig { retry: None, ..Default::default() };
+    Client::with_config(http, settings)
 }
 
 async fn answers(client: &Client) -> bool {

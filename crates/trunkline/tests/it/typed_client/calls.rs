@@ -3,8 +3,9 @@ use std::panic::Location;
 
 use tower::layer::layer_fn;
 use tower::service_fn;
+use trunkline::BoxError;
 use trunkline::client::{Client, Error, Pending};
-use trunkline::{BoxError, Call, ErrorObject, Outcome, Router, RpcError, code, rpc};
+use trunkline::{Call, ErrorObject, Outcome, Router, RpcError, code, rpc};
 
 use super::Street;
 use super::shop::{Receipt, ShopClient, ShopError};

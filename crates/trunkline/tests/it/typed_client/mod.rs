@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use shop::{Corner, Seen, Shop, ShopClient};
 use trunkline::Rpc;
-use trunkline::client::{Client, Http, Retry, Settings};
+use trunkline::client::{Client, ClientConfig, Http, Retry};
 use trunkline::server::{self, ServerHandle};
 
 use crate::support::{in_time, serve_with};
@@ -33,8 +33,8 @@ impl Street {
     fn clients(&self) -> [(&'static str, ShopClient); 2] {
         let http = Http::connect(&format!("http://{}", self.server.local_addr())).unwrap();
         [
-            ("memory", ShopClient::new(Client::with_settings(self.rpc.clone(), impatient()))),
-            ("http", ShopClient::new(Client::with_settings(http, impatient()))),
+            ("memory", ShopClient::new(Client::with_config(self.rpc.clone(), impatient()))),
+            ("http", ShopClient::new(Client::with_config(http, impatient()))),
         ]
     }
 
@@ -44,7 +44,7 @@ impl Street {
 }
 
 /// Retries without waits.
-fn impatient() -> Settings {
+fn impatient() -> ClientConfig {
     let retry = Retry { backoff: Duration::ZERO, ..Retry::default() };
-    Settings { retry: Some(retry), ..Settings::default() }
+    ClientConfig { retry: Some(retry), ..ClientConfig::default() }
 }

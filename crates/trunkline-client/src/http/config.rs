@@ -6,10 +6,10 @@ use http::{HeaderMap, HeaderValue};
 #[cfg(feature = "tls")]
 use super::tls::Roots;
 
-/// Settings of [`Http`](crate::Http). How long a call may take is its client's
-/// [setting](crate::Settings::timeout).
+/// Configuration of [`Http`](crate::Http). How long a call may take is its client's
+/// [setting](crate::HttpClientConfig::timeout).
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct HttpClientConfig {
     /// Sent with every request. Default: none.
     pub headers: HeaderMap,
     /// Sent with every request as `Authorization: Bearer …`. Default: none.
@@ -29,7 +29,7 @@ pub struct Settings {
     pub roots: Roots,
 }
 
-impl Default for Settings {
+impl Default for HttpClientConfig {
     fn default() -> Self {
         Self {
             headers: HeaderMap::new(),

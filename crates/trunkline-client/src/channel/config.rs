@@ -2,9 +2,9 @@ use std::time::Duration;
 
 use crate::frame::Framing;
 
-/// Settings of a [`Channel`](crate::Channel), or of what is built on one.
+/// Configuration of a [`Channel`](crate::Channel), or of what is built on one.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ChannelConfig {
     /// How messages are told apart. Default: each is a line.
     pub framing: Framing,
     /// How many bytes a message from the server may have. Default 64 MiB. A larger one is
@@ -23,7 +23,7 @@ pub struct Settings {
     pub write_timeout: Duration,
 }
 
-impl Default for Settings {
+impl Default for ChannelConfig {
     fn default() -> Self {
         Self {
             framing: Framing::default(),

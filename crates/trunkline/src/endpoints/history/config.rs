@@ -4,9 +4,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::endpoints::readers::Readers;
 
-/// Settings of the [routes](super::routes) of a [`History`](crate::history::History).
+/// Configuration of the [routes](super::routes) of a [`History`](crate::history::History).
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct HistoryRoutesConfig {
     /// Who may read. Default: [`Readers::Listed`].
     pub readers: Readers,
     /// The most entries that a page may be asked to have. Default 1,000.
@@ -22,7 +22,7 @@ pub struct Settings {
     pub closing: CancellationToken,
 }
 
-impl Default for Settings {
+impl Default for HistoryRoutesConfig {
     fn default() -> Self {
         Self {
             readers: Readers::default(),

@@ -1,0 +1,51 @@
+//! Tools: how the results of operations are shown to language models.
+
+use trunkline_core::call::Description;
+use trunkline_core::error::ErrorObject;
+use trunkline_core::operation::Operation;
+
+/// The form in which a language model reads the results of an operation.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Rendering {
+    /// Their JSON text.
+    #[default]
+    Json,
+    /// Text that a function makes of each outcome, errors included.
+    Text(RenderText),
+    /// Content blocks as MCP defines them: the result is an array of them.
+    Blocks,
+}
+
+/// Renders an outcome as text for a language model, from the JSON text of the arguments (an object) and of
+/// the result or the error.
+pub type RenderText = fn(arguments: &[u8], outcome: Result<&[u8], &ErrorObject>) -> String;
+
+impl Rendering {
+    /// The rendering of an operation's results.
+    #[must_use]
+    pub fn of(description: &Description) -> Self {
+        description.extensions.get().copied().unwrap_or_default()
+    }
+}
+
+/// Sets how the results of an operation are shown to language models. Default: [`Rendering::Json`].
+pub trait ToolOperation: Sized {
+    /// Renders results and errors as text.
+    #[must_use]
+    fn render_text(self, render: RenderText) -> Self;
+
+    /// Declares that the result is an array of content blocks, as MCP defines them: text, images, audio,
+    /// resources.
+    #[must_use]
+    fn blocks(self) -> Self;
+}
+
+impl<S> ToolOperation for Operation<S> {
+    fn render_text(self, render: RenderText) -> Self {
+        self.extension(Rendering::Text(render))
+    }
+
+    fn blocks(self) -> Self {
+        self.extension(Rendering::Blocks)
+    }
+}
