@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use anyhow::Result;
 use trunkline::{Json, Operation, Params, Router, Server};
 use trunkline_bench::{Add, Sum, announce};
-use trunkline_mcp::{Mcp, Settings};
+use trunkline_mcp::{Mcp, McpConfig};
 
 fn main() -> Result<()> {
     trunkline_bench::run(serve)
@@ -20,7 +20,7 @@ async fn serve(address: SocketAddr) -> Result<()> {
         .read_only()
         .tool("add");
     let rpc = Router::new().operation(add).build()?;
-    let mcp = Mcp::new(rpc, Settings::new("bench", "1.0.0"))?;
+    let mcp = Mcp::new(rpc, McpConfig::new("bench", "1.0.0"))?;
     let service = mcp.rpc().http().merge(mcp.routes());
     let server = Server::bind(address).serve(service).await?;
     announce(server.local_addr());

@@ -6,10 +6,10 @@ use axum::extract::State;
 use axum::routing::post;
 use futures_util::stream::unfold;
 use http::Response;
-use http::header::ACCEPT;
 use tokio::sync::mpsc::Receiver;
 use trunkline::http::{
-    Event as ServerSentEvent, EventStream, Headers, Message, ReplyBody, Routes, respond,
+    Event as ServerSentEvent, EventStream, Headers, Message, ReplyBody, Routes, accepts_by_name,
+    respond,
 };
 use trunkline::protocol::{Format, Incoming, Reply};
 use trunkline::{Call, Extensions, Rpc};
@@ -110,26 +110,10 @@ fn framed(event: &Event) -> ServerSentEvent {
     }
 }
 
-/// Whether `Accept` names events and not JSON; what has `q=0` it does not want.
+/// Whether `Accept` names events and not JSON.
 fn wants_events(extensions: &Extensions) -> bool {
-    let Some(headers) = Headers::of(extensions) else {
-        return false;
-    };
-    let names = |wanted: &str| {
-        let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let mut types = values.flat_map(|value| value.split(','));
-        types.any(|one| {
-            let mut parts = one.split(';').map(str::trim);
-            let is_named = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(wanted));
-            is_named && !parts.any(is_unwanted)
-        })
-    };
-    names("text/event-stream") && !names("application/json")
-}
-
-/// Whether a parameter is a weight of zero.
-fn is_unwanted(parameter: &str) -> bool {
-    let weight =
-        parameter.split_once('=').filter(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
-    weight.is_some_and(|(_, weight)| weight.trim().parse() == Ok(0.0_f32))
+    Headers::of(extensions).is_some_and(|headers| {
+        accepts_by_name(headers, "text/event-stream")
+            && !accepts_by_name(headers, "application/json")
+    })
 }

@@ -15,7 +15,7 @@ use trunkline::server::shutdown_signal;
 use trunkline::tool::ToolOperation;
 use trunkline::{ErrorObject, Json, JsonSchema, Operation, Params, RawParams, Router, Server};
 use trunkline_mcp::{
-    Block, ClientCapabilities, Log, LogLevel, Mcp, MissingCapability, Progress, Settings,
+    Block, ClientCapabilities, Log, LogLevel, Mcp, McpConfig, MissingCapability, Progress,
 };
 
 #[derive(Parser)]
@@ -29,7 +29,7 @@ struct Line {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let line = Line::parse();
     let rpc = Router::new().nest("test", tools()).build()?;
-    let mcp = Mcp::new(rpc, Settings::new("conformance-server", env!("CARGO_PKG_VERSION")))?;
+    let mcp = Mcp::new(rpc, McpConfig::new("conformance-server", env!("CARGO_PKG_VERSION")))?;
     let service = mcp.rpc().http().merge(mcp.routes());
     let server = Server::bind(&line.listen).serve(service).await?;
     println!("listening http://{}/mcp", server.local_addr());

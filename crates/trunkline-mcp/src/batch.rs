@@ -1,6 +1,5 @@
 //! Batches, which one revision has (2025-03-26).
 
-use std::fmt;
 use std::sync::Arc;
 
 use trunkline::protocol::{Batch, CallFuture, Projected, Projection, Reply};
@@ -10,7 +9,7 @@ use crate::era::Way;
 use crate::fault::Fault;
 use crate::protocol::method;
 use crate::request::is_mcp_id;
-use crate::server::Server;
+use crate::server::{Mcp, Server};
 
 /// Runs a batch of a revision that has them. Nothing of it runs if one of its ids is none of MCP's.
 pub(crate) async fn answer(server: Arc<Server>, batch: Batch) -> Result<Reply, Fault> {
@@ -21,29 +20,24 @@ pub(crate) async fn answer(server: Arc<Server>, batch: Batch) -> Result<Reply, F
         batch.refuse(&fault.error());
         return Err(fault);
     }
-    let rpc = server.rpc.clone().projected(Arc::new(Member(server)));
+    let rpc = server.rpc.clone().projected(Arc::new(Member(Mcp(server))));
     Ok(rpc.answer_batch(batch).await)
 }
 
 /// A message in a batch.
-struct Member(Arc<Server>);
+#[derive(Debug)]
+struct Member(Mcp);
 
 impl Projection for Member {
     fn project(&self, call: Call) -> Projected {
         let fault = if call.method() == method::INITIALIZE {
             Fault::Request("initialize is not part of a batch")
         } else {
-            match self.0.answer(call, Way::Batch).outcome {
+            match self.0.0.answer(call, Way::Batch).outcome {
                 Ok(begun) => return Projected::Answered(begun.future),
                 Err(fault) => fault,
             }
         };
         Projected::Answered(CallFuture::ready(Outcome::error(fault.error())))
-    }
-}
-
-impl fmt::Debug for Member {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Mcp")
     }
 }

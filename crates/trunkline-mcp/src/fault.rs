@@ -1,7 +1,7 @@
 //! What the protocol itself refuses. A tool that fails is no fault: it has a result that says so.
 
 use http::StatusCode;
-use serde::Serialize;
+use serde_json::json;
 use trunkline::protocol::excerpt;
 use trunkline::{ErrorObject, code};
 
@@ -35,30 +35,30 @@ impl Fault {
     pub(crate) fn error(&self) -> ErrorObject {
         match self {
             Self::Meta(member) => ErrorObject::new(code::INVALID_PARAMS, "Invalid params")
-                .with_data(&Data::new(&format!(
+                .with_data(&json!({ "reason": format!(
                     "params._meta[\"{member}\"] is missing or malformed: \
                      a request of revision {MODERN} carries it"
-                ))),
+                ) })),
             Self::HeaderMismatch(reason) => {
                 ErrorObject::new(HEADER_MISMATCH, format!("Header mismatch: {reason}"))
             }
             Self::UnsupportedVersion(requested) => {
                 ErrorObject::new(UNSUPPORTED_VERSION, "Unsupported protocol version")
-                    .with_data(&Versions { supported: &[MODERN], requested })
+                    .with_data(&json!({ "supported": [MODERN], "requested": requested }))
             }
             Self::UnknownVersionHeader(requested) => ErrorObject::new(
                 code::INVALID_REQUEST,
                 "The MCP-Protocol-Version header names no revision that is spoken here",
             )
-            .with_data(&Versions { supported: &all_versions(), requested }),
+            .with_data(&json!({ "supported": all_versions(), "requested": requested })),
             Self::UnknownMethod(method) => ErrorObject::method_not_found(&shortened(method)),
             Self::UnknownTool { name, code } => {
                 ErrorObject::new(*code, format!("Unknown tool: {}", shortened(name)))
-                    .with_data(&Data::new("tools/list names the tools that there are"))
+                    .with_data(&json!({ "reason": "tools/list names the tools that there are" }))
             }
             Self::Malformed(reason) | Self::Params(reason) => ErrorObject::invalid_params(reason),
             Self::Request(reason) => ErrorObject::new(code::INVALID_REQUEST, "Invalid Request")
-                .with_data(&Data::new(reason)),
+                .with_data(&json!({ "reason": reason })),
         }
     }
 
@@ -82,23 +82,6 @@ impl Fault {
 
 fn all_versions() -> Vec<&'static str> {
     Legacy::names().into_iter().chain([MODERN]).collect()
-}
-
-#[derive(Serialize)]
-struct Data<'a> {
-    reason: &'a str,
-}
-
-impl<'a> Data<'a> {
-    fn new(reason: &'a str) -> Self {
-        Self { reason }
-    }
-}
-
-#[derive(Serialize)]
-struct Versions<'a> {
-    supported: &'a [&'a str],
-    requested: &'a str,
 }
 
 /// What a client sent, as far as a message should repeat it.

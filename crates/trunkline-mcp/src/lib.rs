@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use trunkline::{ErrorObject, JsonSchema, Operation, Params, Router};
-//! use trunkline_mcp::{Mcp, Settings};
+//! use trunkline_mcp::{Mcp, McpConfig};
 //!
 //! #[derive(serde::Deserialize, JsonSchema)]
 //! #[schemars(crate = "trunkline::schemars")]
@@ -22,7 +22,7 @@
 //!     .read_only()
 //!     .tool("add");
 //! let rpc = Router::new().operation(add).build()?;
-//! let mcp = Mcp::new(rpc, Settings::new("sums", "1.0.0"))?;
+//! let mcp = Mcp::new(rpc, McpConfig::new("sums", "1.0.0"))?;
 //!
 //! // JSON-RPC at `/`, which answers MCP's methods as well, and MCP at `/mcp`.
 //! let service = mcp.rpc().http().merge(mcp.routes());
@@ -52,6 +52,7 @@ mod block;
 mod capabilities;
 mod channel;
 pub mod client;
+mod config;
 mod endpoint;
 mod era;
 mod events;
@@ -63,18 +64,16 @@ mod protocol;
 mod request;
 mod running;
 mod server;
-mod settings;
 mod sse;
 mod stdio;
 mod tool;
 
 pub use block::{Block, Resource};
 pub use capabilities::{ClientCapabilities, MissingCapability};
+pub use config::McpConfig;
 pub use log_level::LogLevel;
 pub use notify::{Log, Progress};
 pub use server::Mcp;
-pub use settings::Settings;
-pub use stdio::StdioError;
 pub use tool::ToolError;
 
 #[cfg(doctest)]

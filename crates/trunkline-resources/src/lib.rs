@@ -6,14 +6,14 @@
 //!
 //! ```
 //! use trunkline::Router;
-//! use trunkline::http::Settings;
+//! use trunkline::http::HttpConfig;
 //! use trunkline_resources::{ResourceTypes, Resources, operations, routes};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! let resources = Resources::open(directory.path(), ResourceTypes::default(), Default::default())?;
 //! let rpc = Router::new().merge(operations(&resources, |_| false)).build()?;
-//! let service = rpc.http_with(Settings::default()).merge(routes(&rpc, &resources));
+//! let service = rpc.http_with(HttpConfig::default()).merge(routes(&rpc, &resources));
 //! # Ok(())
 //! # }
 //! ```

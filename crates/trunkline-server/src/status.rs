@@ -1,5 +1,6 @@
 //! What a server says of itself.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -81,13 +82,11 @@ impl Counts {
         self.in_flight.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn connection_opened(&self) {
+    /// Counts a connection until what is returned is dropped.
+    pub(crate) fn open(self: &Arc<Self>) -> OpenConnection {
         self.connections.fetch_add(1, Ordering::Relaxed);
         self.total_connections.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn connection_closed(&self) {
-        self.connections.fetch_sub(1, Ordering::Relaxed);
+        OpenConnection(Arc::clone(self))
     }
 
     /// In one order with the phase for all threads: a request that begins sees that the server
@@ -110,5 +109,14 @@ impl Counts {
             total_connections: self.total_connections.load(Ordering::Relaxed),
             total_requests: self.total_requests.load(Ordering::Relaxed),
         }
+    }
+}
+
+/// An open connection.
+pub(crate) struct OpenConnection(Arc<Counts>);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }

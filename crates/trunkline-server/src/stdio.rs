@@ -3,28 +3,40 @@
 //! Nothing else may be printed to stdout: logs belong on stderr.
 //!
 //! ```no_run
-//! # use trunkline::{Router, stdio, stream::Settings};
+//! # use trunkline::{Router, stdio, stream::StreamConfig};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
-//! stdio::serve(&rpc, Settings::default()).await?;
+//! stdio::serve(&rpc, StreamConfig::default()).await?;
 //! # Ok(())
 //! # }
 //! ```
 
 use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
+use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use bytes::Bytes;
+use futures_util::future::{BoxFuture, WeakShared, poll_fn};
+use futures_util::stream;
+use futures_util::task::AtomicWaker;
+use futures_util::{FutureExt, Stream};
+use tokio::io::AsyncWrite;
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
-use tokio::time::timeout;
-
-use crate::stream::{Connection, Settings, StreamError};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+use tokio_util::io::StreamReader;
+use trunkline_client::frame::FrameWriter;
 use trunkline_core::dispatch::Dispatcher;
 
-/// How much is on its way between a thread and the calls.
-const CHUNK: usize = 64 << 10;
+use crate::stream::{
+    Connection, Message, Protocol, StreamConfig, StreamError, serve_protocol, write,
+};
 
 /// Serves until stdin ends and what was asked for is answered.
 ///
@@ -32,83 +44,184 @@ const CHUNK: usize = 64 << 10;
 /// its end; it keeps neither the runtime nor the process from ending.
 ///
 /// # Errors
-/// When reading or writing fails, or calls do not end within [`Settings::drain_timeout`].
+/// When reading or writing fails, or calls do not end within [`StreamConfig::drain_timeout`].
 ///
 /// # Cancel safety
-/// Dropping the future cancels the calls that run. [`Settings::closing`] ends it in order.
-pub async fn serve(rpc: &Dispatcher, settings: Settings) -> Result<(), StreamError> {
-    serve_pipes(rpc, io::stdin(), io::stdout(), settings).await
+/// Dropping the future cancels the calls that run. [`StreamConfig::closing`] ends it in order.
+pub async fn serve(rpc: &Dispatcher, config: StreamConfig) -> Result<(), StreamError> {
+    let (protocol, messages) = Connection::alone(rpc, "stdio").open(&config);
+    serve_pipes(protocol, messages, (io::stdin(), io::stdout()), config).await
 }
 
-/// The same over other pipes.
-async fn serve_pipes(
-    rpc: &Dispatcher,
-    input: impl Read + Send + 'static,
-    output: impl Write + Send + 'static,
-    settings: Settings,
+/// Serves any protocol over a pair of pipes that block, as [`serve`] does.
+///
+/// # Errors
+/// When reading or writing fails, or calls do not end within [`StreamConfig::drain_timeout`].
+pub async fn serve_pipes(
+    protocol: impl Protocol + 'static,
+    messages: impl Stream<Item = Vec<Message>> + Send + 'static,
+    (input, output): (impl Read + Send + 'static, impl Write + Send + 'static),
+    config: StreamConfig,
 ) -> Result<(), StreamError> {
-    let (input, mut read) = start_reading(input).map_err(StreamError::Thread)?;
-    let (output, written) = start_writing(output).map_err(StreamError::Thread)?;
-    let patience = settings.write_timeout;
-    let served = Connection::alone(rpc, "stdio", settings).run(input, output).await;
-    // To the connection, input that cannot be read has ended.
-    if let Ok(Err(error)) = read.try_recv() {
-        return Err(StreamError::Read(error));
+    let writing = start_writing(messages, output, &config).map_err(StreamError::Thread)?;
+    let (chunks, mut read) = mpsc::channel(1);
+    let reader = StreamReader::new(stream::poll_fn(move |context| read.poll_recv(context)));
+    let (sender, mut ended) = oneshot::channel();
+    let mut serving = Box::pin(async move {
+        let served = serve_protocol(protocol, reader, writing, &config);
+        drop(sender.send(AssertUnwindSafe(served).catch_unwind().await));
+    });
+    let wakes = Arc::new(Wakes::default());
+    let (waker, noted) = (Waker::from(Arc::clone(&wakes)), Arc::clone(&wakes));
+    let serving = poll_fn(move |context| {
+        noted.task.register(context.waker());
+        noted.is_woken.store(false, Ordering::SeqCst);
+        serving.as_mut().poll(&mut Context::from_waker(&waker))
+    });
+    let serving = serving.boxed().shared();
+    if let Some(serving) = serving.downgrade() {
+        start_reading(input, chunks, serving, wakes).map_err(StreamError::Thread)?;
     }
-    served?;
-    match timeout(patience, written).await {
-        Ok(Ok(Err(error))) => Err(StreamError::Write(error)),
-        Ok(_) => Ok(()),
-        Err(_) => Err(StreamError::Write(io::ErrorKind::TimedOut.into())),
-    }
+    serving.await;
+    let served = ended.try_recv().expect("serving has sent its result");
+    served.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
-/// How reading or writing has ended.
-type Ended = oneshot::Receiver<io::Result<()>>;
+/// The number of bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+/// How often the thread that reads polls before the task goes on.
+const POLLS: usize = 4;
 
-fn start_reading(mut input: impl Read + Send + 'static) -> io::Result<(DuplexStream, Ended)> {
-    start("stdin", move |mut pipe, runtime| {
-        let mut buffer = vec![0; CHUNK];
-        loop {
-            let count = match input.read(&mut buffer) {
-                Ok(0) => return Ok(()),
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if runtime.block_on(pipe.write_all(&buffer[..count])).is_err() {
-                // Nobody wants to know what else comes.
-                return Ok(());
-            }
-        }
-    })
-}
-
-fn start_writing(mut output: impl Write + Send + 'static) -> io::Result<(DuplexStream, Ended)> {
-    start("stdout", move |mut pipe, runtime| {
-        let mut buffer = vec![0; CHUNK];
-        loop {
-            match runtime.block_on(pipe.read(&mut buffer))? {
-                0 => return Ok(()),
-                count => output.write_all(&buffer[..count])?,
-            }
-            output.flush()?;
-        }
-    })
-}
-
-/// A thread that has the other end of what is returned.
-fn start(
-    name: &str,
-    run: impl FnOnce(DuplexStream, Handle) -> io::Result<()> + Send + 'static,
-) -> io::Result<(DuplexStream, Ended)> {
-    let (ours, theirs) = duplex(CHUNK);
-    let (sender, ended) = oneshot::channel();
+/// Starts a thread that reads. It also polls the future that serves: to wake another thread costs as much as a
+/// small call.
+fn start_reading(
+    mut input: impl Read + Send + 'static,
+    chunks: mpsc::Sender<io::Result<Bytes>>,
+    serving: WeakShared<BoxFuture<'static, ()>>,
+    wakes: Arc<Wakes>,
+) -> io::Result<()> {
     let runtime = Handle::current();
-    thread::Builder::new().name(format!("trunkline-{name}")).spawn(move || {
-        // Told before the pipe ends: whoever sees that end looks for its reason.
-        let told = run(theirs, runtime);
-        drop(sender.send(told));
-    })?;
-    Ok((ours, ended))
+    let read = move || {
+        let _entered = runtime.enter();
+        let mut buffer = vec![0; CHUNK];
+        let mut is_open = true;
+        while is_open {
+            let chunk = match input.read(&mut buffer) {
+                Ok(0) => return,
+                Ok(count) => Ok(Bytes::copy_from_slice(&buffer[..count])),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            is_open = chunk.is_ok();
+            let Ok(room) = runtime.block_on(chunks.reserve()) else { return };
+            let Some(mut serving) = serving.upgrade() else { return };
+            wakes.is_held.store(true, Ordering::SeqCst);
+            room.send(chunk);
+            for _ in 0..POLLS {
+                let is_over = (&mut serving).now_or_never().is_some();
+                if is_over || !wakes.is_woken.load(Ordering::SeqCst) {
+                    break;
+                }
+            }
+            wakes.is_held.store(false, Ordering::SeqCst);
+            if wakes.is_woken.load(Ordering::SeqCst) {
+                wakes.task.wake();
+            }
+        }
+    };
+    thread::Builder::new().name("trunkline-stdin".to_owned()).spawn(read).map(drop)
+}
+
+/// The wakes of the future that serves. While the thread that reads polls it, they do not reach its task.
+#[derive(Default)]
+struct Wakes {
+    is_held: AtomicBool,
+    /// Whether the future was woken after its last poll had begun.
+    is_woken: AtomicBool,
+    task: AtomicWaker,
+}
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::SeqCst);
+        if !self.is_held.load(Ordering::SeqCst) {
+            self.task.wake();
+        }
+    }
+}
+
+/// Starts a thread that writes. The future that is returned completes when it has ended, or the output has
+/// taken nothing for the write timeout.
+fn start_writing<M, W>(
+    messages: M,
+    output: W,
+    config: &StreamConfig,
+) -> io::Result<impl Future<Output = io::Result<()>> + Send + use<M, W>>
+where
+    M: Stream<Item = Vec<Message>> + Send + 'static,
+    W: Write + Send + 'static,
+{
+    let steps = Arc::new(AtomicUsize::new(0));
+    let output = Blocking { output, steps: Arc::clone(&steps) };
+    let writer = FrameWriter::new(output, config.framing, Duration::MAX);
+    let (sender, written) = oneshot::channel();
+    let runtime = Handle::current();
+    let write = move || drop(sender.send(runtime.block_on(write(messages, writer))));
+    thread::Builder::new().name("trunkline-stdout".to_owned()).spawn(write)?;
+    let timeout = config.write_timeout;
+    Ok(async move {
+        let stuck = async {
+            let mut seen = 0;
+            // After an odd number of steps, the output blocks.
+            while seen % 2 == 0 || seen != steps.load(Ordering::Relaxed) {
+                seen = steps.load(Ordering::Relaxed);
+                sleep(timeout).await;
+            }
+        };
+        tokio::select! {
+            written = written => written.unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into())),
+            () = stuck => Err(io::ErrorKind::TimedOut.into()),
+        }
+    })
+}
+
+/// An output whose calls block.
+struct Blocking<W> {
+    output: W,
+    /// The beginnings and ends of its calls.
+    steps: Arc<AtomicUsize>,
+}
+
+impl<W> Unpin for Blocking<W> {}
+
+impl<W: Write> Blocking<W> {
+    fn call<T>(&mut self, mut call: impl FnMut(&mut W) -> io::Result<T>) -> Poll<io::Result<T>> {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        let result = loop {
+            match call(&mut self.output) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => break result,
+            }
+        };
+        self.steps.fetch_add(1, Ordering::Relaxed);
+        Poll::Ready(result)
+    }
+}
+
+impl<W: Write> AsyncWrite for Blocking<W> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.call(|output| output.write(bytes))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.call(Write::flush)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_flush(context)
+    }
 }

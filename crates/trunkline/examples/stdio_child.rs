@@ -33,7 +33,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// Answers until stdin ends.
 async fn serve() -> Result<(), Box<dyn Error>> {
     let rpc = Router::new().merge(Counter.into_router()).build()?;
-    Ok(stdio::serve(&rpc, stream::Settings::default()).await?)
+    Ok(stdio::serve(&rpc, stream::StreamConfig::default()).await?)
 }
 
 async fn call() -> Result<(), Box<dyn Error>> {

@@ -75,19 +75,19 @@ impl Rpc {
     /// # fn main() -> Result<(), trunkline::BuildError> {
     /// # let rpc = Router::new().method("ping", || "pong").build()?;
     /// let hosts = http::Hosts::Listed(vec!["api.example.com".into()]);
-    /// let service = rpc.http_with(http::Settings { hosts, ..Default::default() });
+    /// let service = rpc.http_with(http::HttpConfig { hosts, ..Default::default() });
     /// let app: axum::Router = axum::Router::new().route_service("/rpc", service);
     /// # Ok(())
     /// # }
     /// ```
     #[must_use]
     pub fn http(&self) -> HttpService {
-        self.http_with(trunkline_server::http::Settings::default())
+        self.http_with(trunkline_server::http::HttpConfig::default())
     }
 
     /// This service over HTTP.
     #[must_use]
-    pub fn http_with(&self, settings: trunkline_server::http::Settings) -> HttpService {
+    pub fn http_with(&self, settings: trunkline_server::http::HttpConfig) -> HttpService {
         HttpService::with_config(self.dispatcher.clone(), settings)
     }
 

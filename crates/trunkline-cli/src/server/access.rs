@@ -44,7 +44,7 @@ pub(crate) struct Access {
 
 /// Sets the accepted tokens, and returns whether a token is required. Keys are read now: a server that could
 /// accept no token does not start.
-pub(crate) async fn guard(access: &Access, http: &mut http::Settings) -> anyhow::Result<bool> {
+pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyhow::Result<bool> {
     check_tokens(&access.bearer)?;
     check_lists(access)?;
     access.bearer.iter().for_each(|token| http.bearer.allow_as(principal(token), token.as_str()));

@@ -243,7 +243,7 @@ fn refuse_open_address(listen: &str, addresses: &[SocketAddr]) -> anyhow::Result
 async fn start(
     addresses: &[SocketAddr],
     tls: Option<Tls>,
-    settings: server::Settings,
+    settings: server::ServerConfig,
     service: impl Fn(&SocketAddr) -> Layered,
 ) -> anyhow::Result<ServerHandle> {
     let server = |address: &SocketAddr| {
@@ -280,10 +280,10 @@ fn rate(arguments: &Serve) -> Option<Rate> {
     Some(Rate { calls, burst: calls.saturating_mul(2), ..Rate::default() })
 }
 
-fn http_settings(arguments: &Serve) -> anyhow::Result<http::Settings> {
+fn http_settings(arguments: &Serve) -> anyhow::Result<http::HttpConfig> {
     let paths = ["/", "/rpc", "/jsonrpc"].map(str::to_owned).to_vec();
     let max_body = arguments.max_body;
-    let mut settings = http::Settings { paths, max_body, ..Default::default() };
+    let mut settings = http::HttpConfig { paths, max_body, ..Default::default() };
     for host in entries(&arguments.allow_host) {
         let parsed = host.parse::<http::Host>();
         settings.hosts.allow(parsed.with_context(|| format!("--allow-host {host} allows nobody"))?);
@@ -319,13 +319,13 @@ fn problems(
     })
 }
 
-fn server_settings(problems: Problems) -> server::Settings {
+fn server_settings(problems: Problems) -> server::ServerConfig {
     let health = Health {
         path: "/health".to_owned(),
         service: "trunkline".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
-    server::Settings { health: Some(health), problems, ..Default::default() }
+    server::ServerConfig { health: Some(health), problems, ..Default::default() }
 }
 
 /// The names of all methods but those of resources, which are eight of each.

@@ -9,7 +9,7 @@ use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::limits::MemoryBudget;
 use trunkline::{BuildError, Changing, Limits, Router};
-use trunkline_mcp::{Mcp, Settings};
+use trunkline_mcp::{Mcp, McpConfig};
 use trunkline_sql::Database;
 
 use super::command_tools;
@@ -93,10 +93,10 @@ impl Service {
             Some(history) => rpc.recorded(history.clone()),
             None => rpc,
         };
-        let settings = Settings {
+        let settings = McpConfig {
             title: Some("Trunkline".to_owned()),
             instructions: Some(self.instructions()),
-            ..Settings::new("trunkline", env!("CARGO_PKG_VERSION"))
+            ..McpConfig::new("trunkline", env!("CARGO_PKG_VERSION"))
         };
         Ok(Mcp::new(rpc, settings)?)
     }

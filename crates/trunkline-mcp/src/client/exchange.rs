@@ -19,7 +19,7 @@ use trunkline::{Id, Outcome};
 /// Configuration of a [`Client`](super::Client).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct ClientSettings {
+pub struct McpClientConfig {
     /// The client's name, as the server sees it.
     pub name: String,
     /// The client's version, as the server sees it.
@@ -33,7 +33,7 @@ pub struct ClientSettings {
 #[derive(Debug)]
 pub(super) struct Exchange {
     http: Http,
-    settings: ClientSettings,
+    settings: McpClientConfig,
     last_id: AtomicI64,
 }
 
@@ -92,7 +92,7 @@ struct Request<'r> {
     params: Option<&'r RawValue>,
 }
 
-impl ClientSettings {
+impl McpClientConfig {
     /// A client of this name and version, with the defaults.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self { name: name.into(), version: version.into(), timeout: Duration::from_secs(30) }
@@ -100,7 +100,7 @@ impl ClientSettings {
 }
 
 impl Exchange {
-    pub(super) fn new(http: Http, settings: ClientSettings) -> Self {
+    pub(super) fn new(http: Http, settings: McpClientConfig) -> Self {
         Self { http, settings, last_id: AtomicI64::new(0) }
     }
 

@@ -5,21 +5,21 @@
 //!
 //! ```
 //! # use trunkline::{JsonSchema, Operation, Params, Router, Server};
-//! # use trunkline_mcp::{Mcp, Settings};
+//! # use trunkline_mcp::{Mcp, McpConfig};
 //! # #[derive(serde::Deserialize, JsonSchema)]
 //! # #[schemars(crate = "trunkline::schemars")]
 //! # struct Add { a: i64, b: i64 }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let add = Operation::new("math.add", |Params(Add { a, b })| a + b).input::<Add>().tool("add");
-//! # let mcp = Mcp::new(Router::new().operation(add).build()?, Settings::new("sums", "1.0.0"))?;
+//! # let mcp = Mcp::new(Router::new().operation(add).build()?, McpConfig::new("sums", "1.0.0"))?;
 //! # let server = Server::bind("127.0.0.1:0").serve(mcp.rpc().http().merge(mcp.routes())).await?;
 //! # let url = format!("http://{}/mcp", server.local_addr());
 //! use serde_json::value::to_raw_value;
 //! use trunkline::client::Http;
-//! use trunkline_mcp::client::{Client, ClientSettings};
+//! use trunkline_mcp::client::{Client, McpClientConfig};
 //!
-//! let client = Client::connect(Http::connect(&url)?, ClientSettings::new("docs", "1.0.0")).await?;
+//! let client = Client::connect(Http::connect(&url)?, McpClientConfig::new("docs", "1.0.0")).await?;
 //! let list = client.tools().await?;
 //! let arguments = to_raw_value(&serde_json::json!({ "a": 40, "b": 2 }))?;
 //! let result = client.call(&list.tools[0], &arguments).await?;
@@ -40,7 +40,7 @@ use serde_json::value::RawValue;
 use trunkline::client::Http;
 
 use self::exchange::{Answer, Exchange, malformed, read};
-pub use self::exchange::{ClientSettings, Error, RequestError};
+pub use self::exchange::{Error, McpClientConfig, RequestError};
 use self::negotiation::{Era, Params};
 pub use self::tool::{Tool, ToolResult};
 use crate::param_headers::encode;
@@ -75,7 +75,7 @@ impl Client {
     /// # Errors
     /// [`Error::Initialize`] if the URL is not an MCP endpoint, or [`Error::Versions`] if it supports
     /// none of this client's revisions.
-    pub async fn connect(http: Http, settings: ClientSettings) -> Result<Self, Error> {
+    pub async fn connect(http: Http, settings: McpClientConfig) -> Result<Self, Error> {
         let exchange = Exchange::new(http, settings);
         let era = negotiation::find(&exchange).await?;
         Ok(Self { exchange, era })

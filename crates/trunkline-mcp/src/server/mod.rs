@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::ACCEPT;
 use serde_json::{Map, Value};
+use trunkline::http::accepts_by_name;
 use trunkline::protocol::{CallFuture, Projected, Projection};
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
 use crate::audience::Audience;
 use crate::capabilities::ClientCapabilities;
+use crate::config::McpConfig;
 use crate::era::{self, Era, Way};
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
@@ -23,7 +24,6 @@ use crate::notify::{self, Outlet};
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, string};
-use crate::settings::Settings;
 use crate::tool::{self, Tool, ToolError};
 use offer::Offer;
 use texts::Texts;
@@ -34,7 +34,7 @@ pub struct Mcp(pub(crate) Arc<Server>);
 
 pub(crate) struct Server {
     pub(crate) rpc: Rpc,
-    pub(crate) settings: Settings,
+    pub(crate) settings: McpConfig,
     /// Clients that have a channel of their own.
     pub(crate) audience: Audience,
     offer: Offer,
@@ -68,7 +68,7 @@ impl Mcp {
     /// # Errors
     /// The first tool that cannot be offered, and why. One that may go is left out of the lists, and the
     /// log says so.
-    pub fn new(rpc: Rpc, settings: Settings) -> Result<Self, ToolError> {
+    pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, ToolError> {
         let texts = Texts::new(&settings);
         let offer = Offer::new(&rpc, &texts)?;
         let audience = Audience::default();
@@ -90,7 +90,7 @@ impl Mcp {
     /// tool is -32001 there.
     #[must_use]
     pub fn rpc(&self) -> Rpc {
-        self.0.rpc.clone().projected(Arc::new(Guest(Arc::clone(&self.0))))
+        self.0.rpc.clone().projected(Arc::new(Guest(self.clone())))
     }
 
     /// The names of the tools that there are at the moment, in the order of their registration.
@@ -222,7 +222,7 @@ impl Server {
             declare_capabilities(&mut call, request);
         }
         let outlet = match way {
-            Way::Http(headers) if takes_events(headers) => {
+            Way::Http(headers) if accepts_by_name(headers, "text/event-stream") => {
                 notify::open(&mut call, request, era, LogLevel::Info)
             }
             Way::Channel(level) => notify::open(&mut call, request, era, level),
@@ -299,20 +299,6 @@ fn ready(result: &[u8]) -> Begun {
     CallFuture::ready(Outcome::written(|json| json.extend_from_slice(result))).into()
 }
 
-/// Whether a client says that it reads a stream of events for a reply (RFC 9110, section 12.4.2).
-fn takes_events(headers: &HeaderMap) -> bool {
-    let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    accepted.flat_map(|value| value.split(',')).any(|range| {
-        let mut parts = range.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default();
-        let is_refused = |part: &str| {
-            let weight = part.strip_prefix("q=").or_else(|| part.strip_prefix("Q="));
-            weight.is_some_and(|weight| weight.parse() == Ok(0.0))
-        };
-        media.eq_ignore_ascii_case("text/event-stream") && !parts.any(is_refused)
-    })
-}
-
 /// Tells the history of a call that is refused before it is [answered](Server::answer).
 pub(crate) fn record_refusal(mut call: Call, error: &ErrorObject) {
     if let Some(recording) = call.take_recording() {
@@ -357,7 +343,8 @@ fn declare_capabilities(call: &mut Call, request: &Request) {
 }
 
 /// MCP's methods at doors of JSON-RPC.
-struct Guest(Arc<Server>);
+#[derive(Debug)]
+struct Guest(Mcp);
 
 impl Projection for Guest {
     fn project(&self, call: Call) -> Projected {
@@ -375,16 +362,10 @@ impl Projection for Guest {
         if !ours {
             return Projected::Unknown(Box::new(call));
         }
-        Projected::Answered(match self.0.answer(call, Way::Plain).outcome {
+        Projected::Answered(match self.0.0.answer(call, Way::Plain).outcome {
             Ok(begun) => begun.future,
             Err(fault) => CallFuture::ready(Outcome::error(fault.error())),
         })
-    }
-}
-
-impl fmt::Debug for Guest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Mcp")
     }
 }
 

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use serde_json::{Value, json};
 
+use crate::config::McpConfig;
 use crate::era::Era;
 use crate::protocol::{Legacy, MODERN, meta};
-use crate::settings::Settings;
 use crate::tool::{Tool, write_list};
 
 #[derive(Debug)]
@@ -20,8 +20,8 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    pub(super) fn new(settings: &Settings) -> Self {
-        let Settings { name, version, title, instructions, .. } = settings;
+    pub(super) fn new(settings: &McpConfig) -> Self {
+        let McpConfig { name, version, title, instructions, .. } = settings;
         let mut info = json!({ "name": name, "version": version });
         if let Some(title) = title {
             info["title"] = title.as_str().into();

@@ -73,7 +73,7 @@ async fn the_methods_are_guests_at_a_door_of_json_rpc() {
 }
 
 async fn check_all(file: &str) {
-    let mut http = http::Settings { max_body: 64 << 10, ..Default::default() };
+    let mut http = http::HttpConfig { max_body: 64 << 10, ..Default::default() };
     let open = serve(settings(), http.clone()).await;
     http.bearer.allow("secret");
     let guarded = serve(settings(), http).await;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use trunkline::edn::{Edn, Inst, Keyword, Value as EdnValue};
 use trunkline::{Extensions, JsonSchema, Operation, Router};
-use trunkline_mcp::{Mcp, Settings};
+use trunkline_mcp::{Mcp, McpConfig};
 
 use crate::support::{assert_fits, in_time, legacy};
 
@@ -29,7 +29,7 @@ fn router() -> Router {
 }
 
 async fn ask(method: &str, params: Value) -> Value {
-    let rpc = Mcp::new(router().build().unwrap(), Settings::new("test", "1")).unwrap().rpc();
+    let rpc = Mcp::new(router().build().unwrap(), McpConfig::new("test", "1")).unwrap().rpc();
     let body = legacy(method, params).to_string();
     let reply = in_time("a reply", rpc.handle(body.into(), Extensions::new())).await;
     serde_json::from_slice(&reply.into_json().unwrap()).unwrap()

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use trunkline::layers::rate_limit::Rate;
 use trunkline::layers::{Next, RateLimitLayer, from_fn};
 use trunkline::{Call, Extensions, Limits, Operation, Router, Rpc, code};
-use trunkline_mcp::{Mcp, Settings};
+use trunkline_mcp::{Mcp, McpConfig};
 
 use crate::support::{Gate, assert_fits, expanded, in_time, legacy, router, until};
 
@@ -33,7 +33,7 @@ async fn a_layer_sees_each_call_once() {
         next.run(call)
     });
     let rpc = router(&Gate::new()).layer(layer).build().unwrap();
-    let mcp = Mcp::new(rpc, Settings::new("test", "1")).unwrap().rpc();
+    let mcp = Mcp::new(rpc, McpConfig::new("test", "1")).unwrap().rpc();
     let mut notification = call("add");
     notification.as_object_mut().unwrap().remove("id");
     let rows = [
@@ -59,7 +59,7 @@ async fn a_layer_sees_each_call_once() {
 async fn layers_refuse_unfit_calls_as_any_other() {
     let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, ..Rate::default() };
     let rpc = router(&Gate::new()).layer(RateLimitLayer::new(rate)).build().unwrap();
-    let mcp = Mcp::new(rpc, Settings::new("test", "1")).unwrap().rpc();
+    let mcp = Mcp::new(rpc, McpConfig::new("test", "1")).unwrap().rpc();
     let unfit = json!({ "id": 1, "result": { "isError": true } });
     let refused = json!({ "id": 1, "error": { "code": code::RATE_LIMITED } });
     for (name, expected) in [("within the rate", unfit), ("over the rate", refused)] {
@@ -70,7 +70,7 @@ async fn layers_refuse_unfit_calls_as_any_other() {
 #[tokio::test]
 async fn calls_are_counted_as_their_operations() {
     let rpc = router(&Gate::new()).build().unwrap();
-    let mcp = Mcp::new(rpc.clone(), Settings::new("test", "1")).unwrap().rpc();
+    let mcp = Mcp::new(rpc.clone(), McpConfig::new("test", "1")).unwrap().rpc();
     for tool in ["add", "add", "fail", "leak", "nope", "picky"] {
         ask(&mcp, &call(tool)).await;
     }
@@ -96,7 +96,7 @@ async fn a_tool_that_takes_too_long_fails() {
     let gate = Gate::new();
     let limits = Limits { call_timeout: Some(Duration::from_secs(5)), ..Default::default() };
     let rpc = router(&gate).limits(limits).build().unwrap();
-    let mcp = Mcp::new(rpc, Settings::new("test", "1")).unwrap().rpc();
+    let mcp = Mcp::new(rpc, McpConfig::new("test", "1")).unwrap().rpc();
     let reply = ask(&mcp, &call("wait")).await;
     assert_fits("timeout", &json!({ "id": 1, "result": { "isError": true } }), &reply);
     assert_eq!((gate.entered(), gate.dropped()), (1, 1));
@@ -107,7 +107,7 @@ async fn tools_wait_for_their_turn_as_their_operations_do() {
     let gate = Gate::new();
     let limits = Limits { concurrent_calls: Some(1), ..Default::default() };
     let rpc = router(&gate).limits(limits).build().unwrap();
-    let mcp = Mcp::new(rpc, Settings::new("test", "1")).unwrap().rpc();
+    let mcp = Mcp::new(rpc, McpConfig::new("test", "1")).unwrap().rpc();
     let body = json!([call("wait"), call("wait")]);
     let calls = tokio::spawn(async move { ask(&mcp, &body).await });
     until("the first call to wait", || gate.entered() == 1).await;
@@ -124,7 +124,7 @@ async fn an_operation_wins_over_a_method_of_the_protocol() {
     let names = ["initialize", "ping", "tools/list", "tools/call", "server/discover"];
     let own = |name: &&str| Operation::new(*name, || "mine");
     let router = names.iter().map(own).fold(Router::new(), Router::operation);
-    let mcp = Mcp::new(router.build().unwrap(), Settings::new("test", "1")).unwrap().rpc();
+    let mcp = Mcp::new(router.build().unwrap(), McpConfig::new("test", "1")).unwrap().rpc();
     for name in names {
         let expected = json!({ "jsonrpc": "2.0", "id": 1, "result": "mine" });
         assert_eq!(ask(&mcp, &legacy(name, json!({}))).await, expected, "{name}");

@@ -100,7 +100,7 @@ fn messages() -> Vec<String> {
 const MESSAGES: usize = 256;
 
 async fn check_http(path: &str) {
-    let server = serve(settings(), http::Settings::default()).await;
+    let server = serve(settings(), http::HttpConfig::default()).await;
     let mut client = server.client().await;
     for message in messages() {
         for headers in [String::new(), headers_of(&json!({}))] {
@@ -142,7 +142,7 @@ async fn random_params_are_answered_on_stdio() {
 
 #[tokio::test]
 async fn random_params_are_answered_on_a_stream() {
-    let server = serve(settings(), http::Settings::default()).await;
+    let server = serve(settings(), http::HttpConfig::default()).await;
     let (mut events, mut client) = (server.client().await, server.client().await);
     events.send("GET /sse HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!(events.head().await.status, 200);

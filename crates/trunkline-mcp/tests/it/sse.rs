@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::http;
-use trunkline_mcp::Settings;
+use trunkline_mcp::McpConfig;
 
 use crate::support::{
     Client, Reply, Serving, assert_fits, completed, in_time, legacy, modern, post, serve, settings,
@@ -55,7 +55,7 @@ async fn send(server: &Serving, path: &str, body: &str) -> Reply {
 }
 
 async fn serving() -> Serving {
-    serve(settings(), http::Settings::default()).await
+    serve(settings(), http::HttpConfig::default()).await
 }
 
 fn call(id: i64, tool: &str) -> Value {
@@ -193,7 +193,7 @@ async fn messages_of_nobody_are_refused() {
 
 #[tokio::test]
 async fn streams_need_the_token_too() {
-    let mut http = http::Settings::default();
+    let mut http = http::HttpConfig::default();
     http.bearer.allow("secret");
     let server = serve(settings(), http).await;
     assert_eq!(server.client().await.ask(OPEN).await.status, 401);
@@ -208,7 +208,7 @@ async fn streams_need_the_token_too() {
 /// Its id may stand in a log, and other callers have tokens, too.
 #[tokio::test]
 async fn nobody_but_who_opened_a_stream_writes_to_it() {
-    let mut http = http::Settings::default();
+    let mut http = http::HttpConfig::default();
     http.bearer.allow_as("alice", "a");
     http.bearer.allow_as("mallory", "m");
     let server = serve(settings(), http).await;
@@ -227,7 +227,8 @@ async fn nobody_but_who_opened_a_stream_writes_to_it() {
 
 #[tokio::test]
 async fn there_are_only_so_many_streams() {
-    let server = serve(Settings { sse_clients: 2, ..settings() }, http::Settings::default()).await;
+    let server =
+        serve(McpConfig { sse_clients: 2, ..settings() }, http::HttpConfig::default()).await;
     let (one, mut two) = (Stream::open(&server).await, Stream::open(&server).await);
     let full = server.client().await.ask(OPEN).await;
     assert_eq!(full.status, 503);
@@ -282,7 +283,7 @@ async fn calls_of_a_client_that_goes_run_on() {
 #[tokio::test]
 async fn silence_is_filled_with_comments() {
     let keep_alive = Duration::from_millis(10);
-    let server = serve(Settings { keep_alive, ..settings() }, http::Settings::default()).await;
+    let server = serve(McpConfig { keep_alive, ..settings() }, http::HttpConfig::default()).await;
     let mut stream = Stream::open(&server).await;
     for _ in 0..2 {
         assert_eq!(stream.events.event().await.as_deref(), Some(": still here"));
@@ -292,7 +293,7 @@ async fn silence_is_filled_with_comments() {
 
 #[tokio::test]
 async fn only_so_many_requests_of_a_client_run() {
-    let server = serve(Settings { in_flight: 1, ..settings() }, http::Settings::default()).await;
+    let server = serve(McpConfig { in_flight: 1, ..settings() }, http::HttpConfig::default()).await;
     let mut stream = Stream::open(&server).await;
     stream.post(&server, &call(1, "wait")).await;
     until("the call to wait", || server.gate.entered() == 1).await;

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::CancellationToken;
-use trunkline_mcp::{Mcp, Settings, StdioError};
+use trunkline::stream::StreamError;
+use trunkline_mcp::{Mcp, McpConfig};
 
 use crate::support::{
     Gate, Pipes, assert_fits, completed, expanded, in_time, legacy, modern, router, settings, until,
@@ -49,7 +50,7 @@ fn initialize(version: &str) -> Value {
 
 /// Writes `lines`, ends the input, and compares all that is answered, in the order of the ids.
 async fn check(name: &str, lines: impl AsRef<[u8]>, expected: &[Value]) {
-    let settings = Settings { line_bytes: 64 << 10, ..settings() };
+    let settings = McpConfig { line_bytes: 64 << 10, ..settings() };
     let mut pipes = Pipes::open(settings);
     pipes.write(lines);
     let (mut replies, ended) = pipes.finish().await;
@@ -266,7 +267,7 @@ async fn an_id_is_one_request_at_a_time() {
 
 #[tokio::test]
 async fn only_so_many_requests_run() {
-    let mut pipes = Pipes::open(Settings { in_flight: 2, ..settings() });
+    let mut pipes = Pipes::open(McpConfig { in_flight: 2, ..settings() });
     let gate = pipes.gate.clone();
     pipes.send([&call(1, "wait"), &call(2, "wait")]);
     until("both to wait", || gate.entered() == 2).await;
@@ -284,7 +285,7 @@ async fn only_so_many_requests_run() {
 
 #[tokio::test]
 async fn notifications_run_nothing_and_batches_count_as_well() {
-    let mut pipes = Pipes::open(Settings { in_flight: 1, ..settings() });
+    let mut pipes = Pipes::open(McpConfig { in_flight: 1, ..settings() });
     let gate = pipes.gate.clone();
     pipes.send([&initialize("2025-03-26")]);
     pipes.next().await;
@@ -328,7 +329,7 @@ async fn a_client_that_does_not_read_has_only_so_many_replies_computed() {
     let (release, stuck) = std::sync::mpsc::channel();
     let gate = Gate::new();
     gate.open(1_000);
-    let settings = Settings { in_flight: 4, ..settings() };
+    let settings = McpConfig { in_flight: 4, ..settings() };
     let mcp = Mcp::new(router(&gate).build().unwrap(), settings).unwrap();
     let (input, mut to_server) = pipe().unwrap();
     let closing = CancellationToken::new();
@@ -390,12 +391,12 @@ async fn a_client_that_reads_nothing_is_left_in_the_end() {
     }
     let (_until_the_end, stuck) = std::sync::mpsc::channel();
     let drain_timeout = Duration::from_millis(20);
-    let settings = Settings { drain_timeout, ..settings() };
+    let settings = McpConfig { drain_timeout, ..settings() };
     let mcp = Mcp::new(router(&Gate::new()).build().unwrap(), settings).unwrap();
     let input = io::Cursor::new(format!("{}\n", ping(1)));
     let served = mcp.serve_stdio(input, Stuck(stuck), CancellationToken::new());
     let ended = in_time("the end of serving", served).await;
-    assert!(matches!(ended, Err(StdioError::Unfinished)), "{ended:?}");
+    assert!(matches!(ended, Err(StreamError::Unfinished { .. })), "{ended:?}");
 }
 
 #[tokio::test]
@@ -414,14 +415,14 @@ async fn calls_that_run_at_the_end_of_the_input_are_answered() {
 #[tokio::test]
 async fn a_call_that_never_ends_is_cut_off() {
     let drain_timeout = Duration::from_millis(20);
-    let mut pipes = Pipes::open(Settings { drain_timeout, ..settings() });
+    let mut pipes = Pipes::open(McpConfig { drain_timeout, ..settings() });
     let gate = pipes.gate.clone();
     pipes.send([&call(1, "wait"), &ping(2)]);
     until("the call to wait", || gate.entered() == 1).await;
     pipes.close();
     assert_eq!(pipes.next().await, Some(pong(2)));
     let ended = pipes.end().await;
-    assert!(matches!(ended, Err(StdioError::Unfinished)), "{ended:?}");
+    assert!(matches!(ended, Err(StreamError::Unfinished { .. })), "{ended:?}");
 }
 
 #[tokio::test]
@@ -435,7 +436,7 @@ async fn an_output_that_is_closed_ends_serving() {
     writeln!(to_server, "{}", ping(1)).unwrap();
     // The input stays open: the output alone ends it.
     let ended = in_time("the end of serving", ended).await.unwrap();
-    assert!(matches!(ended, Err(StdioError::Write(_))), "{ended:?}");
+    assert!(matches!(ended, Err(StreamError::Write(_))), "{ended:?}");
     drop(to_server);
 }
 
@@ -453,7 +454,7 @@ async fn an_input_that_breaks_ends_serving() {
         mcp.serve_stdio(Broken, io::sink(), CancellationToken::new()),
     )
     .await;
-    assert!(matches!(ended, Err(StdioError::Read(_))), "{ended:?}");
+    assert!(matches!(ended, Err(StreamError::Read(_))), "{ended:?}");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline_mcp::Settings;
+use trunkline_mcp::McpConfig;
 
 use crate::support::{
     Client, Reply, Serving, assert_fits, headers_of, legacy, modern, post, serve, settings, until,
@@ -148,7 +148,7 @@ async fn a_tool_that_fails_after_it_told_something_still_has_its_reply() {
 
 #[tokio::test]
 async fn what_is_told_comes_before_the_tool_ends_and_silence_is_filled_with_comments() {
-    let settings = Settings { keep_alive: Duration::from_millis(10), ..settings() };
+    let settings = McpConfig { keep_alive: Duration::from_millis(10), ..settings() };
     let server = serve(settings, Default::default()).await;
     for era in ["modern", "legacy"] {
         let mut client = server.client().await;

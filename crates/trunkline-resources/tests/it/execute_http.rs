@@ -9,7 +9,7 @@ use crate::served::{Client, Served, Setup, post, types};
 #[tokio::test]
 async fn what_http_refuses() {
     let json = "Content-Type: application/json\r\n";
-    let mut guarded = http::Settings { max_body: 4 << 10, ..Default::default() };
+    let mut guarded = http::HttpConfig { max_body: 4 << 10, ..Default::default() };
     guarded.bearer.allow("secret");
     let mut served = Served::with(Setup { http: guarded, ..Setup::default() }).await;
     let token = format!("{json}Authorization: Bearer secret\r\n");

@@ -143,7 +143,7 @@ async fn every_door_leads_to_the_same_records() {
     let resources =
         Resources::open(directory.path(), ResourceTypes::default(), Default::default()).unwrap();
     let rpc = operations(&resources, |name| name == "todo").build().unwrap();
-    let mcp = Mcp::new(rpc, trunkline_mcp::Settings::new("test", "1")).unwrap();
+    let mcp = Mcp::new(rpc, trunkline_mcp::McpConfig::new("test", "1")).unwrap();
     let service = mcp.rpc().http().merge(mcp.routes()).merge(routes(&mcp.rpc(), &resources));
     let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
     let mut client = Client::connect(handle.local_addr()).await;
@@ -257,7 +257,7 @@ async fn resources_that_are_not_exposed_are_no_tools() {
         [("", None), ("lab.sample", Some("lab_sample_create")), ("lab", None)]
     {
         let rpc = operations(&resources, |name| name == exposed).build().unwrap();
-        let mcp = Mcp::new(rpc, trunkline_mcp::Settings::new("test", "1")).unwrap().rpc();
+        let mcp = Mcp::new(rpc, trunkline_mcp::McpConfig::new("test", "1")).unwrap().rpc();
         let body = r#"{"jsonrpc":"2.0","method":"tools/list","id":1}"#;
         let reply = mcp.handle(body.into(), trunkline::Extensions::new()).await;
         let reply: Value = serde_json::from_slice(&reply.into_json().unwrap()).unwrap();
@@ -270,7 +270,7 @@ async fn resources_that_are_not_exposed_are_no_tools() {
 
 /// Two callers, of whom only one may write.
 fn guarded() -> Setup {
-    let mut http = http::Settings::default();
+    let mut http = http::HttpConfig::default();
     http.bearer.allow_as("ada", "token-of-ada");
     http.bearer.allow_as("bob", "token-of-bob");
     let layered =
@@ -336,7 +336,7 @@ async fn callers_have_request_ids_of_their_own() {
 
 #[tokio::test]
 async fn reverting_by_the_path_needs_the_right_to_revert() {
-    let mut http = http::Settings::default();
+    let mut http = http::HttpConfig::default();
     http.bearer.allow_as("bob", "token-of-bob");
     let layered =
         |router: Router| router.authorize(Rules::new().require("todo.revert", principal("ada")));

@@ -42,7 +42,7 @@ async fn what_nobody_knows_counts_as_a_call() {
 
 #[tokio::test]
 async fn what_nobody_knows_is_for_those_who_may_revert() {
-    let mut http = http::Settings::default();
+    let mut http = http::HttpConfig::default();
     http.bearer.allow_as("ada", "token-of-ada");
     http.bearer.allow_as("bob", "token-of-bob");
     let layered =

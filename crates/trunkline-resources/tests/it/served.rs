@@ -38,7 +38,7 @@ pub(crate) struct Served {
 pub(crate) struct Setup {
     pub(crate) types: ResourceTypes,
     pub(crate) settings: ResourcesConfig,
-    pub(crate) http: http::Settings,
+    pub(crate) http: http::HttpConfig,
     /// Operations besides those of the resources.
     pub(crate) router: Router,
     /// What is done with the router before it is built.
@@ -50,7 +50,7 @@ impl Default for Setup {
         Self {
             types: types(),
             settings: ResourcesConfig::default(),
-            http: http::Settings::default(),
+            http: http::HttpConfig::default(),
             router: Router::new(),
             layered: |router| router,
         }

@@ -1,45 +1,50 @@
 //! What a client would have its reply written in: `Accept` (RFC 9110, section 12.5.1).
 
+use std::iter;
+
 use http::HeaderMap;
 use http::header::ACCEPT;
 use trunkline_core::format::Format;
 
-use trunkline_client::media_type::{EDN_TYPE, JSON_TYPES, SPACE, parameter, token};
+use trunkline_client::media_type::{SPACE, named, parameter, token};
 
-/// The format that the client prefers; that of its request if it has no preference.
+/// The one of `formats` that the client prefers; that of its request if it has no preference.
 ///
-/// A header that is malformed, or that accepts neither format, says nothing: a reply that was not
-/// wished for is of more use than none to a call that may have run.
-pub(super) fn preferred(headers: &HeaderMap, request: Format) -> Format {
+/// A header that is malformed, or that accepts none of them, is ignored: a reply in another format is of more
+/// use than none to a call that may have run.
+pub(super) fn preferred(headers: &HeaderMap, request: Format, formats: &[Format]) -> Format {
     let mut values = headers.get_all(ACCEPT).iter();
     let Some(first) = values.next() else { return request };
     if values.next().is_none() {
         // What most clients send.
-        match first.as_bytes() {
-            b"*/*" => return request,
-            b"application/json" => return Format::Json,
-            b"application/edn" => return Format::Edn,
+        match first.to_str() {
+            Ok("*/*") => return request,
+            Ok("application/json") => return Format::Json,
             _ => {}
         }
     }
-    let mut weights = Weights::default();
-    for value in headers.get_all(ACCEPT) {
-        if value.to_str().ok().and_then(|list| weights.read(list)).is_none() {
-            return request;
+    let weight = |format| {
+        let mut best = Weight::default();
+        for value in headers.get_all(ACCEPT) {
+            for range in ranges(value.to_str().ok()?) {
+                best = best.max(range?.weight_of(format));
+            }
         }
-    }
-    match weights.json.weight.cmp(&weights.edn.weight) {
-        std::cmp::Ordering::Less => Format::Edn,
-        std::cmp::Ordering::Equal => request,
-        std::cmp::Ordering::Greater => Format::Json,
-    }
+        Some(best.weight)
+    };
+    let of_request = weight(request);
+    let better = formats.iter().copied().find(|format| weight(*format) > of_request);
+    better.unwrap_or(request)
 }
 
-/// How welcome each format is.
-#[derive(Default)]
-struct Weights {
-    json: Weight,
-    edn: Weight,
+/// Whether `Accept` names a media type, as `text/event-stream`, with a weight above zero. Wildcards name none.
+#[must_use]
+pub fn accepts_by_name(headers: &HeaderMap, media_type: &str) -> bool {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    values
+        .flat_map(ranges)
+        .flatten()
+        .any(|range| range.weight > 0 && range.media_type.eq_ignore_ascii_case(media_type))
 }
 
 /// The weight of the range that names a format best.
@@ -65,30 +70,24 @@ enum Precision {
     Parameters,
 }
 
-impl Weights {
-    /// Takes a list of ranges in; none if it is malformed.
-    fn read(&mut self, mut list: &str) -> Option<()> {
-        loop {
-            // There may be nothing between commas.
-            list = list.trim_start_matches(|c| c == ',' || SPACE.contains(&c));
-            if list.is_empty() {
-                return Some(());
-            }
-            let (range, rest) = Range::read(list)?;
-            self.json = self.json.max(range.weight_of(&JSON_TYPES));
-            self.edn = self.edn.max(range.weight_of(&[EDN_TYPE]));
-            list = rest.trim_start_matches(SPACE);
-            if !list.is_empty() && !list.starts_with(',') {
-                return None;
-            }
+/// The ranges of a list. After one that is malformed, no further ones can be read.
+fn ranges(mut list: &str) -> impl Iterator<Item = Option<Range<'_>>> {
+    iter::from_fn(move || {
+        // There may be nothing between commas.
+        list = list.trim_start_matches(|c| c == ',' || SPACE.contains(&c));
+        if list.is_empty() {
+            return None;
         }
-    }
+        let (range, rest) = Range::read(list).unzip();
+        list = rest.unwrap_or_default().trim_start_matches(SPACE);
+        let is_separated = list.is_empty() || list.starts_with(',');
+        Some(range.filter(|_| is_separated))
+    })
 }
 
 /// One of the ranges of a list.
 struct Range<'a> {
-    kind: &'a str,
-    subtype: &'a str,
+    media_type: &'a str,
     parameters: Parameters,
     weight: u16,
 }
@@ -105,9 +104,10 @@ enum Parameters {
 impl<'a> Range<'a> {
     /// The range that a list begins with, and what follows it.
     fn read(list: &'a str) -> Option<(Self, &'a str)> {
-        let (kind, rest) = token(list)?;
-        let (subtype, mut rest) = token(rest.strip_prefix('/')?)?;
-        let mut range = Self { kind, subtype, parameters: Parameters::None, weight: 1_000 };
+        let (_, rest) = token(list)?;
+        let (_, mut rest) = token(rest.strip_prefix('/')?)?;
+        let media_type = &list[..list.len() - rest.len()];
+        let mut range = Self { media_type, parameters: Parameters::None, weight: 1_000 };
         let mut is_weighed = false;
         while let Some(parameters) = rest.trim_start_matches(SPACE).strip_prefix(';') {
             rest = parameters.trim_start_matches(SPACE);
@@ -134,19 +134,16 @@ impl<'a> Range<'a> {
         Some((range, rest))
     }
 
-    /// The weight that it gives a format with these names.
-    fn weight_of(&self, names: &[&str]) -> Weight {
-        let is_named = |name: &&str| {
-            name.split_once('/').is_some_and(|(kind, subtype)| {
-                self.kind.eq_ignore_ascii_case(kind) && self.subtype.eq_ignore_ascii_case(subtype)
-            })
-        };
-        let precision = match self.parameters {
-            Parameters::Others => Precision::None,
-            Parameters::None if (self.kind, self.subtype) == ("*", "*") => Precision::Anything,
-            Parameters::None if self.subtype == "*" && is_application(self.kind) => Precision::Kind,
-            Parameters::None if names.iter().any(is_named) => Precision::Type,
-            Parameters::Utf8 if names.iter().any(is_named) => Precision::Parameters,
+    /// The weight that it gives a format.
+    fn weight_of(&self, format: Format) -> Weight {
+        let is_named = || named(self.media_type) == Some(format);
+        let precision = match (self.parameters, self.media_type) {
+            (Parameters::None, "*/*") => Precision::Anything,
+            (Parameters::None, kind) if kind.eq_ignore_ascii_case("application/*") => {
+                Precision::Kind
+            }
+            (Parameters::None, _) if is_named() => Precision::Type,
+            (Parameters::Utf8, _) if is_named() => Precision::Parameters,
             _ => Precision::None,
         };
         match precision {
@@ -154,10 +151,6 @@ impl<'a> Range<'a> {
             precision => Weight { precision, weight: self.weight },
         }
     }
-}
-
-fn is_application(kind: &str) -> bool {
-    kind.eq_ignore_ascii_case("application")
 }
 
 /// A weight (section 12.4.2).
@@ -175,5 +168,6 @@ fn thousandths(text: &str) -> Option<u16> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "edn")]
 #[path = "accept/tests.rs"]
 mod tests;

@@ -6,8 +6,8 @@ use trunkline_access::Principal;
 #[cfg(feature = "jwt")]
 use trunkline_access::jwt::{Checked, Checking, TokenError};
 
+use super::config::HttpConfig;
 use super::refusal::Refusal;
-use super::settings::Settings;
 
 /// The sender of a request that was let in.
 pub(super) enum Caller {
@@ -34,7 +34,7 @@ impl Caller {
 
 /// Passes requests with a token that the settings accept. Only the header is read: targets and bodies
 /// end up in logs.
-pub(super) fn check(headers: &HeaderMap, settings: &Settings) -> Result<Caller, Refusal> {
+pub(super) fn check(headers: &HeaderMap, settings: &HttpConfig) -> Result<Caller, Refusal> {
     if is_open(settings) {
         return Ok(Caller::Anyone);
     }
@@ -57,12 +57,12 @@ pub(super) fn check(headers: &HeaderMap, settings: &Settings) -> Result<Caller, 
 }
 
 #[cfg(feature = "jwt")]
-fn is_open(settings: &Settings) -> bool {
+fn is_open(settings: &HttpConfig) -> bool {
     settings.bearer.is_empty() && settings.jwt.is_none()
 }
 
 #[cfg(not(feature = "jwt"))]
-fn is_open(settings: &Settings) -> bool {
+fn is_open(settings: &HttpConfig) -> bool {
     settings.bearer.is_empty()
 }
 

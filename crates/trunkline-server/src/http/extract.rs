@@ -23,7 +23,7 @@ use crate::request::Head;
 /// Extracts a request with its body.
 ///
 /// It checks `Expect`, `Content-Encoding` and `Content-Type`, and reads the body under the limits of
-/// [`Settings`](super::Settings) and the [memory budget](trunkline_core::limits::MemoryBudget). A request that fails is
+/// [`HttpConfig`](super::HttpConfig) and the [memory budget](trunkline_core::limits::MemoryBudget). A request that fails is
 /// refused with the status of the [module's table](super).
 #[derive(Debug)]
 #[non_exhaustive]
@@ -35,7 +35,7 @@ pub struct Message {
     pub body: Bytes,
     /// The formats of the request and of its reply.
     pub formats: Formats,
-    /// The status of JSON-RPC replies, as [set](super::Settings::status_policy).
+    /// The status of JSON-RPC replies, as [set](super::HttpConfig::status_policy).
     pub status_policy: StatusPolicy,
 }
 

@@ -11,10 +11,10 @@ use trunkline_core::format::Format;
 use trunkline_core::limits::Reservation;
 
 use super::bearer::Caller;
+use super::config::HttpConfig;
 use super::endpoint::Endpoint;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
-use super::settings::Settings;
 use super::{authority, bearer, body, origin};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_history::History;
@@ -23,7 +23,7 @@ use trunkline_history::History;
 #[derive(Clone)]
 pub(super) struct Guard {
     pub(super) rpc: Dispatcher,
-    pub(super) settings: Settings,
+    pub(super) settings: HttpConfig,
 }
 
 impl Guard {
@@ -43,7 +43,7 @@ impl Guard {
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let Settings { max_body, body_timeout, .. } = self.settings;
+        let HttpConfig { max_body, body_timeout, .. } = self.settings;
         body::read(body, max_body, body_timeout, &self.rpc.limits().memory).await
     }
 

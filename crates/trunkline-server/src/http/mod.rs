@@ -10,7 +10,7 @@
 //! | 400 | malformed: Host missing or duplicate, Content-Type or Content-Length duplicate, broken chunks |
 //! | 401 | a token is required, or this one is not accepted (`WWW-Authenticate`) |
 //! | 403 | a Host or an Origin that is not listed |
-//! | 404 | a path without a route that is not one of [`Settings::paths`] |
+//! | 404 | a path without a route that is not one of [`HttpConfig::paths`] |
 //! | 405 | a method that is not in `Allow`: POST for calls |
 //! | 408 | the body took too long; the connection is closed |
 //! | 413 | the body is too large; the connection is closed |
@@ -24,18 +24,18 @@
 //! refused, in the format that `Accept` prefers, or else in their own. The messages of [`Routes`] with
 //! [more formats](Routes::formats) than JSON are, too.
 //!
-//! Pages of [`Settings::cors_origins`] may read replies (CORS); then every OPTIONS request is answered as a
+//! Pages of [`HttpConfig::cors_origins`] may read replies (CORS); then every OPTIONS request is answered as a
 //! preflight.
 //!
 //! [`Server`](crate::Server) adds 503 (it is stopping; nothing was run), with such a body, and what
 //! hyper refuses before the service sees it, with an *empty* body: 400 (a head or a length that cannot
 //! be read), 414 (a target over 64 KiB) and 431 (a head over 128 KiB or 100 fields).
 
-#[cfg(feature = "edn")]
 mod accept;
 mod authority;
 mod bearer;
 mod body;
+mod config;
 mod endpoint;
 mod event;
 mod event_reader;
@@ -43,7 +43,6 @@ mod event_stream;
 mod extract;
 mod guard;
 mod host;
-mod media_type;
 mod negotiate;
 mod origin;
 mod refusal;
@@ -51,13 +50,14 @@ mod reply_body;
 mod respond;
 mod routes;
 mod service;
-mod settings;
 mod status;
 
 pub(crate) use negotiate::unserved;
 
 pub use crate::request::{Headers, Peer};
+pub use accept::accepts_by_name;
 pub use authority::Hosts;
+pub use config::HttpConfig;
 pub use event::Event;
 pub use event_reader::{EventReader, EventTooLarge, MessageEvent};
 pub use event_stream::EventStream;
@@ -68,5 +68,4 @@ pub use reply_body::ReplyBody;
 pub use respond::respond;
 pub use routes::Routes;
 pub use service::HttpService;
-pub use settings::Settings;
 pub use status::StatusPolicy;

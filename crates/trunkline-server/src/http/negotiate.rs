@@ -4,11 +4,10 @@
 
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, EXPECT};
+use trunkline_client::media_type::{self, MediaType};
 use trunkline_core::format::{Format, Formats};
 
-#[cfg(feature = "edn")]
 use super::accept;
-use super::media_type;
 use super::refusal::Refusal;
 
 /// Passes a body that is declared to be in one of the formats, in UTF-8, not compressed.
@@ -33,7 +32,7 @@ pub(super) fn check(headers: &HeaderMap, formats: &'static [Format]) -> Result<F
     }
     let request = match first {
         Some(value) if value == Format::Json.media_type() => Some(Format::Json),
-        Some(value) => value.to_str().ok().and_then(media_type::format),
+        Some(value) => value.to_str().ok().and_then(format),
         None => None,
     };
     let request = request.filter(|format| formats.contains(format));
@@ -62,20 +61,20 @@ pub(crate) fn unserved(headers: &HeaderMap) -> Format {
 /// What a body with these headers says to be; JSON if it is nothing that is known.
 fn named(headers: &HeaderMap) -> Format {
     let named = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    named.and_then(media_type::format).unwrap_or_default()
+    named.and_then(format).unwrap_or_default()
 }
 
-/// What a request in this format is answered in.
-#[cfg(feature = "edn")]
+/// The format of the reply to a request in this format.
 fn reply(headers: &HeaderMap, request: Format, formats: &[Format]) -> Format {
     match formats {
         [only] => *only,
-        _ => accept::preferred(headers, request),
+        _ => accept::preferred(headers, request, formats),
     }
 }
 
-/// There is one answer, whatever `Accept` says.
-#[cfg(not(feature = "edn"))]
-fn reply(_headers: &HeaderMap, request: Format, _formats: &[Format]) -> Format {
-    request
+/// The format that a `Content-Type` names, if it is one, in UTF-8.
+fn format(value: &str) -> Option<Format> {
+    let parsed = MediaType::parse(value)?;
+    let format = media_type::named(parsed.name)?;
+    parsed.is_in(&["utf-8"]).then_some(format)
 }

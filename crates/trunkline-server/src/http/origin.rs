@@ -7,17 +7,17 @@ use http::HeaderValue;
 use http::header::{HOST, ORIGIN};
 use http::request::Parts;
 
+use super::config::HttpConfig;
 use super::host::{Host, HostError, is_port, split_port};
 use super::refusal::Refusal;
-use super::settings::Settings;
 
-/// An origin that may be listed in [`Settings`]: a scheme, a host, and a port if it is not the
+/// An origin that may be listed in [`HttpConfig`]: a scheme, a host, and a port if it is not the
 /// scheme's own, in lower case as browsers send it; or `*`, which is any.
 ///
 /// ```
-/// use trunkline::http::{Origin, Settings};
+/// use trunkline::http::{HttpConfig, Origin};
 ///
-/// let mut settings = Settings::default();
+/// let mut settings = HttpConfig::default();
 /// settings.cors_origins.push("https://App.example.com".parse::<Origin>()?.into());
 /// let error = "https://app.example.com/".parse::<Origin>().unwrap_err();
 /// let remedy = "an origin ends after the host and the port: write https://app.example.com";
@@ -116,7 +116,7 @@ fn is_scheme(text: &str) -> bool {
 }
 
 /// Passes requests without an Origin, those from this server's own pages, and those listed.
-pub(super) fn check(parts: &Parts, settings: &Settings) -> Result<(), Refusal> {
+pub(super) fn check(parts: &Parts, settings: &HttpConfig) -> Result<(), Refusal> {
     let mut values = parts.headers.get_all(ORIGIN).iter();
     let Some(origin) = values.next() else {
         return Ok(());

@@ -20,13 +20,13 @@ use trunkline_core::extensions::Extensions;
 use trunkline_core::format::{Format, Formats};
 
 use super::bearer::Caller;
+use super::config::HttpConfig;
 use super::endpoint::Endpoint;
 use super::guard::Guard;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::respond::respond;
 use super::routes::{Routes, layered};
-use super::settings::Settings;
 use super::{negotiate, origin};
 use crate::request::{Head, Peer};
 use trunkline_core::dispatch::Dispatcher;
@@ -51,7 +51,7 @@ struct Inner {
 impl HttpService {
     /// A service of HTTP requests that hold calls.
     #[must_use]
-    pub fn with_config(rpc: Dispatcher, settings: Settings) -> Self {
+    pub fn with_config(rpc: Dispatcher, settings: HttpConfig) -> Self {
         Self::new(Guard { rpc, settings }, Vec::new())
     }
 
@@ -272,7 +272,7 @@ where
 /// The layer of the origins that may read replies.
 ///
 /// Pages that may call may send any header and method: only routes know which there are.
-fn cors(settings: &Settings) -> Option<CorsLayer> {
+fn cors(settings: &HttpConfig) -> Option<CorsLayer> {
     if settings.cors_origins.is_empty() {
         return None;
     }

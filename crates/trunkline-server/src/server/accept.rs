@@ -49,7 +49,7 @@ pub(super) async fn run<A: Answer>(
         if let Err(error) = socket.set_nodelay(true) {
             tracing::debug!(%peer, %error, "TCP_NODELAY cannot be set");
         }
-        let open = (Open::count(&shared), permit);
+        let open = (shared.counts.open(), permit);
         let (service, shared) = (Arc::clone(&service), Arc::clone(&shared));
         #[cfg(feature = "tls")]
         if let Some(tls) = shared.tls.clone() {
@@ -70,22 +70,6 @@ fn spawn<T: Send + 'static>(
         connection.await;
         drop(open);
     });
-}
-
-/// A connection, counted until it is dropped, whatever ends it.
-struct Open(Arc<Shared>);
-
-impl Open {
-    fn count(shared: &Arc<Shared>) -> Self {
-        shared.counts.connection_opened();
-        Self(Arc::clone(shared))
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.counts.connection_closed();
-    }
 }
 
 /// Waits until accepting may work again.

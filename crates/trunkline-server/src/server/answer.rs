@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use tower::Service;
+use tower::{Service, ServiceExt};
 
 use crate::http::{HttpService, Peer, ReplyBody};
 
@@ -46,9 +46,7 @@ where
 
     async fn answer(&self, mut request: Request<Incoming>, peer: SocketAddr) -> Response<B> {
         request.extensions_mut().insert(Peer(Some(peer)));
-        let mut service = self.0.clone();
-        let Ok(()) = std::future::poll_fn(|cx| service.poll_ready(cx)).await;
-        let Ok(response) = service.call(request).await;
+        let Ok(response) = self.0.clone().oneshot(request).await;
         response
     }
 }

@@ -18,8 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::answer::Answer;
 use super::health;
-use super::reply::Reply;
-use super::running::Running;
+use super::reply::{Reply, Running};
 use super::shared::Shared;
 use super::stream::Stream;
 use super::watch::{Overdue, Watch};

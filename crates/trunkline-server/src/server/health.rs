@@ -11,7 +11,7 @@ use trunkline_core::format::Format;
 use trunkline_core::id::Id;
 use trunkline_core::reply::Reply;
 
-use super::settings::{Health, Problem, Problems};
+use super::config::{Health, Problem, Problems};
 use crate::status::Phase;
 
 pub(super) fn is_asked<B>(health: &Health, request: &Request<B>) -> bool {

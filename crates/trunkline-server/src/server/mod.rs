@@ -4,15 +4,13 @@
 
 mod accept;
 mod answer;
+mod config;
 mod connection;
-mod executor;
 mod handle;
 #[cfg(feature = "tls")]
 mod handshake;
 mod health;
 mod reply;
-mod running;
-mod settings;
 mod shared;
 #[cfg(feature = "signal")]
 mod signal;
@@ -41,8 +39,8 @@ use crate::http::HttpService;
 use crate::status::Counts;
 
 pub use crate::status::{Phase, Status};
+pub use config::{Health, Problem, Problems, ServeError, ServerConfig};
 pub use handle::{Drained, ServerHandle};
-pub use settings::{Health, Problem, Problems, ServeError, Settings};
 #[cfg(feature = "signal")]
 pub use signal::shutdown_signal;
 #[cfg(feature = "tls")]
@@ -51,8 +49,7 @@ pub use tls::{Tls, TlsError};
 pub(crate) use accept::recover;
 
 use answer::{Answer, Tower};
-use executor::Tracked;
-use shared::Shared;
+use shared::{Shared, Tracked};
 
 /// A server that is about to run.
 ///
@@ -71,7 +68,7 @@ use shared::Shared;
 #[must_use = "a server runs when `serve` is awaited"]
 pub struct Server {
     address: String,
-    settings: Settings,
+    settings: ServerConfig,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
@@ -81,14 +78,14 @@ impl Server {
     pub fn bind(address: impl Display) -> Self {
         Self {
             address: format!("{address}"),
-            settings: Settings::default(),
+            settings: ServerConfig::default(),
             #[cfg(feature = "tls")]
             tls: None,
         }
     }
 
     /// Replaces the settings.
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: ServerConfig) -> Self {
         self.settings = settings;
         self
     }
@@ -153,7 +150,7 @@ impl Server {
             settings,
             #[cfg(feature = "tls")]
             tls: self.tls,
-            counts: Counts::new(),
+            counts: Arc::new(Counts::new()),
             builder,
             drain: CancellationToken::new(),
             cut: CancellationToken::new(),

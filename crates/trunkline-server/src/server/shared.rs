@@ -1,22 +1,24 @@
 //! What all connections of a server share.
 
+use std::sync::Arc;
+
 use http::Request;
 #[cfg(feature = "tls")]
 use http::uri::Scheme;
 use hyper_util::server::conn::auto::Builder;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-use super::executor::Tracked;
-use super::settings::Settings;
+use super::config::ServerConfig;
 #[cfg(feature = "tls")]
 use super::tls::Tls;
 use crate::status::Counts;
 
 pub(super) struct Shared {
-    pub(super) settings: Settings,
+    pub(super) settings: ServerConfig,
     #[cfg(feature = "tls")]
     pub(super) tls: Option<Tls>,
-    pub(super) counts: Counts,
+    pub(super) counts: Arc<Counts>,
     pub(super) builder: Builder<Tracked>,
     /// Cancelled when connections shall end as soon as their requests have.
     pub(super) drain: CancellationToken,
@@ -34,5 +36,18 @@ impl Shared {
             request.extensions_mut().insert(Scheme::HTTPS);
         }
         request
+    }
+}
+
+/// Spawns the tasks that hyper starts on a server's tracker.
+#[derive(Debug, Clone)]
+pub(super) struct Tracked(pub(super) TaskTracker);
+
+impl<F> hyper::rt::Executor<F> for Tracked
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, future: F) {
+        self.0.spawn(future);
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::settings::Settings;
+use super::config::ServerConfig;
 
 /// What a connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,7 +145,7 @@ impl Watch {
     }
 
     /// How long the timer may sleep, or what has lasted too long.
-    pub(super) fn left(&self, settings: &Settings) -> Result<Duration, Overdue> {
+    pub(super) fn left(&self, settings: &ServerConfig) -> Result<Duration, Overdue> {
         let now = self.opened.elapsed();
         let left = |since: u64, allowed: Duration, overdue| {
             let left = allowed.saturating_sub(now.saturating_sub(Duration::from_millis(since)));
@@ -169,7 +169,7 @@ impl Watch {
     }
 
     /// A shorter wait may begin while the timer sleeps for a longer one.
-    pub(super) fn longest_sleep(settings: &Settings) -> Duration {
+    pub(super) fn longest_sleep(settings: &ServerConfig) -> Duration {
         settings.head_timeout.min(settings.idle_timeout).min(settings.write_timeout)
     }
 }

@@ -1,4 +1,4 @@
-//! The calls of one client that run, by what they can be cancelled with.
+//! The calls of one client that run, by their ids.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,18 +7,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio_util::sync::CancellationToken;
 use trunkline_client::frame::Key;
 
-use super::asked::Asked;
-
-/// The calls that run. Clones are the same calls.
+/// The calls of one client, which it can cancel by their ids. Clones are the same calls.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Calls(Arc<Mutex<ById>>);
+pub struct Calls(Arc<Mutex<ById>>);
 
 /// Ids are the client's business: it may use one twice.
 type ById = HashMap<Key, Vec<Arc<Running>>>;
 
 /// A call or a batch that runs, until this is dropped.
 #[derive(Debug)]
-pub(super) struct Registration {
+pub struct Registration {
     calls: Calls,
     keys: Vec<Key>,
     running: Arc<Running>,
@@ -32,25 +30,33 @@ struct Running {
 }
 
 impl Calls {
-    pub(super) fn begin(&self, asked: &Asked) -> Registration {
-        let keys: Vec<Key> = asked.ids().map(Key::from).collect();
-        let left = AtomicUsize::new(keys.len());
-        let running = Arc::new(Running { left, cancelled: CancellationToken::new() });
-        let mut by_id = self.by_id();
-        for key in &keys {
-            by_id.entry(key.clone()).or_default().push(Arc::clone(&running));
-        }
-        drop(by_id);
-        Registration { calls: self.clone(), keys, running }
+    /// Registers a call, or a batch of several ids.
+    pub fn begin(&self, ids: impl IntoIterator<Item = Key>) -> Registration {
+        self.register(&mut self.by_id(), ids.into_iter().collect())
     }
 
-    /// Cancels what runs with this id.
-    pub(super) fn cancel(&self, key: &Key) {
-        for running in self.by_id().remove(key).unwrap_or_default() {
+    /// Registers a call; none if another one with this id runs.
+    pub fn begin_unique(&self, id: Key) -> Option<Registration> {
+        let mut by_id = self.by_id();
+        (!by_id.contains_key(&id)).then(|| self.register(&mut by_id, vec![id]))
+    }
+
+    /// Cancels the calls with this id, and the batches whose ids have all been cancelled.
+    pub fn cancel(&self, id: &Key) {
+        for running in self.by_id().remove(id).unwrap_or_default() {
             if running.left.fetch_sub(1, Ordering::Relaxed) == 1 {
                 running.cancelled.cancel();
             }
         }
+    }
+
+    fn register(&self, by_id: &mut ById, keys: Vec<Key>) -> Registration {
+        let left = AtomicUsize::new(keys.len());
+        let running = Arc::new(Running { left, cancelled: CancellationToken::new() });
+        for key in &keys {
+            by_id.entry(key.clone()).or_default().push(Arc::clone(&running));
+        }
+        Registration { calls: self.clone(), keys, running }
     }
 
     fn by_id(&self) -> MutexGuard<'_, ById> {
@@ -59,12 +65,8 @@ impl Calls {
 }
 
 impl Registration {
-    pub(super) fn is_cancelled(&self) -> bool {
-        self.running.cancelled.is_cancelled()
-    }
-
-    /// Waits until all ids have been cancelled. What has none waits for ever.
-    pub(super) async fn cancelled(&self) {
+    /// Waits until all ids have been cancelled; without ids, forever.
+    pub async fn cancelled(&self) {
         self.running.cancelled.cancelled().await;
     }
 }

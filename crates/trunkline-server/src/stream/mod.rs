@@ -7,7 +7,7 @@
 //! let rpc = Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build()?;
 //! let (ours, theirs) = tokio::io::duplex(4096);
 //! let serving = tokio::spawn(async move {
-//!     stream::serve(&rpc, theirs, stream::Settings::default()).await
+//!     stream::serve(&rpc, theirs, stream::StreamConfig::default()).await
 //! });
 //! let client = Client::new(Channel::new(ours));
 //! assert_eq!(client.call::<i64>("add", [40, 2]).await?, 42);
@@ -22,38 +22,38 @@
 //! with [`CANCELLED`](trunkline_core::error::code::CANCELLED); a batch is cancelled when all of its ids are.
 //! Ids are what they are in JSON: a client that speaks EDN cancels `:a`, `a` and `"a"` together.
 
-mod asked;
 mod calls;
-mod connection;
-mod error;
-mod queue;
-mod replies;
+mod config;
+mod json_rpc;
+mod places;
 mod request;
-mod settings;
+mod transport;
 
 use tokio::io::{AsyncRead, AsyncWrite};
-
 use trunkline_core::dispatch::Dispatcher;
 
-pub use error::StreamError;
-pub use settings::Settings;
-pub use trunkline_client::frame::Framing;
+pub use calls::{Calls, Registration};
+pub use config::StreamConfig;
+pub use request::Message;
+pub use transport::{Protocol, StreamError};
+pub use trunkline_client::frame::{Framing, Key};
 
-pub(crate) use connection::Connection;
+pub(crate) use json_rpc::Connection;
 pub(crate) use request::Unanswered;
+pub(crate) use transport::{serve as serve_protocol, write};
 
 /// Serves one client until its stream ends and what it has asked for is answered.
 ///
 /// # Errors
-/// When reading or writing fails, or calls do not end within [`Settings::drain_timeout`].
+/// When reading or writing fails, or calls do not end within [`StreamConfig::drain_timeout`].
 ///
 /// # Cancel safety
-/// Dropping the future cancels the calls that run. [`Settings::closing`] ends it in order.
+/// Dropping the future cancels the calls that run. [`StreamConfig::closing`] ends it in order.
 pub async fn serve(
     rpc: &Dispatcher,
     stream: impl AsyncRead + AsyncWrite + Send,
-    settings: Settings,
+    config: StreamConfig,
 ) -> Result<(), StreamError> {
     let (input, output) = tokio::io::split(stream);
-    Connection::alone(rpc, "stream", settings).run(input, output).await
+    Connection::alone(rpc, "stream").run(input, output, &config).await
 }

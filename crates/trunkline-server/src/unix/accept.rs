@@ -10,8 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use trunkline_core::extensions::Extensions;
 
-use super::peer::Peer;
-use super::settings::Settings;
+use super::config::UnixConfig;
 use super::socket_file::SocketFile;
 use crate::server::{Phase, recover};
 use crate::status::Counts;
@@ -21,7 +20,7 @@ use trunkline_core::dispatch::Dispatcher;
 /// What all connections of a server share.
 pub(super) struct Shared {
     pub(super) rpc: Dispatcher,
-    pub(super) settings: Settings,
+    pub(super) settings: UnixConfig,
     /// Cancelled when the server shall stop.
     pub(super) closing: CancellationToken,
     pub(super) counts: Arc<Counts>,
@@ -65,7 +64,7 @@ async fn accept(
                 continue;
             }
         };
-        let open = Open::count(&shared.counts);
+        let open = shared.counts.open();
         let (shared, cut) = (Arc::clone(shared), Arc::clone(cut));
         connections.spawn(async move {
             let unanswered = Unanswered::default();
@@ -89,11 +88,11 @@ async fn serve(
     if let Some(peer) = Peer::of(&socket) {
         extensions.insert(peer);
     }
-    let mut settings = shared.settings.stream.clone();
-    settings.closing = shared.closing.clone();
+    let mut config = shared.settings.stream.clone();
+    config.closing = shared.closing.clone();
     let (rpc, counts) = (shared.rpc.clone(), Arc::clone(&shared.counts));
     let (input, output) = socket.into_split();
-    Connection { rpc, settings, extensions, counts, unanswered }.run(input, output).await
+    Connection { rpc, extensions, counts, unanswered }.run(input, output, &config).await
 }
 
 /// Whether the client may still wait for replies: its end has not come from itself.
@@ -105,18 +104,23 @@ fn is_of_server(error: &StreamError) -> bool {
     }
 }
 
-/// A connection, counted until it is dropped, whatever ends it.
-struct Open(Arc<Counts>);
-
-impl Open {
-    fn count(counts: &Arc<Counts>) -> Self {
-        counts.connection_opened();
-        Self(Arc::clone(counts))
-    }
+/// The process at the other end of a connection, as the system knows it. Handlers get it as
+/// `Extension<Peer>`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Peer {
+    /// Its user.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// The process, where the system tells.
+    pub pid: Option<i32>,
 }
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.connection_closed();
+impl Peer {
+    /// None if the system does not tell.
+    fn of(stream: &UnixStream) -> Option<Self> {
+        let known = stream.peer_cred().ok()?;
+        Some(Self { uid: known.uid(), gid: known.gid(), pid: known.pid() })
     }
 }

@@ -15,9 +15,8 @@
 //! ```
 
 mod accept;
+mod config;
 mod handle;
-mod peer;
-mod settings;
 mod socket_file;
 
 use std::path::PathBuf;
@@ -29,9 +28,9 @@ use crate::server::{Phase, ServeError};
 use crate::status::Counts;
 use trunkline_core::dispatch::Dispatcher;
 
+pub use accept::Peer;
+pub use config::UnixConfig;
 pub use handle::ServerHandle;
-pub use peer::Peer;
-pub use settings::Settings;
 
 use accept::Shared;
 use socket_file::SocketFile;
@@ -41,7 +40,7 @@ use socket_file::SocketFile;
 #[must_use = "a server runs when `serve` is awaited"]
 pub struct Server {
     path: PathBuf,
-    settings: Settings,
+    settings: UnixConfig,
 }
 
 impl Server {
@@ -49,11 +48,11 @@ impl Server {
     /// served is not. Systems take paths of about 100 bytes; of a name with fewer than four bytes, a few
     /// less.
     pub fn bind(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), settings: Settings::default() }
+        Self { path: path.into(), settings: UnixConfig::default() }
     }
 
     /// Replaces the settings.
-    pub fn settings(mut self, settings: Settings) -> Self {
+    pub fn settings(mut self, settings: UnixConfig) -> Self {
         self.settings = settings;
         self
     }

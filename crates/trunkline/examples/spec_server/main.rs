@@ -66,8 +66,8 @@ impl Arguments {
         limits
     }
 
-    fn http(&self) -> http::Settings {
-        let mut settings = http::Settings { paths: vec!["/".to_owned()], ..Default::default() };
+    fn http(&self) -> http::HttpConfig {
+        let mut settings = http::HttpConfig { paths: vec!["/".to_owned()], ..Default::default() };
         settings.max_body = self.max_body.unwrap_or(settings.max_body);
         settings.body_timeout =
             self.body_timeout_ms.map(Duration::from_millis).or(settings.body_timeout);
@@ -78,12 +78,12 @@ impl Arguments {
         settings
     }
 
-    fn server(&self) -> server::Settings {
+    fn server(&self) -> server::ServerConfig {
         let health = self.health.as_ref().map(|path| Health {
             path: path.clone(),
             service: "spec_server".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
         });
-        server::Settings { health, ..Default::default() }
+        server::ServerConfig { health, ..Default::default() }
     }
 }

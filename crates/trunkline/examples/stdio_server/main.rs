@@ -28,7 +28,7 @@ struct Options {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::parse();
     let mut settings =
-        stream::Settings { message_bytes: options.message_bytes, ..Default::default() };
+        stream::StreamConfig { message_bytes: options.message_bytes, ..Default::default() };
     if options.headers {
         settings.framing = stream::Framing::Headers;
     }

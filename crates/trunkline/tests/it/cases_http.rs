@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde_json::Value;
-use trunkline::http::{Hosts, Settings};
+use trunkline::http::{Hosts, HttpConfig};
 
 use crate::support::{Client, Reply, assert_replies, on_loopback, rows, serve};
 
@@ -54,7 +54,7 @@ struct Cfg {
 }
 
 impl Cfg {
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> HttpConfig {
         let mut settings = on_loopback();
         settings.max_body = self.max_body.unwrap_or(settings.max_body);
         settings.body_timeout =

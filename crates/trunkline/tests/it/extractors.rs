@@ -5,7 +5,7 @@ use axum::middleware::{Next, from_fn};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use trunkline::http::{Headers, Peer};
-use trunkline::server::{Server, Settings};
+use trunkline::server::{Server, ServerConfig};
 use trunkline::{Extension, Router, Rpc, code};
 
 use crate::support::{CALL, Client, post, post_with, serve_with};
@@ -54,7 +54,7 @@ fn check(found: &Value, expected: &Value) {
 
 #[tokio::test]
 async fn headers_and_peer() {
-    let server = serve_with(rpc(), Settings::default()).await;
+    let server = serve_with(rpc(), ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let lines = "X-Tenant: ours\r\nX-Many: 1\r\nX-Many: 2\r\n";
     let reply = client.ask(post_with(lines, call("header"))).await;
@@ -80,7 +80,7 @@ async fn without_a_door_there_is_neither() {
 
 #[tokio::test]
 async fn an_extension_that_nobody_set_is_an_internal_error() {
-    let server = serve_with(rpc(), Settings::default()).await;
+    let server = serve_with(rpc(), ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let reply = client.ask(post(call("tenant"))).await;
     assert_eq!(reply.json()["error"]["code"], code::INTERNAL_ERROR);

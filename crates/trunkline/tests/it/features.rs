@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use trunkline::client::{Client, Error, Http};
-use trunkline::http::{Headers, Peer, Settings, StatusPolicy};
+use trunkline::http::{Headers, HttpConfig, Peer, StatusPolicy};
 use trunkline::layers::{Next, from_fn};
 use trunkline::{
     Call, ErrorObject, Limits, Router, Server, ServerHandle, code, param, rpc, server,
@@ -180,7 +180,7 @@ async fn one_trait_is_the_server_the_client_and_the_description() {
 #[tokio::test]
 async fn a_server_drains_with_a_deadline_and_says_what_it_cut_off() {
     let settings =
-        server::Settings { drain_timeout: Duration::from_millis(50), ..Default::default() };
+        server::ServerConfig { drain_timeout: Duration::from_millis(50), ..Default::default() };
     let gate = Gate::new();
     let rpc = gate.router().build().unwrap();
     let server = Server::bind("127.0.0.1:0").settings(settings).serve(rpc).await.unwrap();
@@ -230,7 +230,7 @@ async fn an_error_takes_one_line() {
 async fn the_status_of_errors_is_a_setting() {
     for (status_policy, expected) in [(StatusPolicy::AlwaysOk, 200), (StatusPolicy::ByError, 400)] {
         let rpc = Router::new().method("ping", || "pong").build().unwrap();
-        let service = rpc.http_with(Settings { status_policy, ..Settings::default() });
+        let service = rpc.http_with(HttpConfig { status_policy, ..HttpConfig::default() });
         let server = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
         let (status, reply) = ask(&server, &json!({"id": 1})).await;
         assert_eq!((status, &reply["error"]["code"]), (expected, &json!(code::INVALID_REQUEST)));

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use trunkline::server::Settings;
+use trunkline::server::ServerConfig;
 use trunkline::{ServerHandle, code};
 
 use crate::support::{
@@ -94,7 +94,7 @@ async fn calls_and_refusals_share_a_connection() {
 #[tokio::test]
 async fn a_hundred_calls_at_once() {
     let gate = Gate::new();
-    let server = serve_with(gate.router().build().unwrap(), Settings::default()).await;
+    let server = serve_with(gate.router().build().unwrap(), ServerConfig::default()).await;
     let connection = Connection::open(&server).await;
     let mut calls = JoinSet::new();
     for id in 0..100 {
@@ -117,7 +117,7 @@ async fn a_hundred_calls_at_once() {
 #[tokio::test]
 async fn streams_are_limited() {
     let gate = Gate::new();
-    let settings = Settings { streams: 2, ..Default::default() };
+    let settings = ServerConfig { streams: 2, ..Default::default() };
     let server = serve_with(gate.router().build().unwrap(), settings).await;
     let connection = Connection::open(&server).await;
     assert!(connection.ask("localhost", "[]").await.is_ok(), "the limit is known from now on");
@@ -137,7 +137,7 @@ async fn streams_are_limited() {
 #[tokio::test]
 async fn a_stream_that_is_reset_cancels_its_call() {
     let gate = Gate::new();
-    let server = serve_with(gate.router().build().unwrap(), Settings::default()).await;
+    let server = serve_with(gate.router().build().unwrap(), ServerConfig::default()).await;
     let connection = Connection::open(&server).await;
     let (one, other) = (connection.clone(), connection.clone());
     let work = r#"{"jsonrpc":"2.0","method":"work","id":1}"#;
@@ -154,7 +154,7 @@ async fn a_stream_that_is_reset_cancels_its_call() {
 #[tokio::test]
 async fn stop_finishes_the_streams_that_run() {
     let gate = Gate::new();
-    let server = serve_with(gate.router().build().unwrap(), Settings::default()).await;
+    let server = serve_with(gate.router().build().unwrap(), ServerConfig::default()).await;
     let connection = Connection::open(&server).await;
     let waiting = connection.clone();
     let call = tokio::spawn(async move { waiting.ask("localhost", WAIT).await });
@@ -175,7 +175,7 @@ async fn stop_finishes_the_streams_that_run() {
 #[tokio::test]
 async fn pings_do_not_end_an_idle_connection() {
     let head_timeout = Duration::from_millis(50);
-    let settings = Settings { head_timeout, ..Default::default() };
+    let settings = ServerConfig { head_timeout, ..Default::default() };
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), settings).await;
     for first in [1, 3, 24] {
@@ -245,7 +245,7 @@ impl AsyncWrite for Begun {
 async fn a_slow_reply_is_not_idle() {
     let idle_timeout = Duration::from_millis(100);
     let rpc = trunkline::Router::new().method("large", || "x".repeat(8 << 20)).build().unwrap();
-    let server = serve_with(rpc, Settings { idle_timeout, ..Default::default() }).await;
+    let server = serve_with(rpc, ServerConfig { idle_timeout, ..Default::default() }).await;
     let connection = Connection::open(&server).await;
     let request = Request::post("http://localhost/")
         .header("content-type", "application/json")

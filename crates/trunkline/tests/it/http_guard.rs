@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
-use trunkline::http::{Host, Hosts, Origin, Settings, StatusPolicy};
+use trunkline::http::{Host, Hosts, HttpConfig, Origin, StatusPolicy};
 use trunkline::server::{self, ServerHandle};
 use trunkline::{Limits, code};
 
@@ -240,7 +240,7 @@ async fn authorities_of_absolute_targets() {
 
 #[tokio::test]
 async fn hosts_that_are_allowed_by_settings() {
-    let settings = |hosts| Settings { hosts, ..on_loopback() };
+    let settings = |hosts| HttpConfig { hosts, ..on_loopback() };
     let rpc = service::router(Limits::default()).build().unwrap();
 
     let any = serve(settings(Hosts::Any)).await;
@@ -262,7 +262,7 @@ async fn hosts_that_are_allowed_by_settings() {
 const ALLOW_ORIGIN: &str = "access-control-allow-origin";
 
 async fn serve_pages() -> ServerHandle {
-    let mut settings = Settings { max_body: 1_000, ..on_loopback() };
+    let mut settings = HttpConfig { max_body: 1_000, ..on_loopback() };
     settings.allow_origins =
         ["https://listed.example", "https://Capitals.example"].map(str::to_owned).to_vec();
     settings.cors_origins = vec!["https://shared.example".to_owned()];
@@ -272,7 +272,7 @@ async fn serve_pages() -> ServerHandle {
 #[tokio::test]
 async fn any_origin_and_any_host_when_the_guards_are_off() {
     let settings =
-        Settings { hosts: Hosts::Any, allow_origins: vec!["*".to_owned()], ..on_loopback() };
+        HttpConfig { hosts: Hosts::Any, allow_origins: vec!["*".to_owned()], ..on_loopback() };
     let server = serve(settings).await;
     let request = post_with("Origin: https://evil.example\r\n", CALL);
     check(&server, "any origin", request, served().without(ALLOW_ORIGIN)).await;
@@ -541,7 +541,7 @@ async fn codings_and_expectations() {
 
 #[tokio::test]
 async fn a_body_is_asked_for_only_if_it_will_be_read() {
-    let server = serve(Settings { max_body: 1_000, ..on_loopback() }).await;
+    let server = serve(HttpConfig { max_body: 1_000, ..on_loopback() }).await;
     let head = |headers: &str, length: usize| {
         let expects = format!("{headers}Expect: 100-Continue\r\nContent-Length: {length}\r\n");
         bare("POST", "/", &expects)
@@ -602,7 +602,7 @@ async fn tokens() {
 
 #[tokio::test]
 async fn bodies_that_are_too_large() {
-    let server = serve(Settings { max_body: 1_000, ..on_loopback() }).await;
+    let server = serve(HttpConfig { max_body: 1_000, ..on_loopback() }).await;
     let over = " ".repeat(1_001);
     let at_limit = format!("{CALL:1000}");
     let in_chunks = |body: &str| {
@@ -646,7 +646,7 @@ async fn a_refusal_reaches_a_client_that_is_still_sending() {
 
 #[tokio::test]
 async fn bodies_that_stall() {
-    let settings = Settings { body_timeout: Some(Duration::from_millis(100)), ..on_loopback() };
+    let settings = HttpConfig { body_timeout: Some(Duration::from_millis(100)), ..on_loopback() };
     let server = serve(settings).await;
     let half = &post(CALL)[..100];
     check(&server, "half a body", half, refused(408).closing()).await;
@@ -835,8 +835,8 @@ async fn the_status_may_tell_the_error() {
             (StatusPolicy::ByRefusal, by_refusal),
             (StatusPolicy::ByError, by_error),
         ] {
-            let http = rpc.http_with(Settings { status_policy, ..on_loopback() });
-            let server = serve_with(http, server::Settings::default()).await;
+            let http = rpc.http_with(HttpConfig { status_policy, ..on_loopback() });
+            let server = serve_with(http, server::ServerConfig::default()).await;
             let mut client = Client::connect(server.local_addr()).await;
             let reply = client.ask(post(&body)).await;
             assert_eq!(reply.status, status, "{name} with {status_policy:?}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use trunkline::limits::MemoryBudget;
-use trunkline::server::Settings;
+use trunkline::server::ServerConfig;
 use trunkline::{Limits, Router, ServerHandle, blocking, code};
 
 use crate::support::{
@@ -21,7 +21,7 @@ const SHORT: Duration = Duration::from_millis(100);
 /// Long after anything of [`SHORT`], and before any default of a timeout.
 const LONG: Duration = Duration::from_secs(8);
 
-async fn serve_cases(settings: Settings) -> ServerHandle {
+async fn serve_cases(settings: ServerConfig) -> ServerHandle {
     serve_with(service::router(Limits::default()).build().unwrap(), settings).await
 }
 
@@ -34,7 +34,7 @@ async fn check_lives(server: &ServerHandle) {
 
 #[tokio::test]
 async fn a_head_that_drips_is_cut_off() {
-    let server = serve_cases(Settings { head_timeout: SHORT, ..Default::default() }).await;
+    let server = serve_cases(ServerConfig { head_timeout: SHORT, ..Default::default() }).await;
     let begun = format!("{}X: ", &String::from_utf8(post(CALL)).unwrap()[..30]);
     for (name, before) in [("the first head", None), ("a later head", Some(post(CALL)))] {
         let mut client = Client::connect(server.local_addr()).await;
@@ -52,8 +52,8 @@ async fn a_head_that_drips_is_cut_off() {
 #[tokio::test]
 async fn a_body_that_drips_is_408() {
     let rpc = service::router(Limits::default()).build().unwrap();
-    let http = trunkline::http::Settings { body_timeout: Some(SHORT), ..on_loopback() };
-    let server = serve_with(rpc.http_with(http), Settings::default()).await;
+    let http = trunkline::http::HttpConfig { body_timeout: Some(SHORT), ..on_loopback() };
+    let server = serve_with(rpc.http_with(http), ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     client.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n").await;
     client.send("Content-Length: 1000000\r\n\r\n").await;
@@ -64,7 +64,7 @@ async fn a_body_that_drips_is_408() {
 
 #[tokio::test]
 async fn a_connection_without_requests_is_closed() {
-    let server = serve_cases(Settings { idle_timeout: SHORT, ..Default::default() }).await;
+    let server = serve_cases(ServerConfig { idle_timeout: SHORT, ..Default::default() }).await;
     let started = Instant::now();
     let mut silent = Client::connect(server.local_addr()).await;
     assert_eq!(silent.rest().await, b"");
@@ -80,7 +80,7 @@ async fn a_connection_without_requests_is_closed() {
 async fn a_long_call_outlives_the_timeouts_of_its_connection() {
     let gate = Gate::new();
     let (head_timeout, idle_timeout, write_timeout) = (SHORT / 5, SHORT / 5, SHORT / 5);
-    let settings = Settings { head_timeout, idle_timeout, write_timeout, ..Default::default() };
+    let settings = ServerConfig { head_timeout, idle_timeout, write_timeout, ..Default::default() };
     let server = serve_with(gate.router().build().unwrap(), settings).await;
     let mut client = Client::connect(server.local_addr()).await;
     client.send(post(WAIT)).await;
@@ -120,7 +120,7 @@ async fn two_thousand_idle_connections_disturb_nobody() {
 
 #[tokio::test]
 async fn connections_over_the_limit_wait_for_a_place() {
-    let server = serve_cases(Settings { connections: 2, ..Default::default() }).await;
+    let server = serve_cases(ServerConfig { connections: 2, ..Default::default() }).await;
     let mut one = Client::connect(server.local_addr()).await;
     let mut two = Client::connect(server.local_addr()).await;
     assert_eq!(one.ask(post(CALL)).await.status, 200);
@@ -139,7 +139,7 @@ async fn connections_over_the_limit_wait_for_a_place() {
 #[tokio::test]
 async fn a_client_that_leaves_cancels_its_call() {
     let gate = Gate::new();
-    let server = serve_with(gate.router().build().unwrap(), Settings::default()).await;
+    let server = serve_with(gate.router().build().unwrap(), ServerConfig::default()).await;
     for (count, method) in [(1, "work"), (2, "block")] {
         let mut client = Client::connect(server.local_addr()).await;
         client.send(post(format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":1}}"#))).await;
@@ -173,7 +173,7 @@ async fn a_handler_that_panics_is_an_internal_error() {
             }
         })
         .method("thread", blocking(|| -> i64 { panic!("on purpose") }));
-    let server = serve_with(router.build().unwrap(), Settings::default()).await;
+    let server = serve_with(router.build().unwrap(), ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     for method in ["sync", "async", "later", "thread"] {
         let call = format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":7}}"#);
@@ -205,7 +205,7 @@ const LARGE: usize = 15 << 20;
 #[tokio::test]
 async fn a_client_that_reads_nothing_is_dropped() {
     let rpc = large(Limits::default()).build().unwrap();
-    let settings = Settings { write_timeout: SHORT, ..Default::default() };
+    let settings = ServerConfig { write_timeout: SHORT, ..Default::default() };
     let server = serve_with(rpc, settings).await;
     let started = Instant::now();
     let mut one_reply = Client::connect(server.local_addr()).await;
@@ -226,7 +226,7 @@ async fn a_client_that_reads_nothing_is_dropped() {
 #[tokio::test]
 async fn a_client_that_reads_slowly_gets_its_reply() {
     let rpc = large(Limits::default()).build().unwrap();
-    let settings = Settings { write_timeout: SHORT * 5, ..Default::default() };
+    let settings = ServerConfig { write_timeout: SHORT * 5, ..Default::default() };
     let server = serve_with(rpc, settings).await;
     let mut client = Client::connect(server.local_addr()).await;
     client.send(post(call_large(LARGE))).await;
@@ -291,7 +291,7 @@ async fn hostile_bodies_cost_their_sender_one_reply() {
 #[tokio::test]
 async fn replies_stay_within_their_budget() {
     let limits = Limits { reply_bytes: 1 << 20, ..Default::default() };
-    let server = serve_with(large(limits).build().unwrap(), Settings::default()).await;
+    let server = serve_with(large(limits).build().unwrap(), ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let reply = client.ask(post(call_large(1 << 20))).await;
     assert_eq!(reply.json()["error"]["code"], code::REPLY_TOO_LARGE);
@@ -312,7 +312,7 @@ async fn replies_that_nobody_takes_are_bounded_together() {
     let memory = MemoryBudget::new(20 << 20);
     let limits = Limits { memory: memory.clone(), ..Default::default() };
     let router = Router::new().method("large", || "x".repeat(8 << 20)).limits(limits);
-    let server = serve_with(router.build().unwrap(), Settings::default()).await;
+    let server = serve_with(router.build().unwrap(), ServerConfig::default()).await;
     let large = post(r#"{"jsonrpc":"2.0","method":"large","id":1}"#);
     let mut holding = Vec::new();
     for _ in 0..2 {
@@ -338,7 +338,7 @@ async fn bodies_that_do_not_end_are_bounded_together() {
     let memory = MemoryBudget::new(1 << 20);
     let limits = Limits { memory: memory.clone(), ..Default::default() };
     let router = Router::new().method("ping", || "pong").limits(limits);
-    let server = serve_with(router.build().unwrap(), Settings::default()).await;
+    let server = serve_with(router.build().unwrap(), ServerConfig::default()).await;
     let whole = post(format!("\"{}\"", "x".repeat(500_000)));
     let mut holding = Vec::new();
     for count in 1..=2 {
@@ -370,7 +370,7 @@ async fn members_without_room_are_not_run() {
         count.fetch_add(1, Ordering::SeqCst);
         "x".repeat(100_000)
     });
-    let server = serve_with(router.build().unwrap(), Settings::default()).await;
+    let server = serve_with(router.build().unwrap(), ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let member = r#"{"jsonrpc":"2.0","method":"large","id":1}"#;
     let reply = client.ask(post(format!("[{}]", vec![member; 100].join(",")))).await;

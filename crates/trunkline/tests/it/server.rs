@@ -9,7 +9,7 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use serde_json::json;
 use tokio::net::TcpStream;
-use trunkline::server::{Config, Health, Phase, ServeError, Server, Settings, create_server};
+use trunkline::server::{Config, Health, Phase, ServeError, Server, ServerConfig, create_server};
 use trunkline::{Router, ServerHandle, code};
 
 use crate::support::{
@@ -23,8 +23,8 @@ fn health() -> Health {
     Health { path: "/health".to_owned(), service: "test".to_owned(), version: "1.2.3".to_owned() }
 }
 
-fn with_health() -> Settings {
-    Settings { health: Some(health()), ..Default::default() }
+fn with_health() -> ServerConfig {
+    ServerConfig { health: Some(health()), ..Default::default() }
 }
 
 fn get(path: &str) -> String {
@@ -32,7 +32,7 @@ fn get(path: &str) -> String {
 }
 
 /// A server with a gate, and a client whose call waits at it.
-async fn with_a_waiting_call(settings: Settings) -> (ServerHandle, Gate, Client) {
+async fn with_a_waiting_call(settings: ServerConfig) -> (ServerHandle, Gate, Client) {
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), settings).await;
     let mut client = Client::connect(server.local_addr()).await;
@@ -119,7 +119,7 @@ async fn without_the_setting_there_is_no_health_page() {
 
 #[tokio::test]
 async fn stop_finishes_the_calls_that_run() {
-    let (server, gate, mut client) = with_a_waiting_call(Settings::default()).await;
+    let (server, gate, mut client) = with_a_waiting_call(ServerConfig::default()).await;
     let mut idle = Client::connect(server.local_addr()).await;
     assert_eq!(idle.ask(post(PING)).await.status, 200);
 
@@ -168,7 +168,7 @@ async fn a_draining_server_says_so_to_new_connections() {
 
 #[tokio::test]
 async fn calls_are_cut_off_after_the_drain_timeout() {
-    let settings = Settings { drain_timeout: Duration::from_millis(50), ..Default::default() };
+    let settings = ServerConfig { drain_timeout: Duration::from_millis(50), ..Default::default() };
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), settings).await;
     let calls = ["wait", "work", "block"]
@@ -193,7 +193,7 @@ async fn calls_are_cut_off_after_the_drain_timeout() {
 
 #[tokio::test]
 async fn stopping_twice_waits_for_the_same_end() {
-    let (server, gate, mut client) = with_a_waiting_call(Settings::default()).await;
+    let (server, gate, mut client) = with_a_waiting_call(ServerConfig::default()).await;
     let (one, other) = (draining(&server).await, draining(&server).await);
     let observer = server.clone();
     let stopped = tokio::spawn(async move { observer.stopped().await });
@@ -211,7 +211,7 @@ async fn stopping_twice_waits_for_the_same_end() {
 
 #[tokio::test]
 async fn stop_that_is_not_awaited_is_taken_up_again() {
-    let (server, gate, mut client) = with_a_waiting_call(Settings::default()).await;
+    let (server, gate, mut client) = with_a_waiting_call(ServerConfig::default()).await;
     let stop = draining(&server).await;
     stop.abort();
     assert!(in_time("the abort", stop).await.unwrap_err().is_cancelled());
@@ -287,8 +287,8 @@ async fn a_port_and_handlers_make_a_server() {
 #[tokio::test]
 async fn settings_that_cannot_work_are_refused() {
     let rows = [
-        ("connections", Settings { connections: 0, ..Default::default() }),
-        ("head_bytes", Settings { head_bytes: 100, ..Default::default() }),
+        ("connections", ServerConfig { connections: 0, ..Default::default() }),
+        ("head_bytes", ServerConfig { head_bytes: 100, ..Default::default() }),
     ];
     for (name, settings) in rows {
         let rpc = Router::new().build().unwrap();
@@ -299,7 +299,7 @@ async fn settings_that_cannot_work_are_refused() {
 
 #[tokio::test]
 async fn the_size_of_heads_is_a_setting() {
-    let settings = Settings { head_bytes: 8 * 1024, ..Default::default() };
+    let settings = ServerConfig { head_bytes: 8 * 1024, ..Default::default() };
     let rpc = Router::new().method("ping", || "pong").build().unwrap();
     let server = serve_with(rpc, settings).await;
     for (length, status) in [(4 * 1024, 200), (16 * 1024, 431)] {

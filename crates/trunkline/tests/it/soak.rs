@@ -194,7 +194,7 @@ const DRAIN: Duration = Duration::from_millis(20);
 
 impl Servers {
     async fn start(rpc: &Rpc, address: SocketAddr, path: &Path) -> Self {
-        let settings = server::Settings { drain_timeout: DRAIN, ..Default::default() };
+        let settings = server::ServerConfig { drain_timeout: DRAIN, ..Default::default() };
         let http = in_time("the port", async {
             loop {
                 // A client that connects while nobody listens may be given the very port, for a moment.
@@ -206,7 +206,7 @@ impl Servers {
             }
         })
         .await;
-        let mut settings = unix::Settings::default();
+        let mut settings = unix::UnixConfig::default();
         settings.stream.drain_timeout = DRAIN;
         let unix = unix::Server::bind(path).settings(settings).serve(rpc.clone()).await.unwrap();
         Self { http, unix }

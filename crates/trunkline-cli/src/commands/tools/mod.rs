@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use trunkline::client::http::Url;
-use trunkline_mcp::client::{Client, ClientSettings, Tool, ToolList, ToolResult};
+use trunkline_mcp::client::{Client, McpClientConfig, Tool, ToolList, ToolResult};
 
 use self::property::{Property, properties};
 use crate::commands::connection::{Connection, NOTES, url};
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 async fn ask(arguments: &Arguments, words: Words, form: Form) -> Result<String, Failure> {
     let url = arguments.url.clone().or_path("/mcp");
     let connection = &arguments.connection;
-    let mut settings = ClientSettings::new("trunkline", env!("CARGO_PKG_VERSION"));
+    let mut settings = McpClientConfig::new("trunkline", env!("CARGO_PKG_VERSION"));
     settings.timeout = connection.timeout();
     let client = Client::connect(connection.connect(url)?, settings).await?;
     let done = match &arguments.name {

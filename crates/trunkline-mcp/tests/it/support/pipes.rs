@@ -8,12 +8,13 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 use trunkline::CancellationToken;
-use trunkline_mcp::{Mcp, Settings, StdioError};
+use trunkline::stream::StreamError;
+use trunkline_mcp::{Mcp, McpConfig};
 
 use super::{Gate, in_time, router};
 
 /// How serving ended.
-type Ended = Result<(), StdioError>;
+type Ended = Result<(), StreamError>;
 
 /// The client's ends.
 pub(crate) struct Pipes {
@@ -28,7 +29,7 @@ pub(crate) struct Pipes {
 
 impl Pipes {
     /// A client of the tools of all tests.
-    pub(crate) fn open(settings: Settings) -> Self {
+    pub(crate) fn open(settings: McpConfig) -> Self {
         let gate = Gate::new();
         let rpc = router(&gate).build().unwrap();
         Self::of(Mcp::new(rpc, settings).unwrap(), gate)

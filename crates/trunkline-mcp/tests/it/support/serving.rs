@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use trunkline::http::{self, HttpService};
 use trunkline::{CancellationToken, Rpc, Server, ServerHandle};
-use trunkline_mcp::{Mcp, Settings};
+use trunkline_mcp::{Mcp, McpConfig};
 
 use super::{Client, Gate, router};
 
@@ -16,17 +16,17 @@ pub(crate) struct Serving {
     pub(crate) closing: CancellationToken,
 }
 
-pub(crate) fn settings() -> Settings {
-    Settings {
+pub(crate) fn settings() -> McpConfig {
+    McpConfig {
         title: Some("Tests".to_owned()),
         instructions: Some("Call the tools.".to_owned()),
         drain_timeout: Duration::from_secs(5),
-        ..Settings::new("test-server", "1.2.3")
+        ..McpConfig::new("test-server", "1.2.3")
     }
 }
 
 /// Serves the tools at all doors: `/`, `/mcp`, `/sse` and `/messages`.
-pub(crate) async fn serve(settings: Settings, http: http::Settings) -> Serving {
+pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> Serving {
     let gate = Gate::new();
     let rpc = router(&gate).build().unwrap();
     let mcp = Mcp::new(rpc.clone(), settings).unwrap();

@@ -7,8 +7,9 @@ use super::*;
 fn check(accepts: &[&str], to_json: Format, to_edn: Format) {
     let accepts = accepts.iter().map(|accept| (ACCEPT, HeaderValue::from_str(accept).unwrap()));
     let headers: HeaderMap = accepts.collect();
-    let found = (preferred(&headers, Format::Json), preferred(&headers, Format::Edn));
-    assert_eq!(found, (to_json, to_edn), "{headers:?}");
+    let found =
+        [Format::Json, Format::Edn].map(|request| preferred(&headers, request, Format::ALL));
+    assert_eq!(found, [to_json, to_edn], "{headers:?}");
 }
 
 #[track_caller]
@@ -111,4 +112,25 @@ fn what_is_malformed_says_nothing() {
     check_same(&["application / edn"]);
     check_same(&["application/edn;a=\"b"]);
     check_same(&["application/edn", "é"]);
+}
+
+#[track_caller]
+fn check_named(accept: &str, expected: bool) {
+    let accept = (ACCEPT, HeaderValue::from_str(accept).unwrap());
+    let headers: HeaderMap = [accept].into_iter().collect();
+    assert_eq!(accepts_by_name(&headers, "text/event-stream"), expected, "{headers:?}");
+}
+
+#[test]
+fn a_type_is_accepted_by_its_name_and_not_by_a_wildcard() {
+    for accept in
+        ["text/event-stream", "application/json, Text/Event-Stream; charset=utf-8; q=0.001"]
+    {
+        check_named(accept, true);
+    }
+    for accept in
+        ["", "*/*", "text/*", "application/json", "text/event-stream;q=0.0", "text/event-stream x"]
+    {
+        check_named(accept, false);
+    }
 }

@@ -32,13 +32,13 @@ fn whoami() -> Rpc {
         .unwrap()
 }
 
-fn guarded(jwt: Jwt) -> http::Settings {
-    http::Settings { jwt: Some(jwt), ..on_loopback() }
+fn guarded(jwt: Jwt) -> http::HttpConfig {
+    http::HttpConfig { jwt: Some(jwt), ..on_loopback() }
 }
 
 async fn serve_jwt(keys: Keys, settings: JwtConfig) -> ServerHandle {
     let http = guarded(Jwt::new(keys, settings));
-    serve_with(whoami().http_with(http), server::Settings::default()).await
+    serve_with(whoami().http_with(http), server::ServerConfig::default()).await
 }
 
 fn call(method: &str) -> String {

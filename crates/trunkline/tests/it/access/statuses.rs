@@ -1,7 +1,7 @@
 //! What HTTP says of calls that are refused for who made them.
 
 use serde_json::{Value, json};
-use trunkline::http::{HttpService, Settings, StatusPolicy};
+use trunkline::http::{HttpConfig, HttpService, StatusPolicy};
 use trunkline::layers::authorize::{Rules, authenticated, principal};
 use trunkline::server;
 use trunkline::{ErrorObject, Router, code};
@@ -14,7 +14,7 @@ fn limited(data: &Value) -> ErrorObject {
 }
 
 /// Methods that are refused in different ways. The caller is known if it sends a token.
-fn service(settings: Settings) -> HttpService {
+fn service(settings: HttpConfig) -> HttpService {
     let limited = |data: Value| move || Err::<(), _>(limited(&data));
     Router::new()
         .method("free", || 1)
@@ -33,8 +33,8 @@ fn service(settings: Settings) -> HttpService {
 async fn a_refused_call_has_the_status_of_the_refusal() {
     let mut guarded = on_loopback();
     guarded.bearer.allow_as("alice", "secret");
-    let open = serve_with(service(on_loopback()), server::Settings::default()).await;
-    let guarded = serve_with(service(guarded), server::Settings::default()).await;
+    let open = serve_with(service(on_loopback()), server::ServerConfig::default()).await;
+    let guarded = serve_with(service(guarded), server::ServerConfig::default()).await;
     let insufficient = "Bearer error=\"insufficient_scope\"";
     let challenge = "www-authenticate";
     let rows = [
@@ -66,8 +66,8 @@ async fn a_refused_call_has_the_status_of_the_refusal() {
 
 #[tokio::test]
 async fn the_status_is_always_200_if_it_is_set_to_be() {
-    let settings = Settings { status_policy: StatusPolicy::AlwaysOk, ..on_loopback() };
-    let server = serve_with(service(settings), server::Settings::default()).await;
+    let settings = HttpConfig { status_policy: StatusPolicy::AlwaysOk, ..on_loopback() };
+    let server = serve_with(service(settings), server::ServerConfig::default()).await;
     for method in ["known", "later"] {
         let mut client = Client::connect(server.local_addr()).await;
         let reply = client.ask(post_with("", call(method))).await;

@@ -336,7 +336,7 @@ async fn signed_and_listed_tokens_together() {
     http.bearer.allow_as("bearer-4", "four");
     http.bearer.allow("five");
     http.bearer.allow("six");
-    let server = serve_with(whoami().http_with(http), server::Settings::default()).await;
+    let server = serve_with(whoami().http_with(http), server::ServerConfig::default()).await;
     let token = signer.token("a");
     let rows = [
         ("signed", format!("Authorization: Bearer {token}\r\n"), Ok("alice")),
@@ -408,7 +408,7 @@ async fn secrets_are_not_shown() {
     // What handlers see of the request.
     let headers = |headers: Headers| format!("{headers:?}");
     let rpc = Router::new().method("headers", headers).build().unwrap();
-    let server = serve_with(rpc.http_with(http), server::Settings::default()).await;
+    let server = serve_with(rpc.http_with(http), server::ServerConfig::default()).await;
     let lines = "Authorization: Bearer s3cret\r\nProxy-Authorization: Basic s3cret\r\n\
                  Cookie: a=s3cret\r\nCookie: b=s3cret\r\nX-Shown: shown\r\n";
     let mut client = Client::connect(server.local_addr()).await;

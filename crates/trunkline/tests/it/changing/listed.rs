@@ -102,7 +102,7 @@ fn a_listener_may_change_operations_itself() {
 async fn the_page_of_the_document_follows() {
     let (rpc, tools) = service();
     let service = rpc.http_with(on_loopback()).merge(rpc.openrpc_routes());
-    let server = serve_with(service, server::Settings::default()).await;
+    let server = serve_with(service, server::ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let mut tag = String::new();
     for (change, expected) in [

@@ -11,7 +11,7 @@ use crate::support::{Gate, in_time, on_loopback, serve_with, until};
 async fn a_dropped_call_ends_on_the_server() {
     let gate = Gate::new();
     let rpc = gate.router().build().unwrap();
-    let server = serve_with(rpc.http_with(on_loopback()), server::Settings::default()).await;
+    let server = serve_with(rpc.http_with(on_loopback()), server::ServerConfig::default()).await;
     let client = Client::new(Http::connect(&format!("http://{}", server.local_addr())).unwrap());
     assert_eq!(client.call::<String>("ping", ()).await.unwrap(), "pong");
 

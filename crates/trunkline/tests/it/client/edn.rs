@@ -51,7 +51,7 @@ async fn calls_and_batches() {
 async fn texts_of_ones_own() {
     let same = |edn::Edn(params): edn::Edn<edn::Value>| params;
     let rpc = Router::new().method("same", same).build().unwrap();
-    let server = serve_with(rpc, server::Settings::default()).await;
+    let server = serve_with(rpc, server::ServerConfig::default()).await;
     let request = r#"{:jsonrpc "2.0" :method "same" :params [:a #{1} #inst "2024"] :id :x}"#;
     let reply = http(&server).post(Default::default(), request.into()).await.unwrap();
     assert_eq!(reply.media_type(), "application/edn");
@@ -202,7 +202,7 @@ async fn replies_to_batches() {
 #[tokio::test]
 async fn calls_that_take_too_long() {
     let gate = Gate::new();
-    let server = serve_with(gate.router().build().unwrap(), server::Settings::default()).await;
+    let server = serve_with(gate.router().build().unwrap(), server::ServerConfig::default()).await;
     let settings =
         client::ClientConfig { timeout: Duration::from_millis(20), ..Default::default() };
     let client = Client::with_config(http(&server), settings);

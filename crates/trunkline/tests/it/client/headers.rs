@@ -135,7 +135,7 @@ async fn traces_go_on() {
         })
         .build()
         .unwrap();
-    let server = serve_with(rpc.http_with(on_loopback()), server::Settings::default()).await;
+    let server = serve_with(rpc.http_with(on_loopback()), server::ServerConfig::default()).await;
     let mut settings = HttpClientConfig::default();
     let parent = format!("00-{TRACE}-{SPAN}-01");
     settings.headers.insert("traceparent", HeaderValue::try_from(parent.clone()).unwrap());

@@ -1,6 +1,6 @@
 //! EDN over HTTP: what is read as it, what is answered in it, and what is refused.
 
-use trunkline::http::{Settings, StatusPolicy};
+use trunkline::http::{HttpConfig, StatusPolicy};
 use trunkline::limits::MemoryBudget;
 use trunkline::server::{self, Phase, ServerHandle};
 use trunkline::{ErrorObject, Limits, Router, code};
@@ -234,7 +234,7 @@ async fn what_is_accepted_is_what_is_answered() {
 /// Whatever HTTP refuses, it refuses in what the client would have been answered in.
 #[tokio::test]
 async fn refusals() {
-    let mut settings = Settings { max_body: 100, ..on_loopback() };
+    let mut settings = HttpConfig { max_body: 100, ..on_loopback() };
     settings.bearer.allow("secret");
     let server = serve(settings).await;
     let token = "Authorization: Bearer secret\r\n";
@@ -295,8 +295,8 @@ async fn statuses_of_errors() {
         .method("often", move || -> Result<(), ErrorObject> { Err(limited("retry_after_ms")) })
         .build()
         .unwrap();
-    let settings = Settings { status_policy: StatusPolicy::ByError, ..on_loopback() };
-    let server = serve_with(rpc.http_with(settings), server::Settings::default()).await;
+    let settings = HttpConfig { status_policy: StatusPolicy::ByError, ..on_loopback() };
+    let server = serve_with(rpc.http_with(settings), server::ServerConfig::default()).await;
     let scope = "Bearer error=\"insufficient_scope\"";
     let rows = [
         ("who", 401, Some(("www-authenticate", "Bearer"))),
@@ -323,7 +323,7 @@ async fn a_server_that_stops_or_has_no_room() {
     let gate = Gate::new();
     let limits = Limits { memory: MemoryBudget::new(64 << 10), ..Default::default() };
     let router = gate.router().method("large", || "x".repeat(100_000)).limits(limits);
-    let server = serve_with(router.build().unwrap(), server::Settings::default()).await;
+    let server = serve_with(router.build().unwrap(), server::ServerConfig::default()).await;
 
     let reply = ask(&server, post("", r#"{:jsonrpc "2.0" :method "large" :id 1}"#)).await;
     let start =

@@ -7,7 +7,7 @@ use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use trunkline::history::{Filter, History};
 use trunkline::http::{
-    Context, HttpService, Message, ReplyBody, Routes, Settings, StatusPolicy, respond,
+    Context, HttpConfig, HttpService, Message, ReplyBody, Routes, StatusPolicy, respond,
 };
 use trunkline::protocol::Format;
 use trunkline::server::{self, ServerHandle};
@@ -75,7 +75,7 @@ fn worded(format: Format, said: Result<String, ErrorObject>) -> Response<ReplyBo
 }
 
 /// `/parrot` speaks both formats, `/json` only one.
-fn service(settings: Settings) -> (HttpService, History) {
+fn service(settings: HttpConfig) -> (HttpService, History) {
     let history = History::new(Default::default());
     let limits = Limits { depth: 5, ..Limits::default() };
     let router = Router::new()
@@ -89,9 +89,9 @@ fn service(settings: Settings) -> (HttpService, History) {
     (service, history)
 }
 
-async fn serve(settings: Settings) -> (ServerHandle, History) {
+async fn serve(settings: HttpConfig) -> (ServerHandle, History) {
     let (service, history) = service(settings);
-    (serve_with(service, server::Settings::default()).await, history)
+    (serve_with(service, server::ServerConfig::default()).await, history)
 }
 
 /// `POST /parrot` with these header lines, each with its CRLF.
@@ -179,7 +179,7 @@ async fn messages() {
 #[tokio::test]
 async fn calls_beside_them() {
     for (status_policy, failed) in [(StatusPolicy::ByRefusal, 200), (StatusPolicy::ByError, 500)] {
-        let (server, _) = serve(Settings { status_policy, ..on_loopback() }).await;
+        let (server, _) = serve(HttpConfig { status_policy, ..on_loopback() }).await;
         let call = r#"{:jsonrpc "2.0" :method "echo" :params [:a] :id a/b}"#;
         let reply = ask(&server, post("application/edn", "", call)).await;
         let result = r#"{:jsonrpc "2.0", :result ["a"], :id a/b}"#;
@@ -196,7 +196,7 @@ async fn calls_beside_them() {
 /// A refusal has the shape of the protocol, and the format of the reply.
 #[tokio::test]
 async fn refusals() {
-    let mut settings = Settings { max_body: 100, ..on_loopback() };
+    let mut settings = HttpConfig { max_body: 100, ..on_loopback() };
     settings.bearer.allow("secret");
     let (server, history) = serve(settings).await;
     let token = "Authorization: Bearer secret\r\n";
@@ -241,7 +241,7 @@ async fn a_refusal_that_is_json_only() {
         .formats(Format::ALL)
         .refusals(|_| br#"{"error":1,"error":2}"#.to_vec());
     let service = Router::new().build().unwrap().http_with(on_loopback()).merge(routes);
-    let server = serve_with(service, server::Settings::default()).await;
+    let server = serve_with(service, server::ServerConfig::default()).await;
     let reply = ask(&server, post("application/edn", "", "{:say 1}")).await;
     check("POST", &reply, 405, JSON, r#"{"error":1,"error":2}"#);
 }

@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 use trunkline::history::{self, Filter, History};
 use trunkline::limits::MemoryBudget;
 use trunkline::protocol::Format;
-use trunkline::stream::{self, Framing, Settings};
+use trunkline::stream::{self, Framing, StreamConfig};
 use trunkline::{Limits, Rpc, unix};
 
 use crate::process::example;
@@ -25,12 +25,12 @@ fn rpc(gate: &Gate) -> Rpc {
         .unwrap()
 }
 
-fn settings(format: Format, framing: Framing) -> Settings {
-    Settings { format, framing, message_bytes: 1_000, ..Settings::default() }
+fn settings(format: Format, framing: Framing) -> StreamConfig {
+    StreamConfig { format, framing, message_bytes: 1_000, ..StreamConfig::default() }
 }
 
 /// All that a stream says in answer to `input`.
-async fn said(settings: Settings, input: impl AsRef<[u8]>) -> String {
+async fn said(settings: StreamConfig, input: impl AsRef<[u8]>) -> String {
     let (mut ours, theirs) = duplex(64 << 10);
     let rpc = rpc(&Gate::new());
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
@@ -229,7 +229,7 @@ async fn a_unix_socket() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("edn");
     let stream = settings(Format::Edn, Framing::Lines);
-    let settings = unix::Settings { stream, ..Default::default() };
+    let settings = unix::UnixConfig { stream, ..Default::default() };
     let server =
         unix::Server::bind(&path).settings(settings).serve(rpc(&Gate::new())).await.unwrap();
     let mut socket = UnixStream::connect(&path).await.unwrap();

@@ -193,7 +193,7 @@ async fn check_readers(readers: Readers, expected: [u16; 4]) {
         &history,
         HistoryRoutesConfig { readers: readers.clone(), ..HistoryRoutesConfig::default() },
     );
-    let service = rpc.http_with(http::Settings::default()).merge(routes);
+    let service = rpc.http_with(http::HttpConfig::default()).merge(routes);
     for ((name, sender), status) in senders.into_iter().zip(expected) {
         for path in ["/history", "/history/stream"] {
             let mut request = ::http::Request::get(path)

@@ -13,7 +13,7 @@ const TOKEN: &str = "Authorization: Bearer b3arer\r\n";
 /// A server with a record, which only lets in those who have a token.
 async fn served() -> (ServerHandle, History) {
     let (rpc, history) = recorded(HistoryConfig::default());
-    let mut settings = http::Settings { max_body: 1_000, ..on_loopback() };
+    let mut settings = http::HttpConfig { max_body: 1_000, ..on_loopback() };
     settings.bearer.allow("b3arer");
     (serve_with(rpc.http_with(settings), Default::default()).await, history)
 }

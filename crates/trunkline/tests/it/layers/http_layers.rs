@@ -195,7 +195,7 @@ fn routes_of_an_axum_router_are_guarded() {
         .route("/page", get(|| async { "page" }))
         .nest("/nested", page().fallback(|| async { "nested fallback" }))
         .fallback(|| async { "fallback" });
-    let mut settings = trunkline::http::Settings::default();
+    let mut settings = trunkline::http::HttpConfig::default();
     settings.bearer.allow("secret");
     let service = Router::new().build().unwrap().http_with(settings).merge(app);
     let rows = [

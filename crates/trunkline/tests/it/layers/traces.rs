@@ -163,7 +163,7 @@ fn in_memory(layer: Option<TraceLayer>) -> Value {
 fn over_http(layer: Option<TraceLayer>) -> Value {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let server = serve_with(service().http(), server::Settings::default()).await;
+        let server = serve_with(service().http(), server::ServerConfig::default()).await;
         let client =
             Client::new(Http::connect(&format!("http://{}", server.local_addr())).unwrap());
         in_time("the reply", ask(layer.into_iter().fold(client, Client::layer))).await

@@ -1,7 +1,7 @@
 //! `GET /openrpc.json` over a socket.
 
 use serde_json::Value;
-use trunkline::http::Settings;
+use trunkline::http::HttpConfig;
 use trunkline::{Router, Rpc, server};
 
 use crate::support::{Client, Reply, in_time, on_loopback, post, serve_with};
@@ -13,10 +13,10 @@ fn sums() -> Rpc {
 }
 
 /// Asks a server with these settings, each time on a connection of its own.
-async fn ask(http: Settings, requests: &[String]) -> Vec<Reply> {
+async fn ask(http: HttpConfig, requests: &[String]) -> Vec<Reply> {
     let rpc = sums();
     let service = rpc.http_with(http).merge(rpc.openrpc_routes());
-    let server = serve_with(service, server::Settings::default()).await;
+    let server = serve_with(service, server::ServerConfig::default()).await;
     let mut replies = Vec::new();
     for request in requests {
         let mut client = Client::connect(server.local_addr()).await;

@@ -9,19 +9,19 @@ use trunkline::server::{self, Server, ServerHandle};
 pub(crate) mod service;
 
 /// Settings with the one path of the protocol cases.
-pub(crate) fn on_loopback() -> http::Settings {
-    http::Settings { paths: vec!["/".to_owned()], ..Default::default() }
+pub(crate) fn on_loopback() -> http::HttpConfig {
+    http::HttpConfig { paths: vec!["/".to_owned()], ..Default::default() }
 }
 
 /// Serves the methods of the protocol cases.
-pub(crate) async fn serve(http: http::Settings) -> ServerHandle {
+pub(crate) async fn serve(http: http::HttpConfig) -> ServerHandle {
     let rpc = service::router(Limits::default()).build().unwrap();
-    serve_with(rpc.http_with(http), server::Settings::default()).await
+    serve_with(rpc.http_with(http), server::ServerConfig::default()).await
 }
 
 pub(crate) async fn serve_with(
     service: impl Into<HttpService>,
-    settings: server::Settings,
+    settings: server::ServerConfig,
 ) -> ServerHandle {
     Server::bind("127.0.0.1:0").settings(settings).serve(service).await.unwrap()
 }

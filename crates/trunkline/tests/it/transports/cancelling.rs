@@ -52,7 +52,7 @@ async fn a_client_cancels_before_it_calls_again() {
 async fn calls_that_hang_give_their_places_up() {
     let (ours, theirs) = duplex(64 << 10);
     let rpc = Told::new().router().build().unwrap();
-    let settings = stream::Settings { in_flight: 4, ..Default::default() };
+    let settings = stream::StreamConfig { in_flight: 4, ..Default::default() };
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
     let settings = channel::ChannelConfig { in_flight: 4, ..Default::default() };
     let client = Client::new(Channel::with_config(ours, settings));

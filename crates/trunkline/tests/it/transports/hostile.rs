@@ -231,7 +231,7 @@ async fn a_refused_call_may_be_answered() {
 async fn requests_that_are_too_large_are_not_sent() {
     let (ours, theirs) = duplex(64 << 10);
     let rpc = super::service::Told::new().router().build().unwrap();
-    let settings = trunkline::stream::Settings { message_bytes: 1_000, ..Default::default() };
+    let settings = trunkline::stream::StreamConfig { message_bytes: 1_000, ..Default::default() };
     let serving =
         tokio::spawn(async move { trunkline::stream::serve(&rpc, theirs, settings).await });
     let settings = channel::ChannelConfig { request_bytes: 1_000, ..Default::default() };

@@ -67,15 +67,15 @@ impl Served {
     /// With so much time for calls that run when the server stops.
     pub(super) async fn draining(kind: Kind, drain_timeout: Duration) -> Self {
         let rpc = Told::new().router().build().unwrap();
-        let mut stream = stream::Settings::default();
+        let mut stream = stream::StreamConfig::default();
         let mut channel = channel::ChannelConfig::default();
         if let Kind::Stream(framing) | Kind::Unix(framing) | Kind::Child(framing) = kind {
             (stream.framing, channel.framing) = (framing, framing);
         }
         (stream.drain_timeout, stream.message_bytes) = (drain_timeout, 16 << 20);
         channel.request_bytes = 16 << 20;
-        let server = server::Settings { drain_timeout, ..Default::default() };
-        let mut door = trunkline::http::Settings { max_body: 16 << 20, ..Default::default() };
+        let server = server::ServerConfig { drain_timeout, ..Default::default() };
+        let mut door = trunkline::http::HttpConfig { max_body: 16 << 20, ..Default::default() };
         door.paths = vec!["/".to_owned()];
         match kind {
             Kind::Memory => Self::of(kind, rpc.clone(), Some(rpc), Running::Attached),
@@ -104,7 +104,7 @@ impl Served {
             Kind::Unix(_) => {
                 let directory = TempDir::new().unwrap();
                 let path = directory.path().join("socket");
-                let settings = trunkline::unix::Settings { stream, ..Default::default() };
+                let settings = trunkline::unix::UnixConfig { stream, ..Default::default() };
                 let server = trunkline::unix::Server::bind(&path).settings(settings);
                 let handle = server.serve(rpc.clone()).await.unwrap();
                 let unix = Unix::connect_with(path, channel);

@@ -59,7 +59,7 @@ fn generated() -> (String, String) {
     (cert.pem(), signing_key.serialize_pem())
 }
 
-async fn serve(tls: Tls, settings: server::Settings) -> ServerHandle {
+async fn serve(tls: Tls, settings: server::ServerConfig) -> ServerHandle {
     let rpc = Router::new().method("ping", || "pong").build().unwrap();
     Server::bind("127.0.0.1:0").settings(settings).tls(tls).serve(rpc).await.unwrap()
 }
@@ -92,7 +92,7 @@ async fn handlers_see_that_the_scheme_is_https() {
 async fn concurrent_calls_share_an_http2_connection() {
     let (files, certificate) = Files::new();
     let tls = files.open().unwrap().check_interval(None);
-    let server = serve(tls, server::Settings::default()).await;
+    let server = serve(tls, server::ServerConfig::default()).await;
     let client = client(&server, &certificate);
     assert!(answers(&client).await);
     let calls = (0..20).map(|_| answers(&client));
@@ -105,7 +105,7 @@ async fn concurrent_calls_share_an_http2_connection() {
 async fn a_new_certificate_is_for_new_connections() {
     let (files, old) = Files::new();
     let tls = files.open().unwrap().check_interval(None);
-    let server = serve(tls.clone(), server::Settings::default()).await;
+    let server = serve(tls.clone(), server::ServerConfig::default()).await;
     let kept = client(&server, &old);
     assert!(answers(&kept).await);
     let new = files.renew();
@@ -123,7 +123,7 @@ async fn a_new_certificate_is_for_new_connections() {
 async fn files_that_cannot_be_used_change_nothing() {
     let (files, old) = Files::new();
     let tls = files.open().unwrap().check_interval(None);
-    let server = serve(tls.clone(), server::Settings::default()).await;
+    let server = serve(tls.clone(), server::ServerConfig::default()).await;
     let (_, other_key) = generated();
     let good = std::fs::read_to_string(&files.key).unwrap();
     let rows: [(&str, &str, &str); 4] = [
@@ -156,7 +156,7 @@ async fn files_that_cannot_be_used_change_nothing() {
 async fn files_that_change_are_read_by_themselves() {
     let (files, old) = Files::new();
     let tls = files.open().unwrap().check_interval(Duration::from_millis(10));
-    let server = serve(tls, server::Settings::default()).await;
+    let server = serve(tls, server::ServerConfig::default()).await;
     assert!(answers(&client(&server, &old)).await);
     // One that cannot be used does not end the looking.
     files.put("certificate.pem", "text");
@@ -171,7 +171,7 @@ async fn files_that_change_are_read_by_themselves() {
 async fn silent_clients_are_given_up() {
     let (files, trusted) = Files::new();
     let head_timeout = Duration::from_millis(300);
-    let settings = server::Settings { head_timeout, ..Default::default() };
+    let settings = server::ServerConfig { head_timeout, ..Default::default() };
     let server = serve(files.open().unwrap(), settings).await;
     let mut silent = Vec::new();
     for _ in 0..20 {
@@ -190,7 +190,7 @@ async fn silent_clients_are_given_up() {
 #[tokio::test]
 async fn plain_http_is_told_what_the_port_speaks() {
     let (files, _) = Files::new();
-    let server = serve(files.open().unwrap(), server::Settings::default()).await;
+    let server = serve(files.open().unwrap(), server::ServerConfig::default()).await;
     let mut plain = support::Client::connect(server.local_addr()).await;
     let reply = plain.ask(post("x".repeat(100_000))).await;
     assert_eq!(reply.status, 400);
@@ -229,7 +229,7 @@ async fn late_clients_are_told_that_the_server_stops() {
 #[tokio::test]
 async fn a_server_stops_in_spite_of_silent_clients() {
     let (files, _) = Files::new();
-    let server = serve(files.open().unwrap(), server::Settings::default()).await;
+    let server = serve(files.open().unwrap(), server::ServerConfig::default()).await;
     let _silent = TcpStream::connect(server.local_addr()).await.unwrap();
     support::until("the connection", || server.status().connections == 1).await;
     let drained = in_time("the server's end", server.stop()).await;
@@ -241,7 +241,7 @@ async fn both_versions_of_http_are_spoken() {
     use rustls::pki_types::{CertificateDer, ServerName, pem::PemObject};
     use std::sync::Arc;
     let (files, trusted) = Files::new();
-    let server = serve(files.open().unwrap(), server::Settings::default()).await;
+    let server = serve(files.open().unwrap(), server::ServerConfig::default()).await;
     let rows: [(&[&[u8]], _); 3] = [
         (&[b"h2", b"http/1.1"], Some(b"h2".as_slice())),
         (&[b"http/1.1"], Some(b"http/1.1")),

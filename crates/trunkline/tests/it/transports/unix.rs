@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use tokio::net::UnixStream;
 use trunkline::client::{Client, Unix};
 use trunkline::server::ServeError;
-use trunkline::unix::{Peer, Server, ServerHandle, Settings};
+use trunkline::unix::{Peer, Server, ServerHandle, UnixConfig};
 use trunkline::{Extension, Router, Rpc};
 
 use crate::support::{in_time, until};
@@ -46,7 +46,7 @@ async fn the_socket_is_there_while_the_server_is() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
     for mode in [0o600, 0o660] {
-        let settings = Settings { mode, ..Default::default() };
+        let settings = UnixConfig { mode, ..Default::default() };
         let server = Server::bind(&path).settings(settings).serve(rpc()).await.unwrap();
         let found = path.metadata().unwrap().permissions().mode();
         assert_eq!(found & 0o777, mode);
@@ -155,7 +155,7 @@ async fn a_client_connects_again() {
 async fn connections_are_bounded_and_counted() {
     let directory = TempDir::new().unwrap();
     let path = directory.path().join("a");
-    let settings = Settings { connections: 1, ..Default::default() };
+    let settings = UnixConfig { connections: 1, ..Default::default() };
     let server = Server::bind(&path).settings(settings).serve(rpc()).await.unwrap();
     let first = UnixStream::connect(&path).await.unwrap();
     until("the first connection", || server.status().connections == 1).await;
@@ -184,14 +184,14 @@ async fn handlers_know_who_calls() {
 
 #[tokio::test]
 async fn settings_that_cannot_work_are_refused() {
-    type Set = fn(&mut Settings);
+    type Set = fn(&mut UnixConfig);
     let set: [(&str, Set); 3] = [
         ("connections", |settings| settings.connections = 0),
         ("stream.in_flight", |settings| settings.stream.in_flight = 0),
         ("mode", |settings| settings.mode = 0o4600),
     ];
     for (name, set) in set {
-        let mut settings = Settings::default();
+        let mut settings = UnixConfig::default();
         set(&mut settings);
         let served = Server::bind("/nowhere").settings(settings).serve(rpc()).await;
         let Err(ServeError::Setting { setting, .. }) = served else { panic!("{name}") };

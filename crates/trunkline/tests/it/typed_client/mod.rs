@@ -25,7 +25,7 @@ impl Street {
     async fn open() -> Self {
         let seen = Seen::default();
         let rpc = Shop::into_router(Corner { seen: seen.clone() }).build().unwrap();
-        let server = serve_with(rpc.http(), server::Settings::default()).await;
+        let server = serve_with(rpc.http(), server::ServerConfig::default()).await;
         Self { rpc, seen, server }
     }
 

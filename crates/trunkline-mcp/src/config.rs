@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// What a server says of itself, and its limits.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct McpConfig {
     /// The server's name, for programs.
     pub name: String,
     /// Its version.
@@ -26,7 +26,7 @@ pub struct Settings {
     pub keep_alive: Duration,
 }
 
-impl Settings {
+impl McpConfig {
     /// A server of this name and version, with the defaults.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {

@@ -5,10 +5,10 @@ use trunkline_core::format::Format;
 
 use trunkline_client::frame::Framing;
 
-/// Settings of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
+/// Configuration of a stream that is served: [`serve`](super::serve), [`stdio`](crate::stdio),
 /// [`unix`](crate::unix).
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct StreamConfig {
     /// How messages are told apart. Default: each is a line.
     pub framing: Framing,
     /// What messages and their replies are written in. Default: JSON. With [`Framing::Headers`], a
@@ -47,7 +47,7 @@ pub struct Settings {
     pub closing: CancellationToken,
 }
 
-impl Default for Settings {
+impl Default for StreamConfig {
     fn default() -> Self {
         Self {
             framing: Framing::default(),

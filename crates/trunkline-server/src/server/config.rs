@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use trunkline_core::operation::BuildError;
 
-/// Settings of a [`Server`](super::Server): its connections and its end.
+/// Configuration of a [`Server`](super::Server): its connections and its end.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct ServerConfig {
     /// How many connections may be open. Default 10,000. More wait to be accepted.
     pub connections: usize,
     /// How many bytes a request's head may have, 8 KiB at least. Default 128 KiB. More is 431. (Its
@@ -66,8 +66,8 @@ impl fmt::Debug for Problems {
     }
 }
 
-/// The health page: 200 while the server runs, with [`Settings::problems`] if there are any, 503 while it drains. It is open to all, whatever
-/// guards the calls.
+/// The health page: 200 while the server runs, with [`ServerConfig::problems`] if there are any, 503
+/// while it drains. It needs no token.
 #[derive(Debug, Clone)]
 pub struct Health {
     /// The path, `/health` as a rule.
@@ -78,7 +78,7 @@ pub struct Health {
     pub version: String,
 }
 
-impl Default for Settings {
+impl Default for ServerConfig {
     fn default() -> Self {
         Self {
             connections: 10_000,
@@ -94,7 +94,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl ServerConfig {
     pub(super) fn check(&self) -> Result<(), ServeError> {
         let fail = |setting, reason| Err(ServeError::Setting { setting, reason });
         if self.connections == 0 {
@@ -122,7 +122,7 @@ pub enum ServeError {
     /// A setting has a value that cannot work.
     #[error("setting `{setting}`: {reason}")]
     Setting {
-        /// The field of [`Settings`].
+        /// The field of [`ServerConfig`].
         setting: &'static str,
         /// What would be right.
         reason: &'static str,

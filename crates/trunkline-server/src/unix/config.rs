@@ -3,28 +3,27 @@ use std::time::Duration;
 use crate::server::ServeError;
 use crate::stream;
 
-/// Settings of a [`Server`](super::Server).
+/// Configuration of a [`Server`](super::Server).
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct UnixConfig {
     /// Who may connect, as the permissions of the socket's file. Default `0o600`: this user.
     pub mode: u32,
     /// How many connections may be open. Default 1,024. More wait to be accepted.
     pub connections: usize,
-    /// Settings of each connection. Their default is that of streams, but for clients that are silent:
-    /// they have 10 minutes, so that nobody keeps others from connecting for ever. The replies of all connections together have the bytes that are
-    /// set for replies; when `closing` is cancelled, the server stops.
-    pub stream: stream::Settings,
+    /// Configuration of each connection, as for other streams, but with an `idle_timeout` of 10 minutes, so
+    /// that silent clients do not keep others from connecting. Cancelling `closing` stops the server.
+    pub stream: stream::StreamConfig,
 }
 
-impl Default for Settings {
+impl Default for UnixConfig {
     fn default() -> Self {
         let idle_timeout = Some(Duration::from_secs(600));
-        let stream = stream::Settings { idle_timeout, ..Default::default() };
+        let stream = stream::StreamConfig { idle_timeout, ..Default::default() };
         Self { mode: 0o600, connections: 1_024, stream }
     }
 }
 
-impl Settings {
+impl UnixConfig {
     pub(super) fn check(&self) -> Result<(), ServeError> {
         let fail = |setting, reason| Err(ServeError::Setting { setting, reason });
         if self.connections == 0 {

@@ -9,9 +9,9 @@ use trunkline_access::jwt::Jwt;
 use super::authority::Hosts;
 use super::status::StatusPolicy;
 
-/// Settings of an [`HttpService`](super::HttpService). `Default` is safe for a server on this machine.
+/// Configuration of an [`HttpService`](super::HttpService). `Default` is safe for a server on this machine.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct HttpConfig {
     /// The paths of JSON-RPC. A path that neither is listed nor has a [route](super::Routes) is 404.
     /// Default: every path, for a service that is mounted in another router; `/` next to routes.
     pub paths: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Settings {
     pub jwt: Option<Jwt>,
 }
 
-impl Default for Settings {
+impl Default for HttpConfig {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
