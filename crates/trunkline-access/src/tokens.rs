@@ -2,11 +2,17 @@ use std::fmt;
 
 use subtle::ConstantTimeEq;
 
+#[cfg(feature = "jwt")]
+use super::jwt::Jwt;
 use super::principal::Principal;
 
-/// Tokens that open a door, each with the [`Principal`] that it stands for.
+/// The bearer tokens that are accepted: listed ones, each with its [`Principal`], and signed ones.
 #[derive(Clone, Default)]
-pub struct Tokens(Vec<Token>);
+pub struct Tokens {
+    listed: Vec<Token>,
+    #[cfg(feature = "jwt")]
+    signed: Option<Jwt>,
+}
 
 #[derive(Clone)]
 struct Token {
@@ -19,8 +25,9 @@ impl Tokens {
     /// and so on, without the names that are taken. What outlives the service, such as what a caller has
     /// stored, needs names that stay when the list changes: [`allow_as`](Self::allow_as).
     pub fn allow(&mut self, token: impl Into<Box<str>>) {
-        let mut names = (self.0.len() + 1..).map(|number| format!("bearer-{number}"));
-        let is_free = |name: &String| self.0.iter().all(|token| token.principal.name() != name);
+        let mut names = (self.listed.len() + 1..).map(|number| format!("bearer-{number}"));
+        let is_free =
+            |name: &String| self.listed.iter().all(|token| token.principal.name() != name);
         let name = names.find(is_free).unwrap_or_default();
         self.allow_as(name, token);
     }
@@ -28,20 +35,36 @@ impl Tokens {
     /// Adds the token of the principal with this name. One principal may have several.
     pub fn allow_as(&mut self, name: impl Into<String>, token: impl Into<Box<str>>) {
         let principal = Principal::new(name.into());
-        self.0.push(Token { text: token.into(), principal });
+        self.listed.push(Token { text: token.into(), principal });
     }
 
-    /// Whether there is no token.
+    /// Accepts signed tokens, which are checked by `jwt`.
+    #[cfg(feature = "jwt")]
+    pub fn allow_signed(&mut self, jwt: Jwt) {
+        self.signed = Some(jwt);
+    }
+
+    /// The check of signed tokens, if they are accepted.
+    #[cfg(feature = "jwt")]
+    pub fn signed(&self) -> Option<&Jwt> {
+        self.signed.as_ref()
+    }
+
+    /// Whether no token is accepted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        #[cfg(feature = "jwt")]
+        if self.signed.is_some() {
+            return false;
+        }
+        self.listed.is_empty()
     }
 
-    /// Whom a token stands for. All tokens are compared, in a time that does not tell which one came
-    /// close.
+    /// The principal of a listed token. All tokens are compared, in a time that does not depend on how much of
+    /// one matches.
     pub fn principal(&self, token: &[u8]) -> Option<&Principal> {
         let mut found = None;
-        for listed in &self.0 {
+        for listed in &self.listed {
             if bool::from(listed.text.as_bytes().ct_eq(token)) {
                 found = Some(&listed.principal);
             }
@@ -50,9 +73,16 @@ impl Tokens {
     }
 }
 
+#[cfg(feature = "jwt")]
+impl From<Jwt> for Tokens {
+    fn from(jwt: Jwt) -> Self {
+        Self { signed: Some(jwt), ..Self::default() }
+    }
+}
+
 /// Shows no token.
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tokens({})", self.0.len())
+        write!(f, "Tokens({})", self.listed.len())
     }
 }

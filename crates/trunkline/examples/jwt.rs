@@ -37,8 +37,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut settings = JwtConfig::default();
     settings.audiences.push("example".to_owned());
     let keys = Keys::fixed([Key::secret(Algorithm::Hs256, SECRET)?]);
-    let jwt = Some(Jwt::new(keys, settings));
-    let service = rpc.http_with(http::HttpConfig { jwt, ..Default::default() });
+    let bearer = Jwt::new(keys, settings).into();
+    let service = rpc.http_with(http::HttpConfig { bearer, ..Default::default() });
     let server = Server::bind("127.0.0.1:0").serve(service).await?;
 
     let url: client::http::Url = format!("http://{}", server.local_addr()).parse()?;

@@ -11,7 +11,7 @@
 //! let settings =
 //!     JwtConfig { audiences: vec!["https://api.example.com".into()], ..Default::default() };
 //! let jwt = Jwt::new(Keys::fixed([key]), settings);
-//! let service = rpc.http_with(http::HttpConfig { jwt: Some(jwt), ..Default::default() });
+//! let service = rpc.http_with(http::HttpConfig { bearer: jwt.into(), ..Default::default() });
 //! # Ok(())
 //! # }
 //! ```

@@ -58,7 +58,7 @@ pub(crate) async fn guard(access: &Access, http: &mut http::HttpConfig) -> anyho
     let keys = keys(jwks).with_context(failed)?;
     let settings = jwt_settings(access)?;
     keys.load().await.with_context(failed)?;
-    http.jwt = Some(Jwt::new(keys, settings));
+    http.bearer.allow_signed(Jwt::new(keys, settings));
     Ok(true)
 }
 

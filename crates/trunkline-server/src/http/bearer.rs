@@ -35,7 +35,7 @@ impl Caller {
 /// Passes requests with a token that the settings accept. Only the header is read: targets and bodies
 /// end up in logs.
 pub(super) fn check(headers: &HeaderMap, settings: &HttpConfig) -> Result<Caller, Refusal> {
-    if is_open(settings) {
+    if settings.bearer.is_empty() {
         return Ok(Caller::Anyone);
     }
     let mut values = headers.get_all(AUTHORIZATION).iter();
@@ -47,23 +47,13 @@ pub(super) fn check(headers: &HeaderMap, settings: &HttpConfig) -> Result<Caller
         return Ok(Caller::Known(principal.clone()));
     }
     #[cfg(feature = "jwt")]
-    if let Some(jwt) = &settings.jwt {
+    if let Some(jwt) = settings.bearer.signed() {
         return match jwt.check(token) {
             Checked::Now(checked) => checked.map(Caller::Known).map_err(|error| refusal(&error)),
             Checked::Later(checking) => Ok(Caller::Awaited(checking)),
         };
     }
     Err(Refusal::WrongCredentials(None))
-}
-
-#[cfg(feature = "jwt")]
-fn is_open(settings: &HttpConfig) -> bool {
-    settings.bearer.is_empty() && settings.jwt.is_none()
-}
-
-#[cfg(not(feature = "jwt"))]
-fn is_open(settings: &HttpConfig) -> bool {
-    settings.bearer.is_empty()
 }
 
 /// The token of `Bearer token`; the scheme's case does not matter (RFC 9110, section 11.1).

@@ -3,8 +3,6 @@
 use std::time::Duration;
 
 use trunkline_access::Tokens;
-#[cfg(feature = "jwt")]
-use trunkline_access::jwt::Jwt;
 
 use super::authority::Hosts;
 use super::status::StatusPolicy;
@@ -31,12 +29,9 @@ pub struct HttpConfig {
     pub allow_origins: Vec<String>,
     /// Origins that may call and read the replies (CORS); `*` is any. Default: none.
     pub cors_origins: Vec<String>,
-    /// The tokens of which a request must carry one (`Authorization: Bearer …`). Default: none.
-    /// Without these and `jwt`, all requests pass; with both, either is accepted.
+    /// The tokens, listed or signed, of which a request must carry one (`Authorization: Bearer …`). Default:
+    /// none, and all requests pass.
     pub bearer: Tokens,
-    /// What checks tokens that are signed, in place of listed. Default: none.
-    #[cfg(feature = "jwt")]
-    pub jwt: Option<Jwt>,
 }
 
 impl Default for HttpConfig {
@@ -50,8 +45,6 @@ impl Default for HttpConfig {
             allow_origins: Vec::new(),
             cors_origins: Vec::new(),
             bearer: Tokens::default(),
-            #[cfg(feature = "jwt")]
-            jwt: None,
         }
     }
 }

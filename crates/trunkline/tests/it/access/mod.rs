@@ -33,7 +33,7 @@ fn whoami() -> Rpc {
 }
 
 fn guarded(jwt: Jwt) -> http::HttpConfig {
-    http::HttpConfig { jwt: Some(jwt), ..on_loopback() }
+    http::HttpConfig { bearer: jwt.into(), ..on_loopback() }
 }
 
 async fn serve_jwt(keys: Keys, settings: JwtConfig) -> ServerHandle {
