@@ -31,6 +31,8 @@ struct Request {
     path: &'static str,
     headers: &'static [&'static str],
     body: String,
+    /// What each reply contains.
+    expected: &'static str,
     /// The number of requests that are counted.
     count: u32,
 }
@@ -42,7 +44,7 @@ const SELECT: &str = "5-row SELECT";
 
 const UNKNOWN_BODY: &str =
     r#"{"jsonrpc":"2.0","method":"unknown.method","params":{"a":40,"b":2},"id":1}"#;
-const SELECT_BODY: &str = r#"{"jsonrpc":"2.0","method":"db.query_records","params":{"table":"customer","limit":5},"id":1}"#;
+const SELECT_BODY: &str = r#"{"jsonrpc":"2.0","method":"db.query_records","params":{"table_name":"customer","limit":5},"id":1}"#;
 
 /// Ratios of the counts of two servers, and the largest that is accepted.
 const GOALS: [(&str, &str, &str, &str, f64); 5] = [
@@ -58,6 +60,9 @@ const TOOL_GOAL: f64 = 0.13;
 
 /// The cost of the SELECT without history above that of an unknown method.
 const SELECT_GOAL: f64 = 40_000.0;
+
+/// Part of every result.
+const RESULT: &str = "\"result\"";
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -82,7 +87,7 @@ pub(super) fn measure(workspace: &Workspace, binaries: &Path) -> Result<Report> 
         let requests = cases.into_iter().map(|case| Request::of(workspace, case));
         let mut requests = requests.collect::<Result<Vec<_>>>()?;
         if contender == Contender::Ours {
-            requests.push(Request::call(UNKNOWN, UNKNOWN_BODY));
+            requests.push(Request::unknown());
         }
         for request in requests {
             let instructions = server.count(&request)?;
@@ -104,7 +109,7 @@ pub(super) fn measure(workspace: &Workspace, binaries: &Path) -> Result<Report> 
         // With its thresholds set, the server does not execute itself anew to set them.
         command.env("MALLOC_TRIM_THRESHOLD_", "1048576").stderr(Stdio::null());
         let mut server = Counted::listening(command, callgrind_file(workspace, &file), address)?;
-        for request in [Request::call(UNKNOWN, UNKNOWN_BODY), Request::call(SELECT, SELECT_BODY)] {
+        for request in [Request::unknown(), Request::select()] {
             let instructions = server.count(&request)?;
             rows.push(Row { server: name, case: request.case, instructions });
         }
@@ -210,11 +215,20 @@ impl Request {
     fn of(workspace: &Workspace, case: Case) -> Result<Self> {
         let body = workspace.read(case.body_file().as_ref())?;
         let count = if case == Case::Batch { 100 } else { 1_000 };
-        Ok(Self { case: case.about(), path: case.path(), headers: case.headers(), body, count })
+        let (path, headers) = (case.path(), case.headers());
+        Ok(Self { case: case.about(), path, headers, body, expected: RESULT, count })
     }
 
-    fn call(case: &'static str, body: &str) -> Self {
-        Self { case, path: "/", headers: &[], body: body.to_owned(), count: 1_000 }
+    fn unknown() -> Self {
+        Self::call(UNKNOWN, UNKNOWN_BODY, "-32601")
+    }
+
+    fn select() -> Self {
+        Self::call(SELECT, SELECT_BODY, RESULT)
+    }
+
+    fn call(case: &'static str, body: &str, expected: &'static str) -> Self {
+        Self { case, path: "/", headers: &[], body: body.to_owned(), expected, count: 1_000 }
     }
 }
 
@@ -222,12 +236,13 @@ impl Request {
 struct Connection {
     stream: BufReader<TcpStream>,
     request: String,
+    expected: &'static str,
     body: Vec<u8>,
 }
 
 impl Connection {
     fn open(address: &str, request: &Request) -> Result<Self> {
-        let Request { path, headers, body, .. } = request;
+        let &Request { path, headers, ref body, expected, .. } = request;
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(DEADLINE))?;
@@ -237,7 +252,7 @@ impl Connection {
              Content-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        Ok(Self { stream: BufReader::new(stream), request, body: Vec::new() })
+        Ok(Self { stream: BufReader::new(stream), request, expected, body: Vec::new() })
     }
 
     fn exchange(&mut self) -> Result<()> {
@@ -260,6 +275,8 @@ impl Connection {
         };
         self.body.resize(length, 0);
         self.stream.read_exact(&mut self.body)?;
+        let reply = String::from_utf8_lossy(&self.body);
+        ensure!(reply.contains(self.expected), "the reply has no {}: {reply}", self.expected);
         Ok(())
     }
 }

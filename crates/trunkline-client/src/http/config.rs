@@ -4,7 +4,7 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderValue};
 
 /// Configuration of [`Http`](crate::Http). How long a call may take is its client's
-/// [setting](crate::HttpClientConfig::timeout).
+/// [setting](crate::ClientConfig::timeout).
 #[derive(Debug, Clone)]
 pub struct HttpClientConfig {
     /// Sent with every request. Default: none.
