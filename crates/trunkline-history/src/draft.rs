@@ -1,12 +1,15 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use trunkline_core::call::Registered;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::{ERROR, Outcome, RESULT};
 
 use super::entry::{Entry, Kind, Status, short};
 use super::redaction::Passage;
+use super::text::{Rules, Text};
 use crate::history::History;
 use trunkline_access::Principal;
 use trunkline_core::trace_context::TraceContext;
@@ -48,12 +51,11 @@ impl Draft {
         Self { history: history.clone(), entry, started: Instant::now(), room }
     }
 
-    /// Keeps the request. `params` are the names of the operation's params, if it is known.
-    pub(super) fn request(&mut self, text: &[u8], params: &[&'static str]) {
-        let redact = &self.history.0.redact;
-        let kept = redact.keep(self.method(), params, Passage::whole(text), self.room / 2);
-        self.room = self.room.saturating_sub(kept.as_str().len());
-        self.entry.request = Some(kept);
+    /// Keeps the request, which is of this operation, if it is known.
+    pub(super) fn request(&mut self, text: &[u8], operation: Option<Arc<Registered>>) {
+        let request = Text::new(Passage::whole(text), self.rules(operation, self.room / 2));
+        self.room = self.room.saturating_sub(request.weight());
+        self.entry.request = Some(request);
     }
 
     /// Adds the entry with its outcome, and with the response to `id` if there is one: -32006 if it is
@@ -73,8 +75,7 @@ impl Draft {
 
     /// Adds the entry with its response, and with the code of an error.
     pub(super) fn end_as(mut self, response: Option<Passage<'_>>, code: Option<i64>) {
-        let redact = &self.history.0.redact;
-        let keep = |passage| redact.keep(self.method(), &[], passage, self.room);
+        let keep = |passage| Text::new(passage, self.rules(None, self.room));
         self.entry.response = response.map(keep);
         if code.is_some() {
             (self.entry.status, self.entry.code) = (Status::Error, code);
@@ -88,8 +89,11 @@ impl Draft {
         self.history.add(self.entry)
     }
 
-    fn method(&self) -> &str {
-        self.entry.method.as_deref().unwrap_or_default()
+    fn rules(&self, operation: Option<Arc<Registered>>, limit: usize) -> Rules {
+        let redaction = Arc::clone(&self.history.0.redaction);
+        // Only hooks are passed the method.
+        let method = self.entry.method.as_deref().filter(|_| redaction.has_hooks());
+        Rules { method: method.unwrap_or_default().into(), redaction, operation, limit }
     }
 }
 

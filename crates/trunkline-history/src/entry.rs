@@ -5,6 +5,8 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use trunkline_core::id::Id;
 
+use super::redaction::beginning;
+use super::text::Text;
 use super::time;
 
 /// What is known of one call that has ended, or of one end of a stream.
@@ -94,26 +96,6 @@ pub enum Status {
     Cancelled,
 }
 
-/// What is kept of a text: JSON without white space between tokens, redacted and cut.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct Text {
-    pub(super) text: Box<str>,
-    /// How many bytes it had as it was sent.
-    pub bytes: usize,
-    /// Whether this is the beginning only: of a text that is too long, or that ceases to be JSON.
-    #[serde(rename = "cut")]
-    pub is_cut: bool,
-}
-
-impl Text {
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-}
-
 impl Entry {
     /// An entry without its texts has no more bytes.
     pub(super) const FIXED_BYTES: usize = 1 << 10;
@@ -128,19 +110,10 @@ impl Entry {
         let names = [&self.method, &self.operation, &self.principal, &self.trace_id];
         let texts = [&self.request, &self.response];
         let names = names.into_iter().flatten().map(|name| name.len());
-        let texts = texts.into_iter().flatten().map(|text| text.text.len());
+        let texts = texts.into_iter().flatten().map(Text::weight);
         let id = self.id.as_ref().map_or(0, |id| id.as_raw().len());
         size_of::<Arc<Self>>() + size_of::<Self>() + id + names.chain(texts).sum::<usize>()
     }
-}
-
-/// The whole characters at the beginning of a text, up to a number of bytes.
-pub(super) fn beginning(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
 }
 
 /// The part of a name chosen by a client that an entry keeps.

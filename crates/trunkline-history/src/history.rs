@@ -28,7 +28,7 @@ pub struct HistoryConfig {
     /// Maximum bytes of the texts of one entry. Default 16 KiB. A request has at most
     /// half of them, the response what is left.
     pub entry_bytes: usize,
-    /// The secrets that are redacted before texts are kept.
+    /// The secrets that are redacted when texts are read.
     pub redact: Redaction,
 }
 
@@ -44,7 +44,7 @@ impl Default for HistoryConfig {
 pub struct History(pub(crate) Arc<Shared>);
 
 pub(crate) struct Shared {
-    pub(crate) redact: Redaction,
+    pub(crate) redaction: Arc<Redaction>,
     pub(crate) entry_bytes: usize,
     ring: Mutex<Ring>,
     pub(crate) added: Notify,
@@ -60,7 +60,13 @@ impl History {
         let entry_bytes = entry_bytes.min(bytes.saturating_sub(Entry::FIXED_BYTES));
         let ring = Mutex::new(Ring::new(entries, bytes));
         let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        Self(Arc::new(Shared { redact, entry_bytes, ring, added: Notify::new(), epoch }))
+        Self(Arc::new(Shared {
+            redaction: Arc::new(redact),
+            entry_bytes,
+            ring,
+            added: Notify::new(),
+            epoch,
+        }))
     }
 
     /// A page of the entries that fit `filter`, newest first.

@@ -18,16 +18,16 @@
 //! rpc.handle(body.into(), Extensions::through("json-rpc")).await;
 //!
 //! let newest = &history.entries(&Filter::default()).entries[0];
-//! let request = newest.request.as_ref().map(|request| request.as_str());
-//! let kept = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"[redacted]"},"id":1}"#;
-//! assert_eq!(request, Some(kept));
+//! let request = newest.request.as_ref().expect("a call has a request").redacted();
+//! let expected = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"[redacted]"},"id":1}"#;
+//! assert_eq!(&*request.text, expected);
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Entries stand in the order in which they ended. Texts are copies, [redacted](Redaction) before
-//! anything is kept, and bounded, so that a history holds on to no body and never outgrows its
-//! [`HistoryConfig`]. A service without a history pays one look at an empty field.
+//! Entries stand in the order in which they ended. Texts are copies and bounded, so that a history holds on to
+//! no body and never outgrows its [`HistoryConfig`]. They are [redacted](Redaction) when they are read: by a
+//! page, a subscriber or the log. Until then the memory of the process has them as they were received. A service without a history pays one look at an empty field.
 //!
 //! Other protocols are recorded as they are spoken: MCP's `tools/call` is an entry of that method with
 //! the request and the response that its client saw, and [`Entry::operation`] names the operation
@@ -50,15 +50,17 @@ mod ring;
 mod stats;
 mod stream;
 mod subscription;
+mod text;
 mod time;
 
-pub use entry::{Entry, Kind, Status, Text};
+pub use entry::{Entry, Kind, Status};
 pub use filter::{Filter, Page};
 pub use history::{History, HistoryConfig};
 pub use log::Log;
 pub use query::{QueryError, decoded};
-pub use redaction::Redaction;
+pub use redaction::{Redacted, Redaction};
 pub use ring::Update;
 pub use stream::{Counted, StreamRecording};
 pub use subscription::Subscription;
+pub use text::Text;
 pub use trunkline_core::call::Recording;

@@ -39,8 +39,7 @@ impl Observer for History {
         draft.entry.id = id.as_ref().map(short_id);
         draft.entry.notification = id.is_none();
         draft.entry.batch_index = arrival.batch_index;
-        let params = call.operation().map(|operation| &*operation.description().params);
-        draft.request(arrival.text, params.unwrap_or_default());
+        draft.request(arrival.text, call.operation().cloned());
         let (notes, reply_bytes) = (Arc::clone(notes), arrival.reply_bytes);
         Recording::new(Running { draft: Some(draft), id, notes, reply_bytes })
     }
@@ -55,7 +54,7 @@ impl Observer for History {
         let mut draft = Draft::new(self, extensions);
         draft.entry.id = id.map(short_id);
         draft.entry.batch_index = arrival.batch_index;
-        draft.request(arrival.text, &[]);
+        draft.request(arrival.text, None);
         let id = id.cloned().unwrap_or(Id::NULL);
         draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
     }

@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId, type_name};
 use std::net::SocketAddr;
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
@@ -11,6 +12,7 @@ use trunkline_core::call::Call;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::{Extensions, Origin};
 use trunkline_core::extract::FromCall;
+use trunkline_core::trace_context::TraceContext;
 
 use trunkline_access::Principal;
 
@@ -21,6 +23,8 @@ pub(crate) struct Head {
     door: &'static str,
     protocol: &'static str,
     extensions: http::Extensions,
+    /// Of the header `traceparent`, parsed once for all calls of a batch.
+    trace: OnceLock<Option<TraceContext>>,
 }
 
 /// The headers that credentials come in.
@@ -38,7 +42,7 @@ impl Head {
         for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(name)) {
             value.set_sensitive(true);
         }
-        Self { headers, peer, door, protocol, extensions }
+        Self { headers, peer, door, protocol, extensions, trace: OnceLock::new() }
     }
 }
 
@@ -78,6 +82,18 @@ impl Headers {
     pub fn of(extensions: &Extensions) -> Option<&HeaderMap> {
         extensions.origin::<Head>().map(|head| &head.headers)
     }
+}
+
+/// The context that the header `traceparent` of the HTTP request carries. Of two headers, neither is valid (section 3.2
+/// of the Trace Context).
+#[must_use]
+pub fn sent_trace(extensions: &Extensions) -> Option<TraceContext> {
+    let head = extensions.origin::<Head>()?;
+    *head.trace.get_or_init(|| {
+        let mut sent = head.headers.get_all("traceparent").iter();
+        let only = sent.next().filter(|_| sent.next().is_none())?;
+        only.to_str().ok()?.parse().ok()
+    })
 }
 
 impl Deref for Headers {

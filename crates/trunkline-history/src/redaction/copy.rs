@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
 
-use super::super::entry::beginning;
+use super::beginning;
 use super::names::is_secret;
 use super::strings::{self, REDACTED};
 
@@ -22,6 +22,10 @@ pub(crate) struct Passage<'a> {
 impl<'a> Passage<'a> {
     pub(crate) fn whole(body: &'a [u8]) -> Self {
         Self { start: b"", body, end: b"" }
+    }
+
+    pub(crate) fn to_bytes(self) -> Box<[u8]> {
+        [self.start, self.body, self.end].concat().into()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -1,4 +1,4 @@
-//! Removes secrets from requests and responses before they are kept.
+//! Removes secrets from requests and responses before anybody reads them.
 
 mod copy;
 mod names;
@@ -10,12 +10,11 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::entry::{Text, beginning};
 use copy::Copy;
 pub(super) use copy::Passage;
 
-/// The rule that removes secrets from requests and responses before they are kept or sent to
-/// subscribers.
+/// The rule that removes secrets from requests and responses before they are read, sent to subscribers or
+/// written to a log.
 ///
 /// By default, `"[redacted]"` replaces
 ///
@@ -46,6 +45,16 @@ pub struct Redaction {
     hooks: Vec<Arc<Hook>>,
 }
 
+/// A text without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Redacted {
+    /// The text.
+    pub text: Box<str>,
+    /// Whether this is the beginning only: of a text that is too long, or that stops being JSON.
+    pub is_cut: bool,
+}
+
 type Hook = dyn Fn(&str, &mut String) + Send + Sync;
 
 impl Redaction {
@@ -63,7 +72,7 @@ impl Redaction {
     }
 
     /// Calls `hook` with the method, which is empty if unknown, and the redacted text, which may be cut.
-    /// It runs for each text, so it should be fast. If it panics, nothing of the text is kept.
+    /// It runs whenever a text is read. If it panics, nothing of the text is shown.
     ///
     /// ```
     /// use trunkline::history::Redaction;
@@ -80,6 +89,10 @@ impl Redaction {
         self
     }
 
+    pub(super) fn has_hooks(&self) -> bool {
+        !self.hooks.is_empty()
+    }
+
     /// The redacted text, up to `limit` bytes. `params` are the names of the params by position.
     pub(super) fn keep(
         &self,
@@ -87,7 +100,7 @@ impl Redaction {
         params: &[&'static str],
         passage: Passage<'_>,
         limit: usize,
-    ) -> Text {
+    ) -> Redacted {
         let mut copy = Copy::new(limit, self.names.as_deref().unwrap_or_default(), params);
         let copied = match &self.names {
             Some(_) => copy.redacted(passage),
@@ -104,7 +117,7 @@ impl Redaction {
         let end = beginning(&text, limit).len();
         let is_cut = (copied.is_err() || end < text.len()) && passage.len() > 0;
         text.truncate(end);
-        Text { text: text.into(), bytes: passage.len(), is_cut }
+        Redacted { text: text.into(), is_cut }
     }
 }
 
@@ -119,4 +132,13 @@ impl fmt::Debug for Redaction {
         let hooks = self.hooks.len();
         f.debug_struct("Redaction").field("names", &self.names).field("hooks", &hooks).finish()
     }
+}
+
+/// The whole characters at the beginning of a text, up to a number of bytes.
+pub(super) fn beginning(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }

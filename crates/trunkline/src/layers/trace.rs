@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::task::{Context, Poll, ready};
 
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
 use tower::{Layer, Service};
 use tracing::Span;
 use tracing::field::{Empty, display};
@@ -11,7 +11,7 @@ use trunkline_core::call::Call;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
 use trunkline_core::trace_context::TraceContext;
-use trunkline_server::request::Headers;
+use trunkline_server::request::{Headers, sent_trace};
 
 use super::future::{Watch, WatchedFuture};
 
@@ -159,15 +159,8 @@ impl<S> Trace<S> {
 
 fn parent(call: &Call) -> Option<TraceContext> {
     let extensions = call.extensions();
-    let sent = || Headers::of(extensions).and_then(traceparent);
+    let sent = || sent_trace(extensions);
     TraceContext::of(extensions).or_else(sent).or_else(TraceContext::current)
-}
-
-/// Of two headers, neither is valid (section 3.2 of the Trace Context).
-fn traceparent(headers: &HeaderMap) -> Option<TraceContext> {
-    let mut sent = headers.get_all("traceparent").iter();
-    let only = sent.next().filter(|_| sent.next().is_none())?;
-    only.to_str().ok()?.parse().ok()
 }
 
 /// Records the fields that are expensive to compute, if the span is enabled.

@@ -1,0 +1,109 @@
+//! The requests and responses of entries.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use trunkline_core::call::Registered;
+
+use crate::redaction::{Passage, Redacted, Redaction};
+
+/// A request or a response: JSON without white space between tokens, truncated to the limit of an entry.
+///
+/// It is kept as it was received, and its secrets are redacted whenever it is read: the call does not wait for
+/// that. Text beyond the limit is redacted and truncated at once.
+///
+/// Serialises to an object with `text`, `bytes` (the size as it was sent) and `cut`.
+#[derive(Clone)]
+pub struct Text {
+    bytes: usize,
+    kept: Kept,
+}
+
+#[derive(Clone)]
+enum Kept {
+    Received { text: Box<[u8]>, rules: Rules },
+    Redacted(Redacted),
+}
+
+/// What a text is redacted by.
+#[derive(Clone)]
+pub(super) struct Rules {
+    pub(super) redaction: Arc<Redaction>,
+    /// The method, for hooks.
+    pub(super) method: Box<str>,
+    /// The operation, which has the names of params by position.
+    pub(super) operation: Option<Arc<Registered>>,
+    /// The maximum size of the redacted text, in bytes.
+    pub(super) limit: usize,
+}
+
+impl Text {
+    pub(super) fn new(passage: Passage<'_>, rules: Rules) -> Self {
+        let bytes = passage.len();
+        let kept = if bytes > rules.limit {
+            Kept::Redacted(rules.redacted(passage))
+        } else {
+            Kept::Received { text: passage.to_bytes(), rules }
+        };
+        Self { bytes, kept }
+    }
+
+    /// The text without its secrets.
+    #[must_use]
+    pub fn redacted(&self) -> Cow<'_, Redacted> {
+        match &self.kept {
+            Kept::Received { text, rules } => Cow::Owned(rules.redacted(Passage::whole(text))),
+            Kept::Redacted(redacted) => Cow::Borrowed(redacted),
+        }
+    }
+
+    /// The size of the text as it was sent, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The memory that it takes, in bytes.
+    pub(super) fn weight(&self) -> usize {
+        match &self.kept {
+            Kept::Received { text, rules } => text.len() + rules.method.len(),
+            Kept::Redacted(redacted) => redacted.text.len(),
+        }
+    }
+}
+
+impl Rules {
+    fn redacted(&self, passage: Passage<'_>) -> Redacted {
+        let params = self.operation.as_ref().map(|operation| &*operation.description().params);
+        self.redaction.keep(&self.method, params.unwrap_or_default(), passage, self.limit)
+    }
+}
+
+impl PartialEq for Text {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes && self.redacted() == other.redacted()
+    }
+}
+
+impl Eq for Text {}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let redacted = self.redacted();
+        let mut object = serializer.serialize_struct("Text", 3)?;
+        object.serialize_field("text", &redacted.text)?;
+        object.serialize_field("bytes", &self.bytes)?;
+        object.serialize_field("cut", &redacted.is_cut)?;
+        object.end()
+    }
+}
+
+/// Shows no secrets.
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Text").field("bytes", &self.bytes).field("kept", &self.redacted()).finish()
+    }
+}
