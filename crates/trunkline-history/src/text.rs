@@ -107,3 +107,32 @@ impl fmt::Debug for Text {
         f.debug_struct("Text").field("bytes", &self.bytes).field("kept", &self.redacted()).finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps a text with this limit, and compares how it is shown, its size and its weight.
+    #[track_caller]
+    fn check(limit: usize, expected: &str, is_cut: bool, weight: usize) {
+        let sent = br#"{"pin":1234,"b": [1, 2]}"#;
+        let redaction = Arc::new(Redaction::default());
+        let rules = Rules { redaction, method: "m".into(), operation: None, limit };
+        let text = Text::new(Passage::whole(sent), rules);
+        let shown = serde_json::json!({ "text": expected, "bytes": sent.len(), "cut": is_cut });
+        assert_eq!(serde_json::to_value(&text).unwrap(), shown, "{limit}");
+        assert_eq!(text.weight(), weight, "{limit}");
+        assert!(!format!("{text:?}").contains("1234"), "{limit}");
+    }
+
+    #[test]
+    fn secrets_are_redacted_when_a_text_is_read() {
+        let whole = r#"{"pin":"[redacted]","b":[1,2]}"#;
+        check(100, whole, false, 25);
+        check(30, whole, false, 25);
+        check(29, &whole[..29], true, 25);
+        check(24, &whole[..24], true, 25);
+        check(23, &whole[..23], true, 23);
+        check(0, "", true, 0);
+    }
+}

@@ -19,14 +19,13 @@ pub(super) enum Caller {
     Awaited(Checking),
 }
 
+#[cfg(feature = "jwt")]
 impl Caller {
     /// The principal of the token, if one is required.
-    #[cfg_attr(not(feature = "jwt"), expect(clippy::unused_async, reason = "keys are fetched"))]
     pub(super) async fn principal(self) -> Result<Option<Principal>, Refusal> {
         match self {
             Self::Anyone => Ok(None),
             Self::Known(principal) => Ok(Some(principal)),
-            #[cfg(feature = "jwt")]
             Self::Awaited(checking) => checking.await.map(Some).map_err(|error| refusal(&error)),
         }
     }

@@ -73,6 +73,11 @@ impl Admitted {
         admitted.refuse(&Refusal::Method(parts.method.clone()), parts)
     }
 
+    /// Refuses a request that did not pass the guard.
+    pub(super) fn refuse_head(&self, refusal: &Refusal, format: Format) -> Response<ReplyBody> {
+        self.guard.refuse(&self.endpoint, refusal, None, format)
+    }
+
     fn refuse(&self, refusal: &Refusal, parts: Parts) -> Response<ReplyBody> {
         let format = negotiate::refused(&parts.headers, self.endpoint.formats);
         self.guard.refuse(&self.endpoint, refusal, Some(&self.extensions(parts)), format)

@@ -1,21 +1,28 @@
 //! The routes of all endpoints but JSON-RPC, and the layers around them.
 
+use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
-use axum::extract::{Request, State};
-use axum::middleware::{self, Next};
+use axum::body::Body;
+use axum::extract::Request;
 use http::Response;
+use http::request::Parts;
+use tower::{Service, layer::layer_fn};
 #[cfg(feature = "compression")]
 use tower_http::{
     CompressionLevel,
     compression::CompressionLayer,
     compression::predicate::{DefaultPredicate, Predicate, SizeAbove},
 };
+use trunkline_access::Principal;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::format::Format;
 use trunkline_core::reply::Reply;
 
+use super::bearer::Caller;
 use super::endpoint::Endpoint;
 use super::extract::Admitted;
 use super::guard::Guard;
@@ -96,7 +103,7 @@ pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
             .clone()
             .reset_fallback()
             .method_not_allowed_fallback(async |request| Admitted::refuse_method(request))
-            .layer(middleware::from_fn_with_state(admitted, check));
+            .layer(layer_fn(move |route| Guarded { route, admitted: admitted.clone() }));
         app = app.merge(router);
     }
     #[cfg(feature = "compression")]
@@ -109,29 +116,78 @@ pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
     app.fallback(async move |request| refuse_path(&not_found, request))
 }
 
-/// Checks a request as those on the JSON-RPC path are, and reserves memory for the reply.
-async fn check(
-    State(admitted): State<Admitted>,
-    request: Request,
-    next: Next,
-) -> Response<ReplyBody> {
-    let Admitted { guard, endpoint } = &admitted;
-    let (mut parts, body) = request.into_parts();
-    let format = negotiate::refused(&parts.headers, endpoint.formats);
-    let caller = match guard.admit(&parts) {
-        Ok(caller) => caller.principal().await,
-        Err(refusal) => Err(refusal),
-    };
-    match caller {
-        Ok(Some(principal)) => {
+/// A route behind the checks that requests on the JSON-RPC path pass. It reserves memory for the reply.
+///
+/// A service instead of `axum::middleware::from_fn`, which boxes the route and the response once more.
+#[derive(Clone)]
+struct Guarded<S> {
+    route: S,
+    admitted: Admitted,
+}
+
+type Answer = Pin<Box<dyn Future<Output = Result<Response<ReplyBody>, Infallible>> + Send>>;
+
+impl<S> Service<Request> for Guarded<S>
+where
+    S: Service<Request, Response = axum::response::Response, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response<ReplyBody>;
+    type Error = Infallible;
+    type Future = Answer;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.route.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request) -> Answer {
+        let (parts, body) = request.into_parts();
+        let format = negotiate::refused(&parts.headers, self.admitted.endpoint.formats);
+        match self.admitted.guard.admit(&parts) {
+            Ok(Caller::Anyone) => self.answer(parts, body, None, format),
+            Ok(Caller::Known(principal)) => self.answer(parts, body, Some(principal), format),
+            #[cfg(feature = "jwt")]
+            Ok(caller @ Caller::Awaited(_)) => {
+                let mut guarded = self.clone();
+                Box::pin(async move {
+                    match caller.principal().await {
+                        Ok(principal) => guarded.answer(parts, body, principal, format).await,
+                        Err(refusal) => Ok(guarded.admitted.refuse_head(&refusal, format)),
+                    }
+                })
+            }
+            Err(refusal) => {
+                Box::pin(std::future::ready(Ok(self.admitted.refuse_head(&refusal, format))))
+            }
+        }
+    }
+}
+
+impl<S> Guarded<S>
+where
+    S: Service<Request, Response = axum::response::Response, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    fn answer(
+        &mut self,
+        mut parts: Parts,
+        body: Body,
+        principal: Option<Principal>,
+        format: Format,
+    ) -> Answer {
+        if let Some(principal) = principal {
             parts.extensions.insert(principal);
         }
-        Ok(None) => {}
-        Err(refusal) => return guard.refuse(endpoint, &refusal, None, format),
+        let admitted = self.admitted.clone();
+        parts.extensions.insert(admitted.clone());
+        let answer = self.route.call(Request::from_parts(parts, body));
+        Box::pin(async move {
+            let Ok(response) = answer.await;
+            let response = response.map(ReplyBody::from_axum);
+            Ok(admitted.guard.reserve(&admitted.endpoint, response, None, format))
+        })
     }
-    parts.extensions.insert(admitted.clone());
-    let response = next.run(Request::from_parts(parts, body)).await;
-    guard.reserve(endpoint, response.map(ReplyBody::from_axum), None, format)
 }
 
 fn refuse_path(guard: &Guard, request: Request) -> Response<ReplyBody> {
