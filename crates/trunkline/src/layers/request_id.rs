@@ -87,10 +87,16 @@ fn sent(headers: &HeaderMap) -> Option<&HeaderValue> {
     (is_short && id.as_bytes().iter().all(is_sane)).then_some(id)
 }
 
-/// 32 hexadecimal digits.
+/// 32 random hexadecimal digits.
 fn made() -> Option<HeaderValue> {
     let random = || RandomState::new().hash_one(0_u8);
-    HeaderValue::try_from(format!("{:016x}{:016x}", random(), random())).ok()
+    let mut bytes = u128::from(random()) << 64 | u128::from(random());
+    let digits = [(); 32].map(|()| {
+        let digit = b"0123456789abcdef"[(bytes & 0xf) as usize];
+        bytes >>= 4;
+        digit
+    });
+    HeaderValue::from_bytes(&digits).ok()
 }
 
 pin_project_lite::pin_project! {

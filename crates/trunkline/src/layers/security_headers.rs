@@ -3,12 +3,13 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, REFERRER_POLICY,
+    STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::{HeaderValue, Request, Response};
 use tower::{Layer, Service};
@@ -35,9 +36,15 @@ use tower::{Layer, Service};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct SecurityHeadersLayer {
-    strict_transport: Option<HeaderValue>,
+    headers: Arc<HeaderMap>,
+}
+
+impl Default for SecurityHeadersLayer {
+    fn default() -> Self {
+        Self { headers: Arc::new(HEADERS.into_iter().collect()) }
+    }
 }
 
 impl SecurityHeadersLayer {
@@ -53,8 +60,9 @@ impl SecurityHeadersLayer {
     /// serves has a certificate.
     #[must_use]
     pub fn strict_transport(mut self, max_age: Duration) -> Self {
-        let value = HeaderValue::try_from(format!("max-age={}", max_age.as_secs()));
-        self.strict_transport = value.ok();
+        if let Ok(value) = HeaderValue::try_from(format!("max-age={}", max_age.as_secs())) {
+            Arc::make_mut(&mut self.headers).insert(STRICT_TRANSPORT_SECURITY, value);
+        }
         self
     }
 }
@@ -63,7 +71,7 @@ impl<S> Layer<S> for SecurityHeadersLayer {
     type Service = SecurityHeaders<S>;
 
     fn layer(&self, inner: S) -> SecurityHeaders<S> {
-        SecurityHeaders { inner, strict_transport: self.strict_transport.clone() }
+        SecurityHeaders { inner, headers: Arc::clone(&self.headers) }
     }
 }
 
@@ -71,7 +79,7 @@ impl<S> Layer<S> for SecurityHeadersLayer {
 #[derive(Debug, Clone)]
 pub struct SecurityHeaders<S> {
     inner: S,
-    strict_transport: Option<HeaderValue>,
+    headers: Arc<HeaderMap>,
 }
 
 impl<S, B, R> Service<Request<B>> for SecurityHeaders<S>
@@ -87,8 +95,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let strict_transport = self.strict_transport.clone();
-        SecurityHeadersFuture::new(self.inner.call(request), strict_transport)
+        let headers = Arc::clone(&self.headers);
+        SecurityHeadersFuture { inner: self.inner.call(request), headers }
     }
 }
 
@@ -113,13 +121,7 @@ pin_project_lite::pin_project! {
     pub struct SecurityHeadersFuture<F> {
         #[pin]
         inner: F,
-        strict_transport: Option<HeaderValue>,
-    }
-}
-
-impl<F> SecurityHeadersFuture<F> {
-    fn new(inner: F, strict_transport: Option<HeaderValue>) -> Self {
-        Self { inner, strict_transport }
+        headers: Arc<HeaderMap>,
     }
 }
 
@@ -132,13 +134,9 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut response = ready!(this.inner.poll(cx))?;
-        let headers = response.headers_mut();
-        for (name, value) in HEADERS {
-            headers.entry(name).or_insert(value);
-        }
-        if let Some(value) = this.strict_transport.take() {
-            headers.entry(STRICT_TRANSPORT_SECURITY).or_insert(value);
-        }
+        // A copy that the response's own few headers are put into is cheaper than six inserts.
+        let own = std::mem::replace(response.headers_mut(), HeaderMap::clone(this.headers));
+        response.headers_mut().extend(own);
         Poll::Ready(Ok(response))
     }
 }
