@@ -4,9 +4,8 @@ use std::borrow::Cow;
 
 use trunkline_core::envelope::{Kind, ScanError, Scanner, Span, Text};
 
-use super::beginning;
 use super::names::is_secret;
-use super::strings::{self, REDACTED};
+use super::strings::{self, REDACTED, beginning};
 
 /// Deeper than requests may nest by default. Each level takes some of the stack.
 const MAX_DEPTH: usize = 128;

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use copy::Copy;
 pub(super) use copy::Passage;
+pub(super) use strings::beginning;
 
 /// The rule that removes secrets from requests and responses before they are read, sent to subscribers or
 /// written to a log.
@@ -132,13 +133,4 @@ impl fmt::Debug for Redaction {
         let hooks = self.hooks.len();
         f.debug_struct("Redaction").field("names", &self.names).field("hooks", &hooks).finish()
     }
-}
-
-/// The whole characters at the beginning of a text, up to a number of bytes.
-pub(super) fn beginning(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
 }

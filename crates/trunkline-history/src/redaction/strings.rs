@@ -1,4 +1,4 @@
-//! Secrets inside strings: credentials after an authentication scheme, and passwords in URLs.
+//! Parts of strings, and secrets inside them: credentials after an authentication scheme, and passwords in URLs.
 
 use memchr::memchr2_iter;
 
@@ -61,4 +61,13 @@ fn ends_with_word(text: &[u8], word: &[u8]) -> bool {
     let Some(start) = text.len().checked_sub(word.len()) else { return false };
     text[start..].eq_ignore_ascii_case(word)
         && !text[..start].last().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// The whole characters at the beginning of a text, up to a number of bytes.
+pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = (0..=bytes).rev().find(|end| text.is_char_boundary(*end));
+    &text[..end.unwrap_or(0)]
 }
