@@ -1,43 +1,25 @@
 //! The names of members whose values are secret.
 
-/// The endings of secret names, [normalized](normalized).
-const SECRET: [&str; 35] = [
-    "accesskey",
-    "apikey",
-    "auth",
-    "authorization",
-    "bearer",
-    "codeverifier",
-    "connectionstring",
-    "cookie",
-    "cookies",
-    "credential",
-    "credentials",
-    "csrf",
-    "cvc",
-    "cvv",
-    "encryptionkey",
-    "jwt",
-    "otp",
-    "pass",
-    "passcode",
-    "passphrase",
-    "passwd",
-    "password",
-    "passwordconfirmation",
-    "passwords",
-    "pin",
-    "privatekey",
-    "pwd",
-    "secret",
-    "secretkey",
-    "secrets",
-    "sessid",
-    "sessionid",
-    "signingkey",
-    "token",
-    "xsrf",
-];
+/// The endings of secret names, [normalized](normalized), by their last byte: few names share it.
+fn secret_endings(last: u8) -> &'static [&'static str] {
+    match last {
+        b'c' => &["cvc"],
+        b'd' => &["passwd", "password", "pwd", "sessid", "sessionid"],
+        b'e' => &["cookie", "passcode", "passphrase"],
+        b'f' => &["csrf", "xsrf"],
+        b'g' => &["connectionstring"],
+        b'h' => &["auth"],
+        b'l' => &["credential"],
+        b'n' => &["authorization", "passwordconfirmation", "pin", "token"],
+        b'p' => &["otp"],
+        b'r' => &["bearer", "codeverifier"],
+        b's' => &["cookies", "credentials", "pass", "passwords", "secrets"],
+        b't' => &["jwt", "secret"],
+        b'v' => &["cvv"],
+        b'y' => &["accesskey", "apikey", "encryptionkey", "privatekey", "secretkey", "signingkey"],
+        _ => &[],
+    }
+}
 
 /// Normalized names of protocols that end like a secret's name: of MCP, LSP and paged results.
 const PUBLIC: [&str; 7] = [
@@ -50,29 +32,18 @@ const PUBLIC: [&str; 7] = [
     "workdonetoken",
 ];
 
-/// At least the bytes of the longest constant.
-const LONGEST: usize = 32;
-
 /// Whether the value of a member is secret. `more` are additional names.
 pub(super) fn is_secret(name: &str, more: &[Box<str>]) -> bool {
-    let mut buffer = [0; LONGEST];
-    let mut start = LONGEST;
-    let digits = |byte: &u8| byte.is_ascii_digit();
-    for byte in normalized(name).rev().skip_while(digits).take(LONGEST) {
-        start -= 1;
-        buffer[start] = byte;
-    }
-    let end = &buffer[start..];
-    let is_public = || PUBLIC.iter().any(|public| public.as_bytes() == end);
-    // Most names differ in the last byte.
-    let is_ending =
-        |secret: &str| secret.as_bytes().last() == end.last() && end.ends_with(secret.as_bytes());
-    SECRET.into_iter().any(is_ending) && !is_public()
+    let backwards = normalized(name).rev().skip_while(u8::is_ascii_digit);
+    let endings = backwards.clone().next().map(secret_endings).unwrap_or_default();
+    let ends_with = |ending: &&str| backwards.clone().take(ending.len()).eq(ending.bytes().rev());
+    let is_public = || PUBLIC.iter().any(|public| backwards.clone().eq(public.bytes().rev()));
+    endings.iter().any(ends_with) && !is_public()
         || more.iter().any(|other| normalized(other).eq(normalized(name)))
 }
 
 /// The letters and digits of a name, ASCII letters in lower case.
-fn normalized(name: &str) -> impl DoubleEndedIterator<Item = u8> {
+fn normalized(name: &str) -> impl DoubleEndedIterator<Item = u8> + Clone {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
     name.bytes().filter(is_part).map(|byte| byte.to_ascii_lowercase())
 }
