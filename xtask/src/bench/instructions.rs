@@ -44,7 +44,7 @@ const SELECT: &str = "5-row SELECT";
 
 const UNKNOWN_BODY: &str =
     r#"{"jsonrpc":"2.0","method":"unknown.method","params":{"a":40,"b":2},"id":1}"#;
-const SELECT_BODY: &str = r#"{"jsonrpc":"2.0","method":"db.query_records","params":{"table_name":"customer","limit":5},"id":1}"#;
+const SELECT_BODY: &str = r#"{"jsonrpc":"2.0","method":"db.execute_raw_query","params":{"query":"SELECT c_custkey, c_name, c_acctbal FROM customer LIMIT 5"},"id":1}"#;
 
 /// Ratios of the counts of two servers, and the largest that is accepted.
 const GOALS: [(&str, &str, &str, &str, f64); 5] = [
