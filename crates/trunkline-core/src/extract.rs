@@ -82,7 +82,7 @@ impl<S: Clone> FromCall<S> for State<S> {
     }
 }
 
-/// Extracts a token that is cancelled when nobody waits for the call any more: its client is
+/// Extracts a token that is cancelled when the call is dropped before its end: its client is
 /// gone, its deadline has passed, or the server has stopped.
 ///
 /// An async handler is dropped then and needs no token; it is for work that goes on elsewhere, on

@@ -25,9 +25,10 @@
 //! # }
 //! ```
 //!
-//! Entries stand in the order in which they ended. Texts are copies and bounded, so that a history holds on to
+//! Entries are in the order in which they ended. Texts are copies and bounded, so that a history holds on to
 //! no body and never outgrows its [`HistoryConfig`]. They are [redacted](Redaction) when they are read: by a
-//! page, a subscriber or the log. Until then the memory of the process has them as they were received. A service without a history pays one look at an empty field.
+//! page, a subscriber or the log. Until then the memory of the process has them unchanged. A service
+//! without a history pays one look at an empty field.
 //!
 //! Other protocols are recorded as they are spoken: MCP's `tools/call` is an entry of that method with
 //! the request and the response that its client saw, and [`Entry::operation`] names the operation

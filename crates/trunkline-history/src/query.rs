@@ -15,7 +15,7 @@ use super::time;
 #[non_exhaustive]
 pub enum QueryError {
     /// There is no such parameter.
-    #[error("there is no parameter {0:?}; there are {names}", names = PARAMETERS.join(", "))]
+    #[error("unknown parameter {0:?}; known are {names}", names = PARAMETERS.join(", "))]
     Unknown(String),
     /// A parameter stands twice.
     #[error("{0} stands twice")]

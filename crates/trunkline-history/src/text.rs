@@ -12,10 +12,10 @@ use crate::redaction::{Passage, Redacted, Redaction};
 
 /// A request or a response: JSON without white space between tokens, truncated to the limit of an entry.
 ///
-/// It is kept as it was received, and its secrets are redacted whenever it is read: the call does not wait for
-/// that. Text beyond the limit is redacted and truncated at once.
+/// It is stored unchanged, and its secrets are redacted whenever it is read: the call does not wait for that.
+/// Text beyond the limit is redacted and truncated at once.
 ///
-/// Serialises to an object with `text`, `bytes` (the size as it was sent) and `cut`.
+/// Serialises to an object with `text`, `bytes` (the size of the original) and `cut`.
 #[derive(Clone)]
 pub struct Text {
     bytes: usize,
@@ -28,7 +28,7 @@ enum Kept {
     Redacted(Redacted),
 }
 
-/// What a text is redacted by.
+/// The rules that a text is redacted by.
 #[derive(Clone)]
 pub(super) struct Rules {
     pub(super) redaction: Arc<Redaction>,
@@ -60,7 +60,7 @@ impl Text {
         }
     }
 
-    /// The size of the text as it was sent, in bytes.
+    /// The size of the original text, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes

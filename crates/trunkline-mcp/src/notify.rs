@@ -1,4 +1,4 @@
-//! What a tool tells its client before it ends: progress, and log messages.
+//! Notifications that a tool sends to its client before it ends: progress and log messages.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,7 +31,7 @@ struct Notification<'a, P> {
     params: &'a P,
 }
 
-/// What a call may tell its client. An extension of the call.
+/// The notifications that a call may send. An extension of the call.
 #[derive(Debug, Clone)]
 struct Notifications {
     outlet: Arc<Outlet>,
@@ -86,10 +86,10 @@ fn is_token(text: &[u8]) -> bool {
     text.starts_with(b"\"") || std::str::from_utf8(text).is_ok_and(is_integer)
 }
 
-/// Lets the handler of a call tell its client what the request asked for. None if that is nothing.
+/// Adds the notifications that the request asks for to the extensions of a call; `None` if it asks for none.
 ///
-/// In the stateless era a request says which log messages it wants. Before it, `level` holds, which
-/// the server chooses until the client does.
+/// In the stateless era, a request has the level of its log messages. In earlier revisions it is `level`, which
+/// the server chooses until the client sets it.
 pub(crate) fn open(
     call: &mut Call,
     request: &Request,
@@ -113,7 +113,7 @@ pub(crate) fn open(
     Some(outlet)
 }
 
-/// Extracts a way to send log messages to the client of a call, as far as it wants them. They are not
+/// Extracts a sender of log messages to the client of a call, from the level that it has set. They are not
 /// the server's own log.
 #[derive(Debug, Clone, Default)]
 pub struct Log(Option<(Arc<Outlet>, LogLevel)>);
@@ -144,8 +144,8 @@ impl<S> FromCall<S> for Log {
     }
 }
 
-/// Extracts a way to tell the client how far its call has come. Clients that did not ask for it
-/// (`_meta.progressToken`), and those of other doors, are told nothing.
+/// Extracts a reporter of the progress of a call. Clients that did not ask for it
+/// (`_meta.progressToken`), and those of other protocols, receive nothing.
 ///
 /// ```
 /// # use trunkline::{Operation, Router};
@@ -167,8 +167,8 @@ struct Reporter {
 }
 
 impl Progress {
-    /// Reports that `progress` of `total` is done. It has to increase: what does not is left out, as
-    /// the protocol wants it, and so is what is no finite number.
+    /// Reports that `progress` of `total` is done. It has to increase: values that do not are left out, as
+    /// the protocol requires, and so are infinite numbers and NaN.
     pub fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(reporter) = &self.0 else {
             return;

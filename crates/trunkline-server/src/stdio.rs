@@ -225,3 +225,47 @@ impl<W: Write> AsyncWrite for Blocking<W> {
         self.poll_flush(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use super::*;
+
+    /// An output that blocks until the other end of the channel is dropped.
+    struct Stuck(Receiver<()>);
+
+    impl Write for Stuck {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.recv().map_or(Ok(bytes.len()), |()| Ok(0))
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Writes a message and compares how that ends.
+    #[track_caller]
+    fn check(output: impl Write + Send + 'static, expected: Result<(), io::ErrorKind>) {
+        let config =
+            StreamConfig { write_timeout: Duration::from_millis(20), ..Default::default() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ended = runtime.block_on(async {
+            let messages = stream::iter([vec![Message::json(b"{}".to_vec(), None)]]);
+            start_writing(messages, output, &config).unwrap().await
+        });
+        assert_eq!(ended.map_err(|error| error.kind()), expected);
+    }
+
+    #[test]
+    fn an_output_that_blocks_has_a_deadline() {
+        let (blocked, output) = channel();
+        check(Stuck(output), Err(io::ErrorKind::TimedOut));
+        drop(blocked);
+        let (open, output) = channel();
+        drop(open);
+        check(Stuck(output), Ok(()));
+        check(Vec::new(), Ok(()));
+    }
+}

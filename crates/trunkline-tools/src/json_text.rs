@@ -2,18 +2,6 @@
 
 use std::borrow::Cow;
 
-/// The same JSON on one line: without the white space between its tokens.
-pub(crate) fn on_one_line(json: &str) -> String {
-    let (mut is_string, mut is_escaped) = (false, false);
-    let is_kept = |c: &char| {
-        let is_kept = is_string || !c.is_ascii_whitespace();
-        is_string ^= *c == '"' && !is_escaped;
-        is_escaped = *c == '\\' && is_string && !is_escaped;
-        is_kept
-    };
-    json.chars().filter(is_kept).collect()
-}
-
 /// The most digits of a number that is written without an exponent.
 const MOST_DIGITS: usize = 20;
 
@@ -110,18 +98,5 @@ mod tests {
         check("[1200e-2, 1E+2, 100e-3]", "[12,100,100e-3]");
         check("[12345678901234567890123, 0.1, 1e30]", "[12345678901234567890123,0.1,1e30]");
         check("[true, null, {}]", "[true,null,{}]");
-    }
-
-    #[track_caller]
-    fn check_line(json: &str, expected: &str) {
-        assert_eq!(super::on_one_line(json), expected);
-    }
-
-    #[test]
-    fn only_white_space_between_tokens_goes() {
-        check_line("{ \"a b\" : [ 1,\r\n\t2 ] }\n", "{\"a b\":[1,2]}");
-        check_line(r#"{"a\" b" : "\\" , "c" : " \\\" " }"#, r#"{"a\" b":"\\","c":" \\\" "}"#);
-        check_line("12345678901234567890.10", "12345678901234567890.10");
-        check_line("\" é 😀 \" ", "\" é 😀 \"");
     }
 }

@@ -82,6 +82,7 @@ pub mod protocol {
 
     pub use trunkline_core::call::{CallFuture, Description, Endpoint, Part, Registered};
     pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection};
+    pub use trunkline_core::envelope::compact;
     pub use trunkline_core::error::excerpt;
     pub use trunkline_core::format::{Format, Formats};
     pub use trunkline_core::operation::{Handler, IntoReply};

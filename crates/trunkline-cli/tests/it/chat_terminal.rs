@@ -86,6 +86,20 @@ impl House {
     fn said(&self) -> String {
         self.said.recv_timeout(PATIENCE).unwrap()
     }
+
+    /// Cancels a turn, and waits until the server has cancelled it: the conversation is busy before.
+    fn cancel_turn(&self, chat: &mut Terminal) {
+        let mut history = self.server.connect();
+        let head = "GET /history/stream?method=agent.chat&status=cancelled HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        assert_eq!(history.ask(head).status, 200);
+        chat.types("stall\r");
+        chat.until("Let me think");
+        chat.types("\x03");
+        chat.until("cancelled");
+        chat.until(PROMPT);
+        self.gone.recv_timeout(PATIENCE).unwrap();
+        while !history.line().starts_with("event: entry") {}
+    }
 }
 
 #[test]
@@ -141,16 +155,7 @@ fn a_turn_is_cancelled() {
     chat.types("first\r");
     chat.until("1: first.");
     chat.until(PROMPT);
-    let mut history = house.server.connect();
-    let head = "GET /history/stream?method=agent.chat&status=cancelled HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    assert_eq!(history.ask(head).status, 200);
-    chat.types("stall\r");
-    chat.until("Let me think");
-    chat.types("\x03");
-    chat.until("cancelled");
-    chat.until(PROMPT);
-    house.gone.recv_timeout(PATIENCE).unwrap();
-    while !history.line().starts_with("event: entry") {}
+    house.cancel_turn(&mut chat);
     // The conversation is as it was before.
     chat.types("next\r");
     chat.until("2: next.");
@@ -327,11 +332,7 @@ fn a_terminal_that_knows_no_escapes() {
     chat.types("hello\r");
     chat.until("1: hello.");
     chat.until(PROMPT);
-    chat.types("stall\r");
-    chat.until("Let me think");
-    chat.types("\x03");
-    chat.until("cancelled");
-    chat.until(PROMPT);
+    house.cancel_turn(&mut chat);
     chat.types("delete\r");
     chat.until(QUESTION);
     chat.types("\x04");

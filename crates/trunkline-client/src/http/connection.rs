@@ -107,7 +107,7 @@ impl Http {
     /// this machine trusts.
     ///
     /// # Errors
-    /// When it is an `https` URL and there are no trusted authorities.
+    /// When it is an `https` URL and `roots` is empty.
     #[cfg(feature = "tls")]
     pub fn with_roots(
         url: Url,

@@ -124,3 +124,16 @@ impl Unreadable {
         }
     }
 }
+
+/// JSON without the white space between its tokens, which stay as they were written. `json` was read before.
+#[must_use]
+pub fn compact(json: &str) -> String {
+    let (mut is_string, mut is_escaped) = (false, false);
+    let is_kept = |c: &char| {
+        let is_kept = is_string || !c.is_ascii_whitespace();
+        is_string ^= *c == '"' && !is_escaped;
+        is_escaped = *c == '\\' && is_string && !is_escaped;
+        is_kept
+    };
+    json.chars().filter(is_kept).collect()
+}

@@ -419,3 +419,16 @@ fn the_deepest_limit_that_can_be_set_fits_a_thread_of_two_mebibytes() {
     let thread = thread.spawn(move || (deepest(Limits::MAX_DEPTH), deepest(Limits::MAX_DEPTH + 1)));
     assert_eq!(thread.unwrap().join().unwrap(), (true, false));
 }
+
+#[track_caller]
+fn check_compact(json: &str, expected: &str) {
+    assert_eq!(super::compact(json), expected);
+}
+
+#[test]
+fn compact_text_has_no_space_between_tokens() {
+    check_compact("{ \"a b\" : [ 1,\r\n\t2 ] }\n", "{\"a b\":[1,2]}");
+    check_compact(r#"{"a\" b" : "\\" , "c" : " \\\" " }"#, r#"{"a\" b":"\\","c":" \\\" "}"#);
+    check_compact("12345678901234567890.10", "12345678901234567890.10");
+    check_compact("\" é 😀 \" ", "\" é 😀 \"");
+}

@@ -132,12 +132,12 @@ impl<'a> Reader<'a> {
     /// Reads exactly one value.
     fn document(&mut self, sink: &mut impl Sink<'a>) -> Result<(), Error> {
         if !self.next_value(sink)? {
-            return Err(self.unexpected("there is no value"));
+            return Err(self.unexpected("a value is missing"));
         }
         self.skip_space();
         match self.input.peek() {
             None => Ok(()),
-            Some(_) => Err(self.unexpected("there is more text behind the value")),
+            Some(_) => Err(self.unexpected("unexpected text after the value")),
         }
     }
 

@@ -44,7 +44,7 @@ fn errors() {
     });
     check(&["edn-to-json"], b"", 1, "", "error: line 1, column 1: there is no form\n");
     check(&["json-to-edn"], b"[1] 2", 1, "", {
-        "error: line 1, column 5: not JSON: there is more text behind the value\n"
+        "error: line 1, column 5: not JSON: unexpected text after the value\n"
     });
     check(&["json-to-edn"], b"\"\xff\"", 1, "", "error: stream did not contain valid UTF-8\n");
 }

@@ -217,8 +217,8 @@ fn numbers_from_json() {
 
 #[test]
 fn no_json() {
-    check_back("", Err("line 1, column 1: not JSON: there is no value"));
-    check_back("1 \n2", Err("line 2, column 1: not JSON: there is more text behind the value"));
+    check_back("", Err("line 1, column 1: not JSON: a value is missing"));
+    check_back("1 \n2", Err("line 2, column 1: not JSON: unexpected text after the value"));
     check_back("[1", Err("line 1, column 3, in /1: the text ends within an array"));
     check_back("[1,", Err("line 1, column 4, in /1: the text ends within an array"));
     check_back("{\"a\"", Err("line 1, column 5, in /a: the text ends within an object"));

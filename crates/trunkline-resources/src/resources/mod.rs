@@ -120,7 +120,7 @@ pub enum Mode {
     /// It is executed, or it fails.
     #[default]
     Execute,
-    /// What is done already is not done again: a record that is there need not be created, one that has
+    /// A change that has been made is not made again: a record that is there need not be created, one that has
     /// the values is not changed, one that is gone need not be deleted.
     Repeat,
 }

@@ -116,7 +116,7 @@ pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
     app.fallback(async move |request| refuse_path(&not_found, request))
 }
 
-/// A route behind the checks that requests on the JSON-RPC path pass. It reserves memory for the reply.
+/// A route whose requests pass the checks of the JSON-RPC path first. It reserves memory for the reply.
 ///
 /// A service instead of `axum::middleware::from_fn`, which boxes the route and the response once more.
 #[derive(Clone)]

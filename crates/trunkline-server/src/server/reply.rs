@@ -82,10 +82,10 @@ where
     }
 }
 
-/// A request that runs. Dropped when the reply has been handed over, or when nobody waits for it any more.
+/// A request that runs. Dropped when the reply has been handed over, or when its client is gone.
 pub(super) struct Running {
     watch: Arc<Watch>,
-    /// The server's counts; the health page is none of its requests.
+    /// The server's counts; the health page is not counted.
     shared: Option<Arc<Shared>>,
     /// Whether a part of the reply is on its way and more is to come.
     handed: bool,

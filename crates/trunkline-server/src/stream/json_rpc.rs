@@ -29,7 +29,7 @@ use crate::status::Counts;
 /// A client to be served.
 pub(crate) struct Connection {
     pub(crate) rpc: Dispatcher,
-    /// What is known of the client.
+    /// The extensions of all calls of the client.
     pub(crate) extensions: Extensions,
     /// What it counts together with others.
     pub(crate) counts: Arc<Counts>,

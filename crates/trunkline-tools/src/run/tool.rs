@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use trunkline::layers::validation::Validator;
 use trunkline::limits::DistinctKeys;
+use trunkline::protocol::compact;
 
 use super::error::RunError;
-use crate::json_text::on_one_line;
 use crate::manifest::ToolManifest;
 
 /// A manifest, and the validator of its results.
@@ -36,8 +36,7 @@ impl Tool {
         let parsed = text.and_then(|text| {
             let DistinctKeys(value) =
                 serde_json::from_str(text).map_err(|error| error.to_string())?;
-            let raw =
-                RawValue::from_string(on_one_line(text)).map_err(|error| error.to_string())?;
+            let raw = RawValue::from_string(compact(text)).map_err(|error| error.to_string())?;
             Ok((value, raw))
         });
         let (value, raw) = parsed.map_err(|reason| RunError::NotJson { reason, stderr })?;

@@ -80,8 +80,8 @@ impl Logs {
                 status: StatusCode::NOT_FOUND,
                 error: ErrorObject::new(code::NOT_FOUND, "There is no such log"),
             }),
-            Ok(Err(error)) => Err(failed(&error)),
-            Err(error) => Err(failed(&error)),
+            Ok(Err(error)) => Err(Refused::internal(&error)),
+            Err(error) => Err(Refused::internal(&error)),
         }
     }
 }
@@ -123,9 +123,4 @@ fn beginning(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let end = lines.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     lines.truncate(end);
     Ok(lines)
-}
-
-fn failed(error: &(dyn std::error::Error + 'static)) -> Refused {
-    let error = ErrorObject::internal_error(error);
-    Refused { status: StatusCode::INTERNAL_SERVER_ERROR, error }
 }

@@ -16,10 +16,7 @@ pub(super) struct Refused {
 
 /// A value as the body of a reply.
 pub(super) fn json(value: &impl serde::Serialize) -> Result<Response<ReplyBody>, Refused> {
-    let json = serde_json::to_vec(value).map_err(|error| Refused {
-        status: StatusCode::INTERNAL_SERVER_ERROR,
-        error: ErrorObject::internal_error(&error),
-    })?;
+    let json = serde_json::to_vec(value).map_err(|error| Refused::internal(&error))?;
     let mut response = Response::new(ReplyBody::from(json));
     let media_type = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, media_type);
@@ -27,7 +24,13 @@ pub(super) fn json(value: &impl serde::Serialize) -> Result<Response<ReplyBody>,
 }
 
 impl Refused {
-    /// What is asked for cannot be.
+    /// The cause is logged.
+    pub(super) fn internal(error: &(dyn std::error::Error + 'static)) -> Self {
+        let error = ErrorObject::internal_error(error);
+        Self { status: StatusCode::INTERNAL_SERVER_ERROR, error }
+    }
+
+    /// The query of the URL is invalid.
     pub(super) fn query(reason: &str) -> Self {
         Self { status: StatusCode::BAD_REQUEST, error: ErrorObject::invalid_params(reason) }
     }

@@ -83,7 +83,7 @@ impl<'r> Dialogue<'r> {
         while flow.is_continue() && self.session.show_pending().map_err(Failure::Output)? {
             if !consents()? {
                 self.session.view.note(
-                    "not made; /confirm still makes it, for 10 minutes and until something else is said",
+                    "not made; /confirm still makes it, within 10 minutes and before the next message",
                 );
                 break;
             }

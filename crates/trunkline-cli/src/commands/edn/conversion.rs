@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use trunkline::protocol::compact;
 use trunkline_edn::json::{self, FromJson, ToJson};
 use trunkline_edn::{Error, Reader, Reason, Value};
 
@@ -116,16 +117,4 @@ impl Iterator for Documents<'_> {
             Err(error) => Err(Wrong::of(&error.located_in(source), span.start)),
         })
     }
-}
-
-/// Valid JSON without white space between its tokens, which are unchanged.
-fn compact(json: &str) -> String {
-    let (mut is_string, mut is_escaped) = (false, false);
-    let is_kept = |c: &char| {
-        let is_kept = is_string || !c.is_ascii_whitespace();
-        is_string ^= *c == '"' && !is_escaped;
-        is_escaped = *c == '\\' && is_string && !is_escaped;
-        is_kept
-    };
-    json.chars().filter(is_kept).collect()
 }

@@ -82,8 +82,8 @@ pub fn outcome_of<T: Serialize + 'static>(value: T) -> Outcome {
     }
 }
 
-/// The outcome of a call that ends in EDN: every door has to be able to tell it, so what has no JSON
-/// is no result.
+/// The outcome of a call that ends in EDN. Every protocol has to be able to send it, so a value without JSON is
+/// an error.
 pub fn outcome(value: Value) -> Outcome {
     Outcome::of_edn(value)
         .unwrap_or_else(|error| Outcome::error(fault::unconvertible(error, Some("result"))))

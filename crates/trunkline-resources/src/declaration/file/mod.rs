@@ -146,7 +146,7 @@ fn types(text: &str) -> Result<ResourceTypes, Fault> {
         return Err(fault(name, reason));
     }
     if resources.is_empty() {
-        let reason = "there is no resource: add [resources.NAME.fields]".to_owned();
+        let reason = "no resource is declared: add [resources.NAME.fields]".to_owned();
         return Err(Fault { at: 0, reason });
     }
     let types: Result<_, Fault> = resources.into_iter().map(resource_type).collect();

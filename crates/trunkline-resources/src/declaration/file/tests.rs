@@ -33,7 +33,7 @@ fn files() {
     for empty in ["", "# nothing yet"] {
         check(empty, "1:1", "missing field `resources`");
     }
-    check("[resources]", "1:1", "there is no resource: add [resources.NAME.fields]");
+    check("[resources]", "1:1", "no resource is declared: add [resources.NAME.fields]");
     check("resources = 1", "1:13", "invalid type: integer `1`, expected a map");
     check("[resource.todo]", "1:2", "unknown field `resource`, expected `resources`");
     check("\u{feff}\"x y\" = 1", "1:1", "unknown field `x y`");

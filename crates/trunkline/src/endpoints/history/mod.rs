@@ -49,7 +49,7 @@ pub fn routes(history: &History, settings: HistoryRoutesConfig) -> Routes {
     let streams = Arc::new(Semaphore::new(settings.streams.min(Semaphore::MAX_PERMITS)));
     let record = Record { history: history.clone(), settings, streams };
     let page = async |State(record): State<Record>, context: Context, uri: Uri| {
-        record.page(&context, &uri)
+        record.page(&context, &uri).await
     };
     let stream =
         async |State(record): State<Record>, context: Context, uri: Uri, headers: HeaderMap| {
@@ -69,7 +69,7 @@ struct Record {
 }
 
 impl Record {
-    fn page(&self, context: &Context, uri: &Uri) -> Result<Response<ReplyBody>, Refused> {
+    async fn page(&self, context: &Context, uri: &Uri) -> Result<Response<ReplyBody>, Refused> {
         self.settings.readers.admit(&context.extensions)?;
         let filter = filter(uri)?;
         let most = self.settings.max_page;
@@ -79,7 +79,10 @@ impl Record {
         if filter.limit == 0 {
             return Err(Refused::query("limit is at least 1"));
         }
-        json(&self.history.entries(&filter))
+        let page = self.history.entries(&filter);
+        // Redacting up to 8 MiB takes too long for a thread of the runtime.
+        let written = tokio::task::spawn_blocking(move || json(&page)).await;
+        written.unwrap_or_else(|error| Err(Refused::internal(&error)))
     }
 
     fn stream(

@@ -151,7 +151,7 @@ async fn queries_that_cannot_be() {
         ("", "limit is over 5"),
         ("limit=6", "limit is over 5"),
         ("limit=0", "limit is at least 1"),
-        ("methods=a", "no parameter \"methods\""),
+        ("methods=a", "unknown parameter \"methods\""),
         ("limit=1&limit=2", "limit stands twice"),
         ("limit=-1", "limit is a whole number"),
         ("limit", "limit is a whole number"),
