@@ -65,7 +65,7 @@ impl<'de> Members<'de> {
             return None;
         }
         self.scanner.peek()?;
-        let name = self.scanner.string().ok()?;
+        let name = self.scanner.name().ok()?;
         self.scanner.peek()?;
         self.scanner.advance();
         let (_, span) = self.scanner.value().ok()?;
