@@ -23,11 +23,6 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0, room: max_depth }
     }
 
-    /// A cursor at a value of a text whose depth was checked.
-    pub(crate) fn starting_at(text: &'a [u8], at: usize) -> Self {
-        Self { text, at, room: usize::MAX }
-    }
-
     /// The next byte after white space, not consumed.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
@@ -60,8 +55,9 @@ impl<'a> Scanner<'a> {
         self.at += usize::from(!more);
         while more {
             self.peek();
-            let name = self.name()?;
-            self.at = grammar::colon(self.text, self.at)?;
+            let end = grammar::name(self.text, self.at)?;
+            let name = Text { span: Span::new(self.at, end.offset()), escaped: end.escaped };
+            self.at = grammar::colon(self.text, end.offset())?;
             member(self, name)?;
             (more, self.at) = grammar::separator(self.text, self.at, b'}')?;
         }
@@ -84,29 +80,6 @@ impl<'a> Scanner<'a> {
         }
         self.room += 1;
         Ok(())
-    }
-
-    /// Scans the name of a member, which is next.
-    #[inline]
-    pub(crate) fn name(&mut self) -> Scan<Text> {
-        let start = self.at;
-        let end = grammar::name(self.text, start)?;
-        self.at = end.offset();
-        Ok(Text { span: Span::new(start, self.at), escaped: end.escaped })
-    }
-
-    /// Moves past a `,` if one is next.
-    #[inline]
-    pub(crate) fn comma(&mut self) -> bool {
-        let found = self.peek() == Some(b',');
-        self.at += usize::from(found);
-        found
-    }
-
-    /// Moves past one byte that `peek` has shown.
-    #[inline]
-    pub(crate) fn advance(&mut self) {
-        self.at += 1;
     }
 
     #[inline]
