@@ -6,6 +6,8 @@ use std::hash::{BuildHasher, RandomState};
 use std::num::{NonZeroU64, NonZeroU128};
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 use crate::extensions::Extensions;
 
 /// The trace that a call belongs to, and the span in it: what the header `traceparent` says.
@@ -15,6 +17,10 @@ pub struct TraceContext {
     span: NonZeroU64,
     flags: u8,
 }
+
+/// The id of a trace: 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TraceId(NonZeroU128);
 
 /// A text that is no `traceparent` of version 00.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -64,10 +70,10 @@ impl TraceContext {
         work()
     }
 
-    /// The trace's id: 32 hexadecimal digits.
+    /// The trace's id.
     #[must_use]
-    pub fn trace_id(self) -> String {
-        format!("{:032x}", self.trace)
+    pub fn trace_id(self) -> TraceId {
+        TraceId(self.trace)
     }
 
     /// The span's id: 16 hexadecimal digits.
@@ -83,9 +89,18 @@ impl TraceContext {
     }
 }
 
-/// Zero stands for no id.
+/// A random id. Zero stands for no id.
+///
+/// By SplitMix64, with a random start for each thread: ids have to be unique, not secret.
 fn random() -> NonZeroU64 {
-    NonZeroU64::new(RandomState::new().hash_one(0_u8)).unwrap_or(NonZeroU64::MIN)
+    thread_local! {
+        static STATE: Cell<u64> = Cell::new(RandomState::new().hash_one(0_u8));
+    }
+    let state = STATE.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+    STATE.set(state);
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    NonZeroU64::new(mixed ^ (mixed >> 31)).unwrap_or(NonZeroU64::MIN)
 }
 
 impl FromStr for TraceContext {
@@ -125,6 +140,25 @@ fn hexadecimal(digits: &str) -> Option<u128> {
 impl fmt::Display for TraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace, self.span, self.flags)
+    }
+}
+
+impl fmt::Display for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for TraceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TraceId({self})")
+    }
+}
+
+/// Serialises to its digits.
+impl Serialize for TraceId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -17,7 +17,8 @@ use trunkline_core::trace_context::TraceContext;
 /// An entry that is not complete.
 pub(super) struct Draft {
     history: History,
-    pub(super) entry: Entry,
+    /// Not shared until it is added.
+    entry: Arc<Entry>,
     started: Instant,
     /// How many bytes its texts may still have.
     room: usize,
@@ -41,21 +42,26 @@ impl Draft {
             batch_index: None,
             status: Status::Result,
             code: None,
-            trace_id: trace.map(|trace| trace.trace_id().into()),
+            trace_id: trace.map(TraceContext::trace_id),
             request: None,
             response: None,
             stream: None,
             stream_bytes: None,
         };
         let room = history.0.entry_bytes;
+        let entry = Arc::new(entry);
         Self { history: history.clone(), entry, started: Instant::now(), room }
+    }
+
+    pub(super) fn entry(&mut self) -> &mut Entry {
+        Arc::make_mut(&mut self.entry)
     }
 
     /// Keeps the request, which is of this operation, if it is known.
     pub(super) fn request(&mut self, text: &[u8], operation: Option<Arc<Registered>>) {
         let request = Text::new(Passage::whole(text), self.rules(operation, self.room / 2));
         self.room = self.room.saturating_sub(request.weight());
-        self.entry.request = Some(request);
+        self.entry().request = Some(request);
     }
 
     /// Adds the entry with its outcome, and with the response to `id` if there is one: -32006 if it is
@@ -76,16 +82,18 @@ impl Draft {
     /// Adds the entry with its response, and with the code of an error.
     pub(super) fn end_as(mut self, response: Option<Passage<'_>>, code: Option<i64>) {
         let keep = |passage| Text::new(passage, self.rules(None, self.room));
-        self.entry.response = response.map(keep);
+        let response = response.map(keep);
+        let entry = self.entry();
+        entry.response = response;
         if code.is_some() {
-            (self.entry.status, self.entry.code) = (Status::Error, code);
+            (entry.status, entry.code) = (Status::Error, code);
         }
         self.add();
     }
 
     /// Adds the entry as it is, and returns its number.
     pub(super) fn add(mut self) -> u64 {
-        self.entry.duration = self.started.elapsed();
+        self.entry().duration = self.started.elapsed();
         self.history.add(self.entry)
     }
 

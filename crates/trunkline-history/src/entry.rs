@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use trunkline_core::id::Id;
+use trunkline_core::trace_context::TraceId;
 
 use super::redaction::beginning;
 use super::text::Text;
@@ -53,9 +54,9 @@ pub struct Entry {
     /// The error's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i64>,
-    /// The trace that the call belongs to: 32 hexadecimal digits.
+    /// The trace that the call belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub trace_id: Option<Box<str>>,
+    pub trace_id: Option<TraceId>,
     /// The request. None of what was refused before it was read, and of streams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<Text>,
@@ -107,7 +108,7 @@ impl Entry {
 
     /// What it takes of memory.
     pub(super) fn weight(&self) -> usize {
-        let names = [&self.method, &self.operation, &self.principal, &self.trace_id];
+        let names = [&self.method, &self.operation, &self.principal];
         let texts = [&self.request, &self.response];
         let names = names.into_iter().flatten().map(|name| name.len());
         let texts = texts.into_iter().flatten().map(Text::weight);

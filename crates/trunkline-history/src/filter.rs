@@ -70,6 +70,8 @@ impl Filter {
         let same = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| Some(wanted) == found)
         };
+        // Formatted only if it is compared.
+        let trace_id = self.trace_id.as_ref().and(entry.trace_id).map(|id| id.to_string());
         self.before.is_none_or(|before| entry.sequence < before)
             && self.fits_method(entry)
             && self.id.as_ref().is_none_or(|id| entry.id.as_ref() == Some(&short_id(id)))
@@ -77,7 +79,7 @@ impl Filter {
             && self.code.is_none_or(|code| entry.code == Some(code))
             && same(&self.door, Some(entry.door))
             && same(&self.principal, entry.principal.as_deref())
-            && same(&self.trace_id, entry.trace_id.as_deref())
+            && same(&self.trace_id, trace_id.as_deref())
             && self.since.is_none_or(|since| entry.time >= since)
             && self.until.is_none_or(|until| entry.time < until)
     }

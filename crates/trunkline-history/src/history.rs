@@ -111,7 +111,7 @@ impl History {
     }
 
     /// Keeps an entry, and returns its number.
-    pub(crate) fn add(&self, entry: Entry) -> u64 {
+    pub(crate) fn add(&self, entry: Arc<Entry>) -> u64 {
         let sequence = self.ring().push(entry);
         self.0.added.notify_waiters();
         sequence

@@ -35,10 +35,11 @@ impl Observer for History {
     fn begin(&self, call: &Call, arrival: Arrival<'_>, notes: &Arc<Notes>) -> Recording {
         let id = call.id();
         let mut draft = Draft::new(self, call.extensions());
-        draft.entry.method = Some(short(&call.method()));
-        draft.entry.id = id.as_ref().map(short_id);
-        draft.entry.notification = id.is_none();
-        draft.entry.batch_index = arrival.batch_index;
+        let entry = draft.entry();
+        entry.method = Some(short(&call.method()));
+        entry.id = id.as_ref().map(short_id);
+        entry.notification = id.is_none();
+        entry.batch_index = arrival.batch_index;
         draft.request(arrival.text, call.operation().cloned());
         let (notes, reply_bytes) = (Arc::clone(notes), arrival.reply_bytes);
         Recording::new(Running { draft: Some(draft), id, notes, reply_bytes })
@@ -52,8 +53,8 @@ impl Observer for History {
         id: Option<&Id>,
     ) {
         let mut draft = Draft::new(self, extensions);
-        draft.entry.id = id.map(short_id);
-        draft.entry.batch_index = arrival.batch_index;
+        let entry = draft.entry();
+        (entry.id, entry.batch_index) = (id.map(short_id), arrival.batch_index);
         draft.request(arrival.text, None);
         let id = id.cloned().unwrap_or(Id::NULL);
         draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
@@ -72,7 +73,7 @@ struct Running {
 impl Running {
     fn take(&mut self) -> Option<Draft> {
         let mut draft = self.draft.take()?;
-        add_notes(&mut draft.entry, &self.notes);
+        add_notes(draft.entry(), &self.notes);
         Some(draft)
     }
 }
@@ -94,7 +95,7 @@ impl Observation for Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(mut draft) = self.take() {
-            draft.entry.status = Status::Cancelled;
+            draft.entry().status = Status::Cancelled;
             draft.add();
         }
     }
@@ -102,7 +103,7 @@ impl Drop for Running {
 
 fn add_notes(entry: &mut Entry, notes: &Notes) {
     if let Some(trace) = notes.trace() {
-        entry.trace_id = Some(trace.trace_id().into());
+        entry.trace_id = Some(trace.trace_id());
     }
     let operation = notes.operation().map(Registered::name);
     entry.operation = operation.filter(|name| entry.method.as_deref() != Some(name)).map(short);

@@ -54,15 +54,15 @@ impl Ring {
     }
 
     /// Takes an entry, gives it its number, and forgets the oldest ones that it leaves no room for.
-    pub(super) fn push(&mut self, mut entry: Entry) -> u64 {
+    pub(super) fn push(&mut self, mut entry: Arc<Entry>) -> u64 {
         self.newest += 1;
-        entry.sequence = self.newest;
+        // It is not shared yet, so this copies nothing.
+        Arc::make_mut(&mut entry).sequence = self.newest;
         self.bytes += entry.weight();
         if entry.is_refusal() {
             self.refusals.numbers.push_back(entry.sequence);
             self.refusals.bytes += entry.weight();
         }
-        let entry = Arc::new(entry);
         self.queues.retain(|queue| queue.push(&entry));
         self.entries.push_back(entry);
         while self.has_too_many_refusals() {

@@ -23,13 +23,14 @@ impl History {
     ) -> StreamRecording {
         let draft = |kind| {
             let mut draft = Draft::new(self, extensions);
-            draft.entry.kind = kind;
-            draft.entry.method = Some(short(method));
-            draft.entry.id = id.map(short_id);
+            let entry = draft.entry();
+            entry.kind = kind;
+            entry.method = Some(short(method));
+            entry.id = id.map(short_id);
             draft
         };
         let mut end = draft(Kind::StreamEnd);
-        end.entry.stream = Some(draft(Kind::StreamStart).add());
+        end.entry().stream = Some(draft(Kind::StreamStart).add());
         StreamRecording { draft: Some(end), bytes: 0, ended: false }
     }
 }
@@ -61,8 +62,9 @@ impl Drop for StreamRecording {
         let Some(mut draft) = self.draft.take() else {
             return;
         };
-        draft.entry.stream_bytes = Some(self.bytes);
-        draft.entry.status = if self.ended { Status::Result } else { Status::Cancelled };
+        let entry = draft.entry();
+        entry.stream_bytes = Some(self.bytes);
+        entry.status = if self.ended { Status::Result } else { Status::Cancelled };
         draft.add();
     }
 }

@@ -88,7 +88,7 @@ pub mod protocol {
     pub use trunkline_core::operation::{Handler, IntoReply};
     pub use trunkline_core::params::ParamsError;
     pub use trunkline_core::reply::Reply;
-    pub use trunkline_core::trace_context::{TraceContext, TraceContextError};
+    pub use trunkline_core::trace_context::{TraceContext, TraceContextError, TraceId};
 }
 
 pub mod server {

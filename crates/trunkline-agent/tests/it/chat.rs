@@ -354,11 +354,10 @@ async fn the_key_and_one_trace_go_through_all_hops() {
         assert_eq!(sent.trace_id(), trace.trace_id(), "to the model, request {request}");
     }
     let page = house.history.entries(&Default::default());
-    let hop =
-        |entry: &Arc<Entry>| (entry.method.clone().unwrap().into_string(), entry.trace_id.clone());
+    let hop = |entry: &Arc<Entry>| (entry.method.clone().unwrap().into_string(), entry.trace_id);
     let mut hops: Vec<_> = page.entries.iter().map(hop).collect();
     hops.sort();
-    let trace_id: Option<Box<str>> = Some(trace.trace_id().into());
-    let expected = ["agent.chat", "math.add"].map(|method| (method.to_owned(), trace_id.clone()));
+    let trace_id = Some(trace.trace_id());
+    let expected = ["agent.chat", "math.add"].map(|method| (method.to_owned(), trace_id));
     assert_eq!(hops, expected);
 }

@@ -277,5 +277,5 @@ async fn events_tell_what_happens_and_one_trace_goes_through() {
     let page = house.history.entries(&Default::default());
     let called = page.entries.iter().find(|entry| entry.method.as_deref() == Some("math.add"));
     let called = called.expect("the call is in the history");
-    assert_eq!((called.door, called.trace_id.as_deref()), ("agent", Some(&*trace.trace_id())));
+    assert_eq!((called.door, called.trace_id), ("agent", Some(trace.trace_id())));
 }

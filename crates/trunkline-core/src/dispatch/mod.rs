@@ -117,7 +117,7 @@ impl Dispatcher {
     ///
     /// # Cancel safety
     /// Dropping the future cancels the call.
-    pub async fn answer(&self, call: Call) -> Reply {
+    pub async fn answer(&self, mut call: Call) -> Reply {
         let id = call.id();
         #[cfg(feature = "edn")]
         if let (Some(id), Some(encoding)) = (&id, call.encoding())
@@ -127,8 +127,14 @@ impl Dispatcher {
             // Boxed, so that a call in JSON does not carry the room for it along.
             return Box::pin(self.answer_in_edn(call, id, &encoding)).await;
         }
+        // Ended with the reply, which is not serialised for the record again.
+        let recording = call.take_recording();
         let Ok(outcome) = self.runner.clone().call(call).await;
-        self.reply(outcome, id.as_ref())
+        let reply = self.reply(outcome, id.as_ref());
+        if let Some(recording) = recording {
+            recording.end_as(reply.json(), reply.code());
+        }
+        reply
     }
 
     /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirected),

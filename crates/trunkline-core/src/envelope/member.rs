@@ -1,6 +1,5 @@
 //! One request object (JSON-RPC 2.0, section 4): its protocol members, found and checked.
 
-use super::Entry;
 use super::grammar::{self, Kind, Scan};
 use super::span::{Span, Text};
 
@@ -23,6 +22,9 @@ pub struct InvalidRequest {
     /// The id, when one can be told: it must be echoed.
     pub id: Option<Span>,
 }
+
+/// A request, or why an element is none.
+pub(crate) type Entry = Result<Request, InvalidRequest>;
 
 /// What makes a request invalid, worded for its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

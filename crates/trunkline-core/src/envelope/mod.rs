@@ -16,6 +16,7 @@ mod tests;
 
 pub use grammar::Kind;
 pub use items::{Elements, Members};
+pub(crate) use member::Entry;
 pub use member::{InvalidReason, InvalidRequest, Request};
 pub use scan::Scanner;
 pub use span::{Span, Text};
@@ -30,9 +31,6 @@ pub enum Message {
     /// At least one entry.
     Batch(Vec<Entry>),
 }
-
-/// A request, or what stands in its place.
-pub(crate) type Entry = Result<Request, InvalidRequest>;
 
 /// Why nothing of a body can run.
 #[derive(Debug, PartialEq, Eq)]

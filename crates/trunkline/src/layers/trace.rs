@@ -128,22 +128,22 @@ where
 impl TraceLayer {
     /// Opens the span of a call, and adds its trace context to the extensions.
     pub(super) fn open(&self, call: &mut Call) -> CallSpan {
-        let place = if self.on { self.place(call) } else { None };
-        CallSpan(place.map(Box::new))
+        if self.on { self.place(call) } else { CallSpan::default() }
     }
 
-    /// `None` if the call has no parent, the span is disabled, and no observer needs a trace.
-    fn place(&self, call: &mut Call) -> Option<Place> {
+    /// Without a context if the call has no parent, the span is disabled, and no observer needs a trace.
+    fn place(&self, call: &mut Call) -> CallSpan {
         let span = self.span(call);
         let context = match parent(call) {
             Some(parent) if span.is_disabled() => parent,
             Some(parent) => parent.child(),
-            None if span.is_disabled() && call.notes().is_none() => return None,
+            None if span.is_disabled() && call.notes().is_none() => return CallSpan::default(),
             None => TraceContext::root(),
         };
         call.extensions_mut().insert(context);
         record(&span, call, context);
-        Some(Place { span, context })
+        let span = (!span.is_disabled()).then(|| Box::new(span));
+        CallSpan { span, context: Some(context) }
     }
 
     fn span(&self, call: &Call) -> Span {
@@ -191,16 +191,12 @@ fn record(span: &Span, call: &Call, context: TraceContext) {
     tracing::trace!(parent: span, params = %String::from_utf8_lossy(params), "params");
 }
 
-/// The span of a running call and its trace context. It is boxed, so that it adds little to the size of
-/// the future.
-#[derive(Debug)]
-pub struct CallSpan(Option<Box<Place>>);
-
-/// The place of a call in a trace.
-#[derive(Debug)]
-struct Place {
-    span: Span,
-    context: TraceContext,
+/// The span of a running call, if it is enabled, and its trace context. The span is boxed, so that it adds little
+/// to the size of the future.
+#[derive(Debug, Default)]
+pub struct CallSpan {
+    span: Option<Box<Span>>,
+    context: Option<TraceContext>,
 }
 
 impl<E> Watch<E> for CallSpan {
@@ -212,8 +208,8 @@ impl<E> Watch<E> for CallSpan {
     ) -> Poll<Result<Outcome, E>> {
         let ended = ready!(self.enter(poll));
         let code = ended.as_ref().ok().and_then(Outcome::code);
-        if let (Some(place), Some(code)) = (&self.0, code) {
-            place.span.record("rpc.response.status_code", code);
+        if let (Some(span), Some(code)) = (&self.span, code) {
+            span.record("rpc.response.status_code", code);
         }
         Poll::Ready(ended)
     }
@@ -221,8 +217,12 @@ impl<E> Watch<E> for CallSpan {
 
 impl CallSpan {
     fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
-        match &self.0 {
-            Some(place) => place.span.in_scope(|| place.context.scope(work)),
+        let work = || match &self.span {
+            Some(span) => span.in_scope(work),
+            None => work(),
+        };
+        match self.context {
+            Some(context) => context.scope(work),
             None => work(),
         }
     }
