@@ -28,13 +28,15 @@ impl Reserve {
         let mut shared = lock(&SHARED);
         let reserve = shared.upgrade().unwrap_or_else(|| Arc::new(Self(Mutex::default())));
         *shared = Arc::downgrade(&reserve);
-        // The limit may have been set after an earlier store was opened.
-        let mut connection = lock(&reserve.0);
+        reserve
+    }
+
+    /// Occupies the memory, unless it is occupied. That takes milliseconds.
+    pub(crate) fn fill(&self) {
+        let mut connection = lock(&self.0);
         if connection.is_none() {
             *connection = occupy();
         }
-        drop(connection);
-        reserve
     }
 
     /// Runs `attempt`, which returns whether it ran out of memory; if so, again with the reserve.
@@ -49,7 +51,7 @@ impl Reserve {
                 break;
             }
         }
-        *lock(&self.0) = occupy();
+        self.fill();
     }
 }
 
