@@ -70,9 +70,10 @@ fn of_folder(folder: &ToolFolder) -> String {
 
 /// The line of the history.
 fn of_recorder(recorder: &Recorder) -> String {
-    let log = match &recorder.folder {
-        Some(folder) => format!("and in log files in {}", folder.display()),
-        None => "none in files (--log)".to_owned(),
+    let log = match (&recorder.folder, recorder.problem()) {
+        (Some(folder), _) => format!("and in log files in {}", folder.display()),
+        (None, Some(_)) => "none in files (the log cannot be written)".to_owned(),
+        (None, None) => "none in files (--log)".to_owned(),
     };
     format!("\n  history   the newest {} calls in memory, {log}", recorder.entries)
 }
