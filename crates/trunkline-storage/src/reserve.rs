@@ -1,13 +1,14 @@
 //! Memory for the time in which other queries exhaust SQLite's heap limit, which is the limit of the process.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
 use rusqlite::Connection;
 
-/// A database in memory that only occupies memory under the heap limit. Absent without a limit, or without memory.
+/// A database in memory that only occupies memory under the heap limit. Absent without a limit, or without memory. All
+/// stores of the process share it, as they share the limit.
 pub(crate) struct Reserve(Mutex<Option<Connection>>);
 
 /// Enough for a few of the largest records.
@@ -22,8 +23,20 @@ const PAUSES: [Duration; 4] = [
 ];
 
 impl Reserve {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new(occupy()))
+    pub(crate) fn shared() -> Arc<Self> {
+        static SHARED: Mutex<Weak<Reserve>> = Mutex::new(Weak::new());
+        let mut shared = lock(&SHARED);
+        let reserve = shared.upgrade().unwrap_or_else(|| Arc::new(Self(Mutex::default())));
+        *shared = Arc::downgrade(&reserve);
+        reserve
+    }
+
+    /// Occupies the memory, unless it is occupied. That takes milliseconds.
+    pub(crate) fn fill(&self) {
+        let mut connection = lock(&self.0);
+        if connection.is_none() {
+            *connection = occupy();
+        }
     }
 
     /// Runs `attempt`, which returns whether it ran out of memory; if so, again with the reserve.
@@ -31,15 +44,19 @@ impl Reserve {
         if !attempt() || heap_limit().is_none() {
             return;
         }
-        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+        drop(lock(&self.0).take());
         for pause in PAUSES {
             thread::sleep(pause);
             if !attempt() {
                 break;
             }
         }
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = occupy();
+        self.fill();
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn occupy() -> Option<Connection> {

@@ -57,7 +57,7 @@ impl Store {
         maintain: impl FnMut(&Connection, Duration) -> rusqlite::Result<()> + Send + 'static,
     ) -> Result<Self, OpenError> {
         let (database, keeper) = Database::open(directory, schema, &config)?;
-        let (database, reserve) = (Arc::new(database), Arc::new(Reserve::new()));
+        let (database, reserve) = (Arc::new(database), Reserve::shared());
         let permits = |number: usize| Semaphore::new(number.min(Semaphore::MAX_PERMITS));
         let (ended, running) = channel();
         let readers = config.readers.max(1);

@@ -44,6 +44,8 @@ where
     }
 
     fn serve(&mut self) {
+        // Here, and not where the store is opened: a server listens without waiting for it.
+        self.reserve.fill();
         // After a panic, the connection may be in any state.
         self.connection = None;
         let mut group = Group { tasks: Vec::new(), next: None, room: 0 };

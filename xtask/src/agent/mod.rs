@@ -108,7 +108,7 @@ impl Scene<'_> {
         arguments: &[&str],
     ) -> Result<Served> {
         let mut serve = self.workspace.command(&self.program);
-        serve.args(["serve", "--listen", "127.0.0.1:0", "--agent-model", "scripted"]);
+        serve.args(["serve", "--log", "--listen", "127.0.0.1:0", "--agent-model", "scripted"]);
         serve.arg("--agent-url").arg(format!("{}/v1", model.url));
         serve.arg("--db").arg(database).args(arguments).env(KEY, SCRIPTED_KEY);
         Served::start(&mut serve, &self.folder.join(format!("{name}.log")))

@@ -1,10 +1,9 @@
 //! The history of a server: how much is kept of its calls, where its logs are, and who may read them.
 
-use std::num::ParseIntError;
-use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::ensure;
 use clap::Args;
 use clap::builder::{BoolishValueParser, RangedU64ValueParser};
 use trunkline::CancellationToken;
@@ -15,10 +14,10 @@ use trunkline::http::HttpService;
 
 use super::access::entries;
 
-/// What is kept of calls.
+/// The history of calls, and its log.
 #[derive(Args)]
 pub(crate) struct Kept {
-    /// Keep no history of calls: there is no /history, and no /logs.
+    /// Keep no history of calls: there is no /history.
     #[arg(long, env = "TRUNKLINE_NO_HISTORY", value_parser = BoolishValueParser::new())]
     no_history: bool,
     /// How many calls the history keeps, with their requests and responses; the oldest make room. What
@@ -44,61 +43,66 @@ pub(crate) struct Kept {
     /// commas.
     #[arg(long, value_name = "NAME", env = "TRUNKLINE_HISTORY_REDACT", value_delimiter = ',')]
     history_redact: Vec<String>,
-    /// How many bytes the logs of calls may have, in the folder logs of the data directory; the oldest
-    /// make room. 0 writes none.
+    /// Also write the history to log files, in the folder logs of the data directory: GET /logs.
+    #[arg(long, env = "TRUNKLINE_LOG", value_parser = BoolishValueParser::new())]
+    log: bool,
+    /// Maximum bytes of all log files; the oldest are deleted. Needs --log.
     #[arg(
         long,
         value_name = "BYTES",
         default_value_t = 64 << 20,
         env = "TRUNKLINE_LOG_BYTES",
-        value_parser = log_bytes
+        requires = "log",
+        value_parser = RangedU64ValueParser::<u64>::new().range(65_536..=1 << 50)
     )]
     log_bytes: u64,
 }
 
-fn log_bytes(text: &str) -> Result<u64, String> {
-    const RANGE: RangeInclusive<u64> = 65_536..=1 << 50;
-    let bytes = text.parse().map_err(|error: ParseIntError| error.to_string())?;
-    if bytes == 0 || RANGE.contains(&bytes) {
-        return Ok(bytes);
-    }
-    Err(format!("{bytes} is not 0, nor in {}..={}", RANGE.start(), RANGE.end()))
-}
-
-/// What is kept, and who may read it.
+/// The history, its log, and who may read them.
 #[derive(Clone)]
 pub(crate) struct Recorder {
     history: History,
+    /// Maximum entries in memory.
+    pub(crate) entries: usize,
     log: Option<Log>,
+    /// The folder of the log files, if they are written.
+    pub(crate) folder: Option<PathBuf>,
     /// The reason why nothing is logged.
     problem: Option<String>,
     readers: Readers,
 }
 
 impl Kept {
-    /// The history, if one is wanted.
-    pub(crate) fn history(&self) -> Option<History> {
+    /// The history, unless there is none.
+    pub(crate) fn history(&self) -> anyhow::Result<Option<History>> {
+        ensure!(
+            !(self.no_history && self.log),
+            "--log writes the history, and --no-history keeps none: remove one of them"
+        );
         let names = entries(&self.history_redact);
         let redact = names.fold(Redaction::default(), Redaction::name);
         let (entries, bytes) = (self.history_entries, self.history_bytes);
         let settings = HistoryConfig { entries, bytes, redact, ..HistoryConfig::default() };
-        (!self.no_history).then(|| History::new(settings))
+        Ok((!self.no_history).then(|| History::new(settings)))
     }
 
-    /// Begins the log of a history.
+    /// A recorder into a history, with its log.
     pub(crate) fn recorder(
         &self,
         history: History,
         data: &Path,
         readers: Readers,
     ) -> anyhow::Result<Recorder> {
-        let mut recorder = Recorder { history, log: None, problem: None, readers };
-        if self.log_bytes > 0 {
-            match self.log(&recorder.history, data) {
-                Ok(log) => recorder.log = Some(log),
+        let entries = self.history_entries;
+        let mut recorder =
+            Recorder { history, entries, log: None, folder: None, problem: None, readers };
+        if self.log {
+            let folder = data.join("logs");
+            match self.open_log(&recorder.history, &folder) {
+                Ok(log) => (recorder.log, recorder.folder) = (Some(log), Some(folder)),
                 Err(LogError::Folder { folder, source }) => {
                     let folder = folder.display();
-                    tracing::error!(error = %source, %folder, "no log is written; free the disk or give another directory with --data-dir, or write no logs with --log-bytes 0");
+                    tracing::error!(error = %source, %folder, "no log is written; free the disk or give another directory with --data-dir, or start without --log");
                     recorder.problem = Some(source.to_string());
                 }
                 Err(error) => return Err(error.into()),
@@ -107,12 +111,12 @@ impl Kept {
         Ok(recorder)
     }
 
-    fn log(&self, history: &History, data: &Path) -> Result<Log, LogError> {
+    fn open_log(&self, history: &History, folder: &Path) -> Result<Log, LogError> {
         let defaults = LogConfig::default();
         // Several files, so that the oldest calls are not all forgotten at once.
         let file_bytes = defaults.file_bytes.min(self.log_bytes.div_ceil(8));
         let settings = LogConfig { file_bytes, total_bytes: self.log_bytes, ..defaults };
-        Log::open(data.join("logs"), history, settings)
+        Log::open(folder, history, settings)
     }
 }
 

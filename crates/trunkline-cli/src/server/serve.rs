@@ -115,10 +115,10 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
     let tls = tls(arguments)?;
     let is_https = tls.is_some();
     let declared = records::declared(&arguments.records)?;
+    let history = arguments.history.history()?;
     let Opened { path, database, done } = database::open(&arguments.source)?;
     let place = arguments.tools.place();
     let tools = place.as_ref().map(|place| place.operations.clone());
-    let history = arguments.history.history();
     let memory = arguments.memory.budget();
     if arguments.max_body > memory.limit() / 2 {
         bail!(
@@ -186,7 +186,7 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         token_needed: is_guarded,
         is_https,
         tools: tools.as_ref(),
-        has_history: recorder.is_some(),
+        recorder: recorder.as_ref(),
     });
     shutdown.await;
     closing.cancel();

@@ -6,6 +6,7 @@ use std::path::Path;
 use trunkline_resources::{ResourceType, Verb};
 use trunkline_tools::ToolFolder;
 
+use super::history::Recorder;
 use super::records::Opened;
 use crate::terminal::output::note;
 
@@ -21,7 +22,7 @@ pub(crate) struct Started<'a> {
     pub(crate) tools: Option<&'a ToolFolder>,
     pub(crate) token_needed: bool,
     pub(crate) is_https: bool,
-    pub(crate) has_history: bool,
+    pub(crate) recorder: Option<&'a Recorder>,
 }
 
 /// What is served and how to try it.
@@ -31,7 +32,12 @@ pub(super) fn print(started: &Started<'_>) {
     let database = database.display();
     let writable = if *writable { "writable" } else { "read-only" };
     let url = format!("http{}://{address}", if started.is_https { "s" } else { "" });
-    let history = if started.has_history { ", /history" } else { "" };
+    let history_door = match started.recorder {
+        Some(recorder) if recorder.folder.is_some() => ", /history, /logs",
+        Some(_) => ", /history",
+        None => "",
+    };
+    let history = started.recorder.map(of_recorder).unwrap_or_default();
     let tools_door = if started.tools.is_some() { ", /tools" } else { "" };
     let methods = methods.join(", ");
     let (resources, directory) = (listed(records), records.directory.display());
@@ -44,8 +50,8 @@ pub(super) fn print(started: &Started<'_>) {
   serving   {database} ({writable})
   resources {resources}  (records in {directory}{legend}){tools}
   listening {url}  (POST /, /rpc, /jsonrpc: JSON-RPC; POST /execute, /repeat, /revert, GET /forms: commands; POST /api: agent; \
-/mcp, GET /sse: MCP; GET /health, /ping, /metrics, /openrpc.json{tools_door}{history})
-  methods   {methods}, RESOURCE.{{{commands}}}
+/mcp, GET /sse: MCP; GET /health, /ping, /metrics, /openrpc.json{tools_door}{history_door})
+  methods   {methods}, RESOURCE.{{{commands}}}{history}
 Try it:
   curl -s {url}/ -H 'Content-Type: application/json'{token} \\
     -d '{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"db.list_tables\"}}'"
@@ -60,6 +66,16 @@ fn of_folder(folder: &ToolFolder) -> String {
         files => format!(", {files} files are none: GET /tools says why"),
     };
     format!("\n  tools     {tools} of {}{wrong}", folder.path().display())
+}
+
+/// The line of the history.
+fn of_recorder(recorder: &Recorder) -> String {
+    let log = match (&recorder.folder, recorder.problem()) {
+        (Some(folder), _) => format!("and in log files in {}", folder.display()),
+        (None, Some(_)) => "none in files (the log cannot be written)".to_owned(),
+        (None, None) => "none in files (--log)".to_owned(),
+    };
+    format!("\n  history   the newest {} calls in memory, {log}", recorder.entries)
 }
 
 /// The names of the resources; those that are tools have a star.

@@ -85,7 +85,7 @@ fn a_data_directory_that_cannot_be_used() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         corrupt(folder.path());
-        let server = Server::start_where_told(command(folder.path(), data, &[]));
+        let server = Server::start_where_told(command(folder.path(), data, &["--log"]));
         assert_eq!(components(&server, "degraded"), components_expected, "{name}");
         check_unavailable(&server, name);
         let ended = server.stop();

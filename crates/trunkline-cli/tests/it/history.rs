@@ -42,8 +42,8 @@ fn logged(data: &Path) -> Vec<Value> {
 #[test]
 fn every_door_is_recorded() {
     let (folder, _) = tpch();
-    let mut command = serve(folder.path(), &["--data-dir", "data"]);
-    command.args(["--history-redact", "shelf"]);
+    let arguments = ["--data-dir", "data", "--log", "--history-redact", "shelf"];
+    let command = serve(folder.path(), &arguments);
     let server = Server::start_where_told(command);
     let call = |method: &str, params: Value| json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let tool = json!({"name": "list_tables", "arguments": {}, "token": "s3cret-4"});
@@ -107,7 +107,7 @@ fn every_door_is_recorded() {
 fn each_session_has_its_log() {
     let (folder, _) = tpch();
     for session in 1..=2 {
-        let command = serve(folder.path(), &["--data-dir", "data"]);
+        let command = serve(folder.path(), &["--data-dir", "data", "--log"]);
         let server = Server::start_where_told(command);
         for _ in 0..session {
             server.call("db.list_tables", &json!({}));
@@ -144,19 +144,29 @@ fn what_is_kept_is_set() {
     }
     drop(server);
 
-    let (_folder, server) = started(&["--log-bytes", "0", "--history-entries", "2"]);
+    let (folder, mut server) = started(&["--history-entries", "2", "--data-dir", "data"]);
     (1..=5).for_each(|id| call(&server, id));
     let page = history(&server, "");
     let ids: Vec<_> = page["entries"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
     assert_eq!(ids, [5, 4]);
-    assert_eq!(server.connect().get("/logs").status, 404);
-    drop(server);
+    for path in ["/logs", "/logs/current", "/logs/stats"] {
+        assert_eq!(server.connect().get(path).status, 404, "{path}");
+    }
+    let banner = server.banner();
+    let line = "  history   the newest 2 calls in memory, none in files (--log)\n";
+    assert!(banner.contains(line) && !banner.contains("/logs"), "{banner}");
+    assert_eq!(server.stop().code, Some(0));
+    assert!(!folder.path().join("data/logs").exists(), "log files without --log");
 
-    let (_folder, mut server) = started(&["--history-bytes", "1"]);
+    let arguments = ["--log", "--log-bytes", "65536", "--history-bytes", "1"];
+    let (_folder, mut server) = started(&arguments);
     (1..=5).for_each(|id| call(&server, id));
     let page = history(&server, "");
     assert_eq!(page["entries"].as_array().unwrap().len(), 1, "the newest is always kept");
-    assert!(server.banner().contains("/history"));
+    let banner = server.banner();
+    assert!(banner.contains(", /history, /logs)"), "{banner}");
+    let line = "  history   the newest 1000 calls in memory, and in log files in ";
+    assert!(banner.contains(line), "{banner}");
 }
 
 #[test]
@@ -164,13 +174,13 @@ fn logs_that_cannot_be_written() {
     let (folder, _) = tpch();
     fs::create_dir(folder.path().join("data")).unwrap();
     fs::write(folder.path().join("data/logs"), "").unwrap();
-    let server = Server::start_where_told(serve(folder.path(), &["--data-dir", "data"]));
+    let server = Server::start_where_told(serve(folder.path(), &["--data-dir", "data", "--log"]));
     assert_eq!(server.connect().get("/history").status, 200);
     let health = server.connect().get("/health").json();
     assert_eq!(health["problems"][0]["component"], "log", "{health}");
-    let told = ["--log-bytes 0", "--data-dir", "data/logs"];
+    let told = ["--log", "--data-dir", "data/logs"];
     check("a file is there", &server.stop(), 0, &["listening"], &told);
-    let command = serve(folder.path(), &["--data-dir", "data", "--log-bytes", "0"]);
+    let command = serve(folder.path(), &["--data-dir", "data"]);
     let server = Server::start_where_told(command);
     assert_eq!(server.connect().get("/history").status, 200);
 }
@@ -210,7 +220,7 @@ fn readers() {
     ] {
         let (folder, _) = tpch();
         issuer.publish(folder.path());
-        let mut command = serve(folder.path(), &["--bearer", "one"]);
+        let mut command = serve(folder.path(), &["--log", "--bearer", "one"]);
         command.args(jwks).args(rules);
         let server = Server::start(command);
         for ((name, header), status) in senders.iter().zip(expected) {

@@ -213,6 +213,16 @@ fn usage() {
     }
 }
 
+#[test]
+fn log_files() {
+    let case = Case { name: "--log", arguments: &["--log", "--no-history"], ..REFUSED };
+    let stderr = ["--no-history keeps none", "remove one of them"];
+    check(&Case { stderr: &stderr, ..case });
+    let case = Case { name: "--log-bytes", code: 2, stderr: &["--log", "required"], ..REFUSED };
+    check(&Case { arguments: &["--log-bytes", "65536"], ..case });
+    check(&Case { environment: &[("TRUNKLINE_LOG_BYTES", "65536")], ..case });
+}
+
 /// By flag and by variable; the message names the flag, the value and the range.
 #[test]
 fn numbers_out_of_range() {
@@ -230,7 +240,7 @@ fn numbers_out_of_range() {
             &["0", "1099511627777"],
             "1..=1099511627776",
         ),
-        ("--log-bytes", "TRUNKLINE_LOG_BYTES", &["1", "65535"], "0, nor in 65536..="),
+        ("--log-bytes", "TRUNKLINE_LOG_BYTES", &["0", "65535"], "65536..=1125899906842624"),
     ];
     for (flag, variable, values, range) in rows {
         for value in values.iter().copied().chain(["18446744073709551615"]) {

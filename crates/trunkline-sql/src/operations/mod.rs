@@ -47,6 +47,11 @@ macro_rules! operation {
 /// changing), and -32003 for all else that this database refuses; `data` holds the `reason`, its
 /// `kind`, and the table, column, argument or offset in the SQL text that it concerns.
 pub fn operations<S>(database: Database) -> Router<S> {
+    router(&database).with_state(database)
+}
+
+/// Not generic, so that it is compiled in this crate.
+fn router(database: &Database) -> Router<Database> {
     let raw_query = operation!(execute_raw_query(RawQuery) -> RawOutcome, render::raw_outcome)
         .title("Execute SQL");
     let raw_query = if database.config().writable {
@@ -133,7 +138,6 @@ pub fn operations<S>(database: Database) -> Router<S> {
         .operation(update_record)
         .operation(delete_record)
         .operation(create_table)
-        .with_state(database)
 }
 
 impl From<Error> for ErrorObject {

@@ -43,7 +43,8 @@ pub(super) struct Collector {
 
 impl Collector {
     pub(super) fn new(bounds: Bounds, started: Instant) -> Self {
-        let mut text = Vec::with_capacity(1_024);
+        // For blocks from 1 KiB, glibc consolidates its free lists each time.
+        let mut text = Vec::with_capacity(512);
         text.push(b'[');
         Self {
             bounds,

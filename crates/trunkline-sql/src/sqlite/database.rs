@@ -181,11 +181,12 @@ impl Database {
     ) -> Result<RawOutcome, Error> {
         if request.read_only {
             let timeout = raw_query::timeout(&request, self.config())?;
-            let changes = raw_query::looks_like_change(&request.query);
+            // The remedy is for servers with a writer only.
+            let changes =
+                self.pools.writer.is_some() && raw_query::looks_like_change(&request.query);
             let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
             let outcome = self.pools.readers.call(timeout, cancel, work).await;
-            return outcome
-                .map_err(|error| if changes { self.mention_writing(error) } else { error });
+            return outcome.map_err(|error| if changes { mention_writing(error) } else { error });
         }
         let writer = self.writer()?;
         let timeout = raw_query::timeout(&request, self.config())?;
@@ -212,16 +213,15 @@ impl Database {
     fn writer(&self) -> Result<&Pool, Error> {
         self.pools.writer.as_ref().ok_or(Error::ReadOnly)
     }
+}
 
-    /// Adds the remedy for a statement that writes without `read_only: false`.
-    fn mention_writing(&self, error: Error) -> Error {
-        match error {
-            Error::Forbidden { reason } if self.pools.writer.is_some() => Error::Forbidden {
-                reason: reason
-                    + "; a statement that changes the database needs \"read_only\": false",
-            },
-            other => other,
-        }
+/// Adds the remedy for a statement that writes without `read_only: false`.
+fn mention_writing(error: Error) -> Error {
+    match error {
+        Error::Forbidden { reason } => Error::Forbidden {
+            reason: reason + "; a statement that changes the database needs \"read_only\": false",
+        },
+        other => other,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use hashlink::LruCache;
+use hashlink::linked_hash_map::RawEntryMut;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Statement};
 
@@ -101,13 +102,20 @@ impl<'c> Session<'c> {
         sql: &str,
         work: impl FnOnce(&mut Statement<'c>) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut statement = match self.statements.0.remove(sql) {
-            Some(statement) => statement,
-            None => self.prepare(sql)?,
+        let connection = self.connection;
+        let prepare = || prepare_single(&connection.inner, &connection.role, sql);
+        if !self.statements.keeps(sql) {
+            return work(&mut prepare()?);
+        }
+        let statement = match self.statements.0.raw_entry_mut().from_key(sql) {
+            RawEntryMut::Occupied(mut entry) => {
+                entry.to_back();
+                entry.into_mut()
+            }
+            RawEntryMut::Vacant(entry) => entry.insert(sql.into(), prepare()?).1,
         };
-        let outcome = work(&mut statement);
+        let outcome = work(statement);
         statement.clear_bindings();
-        self.statements.put(sql, statement);
         outcome
     }
 
@@ -159,9 +167,7 @@ impl<'c> StatementCache<'c> {
     /// Longer texts are rarely sent twice, and would fill the memory with programs.
     const MAX_SQL: usize = 8_192;
 
-    fn put(&mut self, sql: &str, statement: Statement<'c>) {
-        if self.0.capacity() > 0 && sql.len() <= Self::MAX_SQL {
-            self.0.insert(sql.into(), statement);
-        }
+    fn keeps(&self, sql: &str) -> bool {
+        self.0.capacity() > 0 && sql.len() <= Self::MAX_SQL
     }
 }

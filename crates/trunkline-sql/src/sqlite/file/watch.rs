@@ -60,11 +60,11 @@ impl PathWatch {
         if self.checked.elapsed() >= INTERVAL {
             self.check();
         }
-        let path = self.name.clone();
+        let path = || self.name.clone();
         match self.problem {
             None => Ok(self.open_file.clone()),
-            Some(Problem::Missing) => Err(OpenError::Missing { path }),
-            Some(Problem::BesideLog) => Err(OpenError::Replaced { path }),
+            Some(Problem::Missing) => Err(OpenError::Missing { path: path() }),
+            Some(Problem::BesideLog) => Err(OpenError::Replaced { path: path() }),
         }
     }
 
