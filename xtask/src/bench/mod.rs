@@ -4,7 +4,9 @@
 //! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
 //! best is the ratio of two of them from the same round.
 
+mod build;
 mod client;
+mod connection;
 mod contender;
 mod dispatch;
 mod edn;
@@ -23,7 +25,7 @@ mod spread;
 mod sql;
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -34,7 +36,7 @@ use self::report::Report;
 use self::sample::Sample;
 use self::server::Server;
 use self::sql::Setup;
-use crate::workspace::{self, Workspace};
+use crate::workspace::Workspace;
 
 const CONNECTIONS: u32 = 16;
 
@@ -45,6 +47,9 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
     };
     if [Part::Rpc, Part::Mcp, Part::Execute].into_iter().any(|part| options.wants(part)) {
         load::require_wrk()?;
+    }
+    if options.wants(Part::Instructions) {
+        instructions::require()?;
     }
     let mut report = Report::new(options.rounds, options.seconds);
     if options.only != Some(Part::Execute) {
@@ -66,7 +71,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 /// What is measured with the programs of `bench/`.
 fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) -> Result<()> {
     eprintln!("building bench/ in release");
-    let bench = Bench { workspace, binaries: &build(workspace)?, options };
+    let bench = Bench { workspace, binaries: &build::contenders(workspace, &[])?, options };
     if options.wants(Part::Rpc) {
         let rounds = options.rounds_of("JSON-RPC", || bench.field(&contender::JSON_RPC))?;
         eprintln!("in process");
@@ -101,16 +106,14 @@ fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) 
     Ok(())
 }
 
-/// The folder of the built contenders. It is `bench/target` wherever our own target folder is.
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let target = workspace.path("bench/target");
-    workspace::output(
-        workspace
-            .cargo(["build", "--release", "--manifest-path=bench/Cargo.toml"])
-            .arg("--target-dir")
-            .arg(&target),
-    )?;
-    Ok(target.join("release"))
+/// The step of `cargo xtask ci`: the instructions per request, compared with the recorded ones.
+pub(crate) fn check_instructions(workspace: &Workspace) -> Result<()> {
+    instructions::require()?;
+    let chosen = [Contender::Ours, Contender::AxumSerde].map(Contender::binary);
+    println!("building {} in release", chosen.join(" and "));
+    let binaries =
+        build::contenders(workspace, &["--locked", "--bin", chosen[0], "--bin", chosen[1]])?;
+    instructions::check(workspace, &binaries)
 }
 
 struct Bench<'b> {
