@@ -1,5 +1,5 @@
 //! Measures the server against its peers, each in turn, over rounds: JSON-RPC over HTTP and in process,
-//! `tools/call` of MCP, a database, records, clients, and EDN. And measures what its own layers cost.
+//! latency, `tools/call` of MCP, a database, records, clients, and EDN. And measures what its own layers cost.
 //!
 //! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
 //! best is the ratio of two of them from the same round.
@@ -13,6 +13,7 @@ mod edn;
 mod execute;
 mod goals;
 mod instructions;
+mod latency;
 mod layers;
 mod load;
 mod options;
@@ -45,7 +46,10 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         println!("{USAGE}");
         return Ok(());
     };
-    if [Part::Rpc, Part::Mcp, Part::Execute].into_iter().any(|part| options.wants(part)) {
+    if [Part::Rpc, Part::Latency, Part::Mcp, Part::Execute]
+        .into_iter()
+        .any(|part| options.wants(part))
+    {
         load::require_wrk()?;
     }
     if options.wants(Part::Instructions) {
@@ -77,6 +81,10 @@ fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) 
         eprintln!("in process");
         let in_process = dispatch::measure(bench.binaries, options.rounds)?;
         report.add_rpc(&rounds, &in_process);
+    }
+    if options.wants(Part::Latency) {
+        let round = || latency::round(workspace, bench.binaries, options.seconds);
+        report.add_latency(&options.rounds_of("latency", round)?);
     }
     if options.wants(Part::Mcp) {
         let rounds = options.rounds_of("tools/call", || bench.field(&contender::MCP))?;
