@@ -1,5 +1,5 @@
 //! Measures the server against its peers, each in turn, over rounds: JSON-RPC over HTTP and in process,
-//! latency, `tools/call` of MCP, a database, records, clients, and EDN. And measures what its own layers cost.
+//! latency, memory per connection, `tools/call` of MCP, a database, records, clients, and EDN. And measures what its own layers cost.
 //!
 //! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
 //! best is the ratio of two of them from the same round.
@@ -7,6 +7,7 @@
 mod build;
 mod client;
 mod connection;
+mod connections;
 mod contender;
 mod dispatch;
 mod edn;
@@ -85,6 +86,11 @@ fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) 
     if options.wants(Part::Latency) {
         let round = || latency::round(workspace, bench.binaries, options.seconds);
         report.add_latency(&options.rounds_of("latency", round)?);
+    }
+    if options.wants(Part::Connections) {
+        connections::allow_files()?;
+        let round = || connections::round(workspace, bench.binaries);
+        report.add_connections(&options.rounds_of("connections", round)?);
     }
     if options.wants(Part::Mcp) {
         let rounds = options.rounds_of("tools/call", || bench.field(&contender::MCP))?;

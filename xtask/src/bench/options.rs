@@ -9,6 +9,7 @@ usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
 
   --only PART   rpc: JSON-RPC beside jsonrpsee and others, over HTTP and in process
                 latency: requests per second and latency of a single call, at 1, 16 and 256 connections
+                connections: memory of an idle connection
                 mcp: tools/call beside rmcp
                 sql: a database beside Google's MCP Toolbox
                 execute: records natively and by JSON-RPC, and how many can be made to last
@@ -33,6 +34,7 @@ pub(super) struct Options {
 pub(super) enum Part {
     Rpc,
     Latency,
+    Connections,
     Mcp,
     Sql,
     Execute,
@@ -42,9 +44,10 @@ pub(super) enum Part {
     Layers,
 }
 
-const PARTS: [(&str, Part); 9] = [
+const PARTS: [(&str, Part); 10] = [
     ("rpc", Part::Rpc),
     ("latency", Part::Latency),
+    ("connections", Part::Connections),
     ("mcp", Part::Mcp),
     ("sql", Part::Sql),
     ("execute", Part::Execute),
@@ -127,6 +130,7 @@ mod tests {
         check("--only execute --seconds 2", Some((Some(Part::Execute), false, 5, 2)));
         check("--rounds 2 --only edn", Some((Some(Part::Edn), false, 2, 3)));
         check("--only latency", Some((Some(Part::Latency), false, 5, 3)));
+        check("--only connections", Some((Some(Part::Connections), false, 5, 3)));
         check("--only", None);
         check("--only http", None);
         check("--only clients", None);

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::client;
+use super::connections;
 use super::contender::{Case, Contender, Field, JSON_RPC, MCP};
 use super::dispatch::{Cost, Round};
 use super::edn;
@@ -24,6 +25,7 @@ pub(super) struct Report {
     http: Vec<Http>,
     in_process: Vec<InProcess>,
     latency: Option<latency::Report>,
+    connections: Option<connections::Report>,
     sql: Option<sql::Report>,
     execute: Option<execute::Report>,
     client: Option<client::Report>,
@@ -56,6 +58,7 @@ impl Report {
             http: Vec::new(),
             in_process: Vec::new(),
             latency: None,
+            connections: None,
             sql: None,
             execute: None,
             client: None,
@@ -75,6 +78,11 @@ impl Report {
     pub(super) fn add_latency(&mut self, rounds: &[Vec<latency::Sample>]) {
         self.latency = Some(latency::Report::of(rounds));
         self.goals.extend(latency::verdicts(rounds));
+    }
+
+    pub(super) fn add_connections(&mut self, rounds: &[Vec<connections::Sample>]) {
+        self.connections = Some(connections::Report::of(rounds));
+        self.goals.extend(connections::verdicts(rounds));
     }
 
     pub(super) fn add_mcp(&mut self, rounds: &[Vec<Sample>]) {
@@ -181,8 +189,9 @@ impl fmt::Display for Report {
             )?;
         }
 
-        let parts: [Option<&dyn fmt::Display>; 7] = [
+        let parts: [Option<&dyn fmt::Display>; 8] = [
             self.latency.as_ref().map(|part| part as _),
+            self.connections.as_ref().map(|part| part as _),
             self.sql.as_ref().map(|part| part as _),
             self.execute.as_ref().map(|part| part as _),
             self.client.as_ref().map(|part| part as _),

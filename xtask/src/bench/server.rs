@@ -38,6 +38,11 @@ impl Server {
     pub(super) fn cpu_time(&self) -> Result<Duration> {
         self.process.cpu_time()
     }
+
+    /// The memory that it holds, in bytes.
+    pub(super) fn resident_bytes(&self) -> Result<u64> {
+        self.process.resident_bytes()
+    }
 }
 
 /// The address in the first line that a server prints on its piped stdout.
