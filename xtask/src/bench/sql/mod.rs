@@ -58,7 +58,7 @@ struct Asked {
     micros: u64,
 }
 
-const MIB: f64 = 1048576.0;
+const MEGABYTE: f64 = 1e6;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -144,8 +144,8 @@ impl Measured {
         self.start.as_secs_f64() * 1e3
     }
 
-    fn idle_mib(&self) -> f64 {
-        self.idle_bytes as f64 / MIB
+    fn idle_megabytes(&self) -> f64 {
+        self.idle_bytes as f64 / MEGABYTE
     }
 }
 
