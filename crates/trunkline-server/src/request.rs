@@ -3,10 +3,8 @@
 use std::any::{Any, TypeId, type_name};
 use std::net::SocketAddr;
 use std::ops::Deref;
-use std::sync::OnceLock;
 
 use http::HeaderMap;
-use http::header::{AUTHORIZATION, COOKIE, HeaderName, PROXY_AUTHORIZATION};
 use http::request::Parts;
 use trunkline_core::call::Call;
 use trunkline_core::error::ErrorObject;
@@ -23,12 +21,9 @@ pub(crate) struct Head {
     door: &'static str,
     protocol: &'static str,
     extensions: http::Extensions,
-    /// Of the header `traceparent`, parsed once for all calls of a batch.
-    trace: OnceLock<Option<TraceContext>>,
+    /// Of the header `traceparent`.
+    trace: Option<TraceContext>,
 }
-
-/// The headers that credentials come in.
-const SECRET: [HeaderName; 3] = [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE];
 
 impl Head {
     pub(crate) fn new(
@@ -38,11 +33,20 @@ impl Head {
         protocol: &'static str,
     ) -> Self {
         let Parts { mut headers, extensions, .. } = parts;
-        // What is sensitive is not shown by `Debug`, wherever handlers pass it.
-        for (_, value) in headers.iter_mut().filter(|(name, _)| SECRET.contains(name)) {
-            value.set_sensitive(true);
+        let (mut trace, mut traces) = (None, 0);
+        for (name, value) in &mut headers {
+            match name.as_str() {
+                // `Debug` does not show it, wherever handlers pass it.
+                "authorization" | "proxy-authorization" | "cookie" => value.set_sensitive(true),
+                "traceparent" => {
+                    traces += 1;
+                    trace = value.to_str().ok().and_then(|value| value.parse().ok());
+                }
+                _ => {}
+            }
         }
-        Self { headers, peer, door, protocol, extensions, trace: OnceLock::new() }
+        let trace = trace.filter(|_| traces == 1);
+        Self { headers, peer, door, protocol, extensions, trace }
     }
 }
 
@@ -88,12 +92,7 @@ impl Headers {
 /// of the Trace Context).
 #[must_use]
 pub fn sent_trace(extensions: &Extensions) -> Option<TraceContext> {
-    let head = extensions.origin::<Head>()?;
-    *head.trace.get_or_init(|| {
-        let mut sent = head.headers.get_all("traceparent").iter();
-        let only = sent.next().filter(|_| sent.next().is_none())?;
-        only.to_str().ok()?.parse().ok()
-    })
+    extensions.origin::<Head>()?.trace
 }
 
 impl Deref for Headers {

@@ -41,37 +41,31 @@ pub struct Call {
     id: Option<Span>,
     operation: Option<Arc<Registered>>,
     extensions: Extensions,
-    cancellation: Option<CancelGuard>,
     /// Whether the body is the text of this request, and nothing else.
     is_whole: bool,
-    /// What history will keep of this call, until somebody answers it.
+    rare: Option<Box<Rare>>,
+}
+
+/// What few calls have. It is boxed, because every layer moves the call.
+#[derive(Default)]
+struct Rare {
+    cancellation: Option<CancelGuard>,
+    /// Ended by whoever answers the call.
     recording: Option<Recording>,
-    /// What the layers tell history.
+    /// Facts that layers pass on to observers.
     notes: Option<Arc<Notes>>,
     /// No extension: calls made with the extensions of this one have their own params.
     encoding: Option<Encoding>,
-    /// What the call ends with in place of its handler.
-    refusal: Option<Box<ErrorObject>>,
+    /// The error that the call ends with in place of its handler.
+    refusal: Option<ErrorObject>,
 }
 
 impl Call {
     pub(crate) fn new(body: Bytes, request: Request, extensions: Extensions) -> Self {
         let Request { method, params, id } = request;
         let method = Some(method);
-        Self {
-            body,
-            method,
-            params,
-            id,
-            operation: None,
-            extensions,
-            cancellation: None,
-            is_whole: false,
-            recording: None,
-            notes: None,
-            encoding: None,
-            refusal: None,
-        }
+        let (operation, rare) = (None, None);
+        Self { body, method, params, id, operation, extensions, is_whole: false, rare }
     }
 
     /// A call made in this process, as a transport would make it. Params that serialise to `null`,
@@ -127,15 +121,15 @@ impl Call {
     /// A server's history hears of the call that it was made of, and not of this one.
     #[must_use]
     pub fn again(&self) -> Self {
+        let rare = self.rare.as_ref().map(|rare| {
+            let (encoding, refusal) = (rare.encoding.clone(), rare.refusal.clone());
+            Box::new(Rare { encoding, refusal, ..Rare::default() })
+        });
         Self {
             body: self.body.clone(),
             operation: self.operation.clone(),
             extensions: self.extensions.clone(),
-            encoding: self.encoding.clone(),
-            refusal: self.refusal.clone(),
-            cancellation: None,
-            recording: None,
-            notes: None,
+            rare,
             ..*self
         }
     }
@@ -203,7 +197,9 @@ impl Call {
         self.params = params.map(|part| part.0);
         self.operation = Some(operation);
         self.is_whole = false;
-        self.encoding = self.encoding.as_ref().map(Encoding::without_params);
+        if let Some(rare) = &mut self.rare {
+            rare.encoding = rare.encoding.as_ref().map(Encoding::without_params);
+        }
         self
     }
 
@@ -212,13 +208,13 @@ impl Call {
     /// and the metrics see a call like any other, and may refuse it themselves.
     #[must_use]
     pub fn refused(mut self, error: ErrorObject) -> Self {
-        self.refusal = Some(Box::new(error));
+        self.rare_mut().refusal = Some(error);
         self
     }
 
     /// What the call ends with in place of its handler, if that is not to be run.
     pub(crate) fn take_refusal(&mut self) -> Option<ErrorObject> {
-        self.refusal.take().map(|error| *error)
+        self.rare.as_mut()?.refusal.take()
     }
 
     /// The id; a notification has none.
@@ -254,19 +250,20 @@ impl Call {
     /// history how this call ends, if there is a history and nobody has taken it
     /// yet. `Rpc::answer` and `Rpc::run` take it themselves.
     pub fn take_recording(&mut self) -> Option<Recording> {
-        self.recording.take()
+        self.rare.as_mut()?.recording.take()
     }
 
     /// Begins the record of this call.
     pub(crate) fn observe(&mut self, observer: &dyn Observer, arrival: Arrival<'_>) {
         let notes = Arc::default();
-        self.recording = Some(observer.begin(self, arrival, &notes));
-        self.notes = Some(notes);
+        let recording = observer.begin(self, arrival, &notes);
+        let rare = self.rare_mut();
+        (rare.recording, rare.notes) = (Some(recording), Some(notes));
     }
 
     /// What layers have noted for observers, if the call is watched.
     pub fn notes(&self) -> Option<&Arc<Notes>> {
-        self.notes.as_ref()
+        self.rare.as_ref()?.notes.as_ref()
     }
 
     /// The text that the call came in, of which it may be a part.
@@ -276,12 +273,18 @@ impl Call {
 
     /// What was not said in JSON, if anything.
     pub fn encoding(&self) -> Option<&Encoding> {
-        self.encoding.as_ref()
+        self.rare.as_ref()?.encoding.as_ref()
     }
 
     pub(crate) fn with_encoding(mut self, encoding: Option<Encoding>) -> Self {
-        self.encoding = encoding;
+        if encoding.is_some() {
+            self.rare_mut().encoding = encoding;
+        }
         self
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     pub(crate) fn resolve(&mut self, operation: Option<Arc<Registered>>) {
@@ -292,12 +295,12 @@ impl Call {
     /// transport does that when its client is gone, a timeout when its time is up. For extractors, whose
     /// value tells work on other threads to stop.
     pub fn on_cancel(&mut self, run: impl FnOnce() + Send + Sync + 'static) {
-        self.cancellation.get_or_insert_default().add(run);
+        self.rare_mut().cancellation.get_or_insert_default().add(run);
     }
 
     /// What to run if the future of the handler is dropped. It lives in that future.
     pub fn take_guard(&mut self) -> Option<CancelGuard> {
-        self.cancellation.take()
+        self.rare.as_mut()?.cancellation.take()
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use super::{Batch, Dispatcher};
 use crate::call::{Arrival, Call, Observer};
-use crate::envelope::{InvalidRequest, ScanError, Scanner, Span};
+use crate::envelope::{Elements, InvalidRequest, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;
@@ -55,8 +55,10 @@ impl Dispatcher {
 
     /// The members of a batch, for the record; none if there is no record.
     pub(super) fn members(&self, batch: &Batch) -> Option<Members<'_>> {
-        let members =
-            Members { dispatcher: self, observer: self.observer()?, spans: spans(&batch.body) };
+        let observer = self.observer()?;
+        let mut elements = Elements::new(&batch.body);
+        let spans = std::iter::from_fn(|| elements.next_span()).collect();
+        let members = Members { dispatcher: self, observer, spans };
         for (index, entry) in batch.entries.iter().enumerate() {
             if let Err(invalid) = entry {
                 members.invalid(index, invalid, batch);
@@ -110,18 +112,4 @@ impl Members<'_> {
     fn text<'b>(&self, body: &'b Bytes, index: usize) -> &'b [u8] {
         self.spans.get(index).map_or(&[], |span| span.of(body))
     }
-}
-
-/// The places of an array's elements in a text that was read as an array.
-fn spans(text: &[u8]) -> Vec<Span> {
-    let mut spans = Vec::new();
-    // Its depth was checked when it was read.
-    let mut scanner = Scanner::starting_at(text, 0);
-    scanner.peek();
-    let read = scanner.array(|scanner| {
-        spans.push(scanner.value()?.1);
-        Ok::<_, ScanError>(())
-    });
-    debug_assert!(read.is_ok(), "a batch was read before");
-    spans
 }

@@ -1,91 +1,94 @@
-//! The top level of a params text: its elements or its members, one at a time.
+//! The items of an array or object whose text was read before, one at a time.
+//!
+//! What remains to go wrong is nothing; should it go wrong all the same, the iteration ends.
 
-use super::{Scanner, Span, Text};
+use super::grammar;
+use super::{Span, Text};
 
 /// An array's elements, front to back.
-///
-/// The envelope has validated the text, so what remains to go wrong is nothing; should it go
-/// wrong all the same, the iteration ends.
 pub struct Elements<'de> {
     text: &'de [u8],
-    scanner: Scanner<'de>,
-    first: bool,
+    /// The offset of the next element; none at the end.
+    next: Option<usize>,
 }
 
 impl<'de> Elements<'de> {
-    /// `text` starts with `[`.
+    /// The elements of the array that `text` is, after white space.
     pub(crate) fn new(text: &'de [u8]) -> Self {
-        Self { text, scanner: after_opening(text), first: true }
+        Self { text, next: first(text, grammar::space(text, 0), b']') }
     }
 
     /// The next element's text.
+    #[inline]
     pub(crate) fn next_value(&mut self) -> Option<&'de [u8]> {
-        if !separated(&mut self.scanner, &mut self.first, b']') {
-            return None;
-        }
-        let (_, span) = self.scanner.value().ok()?;
-        Some(span.of(self.text))
+        Some(self.next_span()?.of(self.text))
+    }
+
+    /// Where the next element is.
+    #[inline]
+    pub(crate) fn next_span(&mut self) -> Option<Span> {
+        let start = self.next?;
+        let end = grammar::value(self.text, start, usize::MAX).ok()?;
+        self.next = following(self.text, end, b']');
+        Some(Span::new(start, end))
     }
 
     /// How many elements are left. Reads them all.
     pub(crate) fn count(&mut self) -> usize {
-        std::iter::from_fn(|| self.next_value()).count()
+        std::iter::from_fn(|| self.next_span()).count()
     }
 }
 
 /// An object's members, in the order in which they were written.
 pub struct Members<'de> {
     text: &'de [u8],
-    scanner: Scanner<'de>,
-    first: bool,
+    /// The offset of the next member; none at the end.
+    next: Option<usize>,
 }
 
 impl<'de> Members<'de> {
     /// `text` starts with `{`.
     pub(crate) fn new(text: &'de [u8]) -> Self {
-        Self { text, scanner: after_opening(text), first: true }
+        Self { text, next: first(text, 0, b'}') }
     }
 
     /// The members of the object at `span`. Spans are those of the whole text.
     pub(crate) fn within(text: &'de [u8], span: Span) -> Self {
-        let mut scanner = Scanner::starting_at(text, span.range().start);
-        scanner.advance();
-        Self { text, scanner, first: true }
+        Self { text, next: first(text, span.range().start, b'}') }
     }
 
     /// The next member: its name, and its value's text.
+    #[inline]
     pub(crate) fn next_member(&mut self) -> Option<(Text, &'de [u8])> {
         let (name, value) = self.next_span()?;
         Some((name, value.of(self.text)))
     }
 
     /// The next member: its name, and where its value is.
+    #[inline]
     pub(crate) fn next_span(&mut self) -> Option<(Text, Span)> {
-        if !separated(&mut self.scanner, &mut self.first, b'}') {
-            return None;
-        }
-        self.scanner.peek()?;
-        let name = self.scanner.string().ok()?;
-        self.scanner.peek()?;
-        self.scanner.advance();
-        let (_, span) = self.scanner.value().ok()?;
-        Some((name, span))
+        let start = self.next?;
+        let end = grammar::name(self.text, start).ok()?;
+        let name = Text { span: Span::new(start, end.offset()), escaped: end.escaped };
+        let value = grammar::space(self.text, grammar::colon(self.text, end.offset()).ok()?);
+        let end = grammar::value(self.text, value, usize::MAX).ok()?;
+        self.next = following(self.text, end, b'}');
+        Some((name, Span::new(value, end)))
     }
 }
 
-fn after_opening(text: &[u8]) -> Scanner<'_> {
-    let mut scanner = Scanner::starting_at(text, 0);
-    scanner.advance();
-    scanner
+/// The offset of the first item of the array or object at `at`; none if it is empty.
+#[inline]
+fn first(text: &[u8], at: usize, close: u8) -> Option<usize> {
+    let at = grammar::space(text, at + 1);
+    (*text.get(at)? != close).then_some(at)
 }
 
-/// Moves to the next item; false at the end.
-fn separated(scanner: &mut Scanner<'_>, first: &mut bool, close: u8) -> bool {
-    let more = match scanner.peek() {
-        None => false,
-        Some(byte) if byte == close => false,
-        Some(_) => *first || scanner.comma(),
-    };
-    *first = false;
-    more
+/// The offset of the item after the one that ends at `at`.
+#[inline]
+fn following(text: &[u8], at: usize, close: u8) -> Option<usize> {
+    match grammar::separator(text, at, close) {
+        Ok((true, next)) => Some(grammar::space(text, next)),
+        _ => None,
+    }
 }

@@ -1,7 +1,7 @@
 //! One request object (JSON-RPC 2.0, section 4): its protocol members, found and checked.
 
-use super::fault::ScanError;
-use super::scan::{Kind, Scanner};
+use super::Entry;
+use super::grammar::{self, Kind, Scan};
 use super::span::{Span, Text};
 
 /// A valid request: where its members stand in the body.
@@ -78,23 +78,76 @@ impl InvalidReason {
     }
 }
 
-/// Scans one element of a body that is not an array: a request, or anything else.
-pub(crate) fn request(
-    scanner: &mut Scanner<'_>,
-    text: &[u8],
-) -> Result<Result<Request, InvalidRequest>, ScanError> {
-    if scanner.peek() != Some(b'{') {
-        scanner.value()?;
-        let reason = InvalidReason::NotAnObject;
-        return Ok(Err(InvalidRequest { reason, id: None }));
+/// Reads the element of a body that begins at `at`: a request, or anything else. Also returns the offset after it.
+pub(super) fn request(text: &[u8], at: usize, room: usize) -> Scan<(Entry, usize)> {
+    if text.get(at) != Some(&b'{') {
+        let end = grammar::value(text, at, room)?;
+        return Ok((Err(InvalidRequest { reason: InvalidReason::NotAnObject, id: None }), end));
     }
+    let room = grammar::nested(at, room)?;
     let mut members = Members::default();
-    scanner.object(|scanner, name| {
-        let value = scanner.value()?;
-        members.record(name, value, text);
-        Ok::<_, ScanError>(())
-    })?;
-    Ok(members.check(text))
+    let mut at = grammar::space(text, at + 1);
+    if text.get(at) == Some(&b'}') {
+        return Ok((members.check(text), at + 1));
+    }
+    loop {
+        let (name, value) = name(text, at)?;
+        let start = grammar::space(text, value);
+        let (kind, end) = grammar::kind_and_end(text, start, room)?;
+        members.set(name, (kind, Span::new(start, end)));
+        let (more, next) = grammar::separator(text, end, b'}')?;
+        if !more {
+            return Ok((members.check(text), next));
+        }
+        at = grammar::space(text, next);
+    }
+}
+
+/// The name of a member.
+#[derive(Clone, Copy)]
+enum Name {
+    Version,
+    Method,
+    Params,
+    Id,
+    /// `result` or `error`.
+    OfResponse,
+    Other,
+}
+
+/// Reads the name of a member, and returns the offset after its colon.
+#[inline]
+fn name(text: &[u8], at: usize) -> Scan<(Name, usize)> {
+    // The spelling of nearly all clients costs one comparison.
+    const USUAL: [(&[u8], Name); 4] = [
+        (b"\"jsonrpc\":", Name::Version),
+        (b"\"method\":", Name::Method),
+        (b"\"params\":", Name::Params),
+        (b"\"id\":", Name::Id),
+    ];
+    let rest = text.get(at..).unwrap_or_default();
+    for (spelling, name) in USUAL {
+        if rest.starts_with(spelling) {
+            return Ok((name, at + spelling.len()));
+        }
+    }
+    any_name(text, at)
+}
+
+#[inline(never)]
+fn any_name(text: &[u8], at: usize) -> Scan<(Name, usize)> {
+    let end = grammar::name(text, at)?;
+    let span = Span::new(at, end.offset());
+    // Two readers of a duplicate member may disagree, so every spelling counts.
+    let name = match &*(Text { span, escaped: end.escaped }).value(text) {
+        "jsonrpc" => Name::Version,
+        "method" => Name::Method,
+        "params" => Name::Params,
+        "id" => Name::Id,
+        "result" | "error" => Name::OfResponse,
+        _ => Name::Other,
+    };
+    Ok((name, grammar::colon(text, end.offset())?))
 }
 
 type Value = (Kind, Span);
@@ -112,30 +165,24 @@ struct Members {
 }
 
 impl Members {
-    fn record(&mut self, name: Text, value: Value, text: &[u8]) {
-        // Two readers of a duplicate member may disagree, so every spelling counts.
-        let unescaped;
-        let name = if name.escaped {
-            unescaped = name.unescape(text);
-            unescaped.as_bytes()
-        } else {
-            name.inner(text)
-        };
+    #[inline]
+    fn set(&mut self, name: Name, value: Value) {
         let (slot, name) = match name {
-            b"jsonrpc" => (&mut self.version, "jsonrpc"),
-            b"method" => (&mut self.method, "method"),
-            b"params" => (&mut self.params, "params"),
-            b"id" => (&mut self.id, "id"),
-            b"result" | b"error" => {
+            Name::Version => (&mut self.version, "jsonrpc"),
+            Name::Method => (&mut self.method, "method"),
+            Name::Params => (&mut self.params, "params"),
+            Name::Id => (&mut self.id, "id"),
+            Name::OfResponse => {
                 self.reply = true;
                 return;
             }
-            _ => return,
+            Name::Other => return,
         };
-        if slot.replace(value).is_some() {
+        if slot.is_some() {
             self.duplicate = Some(name);
             self.duplicate_id |= name == "id";
         }
+        *slot = Some(value);
     }
 
     fn check(&self, text: &[u8]) -> Result<Request, InvalidRequest> {

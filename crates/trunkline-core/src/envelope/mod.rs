@@ -4,6 +4,7 @@
 //! an effect. Choices where JSON-RPC 2.0 is silent are listed in the chapter on the protocol.
 
 mod fault;
+mod grammar;
 mod items;
 mod member;
 mod plain;
@@ -13,9 +14,10 @@ mod span;
 #[cfg(test)]
 mod tests;
 
+pub use grammar::Kind;
 pub use items::{Elements, Members};
 pub use member::{InvalidReason, InvalidRequest, Request};
-pub use scan::{Kind, Scanner};
+pub use scan::Scanner;
 pub use span::{Span, Text};
 
 pub use fault::ScanError;
@@ -73,30 +75,43 @@ pub fn parse(text: &[u8], max_depth: usize, max_batch: usize) -> Result<Message,
         let offset = error.valid_up_to();
         return Err(Unreadable::NotUtf8 { offset });
     }
-    let mut scanner = Scanner::new(text, max_depth);
-    let message = match scanner.peek() {
+    let start = grammar::space(text, 0);
+    let (message, end) = match text.get(start) {
         None => return Err(Unreadable::Empty),
-        Some(b'[') => Message::Batch(batch(&mut scanner, text, max_batch)?),
-        _ => Message::Single(member::request(&mut scanner, text)?),
+        Some(b'[') => batch(text, start, max_depth, max_batch)?,
+        Some(_) => {
+            let (entry, end) = member::request(text, start, max_depth)?;
+            (Message::Single(entry), end)
+        }
     };
-    scanner.finish()?;
+    grammar::end(text, end)?;
     match message {
         Message::Batch(entries) if entries.is_empty() => Err(Unreadable::EmptyBatch),
         message => Ok(message),
     }
 }
 
-fn batch(scanner: &mut Scanner<'_>, text: &[u8], limit: usize) -> Result<Vec<Entry>, Unreadable> {
+fn batch(
+    text: &[u8],
+    at: usize,
+    max_depth: usize,
+    limit: usize,
+) -> Result<(Message, usize), Unreadable> {
+    let room = grammar::nested(at, max_depth)?;
     let mut entries = Vec::new();
-    scanner.array(|scanner| {
+    let mut at = grammar::space(text, at + 1);
+    let mut more = text.get(at) != Some(&b']');
+    at += usize::from(!more);
+    while more {
         // The rest is not even read: a batch over the limit must not cost more than one within.
         if entries.len() == limit {
             return Err(Unreadable::BatchTooLong { limit });
         }
-        entries.push(member::request(scanner, text)?);
-        Ok(())
-    })?;
-    Ok(entries)
+        let (entry, end) = member::request(text, grammar::space(text, at), room)?;
+        entries.push(entry);
+        (more, at) = grammar::separator(text, end, b']')?;
+    }
+    Ok((Message::Batch(entries), at))
 }
 
 impl Unreadable {

@@ -43,6 +43,7 @@ impl Text {
     }
 
     /// Whether this string's value is `expected`, however it is spelled.
+    #[inline]
     pub fn is(&self, text: &[u8], expected: &str) -> bool {
         if self.escaped {
             self.unescape(text) == expected

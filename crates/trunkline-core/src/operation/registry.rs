@@ -1,5 +1,6 @@
 //! The registry: operations by name, and the service that calls them.
 
+use std::cmp::Ordering;
 use std::convert::Infallible;
 use std::fmt;
 use std::mem;
@@ -23,7 +24,7 @@ pub struct Registry {
     /// Those that stay, in the order of their registration.
     fixed: Operations,
     built_in: Operations,
-    /// Both, in the order of their names.
+    /// Both, [sorted].
     by_name: Operations,
     /// Whether there are parts.
     is_changing: bool,
@@ -39,7 +40,7 @@ pub struct Registry {
 struct Moment {
     /// All operations, in the order of their registration.
     operations: Arc<[Arc<Registered>]>,
-    /// Those of parts, in the order of their names.
+    /// Those of parts, [sorted].
     by_name: Operations,
 }
 
@@ -135,13 +136,18 @@ impl Registry {
 }
 
 fn sorted(mut operations: Operations) -> Operations {
-    operations.sort_by(|one, other| one.name().cmp(other.name()));
+    operations.sort_by(|one, other| order(one.name().as_bytes(), other.name().as_bytes()));
     operations
 }
 
-/// `by_name` is in the order of names.
+/// The order in which operations are found. Most names differ in length, which is compared first.
+fn order(one: &[u8], other: &[u8]) -> Ordering {
+    one.len().cmp(&other.len()).then_with(|| one.cmp(other))
+}
+
+/// `by_name` is [sorted].
 fn find<'a>(by_name: &'a [Arc<Registered>], name: &[u8]) -> Option<&'a Arc<Registered>> {
-    let order = |operation: &Arc<Registered>| operation.name().as_bytes().cmp(name);
+    let order = |operation: &Arc<Registered>| order(operation.name().as_bytes(), name);
     by_name.binary_search_by(order).ok().map(|index| &by_name[index])
 }
 

@@ -6,16 +6,17 @@ use http::HeaderMap;
 use http::header::ACCEPT;
 use trunkline_core::format::Format;
 
+use super::fields::Fields;
+
 use trunkline_client::media_type::{SPACE, named, parameter, token};
 
 /// The one of `formats` that the client prefers; that of its request if it has no preference.
 ///
 /// A header that is malformed, or that accepts none of them, is ignored: a reply in another format is of more
 /// use than none to a call that may have run.
-pub(super) fn preferred(headers: &HeaderMap, request: Format, formats: &[Format]) -> Format {
-    let mut values = headers.get_all(ACCEPT).iter();
-    let Some(first) = values.next() else { return request };
-    if values.next().is_none() {
+pub(super) fn preferred(fields: &Fields<'_>, request: Format, formats: &[Format]) -> Format {
+    let Some(first) = fields.accept.first else { return request };
+    if !fields.accept.is_repeated {
         // What most clients send.
         match first.to_str() {
             Ok("*/*") => return request,
@@ -25,7 +26,7 @@ pub(super) fn preferred(headers: &HeaderMap, request: Format, formats: &[Format]
     }
     let weight = |format| {
         let mut best = Weight::default();
-        for value in headers.get_all(ACCEPT) {
+        for value in fields.accepts() {
             for range in ranges(value.to_str().ok()?) {
                 best = best.max(range?.weight_of(format));
             }

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 
-use http::header::HOST;
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderValue, Version};
 
+use super::fields::Field;
 use super::host::{is_port, split_port};
 use super::refusal::Refusal;
 
@@ -79,10 +79,9 @@ fn is_address(host: &str) -> bool {
 
 /// Checks the Host of a request: exactly one in HTTP/1.1, none or one in HTTP/1.0, and one of
 /// ours. The authority of an absolute or HTTP/2 target counts too.
-pub(super) fn check(parts: &Parts, hosts: &Hosts) -> Result<(), Refusal> {
-    let mut values = parts.headers.get_all(HOST).iter();
-    let header = values.next();
-    if values.next().is_some() {
+pub(super) fn check(parts: &Parts, host: Field<'_>, hosts: &Hosts) -> Result<(), Refusal> {
+    let header = host.first;
+    if host.is_repeated {
         return Err(Refusal::Malformed("the Host header stands twice"));
     }
     let target = parts.uri.authority();

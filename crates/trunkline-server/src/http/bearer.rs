@@ -1,12 +1,11 @@
 //! Who calls, by the token that a request carries (RFC 6750).
 
-use http::HeaderMap;
-use http::header::AUTHORIZATION;
 use trunkline_access::Principal;
 #[cfg(feature = "jwt")]
 use trunkline_access::jwt::{Checked, Checking, TokenError};
 
 use super::config::HttpConfig;
+use super::fields::Field;
 use super::refusal::Refusal;
 
 /// The sender of a request that was let in.
@@ -31,14 +30,13 @@ impl Caller {
     }
 }
 
-/// Passes requests with a token that the settings accept. Only the header is read: targets and bodies
+/// Passes requests whose `Authorization` has a token that the settings accept. Only the header is read: targets and bodies
 /// end up in logs.
-pub(super) fn check(headers: &HeaderMap, settings: &HttpConfig) -> Result<Caller, Refusal> {
+pub(super) fn check(field: Field<'_>, settings: &HttpConfig) -> Result<Caller, Refusal> {
     if settings.bearer.is_empty() {
         return Ok(Caller::Anyone);
     }
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
+    let Some(value) = field.first.filter(|_| !field.is_repeated) else {
         return Err(Refusal::NoCredentials);
     };
     let token = bearer(value.as_bytes()).ok_or(Refusal::NoCredentials)?;

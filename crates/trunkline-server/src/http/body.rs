@@ -7,12 +7,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderMap;
-use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http_body::Body;
 use http_body_util::BodyExt;
 use trunkline_core::limits::{MemoryBudget, Reservation};
 
+use super::fields::Fields;
 use super::refusal::Refusal;
 
 /// What the connection holds in addition while a body is incomplete, in bytes.
@@ -39,18 +38,20 @@ where
 }
 
 /// Framing that a proxy before us may have read in another way (RFC 9112, section 6.3).
-pub(super) fn check_framing(headers: &HeaderMap) -> Result<(), Refusal> {
-    if headers.get_all(CONTENT_LENGTH).iter().count() > 1 {
+pub(super) fn check_framing(fields: &Fields<'_>) -> Result<(), Refusal> {
+    if fields.content_length.is_repeated {
         return Err(Refusal::Framing("the Content-Length header stands twice"));
     }
-    if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
+    let coding = fields.transfer_encoding;
+    if fields.content_length.first.is_some() && coding.first.is_some() {
         return Err(Refusal::Framing("Content-Length and Transfer-Encoding exclude each other"));
     }
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    match (codings.next(), codings.next()) {
-        (None, _) => Ok(()),
-        (Some(only), None) if only.as_bytes().eq_ignore_ascii_case(b"chunked") => Ok(()),
-        _ => Err(Refusal::TransferCoding),
+    match coding.first {
+        None => Ok(()),
+        Some(only) if !coding.is_repeated && only.as_bytes().eq_ignore_ascii_case(b"chunked") => {
+            Ok(())
+        }
+        Some(_) => Err(Refusal::TransferCoding),
     }
 }
 

@@ -12,6 +12,7 @@ use trunkline_core::format::{Format, Formats};
 use trunkline_core::reply::Reply;
 
 use super::endpoint::Endpoint;
+use super::fields::Fields;
 use super::guard::Guard;
 use super::negotiate;
 use super::refusal::Refusal;
@@ -90,7 +91,8 @@ impl<S: Sync> FromRequest<S> for Message {
     async fn from_request(request: Request, _: &S) -> Result<Self, Self::Rejection> {
         let (mut parts, body) = request.into_parts();
         let admitted = Admitted::of(&mut parts).ok_or_else(unguarded)?;
-        let formats = match negotiate::check(&parts.headers, admitted.endpoint.formats) {
+        let formats = match negotiate::check(&Fields::of(&parts.headers), admitted.endpoint.formats)
+        {
             Ok(formats) => formats,
             Err(refusal) => return Err(admitted.refuse(&refusal, parts)),
         };

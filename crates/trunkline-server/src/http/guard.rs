@@ -13,6 +13,7 @@ use trunkline_core::limits::Reservation;
 use super::bearer::Caller;
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
+use super::fields::Fields;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::{authority, bearer, body, origin};
@@ -28,12 +29,12 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Checks the host, the origin, the token and the framing of a request. Requests that fail have cost
-    /// nothing yet.
-    pub(super) fn admit(&self, parts: &Parts) -> Result<Caller, Refusal> {
-        authority::check(parts, &self.settings.hosts)?;
-        origin::check(parts, &self.settings)?;
-        let caller = bearer::check(&parts.headers, &self.settings)?;
-        body::check_framing(&parts.headers)?;
+    /// nothing yet. `fields` are those of its headers.
+    pub(super) fn admit(&self, parts: &Parts, fields: &Fields<'_>) -> Result<Caller, Refusal> {
+        authority::check(parts, fields.host, &self.settings.hosts)?;
+        origin::check(fields, &parts.uri, &self.settings)?;
+        let caller = bearer::check(fields.authorization, &self.settings)?;
+        body::check_framing(fields)?;
         Ok(caller)
     }
 

@@ -41,6 +41,7 @@ mod event;
 mod event_reader;
 mod event_stream;
 mod extract;
+mod fields;
 mod guard;
 mod host;
 mod negotiate;

@@ -3,11 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use http::HeaderValue;
-use http::header::{HOST, ORIGIN};
-use http::request::Parts;
+use http::{HeaderValue, Uri};
 
 use super::config::HttpConfig;
+use super::fields::Fields;
 use super::host::{Host, HostError, is_port, split_port};
 use super::refusal::Refusal;
 
@@ -116,15 +115,14 @@ fn is_scheme(text: &str) -> bool {
 }
 
 /// Passes requests without an Origin, those from this server's own pages, and those listed.
-pub(super) fn check(parts: &Parts, settings: &HttpConfig) -> Result<(), Refusal> {
-    let mut values = parts.headers.get_all(ORIGIN).iter();
-    let Some(origin) = values.next() else {
+pub(super) fn check(fields: &Fields<'_>, uri: &Uri, settings: &HttpConfig) -> Result<(), Refusal> {
+    let Some(origin) = fields.origin.first else {
         return Ok(());
     };
-    if values.next().is_some() {
+    if fields.origin.is_repeated {
         return Err(Refusal::Malformed("the Origin header stands twice"));
     }
-    if same_origin(origin, parts)
+    if same_origin(origin, fields, uri)
         || lists(&settings.allow_origins, origin)
         || lists(&settings.cors_origins, origin)
     {
@@ -141,10 +139,10 @@ pub(super) fn lists(list: &[String], origin: &HeaderValue) -> bool {
 
 /// Whether the page came from the host that it calls. The scheme is unknown behind a proxy that
 /// ends TLS, so either counts; Host itself has been checked against the names that are ours.
-fn same_origin(origin: &HeaderValue, parts: &Parts) -> bool {
-    let host = match parts.uri.authority() {
+fn same_origin(origin: &HeaderValue, fields: &Fields<'_>, uri: &Uri) -> bool {
+    let host = match uri.authority() {
         Some(authority) => authority.as_str().as_bytes(),
-        None => parts.headers.get(HOST).map_or(b"".as_slice(), HeaderValue::as_bytes),
+        None => fields.host.first.map_or(b"".as_slice(), HeaderValue::as_bytes),
     };
     let origin = origin.as_bytes();
     match (origin.strip_prefix(b"http://"), origin.strip_prefix(b"https://")) {

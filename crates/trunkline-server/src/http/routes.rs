@@ -25,6 +25,7 @@ use trunkline_core::reply::Reply;
 use super::bearer::Caller;
 use super::endpoint::Endpoint;
 use super::extract::Admitted;
+use super::fields::Fields;
 use super::guard::Guard;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
@@ -144,7 +145,7 @@ where
     fn call(&mut self, request: Request) -> Answer {
         let (parts, body) = request.into_parts();
         let format = negotiate::refused(&parts.headers, self.admitted.endpoint.formats);
-        match self.admitted.guard.admit(&parts) {
+        match self.admitted.guard.admit(&parts, &Fields::of(&parts.headers)) {
             Ok(Caller::Anyone) => self.answer(parts, body, None, format),
             Ok(Caller::Known(principal)) => self.answer(parts, body, Some(principal), format),
             #[cfg(feature = "jwt")]
@@ -193,7 +194,7 @@ where
 fn refuse_path(guard: &Guard, request: Request) -> Response<ReplyBody> {
     let (parts, _) = request.into_parts();
     let format = negotiate::refused(&parts.headers, Format::ALL);
-    let host = authority::check(&parts, &guard.settings.hosts);
+    let host = authority::check(&parts, Fields::of(&parts.headers).host, &guard.settings.hosts);
     let refusal = host.err().unwrap_or(Refusal::Path);
     guard.refuse(&Endpoint::CALLS, &refusal, None, format)
 }

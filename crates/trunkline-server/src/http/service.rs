@@ -22,6 +22,7 @@ use trunkline_core::format::{Format, Formats};
 use super::bearer::Caller;
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
+use super::fields::Fields;
 use super::guard::Guard;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
@@ -144,11 +145,12 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let (mut parts, body) = request.into_parts();
-        let admitted = self.0.guard.admit(&parts).and_then(|caller| {
+        let fields = Fields::of(&parts.headers);
+        let admitted = self.0.guard.admit(&parts, &fields).and_then(|caller| {
             if parts.method != Method::POST {
                 return Err(Refusal::Method(parts.method.clone()));
             }
-            Ok((caller, negotiate::check(&parts.headers, Format::ALL)?))
+            Ok((caller, negotiate::check(&fields, Format::ALL)?))
         });
         let (caller, formats) = match admitted {
             Ok(admitted) => admitted,

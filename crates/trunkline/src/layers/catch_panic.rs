@@ -27,6 +27,10 @@ impl CatchPanicLayer {
     pub(crate) fn switched(on: bool) -> Self {
         Self { on }
     }
+
+    pub(super) fn guard(self) -> PanicGuard {
+        PanicGuard { on: self.on }
+    }
 }
 
 impl Default for CatchPanicLayer {

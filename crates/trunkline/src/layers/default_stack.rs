@@ -1,5 +1,6 @@
 //! The layers around all calls of a built router.
 
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -7,14 +8,17 @@ use std::task::{Context, Poll, Waker};
 use tower::{Layer, Service};
 use trunkline_core::call::{Call, CallFuture};
 use trunkline_core::dispatch::Engine;
+use trunkline_core::error::ErrorObject;
 use trunkline_core::limits::calls::Limits;
 use trunkline_core::operation::Dispatch;
+use trunkline_core::outcome::Outcome;
 
-use super::catch_panic::{CatchPanic, CatchPanicLayer};
+use super::catch_panic::CatchPanicLayer;
 use super::concurrency_limit::{ConcurrencyLimit, ConcurrencyLimitLayer};
-use super::metrics::{Metrics, MetricsLayer};
+use super::future::Watch;
+use super::metrics::MetricsLayer;
 use super::timeout::{Timeout, TimeoutLayer};
-use super::trace::{Trace, TraceLayer};
+use super::trace::TraceLayer;
 use crate::metrics::Counters;
 
 /// The layers around every method that are on or off as a whole. All are on by default. The other
@@ -35,34 +39,57 @@ impl Default for Defaults {
     }
 }
 
-/// The layers, outermost first.
+/// The layers: trace, metrics, panics, and those of [`Waiting`], outermost first.
 #[derive(Debug, Clone)]
-pub(crate) struct DefaultStack(Trace<NotifyObservers<Metrics<Inner>>>);
+pub(crate) struct DefaultStack {
+    trace: TraceLayer,
+    metrics: MetricsLayer,
+    catch_panic: CatchPanicLayer,
+    waiting: Waiting,
+}
 
-type Inner = CatchPanic<Timeout<ConcurrencyLimit<Dispatch>>>;
+/// The layers of calls that may wait.
+type Waiting = Timeout<ConcurrencyLimit<Dispatch>>;
 
 impl DefaultStack {
     /// The enabled layers around [`Dispatch`]. Calls of unknown methods are counted in `unknown`.
     pub(crate) fn new(limits: &Limits, defaults: Defaults, unknown: &Arc<Counters>) -> Self {
         let limited = ConcurrencyLimitLayer::optional(limits.concurrent_calls).layer(Dispatch);
-        let timed = TimeoutLayer::of_calls(limits.call_timeout).layer(limited);
-        let caught = CatchPanicLayer::switched(defaults.catch_panic).layer(timed);
-        let counted = MetricsLayer::switched(defaults.metrics, unknown).layer(caught);
-        Self(TraceLayer::switched(defaults.trace).layer(NotifyObservers(counted)))
+        Self {
+            trace: TraceLayer::switched(defaults.trace),
+            metrics: MetricsLayer::switched(defaults.metrics, unknown),
+            catch_panic: CatchPanicLayer::switched(defaults.catch_panic),
+            waiting: TimeoutLayer::of_calls(limits.call_timeout).layer(limited),
+        }
+    }
+
+    /// Runs a call whose handler is not async, without the services and futures of the layers.
+    fn run(&self, mut call: Call) -> Outcome {
+        let mut span = self.trace.open(&mut call);
+        notify_observers(&call);
+        let mut metrics = self.metrics.start(&call);
+        let mut panics = self.catch_panic.guard();
+        let run = || {
+            let mut context = Context::from_waker(Waker::noop());
+            Pin::new(&mut Dispatch.call(call)).poll(&mut context)
+        };
+        match span.poll(|| metrics.poll(|| panics.poll(run))) {
+            Poll::Ready(Ok(outcome)) => outcome,
+            Poll::Pending => {
+                Outcome::error(ErrorObject::internal(&"an operation that is not async waits"))
+            }
+        }
     }
 }
 
 impl Engine for DefaultStack {
     fn call(&self, call: Call) -> CallFuture {
-        // No layer delays a call of a handler that is not async, so its future is polled here and not boxed.
-        let is_immediate = call.operation().is_none_or(|operation| operation.is_immediate());
-        let mut future = self.0.clone().call(call);
-        if is_immediate {
-            let mut context = Context::from_waker(Waker::noop());
-            if let Poll::Ready(Ok(outcome)) = Pin::new(&mut future).poll(&mut context) {
-                return CallFuture::ready(outcome);
-            }
+        if call.operation().is_none_or(|operation| operation.is_immediate()) {
+            return CallFuture::ready(self.run(call));
         }
+        let caught = self.catch_panic.layer(self.waiting.clone());
+        let counted = NotifyObservers(self.metrics.layer(caught));
+        let future = self.trace.layer(counted).call(call);
         CallFuture::later(async move {
             let Ok(outcome) = future.await;
             outcome
@@ -84,9 +111,13 @@ impl<S: Service<Call>> Service<Call> for NotifyObservers<S> {
     }
 
     fn call(&mut self, call: Call) -> S::Future {
-        if let Some(notes) = call.notes() {
-            notes.call(&call);
-        }
+        notify_observers(&call);
         self.0.call(call)
+    }
+}
+
+fn notify_observers(call: &Call) {
+    if let Some(notes) = call.notes() {
+        notes.call(call);
     }
 }

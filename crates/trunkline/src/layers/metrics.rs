@@ -77,6 +77,15 @@ impl MetricsLayer {
         named.chain([self.unknown().read("unknown")]).collect()
     }
 
+    /// Starts to measure a call.
+    pub(super) fn start(&self, call: &Call) -> CallMetrics {
+        let counters = self.on.then(|| {
+            let own = call.operation().and_then(|operation| operation.extensions().get());
+            Arc::clone(own.unwrap_or_else(|| self.others.of(&call.method())))
+        });
+        CallMetrics(counters.map(Count::new))
+    }
+
     fn unknown(&self) -> &Counters {
         &self.others.unknown
     }
@@ -98,7 +107,7 @@ impl<S> Layer<S> for MetricsLayer {
     type Service = Metrics<S>;
 
     fn layer(&self, inner: S) -> Metrics<S> {
-        Metrics { inner, others: Arc::clone(&self.others), on: self.on }
+        Metrics { inner, layer: self.clone() }
     }
 }
 
@@ -108,8 +117,7 @@ impl<S> Layer<S> for MetricsLayer {
 #[derive(Debug, Clone)]
 pub struct Metrics<S> {
     inner: S,
-    others: Arc<Others>,
-    on: bool,
+    layer: MetricsLayer,
 }
 
 impl<S, E> Service<Call> for Metrics<S>
@@ -125,12 +133,8 @@ where
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let counters = self.on.then(|| {
-            let own = call.operation().and_then(|operation| operation.extensions().get());
-            Arc::clone(own.unwrap_or_else(|| self.others.of(&call.method())))
-        });
         // Before the call, since a handler that is not async runs in `call`.
-        let metrics = CallMetrics(counters.map(Count::new));
+        let metrics = self.layer.start(&call);
         WatchedFuture::new(self.inner.call(call), metrics)
     }
 }

@@ -7,6 +7,7 @@ use http::HeaderValue;
 use tower::{Layer, Service};
 use tracing::Span;
 use tracing::field::{Empty, display};
+use tracing::level_filters::LevelFilter;
 use trunkline_core::call::Call;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
@@ -81,7 +82,7 @@ impl<S> Layer<S> for TraceLayer {
     type Service = Trace<S>;
 
     fn layer(&self, inner: S) -> Trace<S> {
-        Trace { inner, naming: self.naming, on: self.on }
+        Trace { inner, layer: *self }
     }
 }
 
@@ -101,8 +102,7 @@ impl<S> Layer<S> for TraceLayer {
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     inner: S,
-    naming: Naming,
-    on: bool,
+    layer: TraceLayer,
 }
 
 impl<S, E> Service<Call> for Trace<S>
@@ -118,15 +118,20 @@ where
     }
 
     fn call(&mut self, mut call: Call) -> Self::Future {
-        let place = if self.on { self.place(&mut call) } else { None };
-        let span = CallSpan(place.map(Box::new));
+        let span = self.layer.open(&mut call);
         // A handler that is not async runs in `call`, so that is in the span, too.
         let inner = span.enter(|| self.inner.call(call));
         WatchedFuture::new(inner, span)
     }
 }
 
-impl<S> Trace<S> {
+impl TraceLayer {
+    /// Opens the span of a call, and adds its trace context to the extensions.
+    pub(super) fn open(&self, call: &mut Call) -> CallSpan {
+        let place = if self.on { self.place(call) } else { None };
+        CallSpan(place.map(Box::new))
+    }
+
     /// `None` if the call has no parent, the span is disabled, and no observer needs a trace.
     fn place(&self, call: &mut Call) -> Option<Place> {
         let span = self.span(call);
@@ -142,6 +147,10 @@ impl<S> Trace<S> {
     }
 
     fn span(&self, call: &Call) -> Span {
+        // The macro evaluates the fields also where only the `log` crate could use them.
+        if LevelFilter::current() < LevelFilter::DEBUG {
+            return Span::none();
+        }
         let protocol = || call.extensions().protocol();
         tracing::debug_span!(
             "call",

@@ -7,8 +7,8 @@ use super::*;
 fn check(accepts: &[&str], to_json: Format, to_edn: Format) {
     let accepts = accepts.iter().map(|accept| (ACCEPT, HeaderValue::from_str(accept).unwrap()));
     let headers: HeaderMap = accepts.collect();
-    let found =
-        [Format::Json, Format::Edn].map(|request| preferred(&headers, request, Format::ALL));
+    let found = [Format::Json, Format::Edn]
+        .map(|request| preferred(&Fields::of(&headers), request, Format::ALL));
     assert_eq!(found, [to_json, to_edn], "{headers:?}");
 }
 
