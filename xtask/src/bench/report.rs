@@ -202,7 +202,7 @@ impl fmt::Display for Report {
         parts.into_iter().flatten().try_for_each(|part| write!(f, "{part}"))?;
 
         if !self.goals.is_empty() {
-            writeln!(f, "\n{:<44} {:>26} {:>12}", "goals", "measured", "goal")?;
+            writeln!(f, "\n{:<54} {:>26} {:>12}", "goals", "measured", "goal")?;
         }
         for verdict in &self.goals {
             let goal = verdict.goal.map_or("-".to_owned(), |goal| goal.to_string());
@@ -212,7 +212,7 @@ impl fmt::Display for Report {
                 None => "",
             };
             let row = format!(
-                "  {:<42} {:>26} {goal:>12}  {reached}",
+                "  {:<52} {:>26} {goal:>12}  {reached}",
                 verdict.what,
                 verdict.measured.show(3)
             );
