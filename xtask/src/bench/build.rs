@@ -1,4 +1,4 @@
-//! What is measured, built in release.
+//! Release builds of the programs that are measured.
 
 use std::path::PathBuf;
 

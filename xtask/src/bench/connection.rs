@@ -18,7 +18,7 @@ pub(super) struct Request {
     pub(super) path: &'static str,
     pub(super) headers: &'static [&'static str],
     pub(super) body: String,
-    /// What each reply contains.
+    /// A part of each reply.
     pub(super) expected: &'static str,
 }
 

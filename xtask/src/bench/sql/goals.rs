@@ -8,7 +8,7 @@ use crate::bench::goals::{Goal, Verdict};
 use crate::bench::spread::Spread;
 
 const IDLE_MEGABYTES: f64 = 15.0;
-/// How many times Toolbox's time.
+/// As a share of Toolbox's time.
 const START: f64 = 0.2;
 /// Of our program, stripped of its symbols.
 const PROGRAM_MEGABYTES: f64 = 15.0;
