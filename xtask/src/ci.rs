@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use crate::agent;
+use crate::bench;
 use crate::clojure;
 use crate::conformance;
 use crate::doc_index;
@@ -39,6 +40,11 @@ pub(crate) const STEPS: &[Step] = &[
     step("semver", "no release is broken by the next", publish::semver),
     step("tidy", "the project's own rules", tidy::run),
     step("bench-check", "the benchmarks still compile", bench_check),
+    step(
+        "instructions",
+        "a request takes no more instructions than recorded",
+        bench::check_instructions,
+    ),
 ];
 
 const fn step(

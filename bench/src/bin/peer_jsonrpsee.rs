@@ -1,4 +1,4 @@
-//! jsonrpsee, as its documentation sets it up.
+//! jsonrpsee, as its documentation sets it up, but for the number of connections.
 
 use std::net::SocketAddr;
 
@@ -6,12 +6,16 @@ use anyhow::Result;
 use jsonrpsee::server::{ServerBuilder, ServerConfig};
 use trunkline_bench::{announce, jsonrpsee_module};
 
+/// More than any measurement opens. The default is 100.
+const CONNECTIONS: u32 = 20_000;
+
 fn main() -> Result<()> {
     trunkline_bench::run(serve)
 }
 
 async fn serve(address: SocketAddr) -> Result<()> {
-    let config = ServerConfig::builder().set_tcp_no_delay(true).build();
+    let config =
+        ServerConfig::builder().set_tcp_no_delay(true).max_connections(CONNECTIONS).build();
     let server = ServerBuilder::with_config(config).build(address).await?;
     let address = server.local_addr()?;
     let handle = server.start(jsonrpsee_module()?);

@@ -25,6 +25,8 @@ pub(super) struct Load {
     pub(super) micros: u64,
     failed: u64,
     bad_status: u64,
+    pub(super) latency_p50_us: f64,
+    pub(super) latency_p99_us: f64,
 }
 
 pub(super) fn require_wrk() -> Result<()> {

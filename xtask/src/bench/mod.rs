@@ -1,16 +1,20 @@
 //! Measures the server against its peers, each in turn, over rounds: JSON-RPC over HTTP and in process,
-//! `tools/call` of MCP, a database, records, clients, and EDN. And measures what its own layers cost.
+//! latency, memory per connection, `tools/call` of MCP, a database, records, clients, and EDN. And measures what its own layers cost.
 //!
 //! The figure that holds on a noisy machine is the server's CPU time per request, and what holds
 //! best is the ratio of two of them from the same round.
 
+mod build;
 mod client;
+mod connection;
+mod connections;
 mod contender;
 mod dispatch;
 mod edn;
 mod execute;
 mod goals;
 mod instructions;
+mod latency;
 mod layers;
 mod load;
 mod options;
@@ -23,7 +27,7 @@ mod spread;
 mod sql;
 mod turns;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 
@@ -34,7 +38,7 @@ use self::report::Report;
 use self::sample::Sample;
 use self::server::Server;
 use self::sql::Setup;
-use crate::workspace::{self, Workspace};
+use crate::workspace::Workspace;
 
 const CONNECTIONS: u32 = 16;
 
@@ -43,8 +47,14 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
         println!("{USAGE}");
         return Ok(());
     };
-    if [Part::Rpc, Part::Mcp, Part::Execute].into_iter().any(|part| options.wants(part)) {
+    if [Part::Rpc, Part::Latency, Part::Mcp, Part::Execute]
+        .into_iter()
+        .any(|part| options.wants(part))
+    {
         load::require_wrk()?;
+    }
+    if options.wants(Part::Instructions) {
+        instructions::require()?;
     }
     let mut report = Report::new(options.rounds, options.seconds);
     if options.only != Some(Part::Execute) {
@@ -66,12 +76,21 @@ pub(crate) fn run(workspace: &Workspace, args: &[String]) -> Result<()> {
 /// What is measured with the programs of `bench/`.
 fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) -> Result<()> {
     eprintln!("building bench/ in release");
-    let bench = Bench { workspace, binaries: &build(workspace)?, options };
+    let bench = Bench { workspace, binaries: &build::contenders(workspace, &[])?, options };
     if options.wants(Part::Rpc) {
         let rounds = options.rounds_of("JSON-RPC", || bench.field(&contender::JSON_RPC))?;
         eprintln!("in process");
         let in_process = dispatch::measure(bench.binaries, options.rounds)?;
         report.add_rpc(&rounds, &in_process);
+    }
+    if options.wants(Part::Latency) {
+        let round = || latency::round(workspace, bench.binaries, options.seconds);
+        report.add_latency(&options.rounds_of("latency", round)?);
+    }
+    if options.wants(Part::Connections) {
+        connections::allow_files()?;
+        let round = || connections::round(workspace, bench.binaries);
+        report.add_connections(&options.rounds_of("connections", round)?);
     }
     if options.wants(Part::Mcp) {
         let rounds = options.rounds_of("tools/call", || bench.field(&contender::MCP))?;
@@ -101,16 +120,14 @@ fn beside_others(workspace: &Workspace, options: &Options, report: &mut Report) 
     Ok(())
 }
 
-/// The folder of the built contenders. It is `bench/target` wherever our own target folder is.
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let target = workspace.path("bench/target");
-    workspace::output(
-        workspace
-            .cargo(["build", "--release", "--manifest-path=bench/Cargo.toml"])
-            .arg("--target-dir")
-            .arg(&target),
-    )?;
-    Ok(target.join("release"))
+/// The step of `cargo xtask ci`: the instructions per request, compared with the recorded ones.
+pub(crate) fn check_instructions(workspace: &Workspace) -> Result<()> {
+    instructions::require()?;
+    let chosen = [Contender::Ours, Contender::AxumSerde].map(Contender::binary);
+    println!("building {} in release", chosen.join(" and "));
+    let binaries =
+        build::contenders(workspace, &["--locked", "--bin", chosen[0], "--bin", chosen[1]])?;
+    instructions::check(workspace, &binaries)
 }
 
 struct Bench<'b> {

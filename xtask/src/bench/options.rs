@@ -8,6 +8,8 @@ pub(super) const USAGE: &str = "\
 usage: cargo xtask bench [--only PART] [--json] [--rounds N] [--seconds S]
 
   --only PART   rpc: JSON-RPC beside jsonrpsee and others, over HTTP and in process
+                latency: requests per second and latency of a single call, at 1, 16 and 256 connections
+                connections: memory of an idle connection
                 mcp: tools/call beside rmcp
                 sql: a database beside Google's MCP Toolbox
                 execute: records natively and by JSON-RPC, and how many can be made to last
@@ -31,6 +33,8 @@ pub(super) struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Rpc,
+    Latency,
+    Connections,
     Mcp,
     Sql,
     Execute,
@@ -39,6 +43,19 @@ pub(super) enum Part {
     Instructions,
     Layers,
 }
+
+const PARTS: [(&str, Part); 10] = [
+    ("rpc", Part::Rpc),
+    ("latency", Part::Latency),
+    ("connections", Part::Connections),
+    ("mcp", Part::Mcp),
+    ("sql", Part::Sql),
+    ("execute", Part::Execute),
+    ("client", Part::Client),
+    ("edn", Part::Edn),
+    ("instructions", Part::Instructions),
+    ("layers", Part::Layers),
+];
 
 impl Options {
     /// `None` asks for the usage.
@@ -78,19 +95,11 @@ impl Options {
 }
 
 fn part(value: Option<&String>) -> Result<Part> {
-    match value.map(String::as_str) {
-        Some("rpc") => Ok(Part::Rpc),
-        Some("mcp") => Ok(Part::Mcp),
-        Some("sql") => Ok(Part::Sql),
-        Some("execute") => Ok(Part::Execute),
-        Some("client") => Ok(Part::Client),
-        Some("edn") => Ok(Part::Edn),
-        Some("instructions") => Ok(Part::Instructions),
-        Some("layers") => Ok(Part::Layers),
-        _ => bail!(
-            "--only needs one of rpc, mcp, sql, execute, client, edn, instructions, layers\n\n{USAGE}"
-        ),
-    }
+    let part = PARTS.iter().find(|(name, _)| value.is_some_and(|value| value == name));
+    part.map(|&(_, part)| part).with_context(|| {
+        let names = PARTS.map(|(name, _)| name).join(", ");
+        format!("--only needs one of {names}\n\n{USAGE}")
+    })
 }
 
 fn number<N: FromStr>(option: &str, value: Option<&String>) -> Result<N> {
@@ -120,6 +129,8 @@ mod tests {
         check("--json --only layers", Some((Some(Part::Layers), true, 5, 3)));
         check("--only execute --seconds 2", Some((Some(Part::Execute), false, 5, 2)));
         check("--rounds 2 --only edn", Some((Some(Part::Edn), false, 2, 3)));
+        check("--only latency", Some((Some(Part::Latency), false, 5, 3)));
+        check("--only connections", Some((Some(Part::Connections), false, 5, 3)));
         check("--only", None);
         check("--only http", None);
         check("--only clients", None);

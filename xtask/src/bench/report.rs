@@ -5,12 +5,14 @@ use std::fmt;
 use serde::Serialize;
 
 use super::client;
+use super::connections;
 use super::contender::{Case, Contender, Field, JSON_RPC, MCP};
 use super::dispatch::{Cost, Round};
 use super::edn;
 use super::execute;
 use super::goals::{self, Verdict};
 use super::instructions;
+use super::latency;
 use super::layers;
 use super::sample::Sample;
 use super::spread::Spread;
@@ -22,6 +24,8 @@ pub(super) struct Report {
     seconds: u32,
     http: Vec<Http>,
     in_process: Vec<InProcess>,
+    latency: Option<latency::Report>,
+    connections: Option<connections::Report>,
     sql: Option<sql::Report>,
     execute: Option<execute::Report>,
     client: Option<client::Report>,
@@ -53,6 +57,8 @@ impl Report {
             seconds,
             http: Vec::new(),
             in_process: Vec::new(),
+            latency: None,
+            connections: None,
             sql: None,
             execute: None,
             client: None,
@@ -67,6 +73,16 @@ impl Report {
         self.http.extend(Http::of_field(rounds, &JSON_RPC));
         self.in_process = InProcess::both(in_process);
         self.goals.extend(goals::of_rpc(rounds, in_process));
+    }
+
+    pub(super) fn add_latency(&mut self, rounds: &[Vec<latency::Sample>]) {
+        self.latency = Some(latency::Report::of(rounds));
+        self.goals.extend(latency::verdicts(rounds));
+    }
+
+    pub(super) fn add_connections(&mut self, rounds: &[Vec<connections::Sample>]) {
+        self.connections = Some(connections::Report::of(rounds));
+        self.goals.extend(connections::verdicts(rounds));
     }
 
     pub(super) fn add_mcp(&mut self, rounds: &[Vec<Sample>]) {
@@ -173,27 +189,20 @@ impl fmt::Display for Report {
             )?;
         }
 
-        if let Some(sql) = &self.sql {
-            write!(f, "{sql}")?;
-        }
-        if let Some(execute) = &self.execute {
-            write!(f, "{execute}")?;
-        }
-        if let Some(client) = &self.client {
-            write!(f, "{client}")?;
-        }
-        if let Some(edn) = &self.edn {
-            write!(f, "{edn}")?;
-        }
-        if let Some(instructions) = &self.instructions {
-            write!(f, "{instructions}")?;
-        }
-        if let Some(layers) = &self.layers {
-            write!(f, "{layers}")?;
-        }
+        let parts: [Option<&dyn fmt::Display>; 8] = [
+            self.latency.as_ref().map(|part| part as _),
+            self.connections.as_ref().map(|part| part as _),
+            self.sql.as_ref().map(|part| part as _),
+            self.execute.as_ref().map(|part| part as _),
+            self.client.as_ref().map(|part| part as _),
+            self.edn.as_ref().map(|part| part as _),
+            self.instructions.as_ref().map(|part| part as _),
+            self.layers.as_ref().map(|part| part as _),
+        ];
+        parts.into_iter().flatten().try_for_each(|part| write!(f, "{part}"))?;
 
         if !self.goals.is_empty() {
-            writeln!(f, "\n{:<44} {:>26} {:>12}", "goals", "measured", "goal")?;
+            writeln!(f, "\n{:<54} {:>26} {:>12}", "goals", "measured", "goal")?;
         }
         for verdict in &self.goals {
             let goal = verdict.goal.map_or("-".to_owned(), |goal| goal.to_string());
@@ -203,7 +212,7 @@ impl fmt::Display for Report {
                 None => "",
             };
             let row = format!(
-                "  {:<42} {:>26} {goal:>12}  {reached}",
+                "  {:<52} {:>26} {goal:>12}  {reached}",
                 verdict.what,
                 verdict.measured.show(3)
             );

@@ -1,8 +1,9 @@
 //! A contender as a process that has said where it listens.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -29,21 +30,32 @@ impl Server {
     pub(super) fn of(command: &mut Command) -> Result<Self> {
         let process = Process::start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
         let mut server = Self { process, address: String::new() };
-        server.address = server.announced()?;
+        server.address = announced(&mut server.process.child)?;
         Ok(server)
-    }
-
-    fn announced(&mut self) -> Result<String> {
-        let stdout = self.process.child.stdout.take().context("stdout is piped")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        let address = line.trim().strip_prefix("listening on http://");
-        let address = address.with_context(|| format!("it printed {line:?}"))?;
-        Ok(address.to_owned())
     }
 
     /// User and system time of all its threads so far.
     pub(super) fn cpu_time(&self) -> Result<Duration> {
         self.process.cpu_time()
     }
+
+    /// The memory that it holds, in bytes.
+    pub(super) fn resident_bytes(&self) -> Result<u64> {
+        self.process.resident_bytes()
+    }
+}
+
+/// The address in the first line that a server prints on its piped stdout.
+pub(super) fn announced(server: &mut Child) -> Result<String> {
+    let stdout = server.stdout.take().context("stdout is piped")?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line)?;
+    let address = line.trim().strip_prefix("listening on http://");
+    let address = address.with_context(|| format!("it printed {line:?}"))?;
+    Ok(address.to_owned())
+}
+
+/// An address for a server that does not print which port it listens at.
+pub(super) fn free_address() -> Result<String> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
 }

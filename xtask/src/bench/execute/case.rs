@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -34,6 +36,9 @@ pub(super) enum Form {
     JsonRpc,
 }
 
+/// More than a commit takes.
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// What is compared stands next to each other, because a noisy machine changes slowly.
 pub(super) const CASES: [Case; 9] = [
     Case::of(Place::Memory, Command::Read, Form::Native, 16),
@@ -65,8 +70,21 @@ impl Case {
         format!("bench/load/{}_{form}.json", self.command.name())
     }
 
-    /// How many there were so far of what the command does once for each request.
+    /// The number of effects so far, one for each request. wrk does not wait for its last replies, so this
+    /// waits until the number stays the same.
     pub(super) fn effects(self, server: &Server) -> Result<u64> {
+        let mut effects = self.effects_now(server)?;
+        loop {
+            thread::sleep(PAUSE);
+            let later = self.effects_now(server)?;
+            if later == effects {
+                return Ok(effects);
+            }
+            effects = later;
+        }
+    }
+
+    fn effects_now(self, server: &Server) -> Result<u64> {
         match self.command {
             Command::Read | Command::Update => number(&execute(server, READ)?, "/version"),
             Command::Create => number(&execute(server, STATUS)?, "/counts/total"),

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use self::case::{CASES, Case, execute};
 use self::place::{Place, Places};
+use super::build;
 use super::load::{self, Post};
 use super::process::{SERVER_CORE, pinned};
 use super::server::Server;
@@ -63,14 +64,8 @@ impl Measured {
 
 impl<'w> Setup<'w> {
     pub(super) fn provide(workspace: &'w Workspace) -> Result<Self> {
-        let target = workspace.path("target/bench");
-        workspace::output(
-            workspace
-                .cargo(["build", "--release", "--package=trunkline-resources"])
-                .args(["--example=todo", "--example=import", "--target-dir"])
-                .arg(&target),
-        )?;
-        let examples = target.join("release/examples");
+        let chosen = ["--package=trunkline-resources", "--example=todo", "--example=import"];
+        let examples = build::ours(workspace, &chosen)?.join("examples");
         let places = Places::provide(workspace)?;
         let [server, import] = ["todo", "import"].map(|name| examples.join(name));
         Ok(Self { workspace, server, import, places })

@@ -9,7 +9,7 @@ mod report;
 mod side;
 mod toolbox;
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -22,6 +22,7 @@ use self::database::ROW_TEXT;
 use self::program::Programs;
 use self::side::{SIDES, Side};
 use super::process::{LOAD_CORE, Process, pinned};
+use super::server::free_address;
 use crate::workspace::{self, Workspace};
 
 pub(super) use self::goals::verdicts;
@@ -57,7 +58,7 @@ struct Asked {
     micros: u64,
 }
 
-const MIB: f64 = 1048576.0;
+const MEGABYTE: f64 = 1e6;
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -143,8 +144,8 @@ impl Measured {
         self.start.as_secs_f64() * 1e3
     }
 
-    fn idle_mib(&self) -> f64 {
-        self.idle_bytes as f64 / MIB
+    fn idle_megabytes(&self) -> f64 {
+        self.idle_bytes as f64 / MEGABYTE
     }
 }
 
@@ -162,12 +163,6 @@ impl Asked {
 fn ask(client: &mut Command) -> Result<Asked> {
     let printed = workspace::output(client)?;
     serde_json::from_str(&printed).with_context(|| format!("the client printed {printed:?}"))
-}
-
-/// Not every server says which port it took, so all are told one.
-fn free_address() -> Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    Ok(listener.local_addr()?.to_string())
 }
 
 fn wait_for(address: &str) -> Result<()> {

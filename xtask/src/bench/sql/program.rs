@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 
 use super::side::Side;
 use super::{database, toolbox};
+use crate::bench::build;
 use crate::bench::process::{SERVER_CORE, pinned};
 use crate::workspace::{self, Workspace};
 
@@ -28,7 +29,7 @@ pub(crate) struct Sizes {
 impl Programs {
     pub(super) fn provide(workspace: &Workspace) -> Result<Self> {
         Ok(Self {
-            ours: build(workspace)?,
+            ours: build::ours(workspace, &["--package=trunkline-cli"])?.join("trunkline"),
             toolbox: toolbox::provide(workspace)?,
             config: workspace.path(toolbox::CONFIG),
             database: database::provide(workspace)?,
@@ -90,16 +91,4 @@ impl Programs {
             .env(toolbox::DATABASE, &self.database);
         command
     }
-}
-
-/// The server as it is released.
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let target = workspace.path("target/bench");
-    workspace::output(
-        workspace
-            .cargo(["build", "--release", "--package=trunkline-cli"])
-            .arg("--target-dir")
-            .arg(&target),
-    )?;
-    Ok(target.join("release/trunkline"))
 }

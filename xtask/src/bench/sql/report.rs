@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::case::{CASES, Case};
 use super::program::Sizes;
 use super::side::{SIDES, Side};
-use super::{MIB, Measured, Sample};
+use super::{MEGABYTE, Measured, Sample};
 use crate::bench::spread::Spread;
 
 #[derive(Serialize)]
@@ -28,8 +28,8 @@ struct Row {
 struct Program {
     server: Side,
     start_millis: Spread,
-    idle_mib: Spread,
-    program_mib: f64,
+    idle_megabytes: Spread,
+    program_megabytes: f64,
 }
 
 impl Report {
@@ -72,8 +72,8 @@ impl Program {
         Self {
             server,
             start_millis: Spread::of(of_side(rounds, server).map(Measured::start_millis)),
-            idle_mib: Spread::of(of_side(rounds, server).map(Measured::idle_mib)),
-            program_mib: bytes as f64 / MIB,
+            idle_megabytes: Spread::of(of_side(rounds, server).map(Measured::idle_megabytes)),
+            program_megabytes: bytes as f64 / MEGABYTE,
         }
     }
 }
@@ -91,7 +91,7 @@ impl fmt::Display for Report {
         writeln!(
             f,
             "\n{:<36} {:>26} {:>26} {:>12}",
-            "program", "start to listening, ms", "idle memory, MiB", "size, MiB"
+            "program", "start to listening, ms", "idle memory, MB", "size, MB"
         )?;
         for program in &self.programs {
             writeln!(
@@ -99,8 +99,8 @@ impl fmt::Display for Report {
                 "  {:<34} {:>26} {:>26} {:>12.1}",
                 program.server.about(),
                 program.start_millis.show(1),
-                program.idle_mib.show(1),
-                program.program_mib
+                program.idle_megabytes.show(1),
+                program.program_megabytes
             )?;
         }
         Ok(())

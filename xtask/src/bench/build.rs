@@ -1,0 +1,28 @@
+//! Release builds of the programs that are measured.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::workspace::{self, Workspace};
+
+/// Builds programs of `bench/`, chosen by arguments of `cargo build`, and returns their folder. It is
+/// in `bench/target` wherever our own target folder is.
+pub(super) fn contenders(workspace: &Workspace, chosen: &[&str]) -> Result<PathBuf> {
+    let target = workspace.path("bench/target");
+    workspace::output(
+        workspace
+            .cargo(["build", "--release", "--manifest-path=bench/Cargo.toml", "--target-dir"])
+            .arg(&target)
+            .args(chosen),
+    )?;
+    Ok(target.join("release"))
+}
+
+/// Builds programs or examples of the workspace, and returns the folder of the programs.
+pub(super) fn ours(workspace: &Workspace, chosen: &[&str]) -> Result<PathBuf> {
+    let target = workspace.path("target/bench");
+    let mut command = workspace.cargo(["build", "--release", "--target-dir"]);
+    workspace::output(command.arg(&target).args(chosen))?;
+    Ok(target.join("release"))
+}

@@ -1,0 +1,80 @@
+//! A connection that is kept open, and a request that is sent over it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use anyhow::{Result, bail, ensure};
+
+use super::contender::Case;
+use crate::workspace::Workspace;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Part of every result.
+pub(super) const RESULT: &str = "\"result\"";
+
+pub(super) struct Request {
+    pub(super) path: &'static str,
+    pub(super) headers: &'static [&'static str],
+    pub(super) body: String,
+    /// A part of each reply.
+    pub(super) expected: &'static str,
+}
+
+impl Request {
+    pub(super) fn of(workspace: &Workspace, case: Case) -> Result<Self> {
+        let body = workspace.read(case.body_file().as_ref())?;
+        Ok(Self { path: case.path(), headers: case.headers(), body, expected: RESULT })
+    }
+}
+
+/// An open connection and the text that is sent over it.
+pub(super) struct Connection {
+    stream: BufReader<TcpStream>,
+    request: String,
+    expected: &'static str,
+    body: Vec<u8>,
+}
+
+impl Connection {
+    pub(super) fn open(address: &str, request: &Request) -> Result<Self> {
+        let Request { path, headers, body, expected } = request;
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(DEADLINE))?;
+        let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{headers}\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        Ok(Self { stream: BufReader::new(stream), request, expected, body: Vec::new() })
+    }
+
+    /// Sends the request and reads the reply.
+    pub(super) fn exchange(&mut self) -> Result<()> {
+        self.stream.get_mut().write_all(self.request.as_bytes())?;
+        let mut length = None;
+        let mut head = String::new();
+        loop {
+            let start = head.len();
+            ensure!(self.stream.read_line(&mut head)? > 0, "the server closed the connection");
+            let line = head[start..].trim_end().to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = Some(value.trim().parse()?);
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        let (true, Some(length)) = (head.starts_with("HTTP/1.1 200 "), length) else {
+            bail!("the reply is not 200 with a length: {head:?}");
+        };
+        self.body.resize(length, 0);
+        self.stream.read_exact(&mut self.body)?;
+        let reply = String::from_utf8_lossy(&self.body);
+        ensure!(reply.contains(self.expected), "the reply has no {}: {reply}", self.expected);
+        Ok(())
+    }
+}
