@@ -12,8 +12,6 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::routing::post;
 use http::{HeaderMap, Response, StatusCode};
 use trunkline::http::{Headers, Message as HttpMessage, ReplyBody, Routes, respond};
 use trunkline::protocol::{Batch, CallFuture, Incoming, Reply};
@@ -39,8 +37,8 @@ impl Mcp {
     /// on, as its revision requires.
     pub fn routes(&self) -> Routes {
         let endpoint = Endpoint(Arc::clone(&self.0));
-        let router = axum::Router::new().route("/mcp", post(Endpoint::answer));
-        Routes::new("mcp", router.with_state(endpoint))
+        let answer = move |message| endpoint.clone().answer(message);
+        Routes::new("mcp", axum::Router::new()).messages("/mcp", answer)
     }
 }
 
@@ -48,11 +46,11 @@ impl Mcp {
 struct Endpoint(Arc<Server>);
 
 impl Endpoint {
-    async fn answer(State(endpoint): State<Self>, message: HttpMessage) -> Response<ReplyBody> {
+    async fn answer(self, message: HttpMessage) -> Response<ReplyBody> {
         let HttpMessage { extensions, body, .. } = message;
-        match endpoint.0.rpc.read(body, extensions.clone()) {
-            Incoming::Call(call) => endpoint.answer_call(call, &extensions).await,
-            Incoming::Batch(batch) => endpoint.answer_batch(batch, &extensions).await,
+        match self.0.rpc.read(body, extensions.clone()) {
+            Incoming::Call(call) => self.answer_call(call, &extensions).await,
+            Incoming::Batch(batch) => self.answer_batch(batch, &extensions).await,
             Incoming::Refused { error, id } => {
                 let id = id.filter(is_mcp_id);
                 respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))

@@ -1,12 +1,14 @@
 //! The routes of all endpoints but JSON-RPC, and the layers around them.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
 use axum::extract::Request;
+use axum::routing::post;
 use http::Response;
 use http::request::Parts;
 use tower::{Service, layer::layer_fn};
@@ -24,7 +26,7 @@ use trunkline_core::reply::Reply;
 
 use super::bearer::Caller;
 use super::endpoint::Endpoint;
-use super::extract::Admitted;
+use super::extract::{Admitted, Message};
 use super::fields::Fields;
 use super::guard::Guard;
 use super::refusal::Refusal;
@@ -52,6 +54,25 @@ use super::{authority, negotiate};
 pub struct Routes {
     endpoint: Endpoint,
     router: axum::Router,
+    messages: Vec<(&'static str, MessageHandler)>,
+}
+
+/// A handler of messages that are posted to a path.
+#[derive(Clone)]
+pub(super) struct MessageHandler(Arc<dyn Fn(Message) -> Responding + Send + Sync>);
+
+pub(super) type Responding = Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>;
+
+impl MessageHandler {
+    pub(super) fn answer(&self, message: Message) -> Responding {
+        (self.0)(message)
+    }
+}
+
+impl fmt::Debug for MessageHandler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MessageHandler")
+    }
 }
 
 impl Routes {
@@ -59,7 +80,35 @@ impl Routes {
     pub fn new(name: &'static str, router: axum::Router) -> Self {
         let refusal = |error| Reply::error(error, None).into_json().unwrap_or_default();
         let formats = &[Format::Json];
-        Self { endpoint: Endpoint { name, protocol: JSON_RPC, formats, refusal }, router }
+        let endpoint = Endpoint { name, protocol: JSON_RPC, formats, refusal };
+        Self { endpoint, router, messages: Vec::new() }
+    }
+
+    /// Adds a handler of the messages that are posted to `path`.
+    ///
+    /// The path is compared before axum's routing, which costs more than a small call. Requests whose reply may
+    /// be compressed pass axum's.
+    ///
+    /// # Panics
+    /// When the router has a route for POST requests of this path.
+    pub fn messages<R>(
+        mut self,
+        path: &'static str,
+        handler: impl Fn(Message) -> R + Clone + Send + Sync + 'static,
+    ) -> Self
+    where
+        R: Future<Output = Response<ReplyBody>> + Send + 'static,
+    {
+        self.router = self.router.route(path, post(handler.clone()));
+        let handler = MessageHandler(Arc::new(move |message| Box::pin(handler(message))));
+        self.messages.push((path, handler));
+        self
+    }
+
+    /// The endpoint of the messages that are posted to `path`, and their handler.
+    pub(super) fn handler(&self, path: &str) -> Option<(Endpoint, &MessageHandler)> {
+        let (_, handler) = self.messages.iter().find(|(known, _)| *known == path)?;
+        Some((self.endpoint, handler))
     }
 
     /// Sets the protocol of requests in history and traces, unless a handler
@@ -98,7 +147,7 @@ impl From<axum::Router> for Routes {
 /// When two routes overlap.
 pub(super) fn layered(guard: &Arc<Guard>, routes: &[Routes]) -> axum::Router {
     let mut app = axum::Router::new();
-    for Routes { endpoint, router } in routes {
+    for Routes { endpoint, router, .. } in routes {
         let admitted = Admitted { guard: Arc::clone(guard), endpoint: *endpoint };
         let router = router
             .clone()

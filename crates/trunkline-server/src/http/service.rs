@@ -11,8 +11,11 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE};
-use http::{HeaderValue, Method, Request, Response};
+use http::header::{
+    ACCEPT_ENCODING, ALLOW, ETAG, HeaderName, ORIGIN, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body::Body;
 use tower::{Layer, Service, service_fn};
 use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
@@ -22,12 +25,13 @@ use trunkline_core::format::{Format, Formats};
 use super::bearer::Caller;
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
+use super::extract::Message;
 use super::fields::Fields;
 use super::guard::Guard;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::respond::respond;
-use super::routes::{Routes, layered};
+use super::routes::{MessageHandler, Routes, layered};
 use super::{negotiate, origin};
 use crate::request::{Head, Peer};
 use trunkline_core::dispatch::Dispatcher;
@@ -131,32 +135,42 @@ impl HttpService {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        if self.0.has_calls(request.uri().path()) {
-            return self.begin_call(request, peer);
+        let path = request.uri().path();
+        if self.0.has_calls(path) {
+            return self.begin_call(Target::Calls, request, peer);
+        }
+        if let Some(target) = self.0.messages(request.method(), path, request.headers()) {
+            return self.begin_call(target, request, peer);
         }
         let router = self.0.router.clone();
         Step::Later(Box::pin(route(router, request, peer)))
     }
 
-    /// Checks the head of a JSON-RPC request.
-    fn begin_call<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    /// Checks the head of a request whose body is a message.
+    fn begin_call<B>(
+        &self,
+        target: Target,
+        request: Request<B>,
+        peer: Option<SocketAddr>,
+    ) -> Step<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
+        let endpoint = target.endpoint();
         let (mut parts, body) = request.into_parts();
         let fields = Fields::of(&parts.headers);
         let admitted = self.0.guard.admit(&parts, &fields).and_then(|caller| {
             if parts.method != Method::POST {
                 return Err(Refusal::Method(parts.method.clone()));
             }
-            Ok((caller, negotiate::check(&fields, Format::ALL)?))
+            Ok((caller, negotiate::check(&fields, endpoint.formats)?))
         });
         let (caller, formats) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => {
-                let format = negotiate::refused(&parts.headers, Format::ALL);
-                return Step::Refused(self.refuse(&refusal, None, format));
+                let format = negotiate::refused(&parts.headers, endpoint.formats);
+                return Step::Refused(self.refuse(&endpoint, &refusal, None, format));
             }
         };
         match caller {
@@ -173,13 +187,15 @@ impl HttpService {
                             parts.extensions.insert(principal);
                         }
                         Ok(None) => {}
-                        Err(refusal) => return service.refuse(&refusal, None, formats.reply),
+                        Err(refusal) => {
+                            return service.refuse(&endpoint, &refusal, None, formats.reply);
+                        }
                     }
-                    service.call(extensions(parts, peer), formats, body).await
+                    service.call(target, extensions(&endpoint, parts, peer), formats, body).await
                 }));
             }
         }
-        Step::Call(extensions(parts, peer), formats, body)
+        Step::Call(target, extensions(&endpoint, parts, peer), formats, body)
     }
 
     async fn finish<B>(&self, step: Step<B>) -> Response<ReplyBody>
@@ -188,7 +204,9 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         match step {
-            Step::Call(extensions, formats, body) => self.call(extensions, formats, body).await,
+            Step::Call(target, extensions, formats, body) => {
+                self.call(target, extensions, formats, body).await
+            }
             Step::Refused(response) => response,
             Step::Later(response) => response.await,
         }
@@ -196,6 +214,7 @@ impl HttpService {
 
     async fn call<B>(
         &self,
+        target: Target,
         extensions: Extensions,
         formats: Formats,
         body: B,
@@ -205,10 +224,19 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let guard = &self.0.guard;
+        let endpoint = target.endpoint();
         let body = match guard.read(body).await {
             Ok(body) => body,
-            Err(refusal) => return self.refuse(&refusal, Some(&extensions), formats.reply),
+            Err(refusal) => {
+                return self.refuse(&endpoint, &refusal, Some(&extensions), formats.reply);
+            }
         };
+        if let Target::Messages(_, handler) = target {
+            let status_policy = guard.settings.status_policy;
+            let message = Message { extensions, body, formats, status_policy };
+            let response = handler.answer(message).await;
+            return guard.reserve(&endpoint, response, None, formats.reply);
+        }
         match guard.rpc.handle_reserved(formats, body, extensions).await {
             Ok((reply, memory)) => {
                 let response = respond(guard.settings.status_policy.status(&reply), reply);
@@ -221,11 +249,12 @@ impl HttpService {
 
     fn refuse(
         &self,
+        endpoint: &Endpoint,
         refusal: &Refusal,
         extensions: Option<&Extensions>,
         format: Format,
     ) -> Response<ReplyBody> {
-        let mut response = self.0.guard.refuse(&Endpoint::CALLS, refusal, extensions, format);
+        let mut response = self.0.guard.refuse(endpoint, refusal, extensions, format);
         if matches!(refusal, Refusal::Method(_)) {
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
         }
@@ -241,18 +270,40 @@ impl Inner {
             false => paths.iter().any(|known| known == path),
         }
     }
+
+    /// The handler of a message, unless its reply may be compressed, which is a layer of the router.
+    fn messages(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Target> {
+        let (endpoint, handler) = self.routes.iter().find_map(|routes| routes.handler(path))?;
+        let is_direct = method == Method::POST && !headers.contains_key(ACCEPT_ENCODING);
+        is_direct.then(|| Target::Messages(endpoint, handler.clone()))
+    }
+}
+
+/// The receiver of the message that a request has for a body.
+enum Target {
+    Calls,
+    Messages(Endpoint, MessageHandler),
+}
+
+impl Target {
+    fn endpoint(&self) -> Endpoint {
+        match self {
+            Self::Calls => Endpoint::CALLS,
+            Self::Messages(endpoint, _) => *endpoint,
+        }
+    }
 }
 
 /// The answer to a request whose head was checked.
 enum Step<B> {
-    Call(Extensions, Formats, B),
+    Call(Target, Extensions, Formats, B),
     Refused(Response<ReplyBody>),
     /// Boxed, to keep the future of a call small.
     Later(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
 }
 
-fn extensions(parts: http::request::Parts, peer: Option<SocketAddr>) -> Extensions {
-    Extensions::of(Head::new(parts, peer, Endpoint::CALLS.name, Endpoint::CALLS.protocol))
+fn extensions(endpoint: &Endpoint, parts: Parts, peer: Option<SocketAddr>) -> Extensions {
+    Extensions::of(Head::new(parts, peer, endpoint.name, endpoint.protocol))
 }
 
 async fn route<B>(
