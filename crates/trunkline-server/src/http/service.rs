@@ -98,10 +98,7 @@ impl HttpService {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let step = match self.0.cors.clone() {
-            None => self.begin(request, peer),
-            Some(cors) => Step::Later(Box::pin(self.clone().share(cors, request, peer))),
-        };
+        let step = self.begin(request, peer);
         self.finish(step)
     }
 
@@ -124,13 +121,25 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let mut service = cors.layer(service_fn(|request| async {
-            Ok::<_, Infallible>(self.finish(self.begin(request, peer)).await)
+            Ok::<_, Infallible>(self.finish(self.begin_own(request, peer)).await)
         }));
         let Ok(response) = service.call(request).await;
         response
     }
 
     fn begin<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    where
+        B: Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        match self.0.cors.clone() {
+            None => self.begin_own(request, peer),
+            Some(cors) => Step::Later(Box::pin(self.clone().share(cors, request, peer))),
+        }
+    }
+
+    /// Begins to answer a request, without the CORS headers of its reply.
+    fn begin_own<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -356,7 +365,9 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
-        Box::pin(async move { Ok(service.handle(request).await) })
+        // Without the request, the boxed future is small.
+        let step = service.begin(request, None);
+        Box::pin(async move { Ok(service.finish(step).await) })
     }
 }
 
