@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::OnceLock;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{Draft, PatternOptions, ValidationError};
@@ -11,8 +12,9 @@ use super::faults::{Fault, Faults};
 /// A compiled [`Schema`] of params. It fetches nothing: a schema refers only to its own parts.
 pub struct Validator {
     whole: jsonschema::Validator,
-    /// The schemas of single params, by name.
-    each: Vec<(String, jsonschema::Validator)>,
+    schema: Schema,
+    /// The schemas of single params, by name. Compiled by the first check that needs them.
+    each: OnceLock<Vec<(String, jsonschema::Validator)>>,
     cost: Cost,
 }
 
@@ -55,13 +57,9 @@ impl Validator {
     /// If it is not a JSON Schema, refers outside of itself, is nested deeper than 128, or applies more than
     /// 1,000 subschemas to one value (references expanded).
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
-        let schema = schema.accepted();
-        let cost = Cost::of(schema).map_err(|reason| SchemaError { reason })?;
-        let whole = compile(schema)?;
-        let properties = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
-        // A schema that refers to another part of the whole does not compile alone.
-        let own = |(name, schema): (&String, &Value)| Some((name.clone(), compile(schema).ok()?));
-        Ok(Self { whole, each: properties.filter_map(own).collect(), cost })
+        let cost = Cost::of(schema.accepted()).map_err(|reason| SchemaError { reason })?;
+        let whole = compile(schema.accepted())?;
+        Ok(Self { whole, schema: schema.clone(), each: OnceLock::new(), cost })
     }
 
     /// Checks params by name, whose JSON text has `size` bytes. The faults of large params are the names of
@@ -92,7 +90,7 @@ impl Validator {
         let is_at_fault = |(name, validator): &&(String, jsonschema::Validator)| {
             params.get(name).is_some_and(|param| !validator.is_valid(param))
         };
-        let at_fault = self.each.iter().filter(is_at_fault);
+        let at_fault = self.each.get_or_init(|| each(&self.schema)).iter().filter(is_at_fault);
         let faults: Faults = at_fault.map(|(name, _)| Fault::of_param(name)).collect();
         if faults.is_empty() {
             Faults::whole("a name is missing, or unknown".to_owned())
@@ -100,6 +98,14 @@ impl Validator {
             faults
         }
     }
+}
+
+/// Compiles the schemas of single params.
+fn each(schema: &Schema) -> Vec<(String, jsonschema::Validator)> {
+    let properties = schema.accepted().get("properties").and_then(Value::as_object);
+    // A schema that refers to another part of the whole does not compile alone.
+    let own = |(name, schema): (&String, &Value)| Some((name.clone(), compile(schema).ok()?));
+    properties.into_iter().flatten().filter_map(own).collect()
 }
 
 /// The number of values in a value, including itself.
