@@ -8,10 +8,13 @@ use trunkline_core::schema::Schema;
 
 use super::cost::Cost;
 use super::faults::{Fault, Faults};
+use super::shape::Shape;
 
 /// A compiled [`Schema`] of params. It fetches nothing: a schema refers only to its own parts.
 pub struct Validator {
     whole: jsonschema::Validator,
+    /// None if only `whole` can tell.
+    shape: Option<Shape>,
     schema: Schema,
     /// The schemas of single params, by name. Compiled by the first check that needs them.
     each: OnceLock<Vec<(String, jsonschema::Validator)>>,
@@ -59,7 +62,19 @@ impl Validator {
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
         let cost = Cost::of(schema.accepted()).map_err(|reason| SchemaError { reason })?;
         let whole = compile(schema.accepted())?;
-        Ok(Self { whole, schema: schema.clone(), each: OnceLock::new(), cost })
+        let shape = Shape::of(schema.accepted());
+        Ok(Self { whole, shape, schema: schema.clone(), each: OnceLock::new(), cost })
+    }
+
+    /// Whether the JSON text of params by name matches the schema and has no duplicate member, as far as a scan of
+    /// the text can tell. It cannot of all schemas and texts, so false is no result: [`check`](Self::check) params.
+    ///
+    /// `params` is UTF-8.
+    #[must_use]
+    pub fn accepts(&self, params: &[u8]) -> bool {
+        let is_small = self.cost.of_check.saturating_mul(params.len()) <= MAX_APPLIED;
+        let shape = self.shape.as_ref().filter(|_| is_small && params.starts_with(b"{"));
+        shape.is_some_and(|shape| shape.matches(params))
     }
 
     /// Checks params by name, whose JSON text has `size` bytes. The faults of large params are the names of

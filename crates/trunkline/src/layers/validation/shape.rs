@@ -1,0 +1,264 @@
+//! Schemas of few keywords, which the text of params is compared with: no value is made of it.
+
+use std::slice;
+
+use serde::Deserialize;
+use serde_json::Value;
+use trunkline_core::envelope::{Kind, ScanError, Scanner};
+
+/// A schema that has no other keywords than these: `type`, `properties`, `required`, `additionalProperties` if it
+/// is a boolean, `items`, `minimum` and `maximum` if they are integers, and annotations.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// The bits of the allowed types.
+    types: u8,
+    /// The inclusive range of a number.
+    range: Option<(i64, i64)>,
+    items: Option<Box<Self>>,
+    properties: Vec<(String, Self)>,
+    /// A bit for each of the properties.
+    required: u64,
+}
+
+/// A type of JSON Schema, with a bit of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Type {
+    Null,
+    Boolean,
+    Integer,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// A text that a shape does not match, or of which it is unknown.
+struct Mismatch;
+
+impl From<ScanError> for Mismatch {
+    fn from(_: ScanError) -> Self {
+        Self
+    }
+}
+
+impl Shape {
+    /// The shape of a valid schema, if it has one.
+    pub(super) fn of(schema: &Value) -> Option<Self> {
+        let (range, items, properties) = Default::default();
+        let mut shape = Self { types: u8::MAX, range, items, properties, required: 0 };
+        let keywords = match schema {
+            Value::Bool(true) => return Some(shape),
+            schema => schema.as_object()?,
+        };
+        if let Some(Value::Object(properties)) = keywords.get("properties") {
+            let property = |(name, schema): (&String, _)| Some((name.clone(), Self::of(schema)?));
+            shape.properties = properties.iter().map(property).collect::<Option<_>>()?;
+        }
+        for (keyword, value) in keywords {
+            match keyword.as_str() {
+                "type" => {
+                    let types = value.as_array().map_or(slice::from_ref(value), Vec::as_slice);
+                    let bit = |name| Some(Type::deserialize(name).ok()?.bit());
+                    shape.types = types.iter().map(bit).sum::<Option<u8>>()?;
+                }
+                "required" => {
+                    for name in value.as_array()? {
+                        let is_named = |(known, _): &(String, _)| name == known.as_str();
+                        let index = shape.properties.iter().position(is_named)?;
+                        shape.required |= 1_u64.checked_shl(index as u32)?;
+                    }
+                }
+                "minimum" => shape.range.get_or_insert(WHOLE).0 = value.as_i64()?,
+                "maximum" => shape.range.get_or_insert(WHOLE).1 = value.as_i64()?,
+                "items" => shape.items = Some(Box::new(Self::of(value)?)),
+                "additionalProperties" if value.is_boolean() => {}
+                // Draft 2020-12 has `format` as an annotation.
+                "properties" | "title" | "description" | "default" | "examples" | "format"
+                | "deprecated" | "readOnly" | "writeOnly" | "$comment" | "x-mcp-header" => {}
+                _ => return None,
+            }
+        }
+        (shape.properties.len() <= u64::BITS as usize).then_some(shape)
+    }
+
+    /// Whether JSON text surely matches, and has no duplicate member. Of text with members that have no schema,
+    /// escapes in names, or numbers of unusual form, it is unknown.
+    pub(super) fn matches(&self, text: &[u8]) -> bool {
+        // The text nests as deep as the schema.
+        let mut scanner = Scanner::new(text, usize::MAX);
+        self.value(&mut scanner, text).is_ok() && scanner.finish().is_ok()
+    }
+
+    fn value(&self, scanner: &mut Scanner<'_>, text: &[u8]) -> Result<(), Mismatch> {
+        let is_match = match scanner.peek() {
+            Some(b'{') if self.allows(Type::Object) => return self.object(scanner, text),
+            Some(b'[') if self.allows(Type::Array) => {
+                let items = self.items.as_deref().ok_or(Mismatch)?;
+                return scanner.array(|scanner| items.value(scanner, text));
+            }
+            Some(b'{' | b'[') => false,
+            _ => match scanner.value()? {
+                (Kind::Null, _) => self.allows(Type::Null),
+                (Kind::Bool, _) => self.allows(Type::Boolean),
+                (Kind::String { .. }, _) => self.allows(Type::String),
+                (Kind::Number, span) => self.number(span.of(text)),
+                (Kind::Array | Kind::Object, _) => false,
+            },
+        };
+        if is_match { Ok(()) } else { Err(Mismatch) }
+    }
+
+    fn allows(&self, kind: Type) -> bool {
+        self.types & kind.bit() != 0
+    }
+
+    fn number(&self, text: &[u8]) -> bool {
+        // Without an exponent, it is finite.
+        let is_decimal = text.len() < MAX_DECIMAL
+            && text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'));
+        let is_allowed =
+            self.allows(Type::Number) || self.allows(Type::Integer) && !text.contains(&b'.');
+        is_decimal && is_allowed && self.range.is_none_or(|range| is_within(text, range))
+    }
+
+    fn object(&self, scanner: &mut Scanner<'_>, text: &[u8]) -> Result<(), Mismatch> {
+        let mut found = 0_u64;
+        scanner.object(|scanner, name| {
+            let is_named = |(known, _): &(String, _)| !name.escaped && name.is(text, known);
+            let index = self.properties.iter().position(is_named).ok_or(Mismatch)?;
+            let bit = 1 << index;
+            if found & bit != 0 {
+                return Err(Mismatch);
+            }
+            found |= bit;
+            self.properties[index].1.value(scanner, text)
+        })?;
+        if found & self.required == self.required { Ok(()) } else { Err(Mismatch) }
+    }
+}
+
+impl Type {
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+/// The range of an integer without limits.
+const WHOLE: (i64, i64) = (i64::MIN, i64::MAX);
+
+/// The length of a decimal that is surely finite.
+const MAX_DECIMAL: usize = 64;
+
+/// Whether a text is an integer in an inclusive range.
+fn is_within(text: &[u8], (minimum, maximum): (i64, i64)) -> bool {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    number.is_some_and(|number| (minimum..=maximum).contains(&number))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use trunkline_core::limits::DistinctKeys;
+
+    use super::*;
+    use crate::layers::validation::Validator;
+
+    /// `accepted` of these texts match by themselves. All that do are read to a value that matches.
+    #[track_caller]
+    fn check(schema: Value, accepted: &[&str], others: &[&str]) {
+        let validator = Validator::new(&schema.clone().into()).unwrap();
+        for text in [accepted, others].concat() {
+            let is_accepted = validator.accepts(text.as_bytes());
+            assert_eq!(is_accepted, accepted.contains(&text), "{text} of {schema}");
+            if is_accepted {
+                let DistinctKeys(value) = serde_json::from_str(text).unwrap();
+                validator.check(&value, text.len()).unwrap();
+            }
+        }
+    }
+
+    fn of_member(schema: Value) -> Value {
+        json!({ "type": "object", "properties": { "a": schema } })
+    }
+
+    #[test]
+    fn members_are_found_by_their_names() {
+        let schema = json!({
+            "type": "object",
+            "title": "t",
+            "properties": {
+                "a": { "type": "integer", "description": "d" },
+                "b": { "type": ["string", "null"], "format": "date" },
+            },
+            "required": ["a"],
+            "additionalProperties": false,
+        });
+        let accepted = [
+            r#"{"a":1}"#,
+            r#"{ "b" : "x" , "a" : -1 }"#,
+            r#"{"a":0,"b":null}"#,
+            r#"{"a":1,"b":"\u0041\\"}"#,
+        ];
+        let others = [
+            "{}",
+            r#"{"b":"x"}"#,
+            r#"{"a":"1"}"#,
+            r#"{"a":null}"#,
+            r#"{"a":1.0}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":1,"\u0061":1}"#,
+            r#"{"\u0061":1}"#,
+            r#"{"a":1,"c":1}"#,
+            r#"{"a":{}}"#,
+            r#"{"a":1} 1"#,
+            r#"{"a":1"#,
+            " {}",
+            "[1]",
+            "1",
+        ];
+        check(schema, &accepted, &others);
+    }
+
+    #[test]
+    fn values_are_compared_with_types_and_ranges() {
+        let unsigned = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
+        let others = [r#"{"a":-1}"#, r#"{"a":256}"#, r#"{"a":0.0}"#, r#"{"a":1e2}"#];
+        check(of_member(unsigned), &[r#"{"a":0}"#, r#"{"a":255}"#], &others);
+        check(
+            of_member(json!({ "type": "number" })),
+            &[r#"{"a":-1.5}"#, r#"{"a":12345678901234567890123}"#],
+            &[r#"{"a":1e400}"#, r#"{"a":"1"}"#, r#"{"a":true}"#],
+        );
+        check(
+            of_member(json!({ "type": "array", "items": { "type": "boolean" } })),
+            &[r#"{"a":[]}"#, r#"{"a":[true,false]}"#],
+            &[r#"{"a":[1]}"#, r#"{"a":[[true]]}"#, r#"{"a":{}}"#],
+        );
+        check(
+            of_member(json!({ "properties": { "b": true }, "required": ["b"] })),
+            &[r#"{"a":{"b":1}}"#, r#"{"a":1}"#],
+            &[r#"{"a":{}}"#, r#"{"a":{"b":1,"b":2}}"#, r#"{"a":{"b":[]}}"#, r#"{"a":[]}"#],
+        );
+    }
+
+    #[test]
+    fn other_keywords_have_no_shape() {
+        for schema in [
+            json!(false),
+            json!({ "type": "string", "minLength": 1 }),
+            json!({ "enum": [1] }),
+            json!({ "$ref": "#" }),
+            json!({ "minimum": 0.5 }),
+            json!({ "maximum": 1e300 }),
+            json!({ "additionalProperties": { "type": "string" } }),
+            json!({ "required": ["b"] }),
+            json!({ "items": { "not": {} } }),
+        ] {
+            assert!(Shape::of(&of_member(schema.clone())).is_none(), "{schema}");
+        }
+        let many: serde_json::Map<String, Value> =
+            (0..65).map(|index| (index.to_string(), json!(true))).collect();
+        assert!(Shape::of(&json!({ "properties": many })).is_none());
+    }
+}
