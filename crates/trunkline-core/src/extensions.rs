@@ -4,6 +4,8 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::sync::Arc;
 
+use crate::trace_context::TraceContext;
+
 /// A set of values, at most one of each type.
 ///
 /// The calls of a batch share one set until a layer changes it for one of them. Cloning costs
@@ -29,6 +31,11 @@ pub trait Origin: Any + Send + Sync {
     /// What is spoken there, unless a call says otherwise.
     fn protocol(&self) -> &'static str {
         JSON_RPC
+    }
+
+    /// The trace that the client is in.
+    fn trace(&self) -> Option<TraceContext> {
+        None
     }
 
     /// The value of this type that the transport or its middleware has set. Calls that are made
@@ -86,6 +93,12 @@ impl Extensions {
         self.added().map_or_else(of_door, |Protocol(protocol)| protocol)
     }
 
+    /// The trace that the client sent, for example with the header `traceparent`.
+    #[must_use]
+    pub fn sent_trace(&self) -> Option<TraceContext> {
+        self.origin.as_deref()?.trace()
+    }
+
     /// An empty set of calls that came in this way.
     pub fn of(origin: impl Origin) -> Self {
         Self { origin: Some(Arc::new(origin)), entries: None }
@@ -115,6 +128,14 @@ impl Extensions {
         let key = TypeId::of::<T>();
         let (_, value) = self.entries.as_deref()?.iter().find(|(other, _)| *other == key)?;
         value.downcast_ref()
+    }
+}
+
+impl TraceContext {
+    /// The trace that a call belongs to, for layers and handlers.
+    #[must_use]
+    pub fn of(extensions: &Extensions) -> Option<Self> {
+        extensions.added().copied()
     }
 }
 

@@ -14,9 +14,11 @@ use crate::error::{ErrorObject, code};
 /// every layer, so it is kept small.
 pub struct Outcome(Result<Reply, Box<ErrorObject>>);
 
-/// `{"jsonrpc":"2.0","result":` and the result's JSON.
 enum Reply {
+    /// `{"jsonrpc":"2.0","result":` and the JSON text of the result.
     Json(Vec<u8>),
+    /// The JSON text of a result that needs no allocation.
+    Short { len: u8, text: [u8; SHORT] },
     /// What is also known as EDN.
     #[cfg(feature = "edn")]
     Edn(Box<(Vec<u8>, trunkline_edn::Value)>),
@@ -26,6 +28,10 @@ enum Reply {
 pub const RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 /// The beginning of a response with an error.
 pub const ERROR: &[u8] = b"{\"jsonrpc\":\"2.0\",\"error\":";
+/// What is between the result and the id.
+pub(crate) const ID: &[u8] = b",\"id\":";
+/// The maximum size of a [short](Reply::Short) result, with which an outcome has three words.
+const SHORT: usize = 15;
 /// Most results with their envelope fit, so that most replies are one allocation.
 const CAPACITY: usize = 128;
 
@@ -37,6 +43,19 @@ impl Outcome {
         match serde_json::to_writer(&mut json, value) {
             Ok(()) => Self(Ok(Reply::Json(json))),
             Err(error) => Self::error(ErrorObject::internal(&error)),
+        }
+    }
+
+    /// The result of a type whose JSON text is usually short: a number or `null`.
+    pub(crate) fn short(value: &impl Serialize) -> Self {
+        let mut text = [0; SHORT];
+        let mut rest = &mut text[..];
+        match serde_json::to_writer(&mut rest, value) {
+            Ok(()) => {
+                let len = (SHORT - rest.len()) as u8;
+                Self(Ok(Reply::Short { len, text }))
+            }
+            Err(_) => Self::result(value),
         }
     }
 
@@ -79,7 +98,7 @@ impl Outcome {
     /// The error object of a call that failed.
     pub fn as_result(&self) -> Result<&[u8], &ErrorObject> {
         match &self.0 {
-            Ok(reply) => Ok(&reply.json()[RESULT.len()..]),
+            Ok(reply) => Ok(reply.result()),
             Err(error) => Err(error),
         }
     }
@@ -92,7 +111,8 @@ impl Outcome {
     /// A copy, for a second call that ends in the same.
     pub fn again(&self) -> Self {
         match &self.0 {
-            Ok(reply) => Self(Ok(Reply::Json(reply.json().to_vec()))),
+            Ok(Reply::Short { len, text }) => Self(Ok(Reply::Short { len: *len, text: *text })),
+            Ok(reply) => Self::written(|json| json.extend_from_slice(reply.result())),
             Err(error) => Self(Err(error.clone())),
         }
     }
@@ -106,7 +126,7 @@ impl Outcome {
     /// The response object (section 5) for the call with this id.
     pub fn into_response(self, id: &[u8]) -> Vec<u8> {
         let mut json = self.into_open_response();
-        json.extend_from_slice(b",\"id\":");
+        json.extend_from_slice(ID);
         json.extend_from_slice(id);
         json.push(b'}');
         json
@@ -123,6 +143,12 @@ impl Outcome {
     fn into_open_response(self) -> Vec<u8> {
         match self.0 {
             Ok(Reply::Json(json)) => json,
+            Ok(Reply::Short { len, text }) => {
+                let mut json = Vec::with_capacity(CAPACITY);
+                json.extend_from_slice(RESULT);
+                json.extend_from_slice(&text[..usize::from(len)]);
+                json
+            }
             #[cfg(feature = "edn")]
             Ok(Reply::Edn(reply)) => reply.0,
             Err(error) => {
@@ -151,11 +177,13 @@ impl Outcome {
 }
 
 impl Reply {
-    fn json(&self) -> &[u8] {
+    /// The JSON text of the result.
+    fn result(&self) -> &[u8] {
         match self {
-            Self::Json(json) => json,
+            Self::Json(json) => &json[RESULT.len()..],
+            Self::Short { len, text } => &text[..usize::from(*len)],
             #[cfg(feature = "edn")]
-            Self::Edn(reply) => &reply.0,
+            Self::Edn(reply) => &reply.0[RESULT.len()..],
         }
     }
 }

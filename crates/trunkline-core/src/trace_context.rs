@@ -8,8 +8,6 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::extensions::Extensions;
-
 /// The trace that a call belongs to, and the span in it: what the header `traceparent` says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceContext {
@@ -43,12 +41,6 @@ impl TraceContext {
     #[must_use]
     pub fn child(self) -> Self {
         Self { span: random(), ..self }
-    }
-
-    /// The trace that a call belongs to, for layers and handlers.
-    #[must_use]
-    pub fn of(extensions: &Extensions) -> Option<Self> {
-        extensions.get().copied()
     }
 
     /// That of the call whose handler runs on this thread now: what a client sends on.

@@ -21,7 +21,7 @@ pub(crate) struct Head {
     door: &'static str,
     protocol: &'static str,
     extensions: http::Extensions,
-    /// Of the header `traceparent`.
+    /// Of the header `traceparent`. Of two headers, neither is valid (section 3.2 of the Trace Context).
     trace: Option<TraceContext>,
 }
 
@@ -59,6 +59,10 @@ impl Origin for Head {
         self.protocol
     }
 
+    fn trace(&self) -> Option<TraceContext> {
+        self.trace
+    }
+
     fn get(&self, key: TypeId) -> Option<&dyn Any> {
         fn any<T: Any>(value: Option<&T>) -> Option<&dyn Any> {
             value.map(|value| value as _)
@@ -86,13 +90,6 @@ impl Headers {
     pub fn of(extensions: &Extensions) -> Option<&HeaderMap> {
         extensions.origin::<Head>().map(|head| &head.headers)
     }
-}
-
-/// The context that the header `traceparent` of the HTTP request carries. Of two headers, neither is valid (section 3.2
-/// of the Trace Context).
-#[must_use]
-pub fn sent_trace(extensions: &Extensions) -> Option<TraceContext> {
-    extensions.origin::<Head>()?.trace
 }
 
 impl Deref for Headers {

@@ -90,6 +90,12 @@ impl<'a> Responses<'a> {
 
     pub(super) fn set(&mut self, index: usize, outcome: Outcome) {
         let recording = self.recordings.remove(&index);
+        if let Some(json) = self.append_in_order(index, &outcome) {
+            if let Some(recording) = recording {
+                recording.end_as(Some(json), None);
+            }
+            return;
+        }
         let mut code = outcome.code();
         let room = self.budget.saturating_sub(self.bytes);
         let mut response = None;
@@ -111,6 +117,20 @@ impl<'a> Responses<'a> {
             recording.end_as(response.as_ref().map(|response| &*response.json), code);
         }
         self.put(index, response);
+    }
+
+    /// Appends the response with a result, if it is the next one, in JSON, and fits in the spare space.
+    fn append_in_order(&mut self, index: usize, outcome: &Outcome) -> Option<&[u8]> {
+        let is_json = matches!(self.asked.encodings, Encodings::Json);
+        if index != self.next || !self.waiting.is_empty() || !is_json {
+            return None;
+        }
+        let (id, result) = (self.id(index)?, outcome.as_result().ok()?);
+        let json = self.joined.push_result(result, id, self.budget.saturating_sub(self.bytes))?;
+        self.bytes += json.len();
+        self.unanswered -= 1;
+        self.next += 1;
+        Some(json)
     }
 
     /// In place of what the budget has no room for. Nothing is run after it.

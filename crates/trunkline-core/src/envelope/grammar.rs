@@ -220,16 +220,26 @@ fn literal(text: &[u8], at: usize, word: &[u8]) -> Scan<usize> {
     }
 }
 
-#[inline(never)]
+/// Validates a number.
+#[inline]
 fn number(text: &[u8], at: usize) -> Scan<usize> {
+    // Most numbers are small integers.
+    if text[at] > b'0' {
+        let end = digits(text, at);
+        if let Some(b',' | b'}' | b']') = text.get(end) {
+            return Ok(end);
+        }
+    }
+    any_number(text, at)
+}
+
+#[inline(never)]
+fn any_number(text: &[u8], at: usize) -> Scan<usize> {
     let mut at = at + usize::from(text[at] == b'-');
     match text.get(at) {
         Some(b'0') => at += 1,
         Some(b'1'..=b'9') => at = digits(text, at),
         _ => return fail_or_end(text, at, ScanReason::InvalidNumber),
-    }
-    if let Some(b',' | b'}' | b']') = text.get(at) {
-        return Ok(at);
     }
     if text.get(at) == Some(&b'.') {
         at = some_digits(text, at + 1)?;
@@ -255,6 +265,7 @@ fn some_digits(text: &[u8], at: usize) -> Scan<usize> {
     Ok(end)
 }
 
+#[inline]
 fn digits(text: &[u8], mut at: usize) -> usize {
     while let Some(b'0'..=b'9') = text.get(at) {
         at += 1;

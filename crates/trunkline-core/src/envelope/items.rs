@@ -64,16 +64,31 @@ impl<'de> Members<'de> {
         Some((name, value.of(self.text)))
     }
 
+    /// The value of the next member, if its name is `name` and written without escapes.
+    #[inline]
+    pub(crate) fn next_value_of(&mut self, name: &str) -> Option<&'de [u8]> {
+        let start = self.next? + 1;
+        let after = self.text.get(start..)?.strip_prefix(name.as_bytes())?.strip_prefix(b"\"")?;
+        let value = self.value_after(self.text.len() - after.len())?;
+        Some(value.of(self.text))
+    }
+
     /// The next member: its name, and where its value is.
     #[inline]
     pub(crate) fn next_span(&mut self) -> Option<(Text, Span)> {
         let start = self.next?;
         let end = grammar::name(self.text, start).ok()?;
         let name = Text { span: Span::new(start, end.offset()), escaped: end.escaped };
-        let value = grammar::space(self.text, grammar::colon(self.text, end.offset()).ok()?);
+        Some((name, self.value_after(end.offset())?))
+    }
+
+    /// The value of the member whose name ends at `name`.
+    #[inline]
+    fn value_after(&mut self, name: usize) -> Option<Span> {
+        let value = grammar::space(self.text, grammar::colon(self.text, name).ok()?);
         let end = grammar::value(self.text, value, usize::MAX).ok()?;
         self.next = following(self.text, end, b'}');
-        Some((name, Span::new(value, end)))
+        Some(Span::new(value, end))
     }
 }
 

@@ -90,20 +90,29 @@ pub(super) fn request(text: &[u8], at: usize, room: usize) -> Scan<(Entry, usize
     let mut members = Members::default();
     let mut at = grammar::space(text, at + 1);
     if text.get(at) == Some(&b'}') {
-        return Ok((members.check(text), at + 1));
+        return Ok((members.check(), at + 1));
     }
     loop {
-        let (name, value) = name(text, at)?;
-        let start = grammar::space(text, value);
-        let (kind, end) = grammar::kind_and_end(text, start, room)?;
-        members.set(name, (kind, Span::new(start, end)));
+        let end = if text.get(at..).unwrap_or_default().starts_with(VERSION) {
+            members.set_version(true);
+            at + VERSION.len()
+        } else {
+            let (name, value) = name(text, at)?;
+            let start = grammar::space(text, value);
+            let (kind, end) = grammar::kind_and_end(text, start, room)?;
+            members.set(name, (kind, Span::new(start, end)), text);
+            end
+        };
         let (more, next) = grammar::separator(text, end, b'}')?;
         if !more {
-            return Ok((members.check(text), next));
+            return Ok((members.check(), next));
         }
         at = grammar::space(text, next);
     }
 }
+
+/// The version as nearly all clients write it, which costs one comparison.
+const VERSION: &[u8] = b"\"jsonrpc\":\"2.0\"";
 
 /// The name of a member.
 #[derive(Clone, Copy)]
@@ -121,12 +130,8 @@ enum Name {
 #[inline]
 fn name(text: &[u8], at: usize) -> Scan<(Name, usize)> {
     // The spelling of nearly all clients costs one comparison.
-    const USUAL: [(&[u8], Name); 4] = [
-        (b"\"jsonrpc\":", Name::Version),
-        (b"\"method\":", Name::Method),
-        (b"\"params\":", Name::Params),
-        (b"\"id\":", Name::Id),
-    ];
+    const USUAL: [(&[u8], Name); 3] =
+        [(b"\"method\":", Name::Method), (b"\"params\":", Name::Params), (b"\"id\":", Name::Id)];
     let rest = text.get(at..).unwrap_or_default();
     for (spelling, name) in USUAL {
         if rest.starts_with(spelling) {
@@ -157,7 +162,8 @@ type Value = (Kind, Span);
 /// The protocol members of an object, as found.
 #[derive(Default)]
 struct Members {
-    version: Option<Value>,
+    /// Whether the version is `"2.0"`.
+    version: Option<bool>,
     method: Option<Value>,
     params: Option<Value>,
     id: Option<Value>,
@@ -168,9 +174,13 @@ struct Members {
 
 impl Members {
     #[inline]
-    fn set(&mut self, name: Name, value: Value) {
+    fn set(&mut self, name: Name, value: Value, text: &[u8]) {
         let (slot, name) = match name {
-            Name::Version => (&mut self.version, "jsonrpc"),
+            Name::Version => {
+                let (kind, span) = value;
+                let is_right = matches!(kind, Kind::String { escaped } if Text { span, escaped }.is(text, "2.0"));
+                return self.set_version(is_right);
+            }
             Name::Method => (&mut self.method, "method"),
             Name::Params => (&mut self.params, "params"),
             Name::Id => (&mut self.id, "id"),
@@ -187,7 +197,15 @@ impl Members {
         *slot = Some(value);
     }
 
-    fn check(&self, text: &[u8]) -> Result<Request, InvalidRequest> {
+    #[inline]
+    fn set_version(&mut self, is_right: bool) {
+        if self.version.replace(is_right).is_some() {
+            self.duplicate = Some("jsonrpc");
+        }
+    }
+
+    #[inline]
+    fn check(&self) -> Result<Request, InvalidRequest> {
         let id = self.id.map(|(_, span)| span);
         let known_id = match self.id {
             Some((Kind::Null | Kind::Number | Kind::String { .. }, span)) if !self.duplicate_id => {
@@ -204,8 +222,8 @@ impl Members {
             return fail(InvalidReason::BadId);
         }
         match self.version {
-            Some((Kind::String { escaped }, span)) if Text { span, escaped }.is(text, "2.0") => {}
-            Some(_) => return fail(InvalidReason::WrongVersion),
+            Some(true) => {}
+            Some(false) => return fail(InvalidReason::WrongVersion),
             None => return fail(InvalidReason::NoVersion),
         }
         let method = match self.method {

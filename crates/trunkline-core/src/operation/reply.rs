@@ -94,7 +94,14 @@ impl IntoOutcome for Outcome {
 }
 
 macro_rules! outcomes {
-    ($($plain:ty),* ; $([$($generic:ident),+] $type:ty),*) => {
+    ($($short:ty),* ; $($plain:ty),* ; $([$($generic:ident),+] $type:ty),*) => {
+        $(
+            impl IntoOutcome for $short {
+                fn into_outcome(self) -> Outcome {
+                    Outcome::short(&self)
+                }
+            }
+        )*
         $(outcomes!(@ [] $plain);)*
         $(outcomes!(@ [$($generic),+] $type);)*
     };
@@ -108,7 +115,7 @@ macro_rules! outcomes {
 }
 
 outcomes!(
-    (), bool, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64,
+    (), bool, i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize, f32, f64;
     &'static str, String, serde_json::Value, Box<RawValue>;
     [T] Option<T>, [T] Vec<T>, [K, V] HashMap<K, V>, [K, V] BTreeMap<K, V>,
     [A, B] (A, B), [A, B, C] (A, B, C)

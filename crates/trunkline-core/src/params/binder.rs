@@ -4,6 +4,7 @@ use serde::de::{DeserializeSeed, Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
 use super::error::ParamsError;
+use super::integer::Integer;
 use crate::envelope::{Elements, Members};
 
 /// Walks the params that were sent and names each after its declaration.
@@ -18,8 +19,16 @@ pub(crate) struct Binder<'de, 'n> {
 
 enum Source<'de> {
     Absent,
-    Positions { elements: Elements<'de>, next: usize },
-    Names { text: &'de [u8], members: Members<'de> },
+    Positions {
+        elements: Elements<'de>,
+        next: usize,
+    },
+    /// `next` is the declaration after that of the last member.
+    Names {
+        text: &'de [u8],
+        members: Members<'de>,
+        next: usize,
+    },
 }
 
 /// What was sent for one declared param.
@@ -43,13 +52,28 @@ impl<'de, 'n> Binder<'de, 'n> {
             Some(text) if text.first() == Some(&b'[') => {
                 Source::Positions { elements: Elements::new(text), next: 0 }
             }
-            Some(text) => Source::Names { text, members: Members::new(text) },
+            Some(text) => Source::Names { text, members: Members::new(text), next: 0 },
         };
         Self { names, variadic, source, seen: 0 }
     }
 
     /// The next argument and the index of its declaration.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<(usize, Argument<'de>)>, ParamsError> {
+        // Most clients send params by name, and in the order of their declaration.
+        if let Source::Names { members, next, .. } = &mut self.source
+            && let Some(name) = self.names.get(*next)
+            && let Some(value) = members.next_value_of(name)
+        {
+            let index = *next;
+            *next += 1;
+            return self.once(index, value);
+        }
+        self.next_of_any()
+    }
+
+    #[inline(never)]
+    fn next_of_any(&mut self) -> Result<Option<(usize, Argument<'de>)>, ParamsError> {
         match &mut self.source {
             Source::Absent => Ok(None),
             Source::Positions { elements, next } => {
@@ -73,7 +97,7 @@ impl<'de, 'n> Binder<'de, 'n> {
                 }
                 Ok(Some((index, Argument::One(first))))
             }
-            Source::Names { text, members } => {
+            Source::Names { text, members, next } => {
                 let Some((name, value)) = members.next_member() else {
                     return Ok(None);
                 };
@@ -82,14 +106,25 @@ impl<'de, 'n> Binder<'de, 'n> {
                     let params = unknown(text, self.names);
                     return Err(ParamsError::Unknown { params, declared: self.names.to_vec() });
                 };
-                let bit = 1_u64.checked_shl(index as u32).unwrap_or(0);
-                if self.seen & bit != 0 {
-                    return Err(ParamsError::Duplicate { param: self.names[index] });
-                }
-                self.seen |= bit;
-                Ok(Some((index, Argument::One(value))))
+                *next = index + 1;
+                self.once(index, value)
             }
         }
+    }
+
+    /// The argument, if it is the first one for this declaration.
+    #[inline]
+    fn once(
+        &mut self,
+        index: usize,
+        value: &'de [u8],
+    ) -> Result<Option<(usize, Argument<'de>)>, ParamsError> {
+        let bit = 1_u64.checked_shl(index as u32).unwrap_or(0);
+        if self.seen & bit != 0 {
+            return Err(ParamsError::Duplicate { param: self.names[index] });
+        }
+        self.seen |= bit;
+        Ok(Some((index, Argument::One(value))))
     }
 }
 
@@ -119,13 +154,21 @@ impl<'de> Argument<'de> {
         param: &str,
     ) -> Result<T::Value, ParamsError> {
         match self {
-            Self::One(text) => {
-                let mut json = serde_json::Deserializer::from_slice(text);
-                seed.deserialize(&mut json)
-            }
+            Self::One(text) => deserialize(seed, text),
             Self::Rest { first, rest } => seed.deserialize(Rest { first, rest }),
         }
         .map_err(|error| ParamsError::invalid(param, &error))
+    }
+}
+
+/// Deserialises a value whose text was validated.
+fn deserialize<'de, T: DeserializeSeed<'de>>(
+    seed: T,
+    text: &'de [u8],
+) -> Result<T::Value, serde_json::Error> {
+    match Integer::of(text) {
+        Some(integer) => seed.deserialize(integer),
+        None => seed.deserialize(&mut serde_json::Deserializer::from_slice(text)),
     }
 }
 
@@ -145,8 +188,7 @@ impl<'de> SeqAccess<'de> for Rest<'de> {
         let Some(text) = self.first.take().or_else(|| self.rest.next_value()) else {
             return Ok(None);
         };
-        let mut json = serde_json::Deserializer::from_slice(text);
-        seed.deserialize(&mut json).map(Some)
+        deserialize(seed, text).map(Some)
     }
 }
 

@@ -5,6 +5,7 @@ mod declared;
 mod deserializer;
 mod error;
 mod function;
+mod integer;
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;

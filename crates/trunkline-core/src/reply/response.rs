@@ -5,7 +5,7 @@ use crate::format::Encoding;
 use crate::format::Format;
 #[cfg(feature = "edn")]
 use crate::format::edn;
-use crate::outcome::Outcome;
+use crate::outcome::{ID, Outcome, RESULT};
 
 /// What one entry is answered with.
 pub struct Response {
@@ -95,6 +95,22 @@ impl Joined {
         if let Some(edn) = &response.edn {
             grow(&mut self.edn, edn);
         }
+    }
+
+    /// Appends the response with a result if it has at most `room` bytes and the spare space is enough. Returns its
+    /// text.
+    pub(crate) fn push_result(&mut self, result: &[u8], id: &[u8], room: usize) -> Option<&[u8]> {
+        let json = &mut self.json;
+        let len = RESULT.len() + result.len() + ID.len() + id.len() + 1;
+        if len > room || len + AROUND > json.capacity() - json.len() {
+            return None;
+        }
+        json.push(if json.is_empty() { b'[' } else { b',' });
+        let start = json.len();
+        for part in [RESULT, result, ID, id, b"}"] {
+            json.extend_from_slice(part);
+        }
+        Some(&json[start..])
     }
 
     /// Appends a response. Grows by no more than it needs.

@@ -12,7 +12,7 @@ use trunkline_core::call::Call;
 use trunkline_core::extensions::JSON_RPC;
 use trunkline_core::outcome::Outcome;
 use trunkline_core::trace_context::TraceContext;
-use trunkline_server::request::{Headers, sent_trace};
+use trunkline_server::request::Headers;
 
 use super::future::{Watch, WatchedFuture};
 
@@ -135,22 +135,30 @@ impl TraceLayer {
     fn place(&self, call: &mut Call) -> CallSpan {
         let span = self.span(call);
         let context = match parent(call) {
-            Some(parent) if span.is_disabled() => parent,
+            Some(parent) if span.is_none() => parent,
             Some(parent) => parent.child(),
-            None if span.is_disabled() && call.notes().is_none() => return CallSpan::default(),
+            None if span.is_none() && call.notes().is_none() => return CallSpan::default(),
             None => TraceContext::root(),
         };
         call.extensions_mut().insert(context);
-        record(&span, call, context);
-        let span = (!span.is_disabled()).then(|| Box::new(span));
+        if let Some(span) = &span {
+            record(span, call, context);
+        }
         CallSpan { span, context: Some(context) }
     }
 
-    fn span(&self, call: &Call) -> Span {
+    /// The span, if it is enabled.
+    #[inline]
+    fn span(&self, call: &Call) -> Option<Box<Span>> {
         // The macro evaluates the fields also where only the `log` crate could use them.
         if LevelFilter::current() < LevelFilter::DEBUG {
-            return Span::none();
+            return None;
         }
+        let span = self.debug_span(call);
+        (!span.is_disabled()).then(|| Box::new(span))
+    }
+
+    fn debug_span(&self, call: &Call) -> Span {
         let protocol = || call.extensions().protocol();
         tracing::debug_span!(
             "call",
@@ -168,15 +176,12 @@ impl TraceLayer {
 
 fn parent(call: &Call) -> Option<TraceContext> {
     let extensions = call.extensions();
-    let sent = || sent_trace(extensions);
+    let sent = || extensions.sent_trace();
     TraceContext::of(extensions).or_else(sent).or_else(TraceContext::current)
 }
 
-/// Records the fields that are expensive to compute, if the span is enabled.
+/// Records the fields that are expensive to compute.
 fn record(span: &Span, call: &Call, context: TraceContext) {
-    if span.is_disabled() {
-        return;
-    }
     span.record("trace_id", display(context.trace_id()));
     span.record("span_id", display(context.span_id()));
     // In other protocols, the client does not know the id.
