@@ -2,6 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
+use std::iter;
 use std::sync::Arc;
 
 use crate::trace_context::TraceContext;
@@ -14,14 +15,20 @@ use crate::trace_context::TraceContext;
 pub struct Extensions {
     /// What the door knows, shared by all calls of a body.
     origin: Option<Arc<dyn Origin>>,
-    /// What was added on the way.
-    entries: Option<Arc<Entries>>,
+    /// The value that was added last.
+    last: Option<Added>,
 }
 
 /// The protocol that calls come in unless their door says otherwise, by OpenTelemetry's name for it.
 pub const JSON_RPC: &str = "jsonrpc";
 
-type Entries = Vec<(TypeId, Arc<dyn Any + Send + Sync>)>;
+type Added = Arc<Entry<dyn Any + Send + Sync>>;
+
+/// A value that was added on the way, and the one before it. Sets that were cloned share them.
+struct Entry<T: ?Sized> {
+    before: Option<Added>,
+    value: T,
+}
 
 /// What came along with a body through a door.
 pub trait Origin: Any + Send + Sync {
@@ -101,7 +108,7 @@ impl Extensions {
 
     /// An empty set of calls that came in this way.
     pub fn of(origin: impl Origin) -> Self {
-        Self { origin: Some(Arc::new(origin)), entries: None }
+        Self { origin: Some(Arc::new(origin)), last: None }
     }
 
     /// What the door knows, if the call came through a door of type `T`.
@@ -112,10 +119,13 @@ impl Extensions {
 
     /// Adds a value in place of the earlier one of its type.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        let entries = Arc::make_mut(self.entries.get_or_insert_default());
-        let key = TypeId::of::<T>();
-        entries.retain(|(other, _)| *other != key);
-        entries.push((key, Arc::new(value)));
+        // The value that was added last is replaced, so that a loop adds one value.
+        let last = self.last.as_mut().and_then(Arc::get_mut);
+        if let Some(slot) = last.and_then(|last| last.value.downcast_mut()) {
+            *slot = value;
+            return;
+        }
+        self.last = Some(Arc::new(Entry { before: self.last.take(), value }));
     }
 
     /// The value of type `T`, if there is one.
@@ -125,9 +135,8 @@ impl Extensions {
     }
 
     fn added<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        let key = TypeId::of::<T>();
-        let (_, value) = self.entries.as_deref()?.iter().find(|(other, _)| *other == key)?;
-        value.downcast_ref()
+        let mut entries = iter::successors(self.last.as_deref(), |entry| entry.before.as_deref());
+        entries.find_map(|entry| entry.value.downcast_ref())
     }
 }
 
@@ -172,5 +181,29 @@ impl Origin for OnBehalf {
 impl fmt::Debug for Extensions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Extensions")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Extensions;
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct Number(u8);
+
+    #[test]
+    fn values_are_replaced_in_one_set_only() {
+        let mut first = Extensions::new();
+        first.insert(Number(1));
+        first.insert("text");
+        let mut second = first.clone();
+        second.insert(Number(2));
+        first.insert("other");
+        let values = |set: &Extensions| (set.get().copied(), set.get::<&str>().copied());
+        assert_eq!(values(&first), (Some(Number(1)), Some("other")));
+        assert_eq!(values(&second), (Some(Number(2)), Some("text")));
+        second.insert(Number(3));
+        assert_eq!(values(&second), (Some(Number(3)), Some("text")));
+        assert_eq!(first.get::<u64>(), None);
     }
 }

@@ -95,6 +95,22 @@ fn random() -> NonZeroU64 {
     NonZeroU64::new(mixed ^ (mixed >> 31)).unwrap_or(NonZeroU64::MIN)
 }
 
+impl TraceId {
+    /// Its digits, in ASCII.
+    #[must_use]
+    pub fn digits(self) -> [u8; 32] {
+        let bytes = self.0.get().to_be_bytes();
+        let mut digits = [0; 32];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 0xf)];
+        }
+        digits
+    }
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
 impl FromStr for TraceContext {
     type Err = TraceContextError;
 

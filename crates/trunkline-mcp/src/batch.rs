@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trunkline::protocol::{Batch, CallFuture, Projected, Projection, Reply};
+use trunkline::protocol::{Batch, CallFuture, Projection, Reply};
 use trunkline::{Call, Outcome};
 
 use crate::era::Way;
@@ -29,15 +29,19 @@ pub(crate) async fn answer(server: Arc<Server>, batch: Batch) -> Result<Reply, F
 struct Member(Mcp);
 
 impl Projection for Member {
-    fn project(&self, call: Call) -> Projected {
+    fn has(&self, _method: &str) -> bool {
+        true
+    }
+
+    fn call(&self, call: Call) -> CallFuture {
         let fault = if call.method() == method::INITIALIZE {
             Fault::Request("initialize is not part of a batch")
         } else {
             match self.0.0.answer(call, Way::Batch).outcome {
-                Ok(begun) => return Projected::Answered(begun.future),
+                Ok(begun) => return begun.future,
                 Err(fault) => fault,
             }
         };
-        Projected::Answered(CallFuture::ready(Outcome::error(fault.error())))
+        CallFuture::ready(Outcome::error(fault.error()))
     }
 }

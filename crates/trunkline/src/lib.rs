@@ -81,7 +81,7 @@ pub mod protocol {
     //! For crates that add a transport or a protocol: from the bytes of a body to those of its reply.
 
     pub use trunkline_core::call::{CallFuture, Description, Endpoint, Part, Registered};
-    pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projected, Projection};
+    pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projection};
     pub use trunkline_core::envelope::compact;
     pub use trunkline_core::error::excerpt;
     pub use trunkline_core::format::{Format, Formats};

@@ -1,50 +1,41 @@
-//! The layers around HTTP requests.
-
-use std::convert::Infallible;
+//! HTTP requests without a socket, with and without what the configuration adds to them.
 
 use anyhow::Result;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
+use hyper::Request;
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Request, Response};
-use tower::{Layer, Service, ServiceExt};
-use trunkline::http::ReplyBody;
-use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer};
+use trunkline::http::{HttpConfig, HttpService, security_headers};
 use trunkline_bench::{body, trunkline_rpc};
 
 use crate::turn::{Subject, Turn, measure};
 
 pub(crate) fn subjects() -> Result<Vec<Subject>> {
-    let http = trunkline_rpc()?.http();
-    let security_headers = SecurityHeadersLayer::new().layer(http.clone());
-    let request_id = RequestIdLayer::new().layer(http.clone());
-    let subject = |what, turn| Subject { group: "around HTTP requests, no socket", what, turn };
+    let rpc = trunkline_rpc()?;
+    let subject = |what, config| {
+        let turn = turn(rpc.http_with(config));
+        Subject { group: "around HTTP requests, no socket", what, turn }
+    };
+    let config = HttpConfig::default;
     Ok(vec![
-        subject("rpc.http()", turn(http)),
-        subject("security_headers", turn(security_headers)),
-        subject("request_id", turn(request_id)),
+        subject("rpc.http()", config()),
+        subject("security headers", HttpConfig { headers: security_headers(), ..config() }),
+        subject("request ids", HttpConfig { request_ids: true, ..config() }),
     ])
 }
 
-fn turn<S>(service: S) -> Turn
-where
-    S: Service<Request<Full<Bytes>>, Response = Response<ReplyBody>, Error = Infallible>,
-    S: Clone + 'static,
-{
+fn turn(service: HttpService) -> Turn {
     Box::new(move || {
         let service = service.clone();
         Box::pin(async move { measure(async || post(&service).await).await })
     })
 }
 
-async fn post<S>(service: &S) -> Result<Vec<u8>>
-where
-    S: Service<Request<Full<Bytes>>, Response = Response<ReplyBody>, Error = Infallible> + Clone,
-{
+async fn post(service: &HttpService) -> Result<Vec<u8>> {
     let request = Request::post("/")
         .header(HOST, "localhost")
         .header(CONTENT_TYPE, "application/json")
         .body(Full::new(Bytes::from_static(body::SINGLE.as_bytes())))?;
-    let response = service.clone().oneshot(request).await?;
+    let response = service.handle(request).await;
     Ok(response.into_body().collect().await?.to_bytes().into())
 }

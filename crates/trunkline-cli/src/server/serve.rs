@@ -7,12 +7,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
-use tower::Layer;
 use trunkline::http::{self, HttpService};
+use trunkline::layers::metrics;
 use trunkline::layers::rate_limit::Rate;
-use trunkline::layers::request_id::RequestId;
-use trunkline::layers::security_headers::SecurityHeaders;
-use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer, metrics};
 use trunkline::server::{self, Drained, Health, Problem, Problems, Server, ServerHandle, Tls};
 use trunkline::{CancellationToken, Rpc};
 use trunkline_agent::conversation::Conversations;
@@ -147,11 +144,9 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
         let guard = |router| service::guarded(router, agent_rules, rate(arguments));
         let agent = arguments.agent.agent(&rpc, tools.as_ref(), kept, &served.beginnings())?;
         let api = agent::api(&agent, tools.as_ref(), history, &served.memory, guard)?;
-        let service = |address: &SocketAddr| {
-            let mut http = http.clone();
-            http.hosts.allow_address(address.ip());
+        let service = || {
             let service = rpc
-                .http_with(http)
+                .http_with(http.clone())
                 .merge(mcp.routes())
                 .merge(mcp.sse_routes(closing.clone()))
                 .merge(trunkline_resources::routes(&rpc, &records.resources))
@@ -162,11 +157,10 @@ async fn serve(arguments: &Serve) -> anyhow::Result<Drained> {
                 Some(_) => service.merge(trunkline_tools::routes(&api)),
                 None => service,
             };
-            let service = match &recorder {
+            match &recorder {
                 Some(recorder) => recorder.show(service, &closing),
                 None => service,
-            };
-            SecurityHeadersLayer::new().layer(RequestIdLayer::new().layer(service))
+            }
         };
         let shutdown = server::shutdown_signal().context("cannot wait for signals")?;
         let server = start(&addresses, tls, server_settings(problems), service).await?;
@@ -244,7 +238,7 @@ async fn start(
     addresses: &[SocketAddr],
     tls: Option<Tls>,
     settings: server::ServerConfig,
-    service: impl Fn(&SocketAddr) -> Layered,
+    service: impl Fn() -> HttpService,
 ) -> anyhow::Result<ServerHandle> {
     let server = |address: &SocketAddr| {
         let server = Server::bind(address).settings(settings.clone());
@@ -255,16 +249,13 @@ async fn start(
     };
     let (last, others) = addresses.split_last().context("the address to listen on has no IP")?;
     for address in others {
-        match server(address).serve_http(service(address)).await {
+        match server(address).serve(service()).await {
             Ok(server) => return Ok(server),
             Err(error) => tracing::debug!(%address, %error, "the next address is tried"),
         }
     }
-    Ok(server(last).serve_http(service(last)).await?)
+    Ok(server(last).serve(service()).await?)
 }
-
-/// The service in the layers of all responses.
-type Layered = SecurityHeaders<RequestId<HttpService>>;
 
 fn tls(arguments: &Serve) -> anyhow::Result<Option<Tls>> {
     match (&arguments.tls_cert, &arguments.tls_key) {
@@ -283,7 +274,9 @@ fn rate(arguments: &Serve) -> Option<Rate> {
 fn http_settings(arguments: &Serve) -> anyhow::Result<http::HttpConfig> {
     let paths = ["/", "/rpc", "/jsonrpc"].map(str::to_owned).to_vec();
     let max_body = arguments.max_body;
-    let mut settings = http::HttpConfig { paths, max_body, ..Default::default() };
+    let headers = http::security_headers();
+    let mut settings =
+        http::HttpConfig { paths, max_body, headers, request_ids: true, ..Default::default() };
     for host in entries(&arguments.allow_host) {
         let parsed = host.parse::<http::Host>();
         settings.hosts.allow(parsed.with_context(|| format!("--allow-host {host} allows nobody"))?);

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use tower_service::Service;
 
-use super::projection::{Projected, Projection};
+use super::projection::Projection;
 use crate::call::{Call, CallFuture, Notes, Recording};
 use crate::outcome::Outcome;
 
@@ -68,17 +68,16 @@ impl Service<Call> for Runner {
     }
 
     fn call(&mut self, mut call: Call) -> RpcFuture {
-        let is_projected = call.operation().is_none()
+        let may_be_projected = call.operation().is_none()
             && call.encoding().is_none_or(|encoding| encoding.refusal().is_none());
-        let Some(projection) = self.projection.as_ref().filter(|_| is_projected) else {
-            return self.call_operation(call);
-        };
-        let ending = Ending::of(&mut call);
-        let inner = match projection.project(call) {
-            Projected::Answered(future) => future,
-            Projected::Unknown(call) => self.engine.call(*call),
-        };
-        RpcFuture { inner, ending }
+        let projection = self.projection.as_ref().filter(|_| may_be_projected);
+        match projection.filter(|projection| projection.has(&call.method())) {
+            Some(projection) => {
+                let ending = Ending::of(&mut call);
+                RpcFuture { inner: projection.call(call), ending }
+            }
+            None => self.call_operation(call),
+        }
     }
 }
 

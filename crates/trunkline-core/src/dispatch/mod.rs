@@ -32,7 +32,7 @@ use engine::Runner;
 pub use engine::Engine;
 pub use engine::RpcFuture;
 pub use incoming::{Batch, Incoming};
-pub use projection::{Projected, Projection};
+pub use projection::Projection;
 
 /// A service of [`Call`]s, and of bodies that hold them: it reads a body, runs its calls through the layers, and
 /// writes the reply. Cloning is cheap.

@@ -7,15 +7,9 @@ use crate::call::{Call, CallFuture};
 ///
 /// A method that is registered is an operation, whatever a projection makes of its name.
 pub trait Projection: fmt::Debug + Send + Sync + 'static {
-    /// Answers a call of a method that is not registered.
-    fn project(&self, call: Call) -> Projected;
-}
+    /// Whether the protocol has this method.
+    fn has(&self, method: &str) -> bool;
 
-/// What a projection makes of a call.
-#[derive(Debug)]
-pub enum Projected {
-    /// The method is the protocol's: this is its outcome.
-    Answered(CallFuture),
-    /// The method is not the protocol's.
-    Unknown(Box<Call>),
+    /// Answers a call of a method that the protocol has, and that is not registered.
+    fn call(&self, call: Call) -> CallFuture;
 }

@@ -108,7 +108,7 @@ impl ErrorObject {
     /// Appends the object as JSON.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"{\"code\":");
-        out.extend_from_slice(self.code.to_string().as_bytes());
+        serde_json::to_writer(&mut *out, &self.code).expect("a number serialises into memory");
         out.extend_from_slice(b",\"message\":");
         serde_json::to_writer(&mut *out, &self.message).expect("text serialises into memory");
         if let Some(data) = &self.data {

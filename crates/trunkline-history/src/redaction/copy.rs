@@ -24,7 +24,10 @@ impl<'a> Passage<'a> {
     }
 
     pub(crate) fn to_bytes(self) -> Box<[u8]> {
-        [self.start, self.body, self.end].concat().into()
+        match (self.start, self.end) {
+            (b"", b"") => self.body.into(),
+            (start, end) => [start, self.body, end].concat().into(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value};
 use trunkline::http::accepts_by_name;
-use trunkline::protocol::{CallFuture, Projected, Projection};
+use trunkline::protocol::{CallFuture, Projection};
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
 use crate::audience::Audience;
@@ -347,9 +347,9 @@ fn declare_capabilities(call: &mut Call, request: &Request) {
 struct Guest(Mcp);
 
 impl Projection for Guest {
-    fn project(&self, call: Call) -> Projected {
-        let ours = matches!(
-            &*call.method(),
+    fn has(&self, method: &str) -> bool {
+        matches!(
+            method,
             method::INITIALIZE
                 | method::SET_LEVEL
                 | method::CANCELLED
@@ -358,14 +358,14 @@ impl Projection for Guest {
                 | method::DISCOVER
                 | method::TOOLS_CALL
                 | method::TOOLS_LIST
-        );
-        if !ours {
-            return Projected::Unknown(Box::new(call));
-        }
-        Projected::Answered(match self.0.0.answer(call, Way::Plain).outcome {
+        )
+    }
+
+    fn call(&self, call: Call) -> CallFuture {
+        match self.0.0.answer(call, Way::Plain).outcome {
             Ok(begun) => begun.future,
             Err(fault) => CallFuture::ready(Outcome::error(fault.error())),
-        })
+        }
     }
 }
 

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-use trunkline::protocol::{CallFuture, Projected, Projection};
+use trunkline::protocol::{CallFuture, Projection};
 use trunkline::{Call, Extensions, Outcome, RpcError};
 
 use super::command_of;
@@ -60,11 +60,15 @@ where
 }
 
 impl<F: Fn(Command, Extensions) -> CallFuture + Send + Sync + 'static> Projection for Commands<F> {
-    fn project(&self, call: Call) -> Projected {
-        Projected::Answered(match command_of(&call) {
+    fn has(&self, _method: &str) -> bool {
+        true
+    }
+
+    fn call(&self, call: Call) -> CallFuture {
+        match command_of(&call) {
             Ok(command) => (self.0)(command, call.extensions().clone()),
             Err(error) => CallFuture::ready(Outcome::error(error)),
-        })
+        }
     }
 }
 

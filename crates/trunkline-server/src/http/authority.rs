@@ -70,6 +70,22 @@ impl Hosts {
             }
         }
     }
+
+    /// Whether the text is a listed name, and perhaps a port.
+    fn list_with_port(&self, text: &[u8]) -> bool {
+        let is_listed = |listed: &String| {
+            let parts = text.split_at_checked(listed.len()).filter(|_| !listed.is_empty());
+            parts.is_some_and(|(host, port)| {
+                let is_same =
+                    host == listed.as_bytes() || host.eq_ignore_ascii_case(listed.as_bytes());
+                is_same && (port.is_empty() || port.strip_prefix(b":").is_some_and(is_port))
+            })
+        };
+        match self {
+            Self::Any => false,
+            Self::Listed(hosts) | Self::ListedAndAddresses(hosts) => hosts.iter().any(is_listed),
+        }
+    }
 }
 
 fn is_address(host: &str) -> bool {
@@ -96,16 +112,9 @@ pub(super) fn check(parts: &Parts, host: Field<'_>, hosts: &Hosts) -> Result<(),
     }
     match header {
         // What is listed is well formed, and needs no allocation to be read.
-        Some(header) if hosts.lists(without_port(header.to_str().unwrap_or_default())) => Ok(()),
+        Some(header) if hosts.list_with_port(header.as_bytes()) => Ok(()),
         Some(header) => allowed(&authority(header)?, hosts),
         None => Ok(()),
-    }
-}
-
-fn without_port(text: &str) -> &str {
-    match split_port(text) {
-        (host, Some(port)) if is_port(port) => host,
-        _ => text,
     }
 }
 
@@ -121,7 +130,7 @@ fn allowed(authority: &Authority, hosts: &Hosts) -> Result<(), Refusal> {
     }
     // The port may be empty (RFC 3986, section 3.2.3).
     if let (_, Some(port)) = split_port(authority.as_str())
-        && !(port.is_empty() || is_port(port))
+        && !(port.is_empty() || is_port(port.as_bytes()))
     {
         return Err(Refusal::Malformed("the port of the host is not a number up to 65535"));
     }

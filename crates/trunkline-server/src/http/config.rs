@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use http::HeaderMap;
 use trunkline_access::Tokens;
 
 use super::authority::Hosts;
@@ -29,6 +30,16 @@ pub struct HttpConfig {
     pub allow_origins: Vec<String>,
     /// Origins that may call and read the replies (CORS); `*` is any. Default: none.
     pub cors_origins: Vec<String>,
+    /// Headers of every response that does not set them itself. Default: none. [`security_headers`] are the usual ones.
+    ///
+    /// [`security_headers`]: super::security_headers
+    pub headers: HeaderMap,
+    /// Whether each request has an id: the `X-Request-Id` of the client, if there is exactly one, of 1 to 128 letters,
+    /// digits and `-_.:/+=@~`; otherwise 32 random hexadecimal digits. Default: no.
+    ///
+    /// The id is a header of the response; a header of the request, where handlers find it with
+    /// [`Headers`](super::Headers); and the field `http.request.id` of the span of each call.
+    pub request_ids: bool,
     /// The tokens, listed or signed, of which a request must carry one (`Authorization: Bearer …`). Default:
     /// none, and all requests pass.
     pub bearer: Tokens,
@@ -44,6 +55,8 @@ impl Default for HttpConfig {
             hosts: Hosts::default(),
             allow_origins: Vec::new(),
             cors_origins: Vec::new(),
+            headers: HeaderMap::new(),
+            request_ids: false,
             bearer: Tokens::default(),
         }
     }

@@ -106,7 +106,11 @@ pub(super) fn split_port(authority: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether a text is a port of TCP. `u16` would take a plus, too.
-pub(super) fn is_port(text: &str) -> bool {
-    text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok()
+/// Whether a text is a port of TCP.
+pub(super) fn is_port(text: &[u8]) -> bool {
+    let number = text.iter().try_fold(0_u32, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u32::from(byte - b'0'))?;
+        Some(number.saturating_mul(10).saturating_add(digit))
+    });
+    !text.is_empty() && number.is_some_and(|number| number <= u32::from(u16::MAX))
 }

@@ -84,7 +84,7 @@ impl Origin {
         let Some(port) = port else {
             return Ok(Self(format!("{scheme}://{host}")));
         };
-        if !is_port(port) || (port.starts_with('0') && port != "0") {
+        if !is_port(port.as_bytes()) || (port.starts_with('0') && port != "0") {
             return Err(OriginError::Port);
         }
         match (scheme, port) {

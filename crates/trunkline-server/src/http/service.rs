@@ -31,8 +31,9 @@ use super::guard::Guard;
 use super::refusal::Refusal;
 use super::reply_body::ReplyBody;
 use super::respond::respond;
+use super::response_headers::ResponseHeaders;
 use super::routes::{MessageHandler, Routes, layered};
-use super::{negotiate, origin};
+use super::{negotiate, origin, request_id};
 use crate::request::{Head, Peer};
 use trunkline_core::dispatch::Dispatcher;
 
@@ -51,6 +52,7 @@ struct Inner {
     router: axum::Router,
     /// None without origins that may read replies.
     cors: Option<CorsLayer>,
+    headers: ResponseHeaders,
 }
 
 impl HttpService {
@@ -61,8 +63,10 @@ impl HttpService {
     }
 
     fn new(guard: Guard, routes: Vec<Routes>) -> Self {
-        let (cors, guard) = (cors(&guard.settings), Arc::new(guard));
-        Self(Arc::new(Inner { router: layered(&guard, &routes), guard, routes, cors }))
+        let (cors, headers) = (cors(&guard.settings), ResponseHeaders::new(&guard.settings));
+        let guard = Arc::new(guard);
+        let router = layered(&guard, &routes);
+        Self(Arc::new(Inner { guard, routes, router, cors, headers }))
     }
 
     /// Adds routes: those of another protocol, or an axum router. They pass the same checks as calls. Other
@@ -98,8 +102,8 @@ impl HttpService {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let step = self.begin(request, peer);
-        self.finish(step)
+        let begun = self.begin(request, peer);
+        self.finish(begun)
     }
 
     /// Adds the address of the server to the names that clients may call it.
@@ -121,25 +125,39 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let mut service = cors.layer(service_fn(|request| async {
-            Ok::<_, Infallible>(self.finish(self.begin_own(request, peer)).await)
+            Ok::<_, Infallible>(self.take(self.step(request, peer)).await)
         }));
         let Ok(response) = service.call(request).await;
         response
     }
 
-    fn begin<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    fn begin<B>(&self, mut request: Request<B>, peer: Option<SocketAddr>) -> Begun<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        match self.0.cors.clone() {
-            None => self.begin_own(request, peer),
+        let has_id = self.0.guard.settings.request_ids;
+        let request_id = has_id.then(|| request_id::set(request.headers_mut())).flatten();
+        let step = match self.0.cors.clone() {
+            None => self.step(request, peer),
             Some(cors) => Step::Later(Box::pin(self.clone().share(cors, request, peer))),
-        }
+        };
+        Begun { step, request_id }
     }
 
-    /// Begins to answer a request, without the CORS headers of its reply.
-    fn begin_own<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    /// Answers a request that was begun.
+    async fn finish<B>(&self, begun: Begun<B>) -> Response<ReplyBody>
+    where
+        B: Body<Data = Bytes>,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        let mut response = self.take(begun.step).await;
+        self.0.headers.add(&mut response, begun.request_id);
+        response
+    }
+
+    /// The first step to answer a request, without the headers of all responses.
+    fn step<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -207,7 +225,7 @@ impl HttpService {
         Step::Call(target, extensions(&endpoint, parts, peer), formats, body)
     }
 
-    async fn finish<B>(&self, step: Step<B>) -> Response<ReplyBody>
+    async fn take<B>(&self, step: Step<B>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -303,7 +321,13 @@ impl Target {
     }
 }
 
-/// The answer to a request whose head was checked.
+/// A request whose head was checked.
+struct Begun<B> {
+    step: Step<B>,
+    request_id: Option<HeaderValue>,
+}
+
+/// What remains to be done for a request whose head was checked.
 enum Step<B> {
     Call(Target, Extensions, Formats, B),
     Refused(Response<ReplyBody>),
@@ -366,8 +390,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
         // Without the request, the boxed future is small.
-        let step = service.begin(request, None);
-        Box::pin(async move { Ok(service.finish(step).await) })
+        let begun = service.begin(request, None);
+        Box::pin(async move { Ok(service.finish(begun).await) })
     }
 }
 

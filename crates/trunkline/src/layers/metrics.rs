@@ -81,7 +81,7 @@ impl MetricsLayer {
     pub(super) fn start(&self, call: &Call) -> CallMetrics {
         let counters = self.on.then(|| {
             let own = call.operation().and_then(|operation| operation.extensions().get());
-            Arc::clone(own.unwrap_or_else(|| self.others.of(&call.method())))
+            Arc::clone(own.unwrap_or_else(|| self.others.of(call)))
         });
         CallMetrics(counters.map(Count::new))
     }
@@ -92,8 +92,10 @@ impl MetricsLayer {
 }
 
 impl Others {
-    fn of(&self, method: &str) -> &Arc<Counters> {
-        self.named.get(method).unwrap_or(&self.unknown)
+    fn of(&self, call: &Call) -> &Arc<Counters> {
+        let named = !self.named.is_empty();
+        let counters = named.then(|| self.named.get(&*call.method())).flatten();
+        counters.unwrap_or(&self.unknown)
     }
 }
 

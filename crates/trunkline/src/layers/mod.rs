@@ -1,7 +1,7 @@
-//! Tower layers around calls (`Service<Call, Response = Outcome>`) and around HTTP requests.
+//! Tower layers around calls (`Service<Call, Response = Outcome>`).
 //!
-//! A call layer runs once for each call, so once for each member of a batch. An HTTP layer runs once for
-//! each request:
+//! A call layer runs once for each call, so once for each member of a batch. Layers around an
+//! [`HttpService`](crate::http::HttpService), which are those of any HTTP service, run once for each request:
 //!
 //! ```text
 //!  HTTP request ─► HTTP layers ─► body ─► decode ─┬─► call ─► call layers ─► handler
@@ -9,7 +9,7 @@
 //!                                                 └─► call ─► call layers ─► handler
 //! ```
 //!
-//! | call layer | purpose | on by default |
+//! | layer | purpose | on by default |
 //! |---|---|---|
 //! | [`trace`] | opens a span in the distributed trace of the caller | yes |
 //! | [`metrics`] | counts calls and measures their durations; `GET /metrics` | yes, without the endpoint |
@@ -22,20 +22,13 @@
 //! | [`handle_error`] | converts errors of layers into replies | around each layer |
 //! | [`from_fn()`] | runs an async function | no |
 //!
-//! | HTTP layer | purpose |
-//! |---|---|
-//! | [`security_headers`] | adds security headers to responses |
-//! | [`request_id`] | gives each request an id for the logs of both sides |
-//!
 //! The layers that are on by default wrap all methods of a built router, outermost first in the order of
-//! the table; [`Defaults`] and [`Limits`](crate::Limits) switch them off. All other call layers are inside
+//! the table; [`Defaults`] and [`Limits`](crate::Limits) switch them off. All other layers are inside
 //! of them: add them with [`Router::layer`](crate::Router::layer),
 //! [`Router::route_layer`](crate::Router::route_layer), and [`Rules`](authorize::Rules) with
 //! [`Router::authorize`](crate::Router::authorize). They compose with tower's layers in one
-//! [`ServiceBuilder`](tower::ServiceBuilder). All call layers except `handle_error` and `validation` also
-//! wrap [clients](crate::client::Client::layer).
-//!
-//! HTTP layers wrap an [`HttpService`](crate::http::HttpService), an axum router, or any other HTTP service.
+//! [`ServiceBuilder`](tower::ServiceBuilder). All of them except `handle_error` and `validation` also wrap
+//! [clients](crate::client::Client::layer).
 
 pub mod authorize;
 pub mod catch_panic;
@@ -46,8 +39,6 @@ mod future;
 pub mod handle_error;
 pub mod metrics;
 pub mod rate_limit;
-pub mod request_id;
-pub mod security_headers;
 pub mod timeout;
 pub mod trace;
 #[cfg(feature = "validation")]
@@ -65,8 +56,6 @@ pub use handle_error::HandleErrorLayer;
 pub(crate) use handle_error::layered;
 pub use metrics::MetricsLayer;
 pub use rate_limit::RateLimitLayer;
-pub use request_id::RequestIdLayer;
-pub use security_headers::SecurityHeadersLayer;
 pub use timeout::TimeoutLayer;
 pub use trace::TraceLayer;
 #[cfg(feature = "validation")]

@@ -1,19 +1,17 @@
-//! Layers around HTTP services: ours, and any other.
+//! Headers of responses and ids of requests, and layers around HTTP services.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::routing::get;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use http_body_util::Full;
 use serde_json::json;
-use tower::{Layer, Service, ServiceExt, service_fn};
+use tower::{Service, ServiceExt};
 use tracing::Level;
 use trunkline::Router;
-use trunkline::http::Headers;
-use trunkline::layers::{RequestIdLayer, SecurityHeadersLayer};
+use trunkline::http::{Headers, HttpConfig, HttpService, security_headers};
 
 use super::recorder::{Recorded, record};
 use super::{body, paused};
@@ -30,9 +28,10 @@ fn request(ids: &[&[u8]]) -> HttpRequest {
 }
 
 /// Answers with the id that the handler sees.
-fn service() -> trunkline::http::HttpService {
+fn service(headers: HeaderMap) -> HttpService {
     let id = |headers: Headers| headers["x-request-id"].to_str().unwrap().to_owned();
-    Router::new().method("id", id).build().unwrap().http()
+    let config = HttpConfig { headers, request_ids: true, ..HttpConfig::default() };
+    Router::new().method("id", id).build().unwrap().http_with(config)
 }
 
 /// What `service` answers, and the response's headers.
@@ -55,7 +54,7 @@ where
 #[track_caller]
 fn check_id(sent: &[&[u8]], expected: Option<&str>) {
     let Recorded { output: (headers, reply), spans, .. } =
-        record(Level::DEBUG, || ask(RequestIdLayer::new().layer(service()), request(sent)));
+        record(Level::DEBUG, || ask(service(HeaderMap::new()), request(sent)));
     let id = headers["x-request-id"].to_str().unwrap();
     match expected {
         Some(expected) => assert_eq!(id, expected),
@@ -86,7 +85,7 @@ fn a_request_keeps_a_sane_id_and_gets_one_else() {
 #[test]
 fn made_ids_differ() {
     let id = |_| {
-        let (headers, _) = ask(RequestIdLayer::new().layer(service()), request(&[]));
+        let (headers, _) = ask(service(HeaderMap::new()), request(&[]));
         headers["x-request-id"].clone()
     };
     assert_eq!((0..100).map(id).collect::<HashSet<_>>().len(), 100);
@@ -101,65 +100,48 @@ const EXPECTED: [(&str, &str); 6] = [
     ("cross-origin-resource-policy", "same-origin"),
 ];
 
-/// The security headers of a response, each of which may stand there once.
+/// A response has each of these headers once, besides the id.
 #[track_caller]
-fn check_headers(headers: &HeaderMap, expected: &[(&str, &str)]) {
+fn check_headers((headers, _): (HeaderMap, Bytes), expected: &[(&str, &str)]) {
     for (name, value) in expected {
         let found: Vec<_> = headers.get_all(*name).iter().collect();
         assert_eq!(found, [value], "{name}");
     }
-    let told = headers.contains_key("strict-transport-security");
-    let wanted = expected.iter().any(|(name, _)| *name == "strict-transport-security");
-    assert_eq!(told, wanted);
+    assert!(!headers["x-request-id"].is_empty());
+    let others =
+        headers.keys().filter(|name| !["x-request-id", "content-length"].contains(&name.as_str()));
+    assert_eq!(others.count(), expected.len(), "{headers:?}");
 }
 
 #[test]
-fn responses_tell_browsers_to_be_careful() {
-    let layer = SecurityHeadersLayer::new();
-    check_headers(&ask(layer.layer(service()), request(&[b"1"])).0, &EXPECTED);
-    // A refusal, too.
-    let refused = Request::get("/").header("host", "evil").body(Full::default()).unwrap();
-    check_headers(&ask(layer.layer(service()), refused).0, &EXPECTED);
-}
-
-#[test]
-fn https_is_asked_for_when_told() {
-    let layer = SecurityHeadersLayer::new().strict_transport(Duration::from_secs(31_536_000));
-    let strict = [&EXPECTED[..], &[("strict-transport-security", "max-age=31536000")]].concat();
-    check_headers(&ask(layer.layer(service()), request(&[b"1"])).0, &strict);
-}
-
-#[test]
-fn what_a_response_says_itself_is_kept() {
-    let own = service_fn(async |_: HttpRequest| {
-        let response = Response::builder()
-            .header("cache-control", "max-age=60")
-            .header("strict-transport-security", "max-age=1")
-            .header("x-frame-options", "SAMEORIGIN")
-            .body(Full::<Bytes>::default());
-        Ok::<_, Infallible>(response.unwrap())
-    });
-    let layer = SecurityHeadersLayer::new().strict_transport(Duration::from_secs(60));
-    let expected = [
+fn responses_have_the_configured_headers() {
+    let page =
+        || async { ([("cache-control", "max-age=60"), ("vary", "accept")], Bytes::from("page")) };
+    let routes = axum::Router::new().route("/page", get(page));
+    let service = || service(security_headers()).merge(routes.clone());
+    let get = |path: &str, host: &str| {
+        Request::get(path).header("host", host).body(Full::default()).unwrap()
+    };
+    let json = [("content-type", "application/json")];
+    check_headers(ask(service(), request(&[b"1"])), &[&EXPECTED[..], &json].concat());
+    let refused = [&EXPECTED[..], &json].concat();
+    check_headers(ask(service(), get("/", "evil")), &refused);
+    // A reply without a body has no content type, and the headers of a route take precedence.
+    let notification =
+        Request::post("/").header("host", "localhost").header("content-type", "application/json");
+    let notification =
+        notification.body(Full::new(br#"{"jsonrpc":"2.0","method":"id"}"#[..].into())).unwrap();
+    check_headers(ask(service(), notification), &EXPECTED);
+    let own = [
         ("cache-control", "max-age=60"),
-        ("strict-transport-security", "max-age=1"),
-        ("x-frame-options", "SAMEORIGIN"),
-        ("x-content-type-options", "nosniff"),
+        ("vary", "accept"),
+        ("content-type", "application/octet-stream"),
     ];
-    check_headers(&ask(layer.layer(own), request(&[])).0, &expected);
-}
-
-#[test]
-fn an_axum_router_takes_them() {
-    let app = axum::Router::new()
-        .route("/page", get(|| async { "hello" }))
-        .layer(SecurityHeadersLayer::new())
-        .layer(RequestIdLayer::new());
-    let page = Request::get("/page").body(Full::default()).unwrap();
-    let (headers, body) = ask(app, page);
-    assert_eq!(body, "hello");
-    assert_eq!(headers["x-request-id"].len(), 32);
-    check_headers(&headers, &EXPECTED);
+    let others = EXPECTED.into_iter().filter(|(name, _)| *name != "cache-control");
+    check_headers(
+        ask(service(), get("/page", "localhost")),
+        &others.chain(own).collect::<Vec<_>>(),
+    );
 }
 
 #[test]
@@ -195,7 +177,7 @@ fn routes_of_an_axum_router_are_guarded() {
         .route("/page", get(|| async { "page" }))
         .nest("/nested", page().fallback(|| async { "nested fallback" }))
         .fallback(|| async { "fallback" });
-    let mut settings = trunkline::http::HttpConfig::default();
+    let mut settings = HttpConfig::default();
     settings.bearer.allow("secret");
     let service = Router::new().build().unwrap().http_with(settings).merge(app);
     let rows = [

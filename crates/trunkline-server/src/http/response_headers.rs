@@ -1,0 +1,87 @@
+//! The headers that all responses of a service have: those of [`HttpConfig`](super::HttpConfig), and the id of the
+//! request.
+
+use std::mem;
+
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderMap, HeaderName, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use http::{HeaderValue, Response};
+
+use super::config::HttpConfig;
+use super::request_id::X_REQUEST_ID;
+
+/// Headers that keep browsers from doing more with a response than it is meant for, for
+/// [`HttpConfig::headers`](super::HttpConfig::headers).
+///
+/// | header | value | effect in a browser |
+/// |---|---|---|
+/// | `X-Content-Type-Options` | `nosniff` | does not guess that JSON is a page |
+/// | `Cache-Control` | `no-store` | stores no results |
+/// | `Referrer-Policy` | `no-referrer` | does not send the URL to other sites |
+/// | `X-Frame-Options` | `DENY` | shows it in no frame |
+/// | `Content-Security-Policy` | `default-src 'none'; frame-ancestors 'none'` | runs and loads nothing |
+/// | `Cross-Origin-Resource-Policy` | `same-origin` | refuses it to other sites as an image or a script |
+///
+/// Add `Strict-Transport-Security` once everything that this host serves has a certificate: browsers that
+/// received it use https only (RFC 6797).
+///
+/// ```
+/// use trunkline::http::{HttpConfig, security_headers};
+///
+/// let config = HttpConfig { headers: security_headers(), ..HttpConfig::default() };
+/// ```
+#[must_use]
+pub fn security_headers() -> HeaderMap {
+    HeaderMap::from_iter([
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+        (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+        (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+        (
+            CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            HeaderValue::from_static("same-origin"),
+        ),
+    ])
+}
+
+/// The headers of all responses.
+#[derive(Clone)]
+pub(super) struct ResponseHeaders {
+    /// With places for the content type and the id of the request: a copy does not grow when they are filled.
+    template: HeaderMap,
+    is_empty: bool,
+}
+
+impl ResponseHeaders {
+    pub(super) fn new(config: &HttpConfig) -> Self {
+        let mut template = config.headers.clone();
+        let places = [Some(CONTENT_TYPE), config.request_ids.then_some(X_REQUEST_ID)];
+        for name in places.into_iter().flatten() {
+            template.entry(name).or_insert(HeaderValue::from_static(""));
+        }
+        Self { template, is_empty: config.headers.is_empty() }
+    }
+
+    /// Adds the headers that a response does not have itself, and the id of its request.
+    pub(super) fn add<B>(&self, response: &mut Response<B>, request_id: Option<HeaderValue>) {
+        let headers = response.headers_mut();
+        if !self.is_empty {
+            // A copy that the few headers of the response are inserted into costs less than an insertion of each of
+            // these.
+            let own = mem::replace(headers, self.template.clone());
+            if !own.contains_key(CONTENT_TYPE) {
+                headers.remove(CONTENT_TYPE);
+            }
+            headers.extend(own);
+        }
+        if let Some(id) = request_id {
+            headers.insert(X_REQUEST_ID, id);
+        }
+    }
+}
