@@ -150,21 +150,22 @@ pub(super) fn separator(text: &[u8], at: usize, close: u8) -> Scan<(bool, usize)
 /// Validates a string whose opening quote is at `at`.
 #[inline]
 pub(super) fn string(text: &[u8], at: usize) -> Scan<StringEnd> {
+    let mut at = at + 1;
     // Member names, and most values of protocol members, end within eight bytes.
-    if let Some(word) = text.get(at + 1..).and_then(<[u8]>::first_chunk) {
-        let end = at + 1 + special(u64::from_le_bytes(*word)).trailing_zeros() as usize / 8;
-        if text.get(end) == Some(&b'"') {
-            return Ok(StringEnd { offset: end as u32 + 1, escaped: false });
+    if let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        at += special(u64::from_le_bytes(*word)).trailing_zeros() as usize / 8;
+        if text.get(at) == Some(&b'"') {
+            return Ok(StringEnd { offset: at as u32 + 1, escaped: false });
         }
     }
-    long_string(text, at + 1)
+    long_string(text, at)
 }
 
 #[inline(never)]
 fn long_string(text: &[u8], mut at: usize) -> Scan<StringEnd> {
     let mut escaped = false;
     loop {
-        at += plain(&text[at..]);
+        at = plain(text, at);
         match text.get(at) {
             Some(b'"') => return Ok(StringEnd { offset: at as u32 + 1, escaped }),
             Some(b'\\') => {

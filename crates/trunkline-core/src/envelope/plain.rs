@@ -1,16 +1,17 @@
 //! The bytes of a string that need no look, found eight at a time.
 
-/// How many bytes of a string go by before one that ends it, escapes, or may not stand there.
-pub(super) fn plain(bytes: &[u8]) -> usize {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().enumerate() {
+/// The offset of the first byte of a string, from `at` on, that ends it, begins an escape, or is a control character.
+pub(super) fn plain(text: &[u8], mut at: usize) -> usize {
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
         let special = special(u64::from_le_bytes(*word));
         if special != 0 {
-            return index * 8 + special.trailing_zeros() as usize / 8;
+            return at + special.trailing_zeros() as usize / 8;
         }
+        at += 8;
     }
     let special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
-    words.len() * 8 + rest.iter().position(special).unwrap_or(rest.len())
+    let rest = text.get(at..).unwrap_or_default();
+    at + rest.iter().position(special).unwrap_or(rest.len())
 }
 
 /// Sets the high bit of the bytes that are `"`, `\`, or below 0x20, eight at once.
