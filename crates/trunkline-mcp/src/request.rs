@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use trunkline::protocol::Part;
+use trunkline::protocol::{DuplicateMember, Part};
 use trunkline::{Call, Id};
 
 use crate::fault::Fault;
@@ -30,54 +30,23 @@ pub(crate) struct Meta {
 }
 
 impl Request {
-    /// Two readers of a member that stands twice may disagree, so it is refused.
+    /// Two readers of a duplicate member may disagree, so it is refused.
     pub(crate) fn of(call: &Call) -> Result<Self, Fault> {
+        const NAMES: [&str; 7] =
+            ["name", "arguments", "_meta", "cursor", "protocolVersion", "requestId", "level"];
+        const OF_META: [&str; 4] =
+            [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::LOG_LEVEL, "progressToken"];
         if call.params().is_some_and(|params| params.starts_with(b"[")) {
             return Err(Fault::Malformed("MCP's params are an object"));
         }
-        let mut request = Self::default();
-        let mut meta = None;
-        for (name, value) in call.members() {
-            let slot = match &*name {
-                "name" => &mut request.name,
-                "arguments" => &mut request.arguments,
-                "cursor" => &mut request.cursor,
-                "protocolVersion" => &mut request.protocol_version,
-                "requestId" => &mut request.request_id,
-                "level" => &mut request.level,
-                "_meta" => &mut meta,
-                _ => continue,
-            };
-            fill(slot, value)?;
-        }
-        if let Some(meta) = meta {
-            request.meta = Meta::of(call, meta)?;
-        }
-        Ok(request)
-    }
-}
-
-impl Meta {
-    fn of(call: &Call, meta: Part) -> Result<Self, Fault> {
-        let mut read = Self::default();
-        for (name, value) in call.members_of(meta) {
-            let slot = match &*name {
-                meta::PROTOCOL_VERSION => &mut read.protocol_version,
-                meta::CLIENT_CAPABILITIES => &mut read.client_capabilities,
-                meta::LOG_LEVEL => &mut read.log_level,
-                "progressToken" => &mut read.progress_token,
-                _ => continue,
-            };
-            fill(slot, value)?;
-        }
-        Ok(read)
-    }
-}
-
-fn fill(slot: &mut Option<Part>, value: Part) -> Result<(), Fault> {
-    match slot.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(Fault::Malformed("a member of params stands twice")),
+        let found = call.find_members(&NAMES, ("_meta", &OF_META));
+        let (found, meta) =
+            found.map_err(|DuplicateMember| Fault::Malformed("a member of params stands twice"))?;
+        let [name, arguments, _, cursor, protocol_version, request_id, level] = found;
+        let [version, client_capabilities, log_level, progress_token] = meta;
+        let meta =
+            Meta { protocol_version: version, client_capabilities, log_level, progress_token };
+        Ok(Self { name, arguments, cursor, protocol_version, request_id, level, meta })
     }
 }
 

@@ -80,7 +80,9 @@ pub use trunkline_server::{Server, ServerHandle, http, stdio, stream};
 pub mod protocol {
     //! For crates that add a transport or a protocol: from the bytes of a body to those of its reply.
 
-    pub use trunkline_core::call::{CallFuture, Description, Endpoint, Part, Registered};
+    pub use trunkline_core::call::{
+        CallFuture, Description, DuplicateMember, Endpoint, Part, Parts, Registered,
+    };
     pub use trunkline_core::dispatch::{Batch, Dispatcher, Incoming, Projection};
     pub use trunkline_core::envelope::compact;
     pub use trunkline_core::error::excerpt;

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::envelope::Request;
-use crate::envelope::{Kind, Members, Scanner, Span, Text};
+use crate::envelope::{Kind, Members, ScanError, Scanner, Span, Text};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::format::Encoding;
@@ -184,9 +184,35 @@ impl Call {
         self.body.slice(part.0.range())
     }
 
-    /// The members of a member of the params; none of what is no object.
-    pub fn members_of(&self, part: Part) -> impl Iterator<Item = (Cow<'_, str>, Part)> {
-        members(&self.body, Some(part.0))
+    /// Finds members of the params by their names, and members of the one named `nested` by theirs, in one scan of
+    /// the text. What is not an object has none.
+    ///
+    /// # Errors
+    /// If there is a duplicate of one of them.
+    pub fn find_members<const N: usize, const M: usize>(
+        &self,
+        names: &[&str; N],
+        (nested, inner_names): (&str, &[&str; M]),
+    ) -> Result<(Parts<N>, Parts<M>), DuplicateMember> {
+        let (mut found, mut inner) = ([None; N], [None; M]);
+        let Some(params) = self.params.filter(|span| span.of(&self.body).starts_with(b"{")) else {
+            return Ok((found, inner));
+        };
+        Scanner::within(&self.body, params).named_members(
+            names.iter().copied(),
+            |scanner, index| {
+                let nests = index.is_some_and(|index| names[index] == nested);
+                if !nests || scanner.peek() != Some(b'{') {
+                    return put(&mut found, index, scanner.value()?.1);
+                }
+                let start = scanner.offset();
+                scanner.named_members(inner_names.iter().copied(), |scanner, index| {
+                    put(&mut inner, index, scanner.value()?.1)
+                })?;
+                put(&mut found, index, Span::new(start, scanner.offset()))
+            },
+        )?;
+        Ok((found, inner))
     }
 
     /// This call made to `operation`, with a part of its params for params: what a protocol makes of
@@ -328,6 +354,29 @@ impl fmt::Debug for Call {
 #[derive(Debug, Clone, Copy)]
 pub struct Part(Span);
 
+/// The values of members by the index of their names.
+pub type Parts<const N: usize> = [Option<Part>; N];
+
+/// An object has two members of one name, and readers may disagree which of them counts.
+#[derive(Debug)]
+pub struct DuplicateMember;
+
+/// The text of a call was validated, so this does not happen.
+impl From<ScanError> for DuplicateMember {
+    fn from(_: ScanError) -> Self {
+        Self
+    }
+}
+
+fn put(
+    found: &mut [Option<Part>],
+    index: Option<usize>,
+    value: Span,
+) -> Result<(), DuplicateMember> {
+    let earlier = index.and_then(|index| found[index].replace(Part(value)));
+    earlier.map_or(Ok(()), |_| Err(DuplicateMember))
+}
+
 /// Appends the JSON text of params, if they are any.
 fn params_text(body: &mut Vec<u8>, params: &impl Serialize) -> Result<Option<Span>, ErrorObject> {
     let start = body.len();
@@ -350,3 +399,44 @@ const USUAL: usize = 128;
 
 /// With a name and an id, a call's text stays below what offsets can tell.
 const MAX_PARAMS: usize = i32::MAX as usize;
+
+#[cfg(test)]
+mod tests {
+    use serde_json::value::RawValue;
+
+    use super::{Call, Part};
+    use crate::id::Id;
+
+    /// `expected` are the values of `a`, `m`, and `b` in `m`, or `None` if there is a duplicate.
+    #[track_caller]
+    fn check(params: &str, expected: Option<[&str; 3]>) {
+        let raw = RawValue::from_string(params.to_owned()).unwrap();
+        let call = Call::request(&Id::NULL, "f", &raw).unwrap();
+        let text = |part: &Option<Part>| {
+            part.map_or("", |part| str::from_utf8(call.text(part)).unwrap()).to_owned()
+        };
+        let found = call.find_members(&["a", "m"], ("m", &["b"]));
+        let found = found.ok().map(|([a, m], [b])| [a, m, b].map(|part| text(&part)));
+        assert_eq!(found, expected.map(|values| values.map(str::to_owned)), "{params}");
+    }
+
+    #[test]
+    fn members_are_found_by_their_names() {
+        check("{}", Some(["", "", ""]));
+        check("[1]", Some(["", "", ""]));
+        check(r#"{"a":1,"m":{"b":2}}"#, Some(["1", r#"{"b":2}"#, "2"]));
+        check(
+            r#"{ "m" : { "c" : {"b":1} , "b" : [ 2 ] } , "aa" : 1 }"#,
+            Some(["", r#"{ "c" : {"b":1} , "b" : [ 2 ] }"#, "[ 2 ]"]),
+        );
+        check(r#"{"b":1,"m":"b"}"#, Some(["", "\"b\"", ""]));
+        check(
+            r#"{"\u0061":1,"\u006d":{"\u0062":"\""}}"#,
+            Some(["1", r#"{"\u0062":"\""}"#, r#""\"""#]),
+        );
+        check(r#"{"a":1,"\u0061":1}"#, None);
+        check(r#"{"m":{},"m":1}"#, None);
+        check(r#"{"m":{"b":1,"b":1}}"#, None);
+        check(r#"{"c":1,"c":1,"m":{"c":1,"c":1}}"#, Some(["", r#"{"c":1,"c":1}"#, ""]));
+    }
+}

@@ -23,6 +23,16 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0, room: max_depth }
     }
 
+    /// A scanner of a part of `text` that was validated before.
+    pub(crate) fn within(text: &'a [u8], part: Span) -> Self {
+        Self { text, at: part.range().start, room: usize::MAX }
+    }
+
+    /// The offset of what is scanned next.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
+    }
+
     /// The next byte after white space, not consumed.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
@@ -59,6 +69,46 @@ impl<'a> Scanner<'a> {
             let name = Text { span: Span::new(self.at, end.offset()), escaped: end.escaped };
             self.at = grammar::colon(self.text, end.offset())?;
             member(self, name)?;
+            (more, self.at) = grammar::separator(self.text, self.at, b'}')?;
+        }
+        self.room += 1;
+        Ok(())
+    }
+
+    /// Scans an object whose `{` is next; `member` scans each member's value, and gets the index of its name among
+    /// `names`. Of those names, the usual spelling costs one comparison.
+    #[inline]
+    pub fn named_members<'n, E: From<ScanError>>(
+        &mut self,
+        names: impl Iterator<Item = &'n str> + Clone,
+        mut member: impl FnMut(&mut Self, Option<usize>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.open()?;
+        let mut more = self.peek() != Some(b'}');
+        self.at += usize::from(!more);
+        while more {
+            self.peek();
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            let is_next = |name: &str| {
+                let rest = rest.strip_prefix(b"\"")?.strip_prefix(name.as_bytes())?;
+                rest.starts_with(b"\"").then_some(name.len() + 2)
+            };
+            let mut usual = names.clone().map(is_next).enumerate();
+            let usual = usual.find_map(|(index, len)| Some((index, self.at + len?)));
+            let (index, end) = match usual {
+                Some((index, end)) => (Some(index), end),
+                None => {
+                    let end = grammar::name(self.text, self.at)?;
+                    let span = Span::new(self.at, end.offset());
+                    let name = Text { span, escaped: end.escaped };
+                    // One without escapes was compared above.
+                    let mut names = names.clone();
+                    let index = names.position(|known| name.escaped && name.is(self.text, known));
+                    (index, end.offset())
+                }
+            };
+            self.at = grammar::colon(self.text, end)?;
+            member(self, index)?;
             (more, self.at) = grammar::separator(self.text, self.at, b'}')?;
         }
         self.room += 1;

@@ -13,7 +13,7 @@ use super::shape::Shape;
 /// A compiled [`Schema`] of params. It fetches nothing: a schema refers only to its own parts.
 pub struct Validator {
     whole: jsonschema::Validator,
-    /// None if only `whole` can tell.
+    /// None if the schema has other keywords.
     shape: Option<Shape>,
     schema: Schema,
     /// The schemas of single params, by name. Compiled by the first check that needs them.
@@ -66,10 +66,11 @@ impl Validator {
         Ok(Self { whole, shape, schema: schema.clone(), each: OnceLock::new(), cost })
     }
 
-    /// Whether the JSON text of params by name matches the schema and has no duplicate member, as far as a scan of
-    /// the text can tell. It cannot of all schemas and texts, so false is no result: [`check`](Self::check) params.
+    /// Whether a scan of the JSON text of params by name shows that it matches the schema and has no duplicate
+    /// members. Scans are limited to simple schemas and texts: if this is false, params may still
+    /// pass [`check`](Self::check).
     ///
-    /// `params` is UTF-8.
+    /// `params` is valid UTF-8.
     #[must_use]
     pub fn accepts(&self, params: &[u8]) -> bool {
         let is_small = self.cost.of_check.saturating_mul(params.len()) <= MAX_APPLIED;
@@ -242,6 +243,7 @@ fn collect(error: &ValidationError<'_>, allowed: &mut Vec<String>) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
+    use trunkline_core::limits::DistinctKeys;
 
     use super::Validator;
 
@@ -294,5 +296,83 @@ mod tests {
         ] {
             check(schema, &value, expected);
         }
+    }
+
+    /// `accepted` of these texts match by themselves. All that do are read to a value that matches.
+    #[track_caller]
+    fn check_text(schema: Value, accepted: &[&str], others: &[&str]) {
+        let validator = Validator::new(&schema.clone().into()).unwrap();
+        for text in [accepted, others].concat() {
+            let is_accepted = validator.accepts(text.as_bytes());
+            assert_eq!(is_accepted, accepted.contains(&text), "{text} of {schema}");
+            if is_accepted {
+                let DistinctKeys(value) = serde_json::from_str(text).unwrap();
+                validator.check(&value, text.len()).unwrap();
+            }
+        }
+    }
+
+    fn of_member(schema: Value) -> Value {
+        json!({ "type": "object", "properties": { "a": schema } })
+    }
+
+    #[test]
+    fn members_are_found_by_their_names() {
+        let schema = json!({
+            "type": "object",
+            "title": "t",
+            "properties": {
+                "a": { "type": "integer", "description": "d" },
+                "b": { "type": ["string", "null"], "format": "date" },
+            },
+            "required": ["a"],
+            "additionalProperties": false,
+        });
+        let accepted = [
+            r#"{"a":1}"#,
+            r#"{ "b" : "x" , "a" : -1 }"#,
+            r#"{"\u0061":1}"#,
+            r#"{"a":0,"b":null}"#,
+            r#"{"a":1,"b":"\u0041\\"}"#,
+        ];
+        let others = [
+            "{}",
+            r#"{"b":"x"}"#,
+            r#"{"a":"1"}"#,
+            r#"{"a":null}"#,
+            r#"{"a":1.0}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":1,"\u0061":1}"#,
+            r#"{"a":1,"c":1}"#,
+            r#"{"a":{}}"#,
+            r#"{"a":1} 1"#,
+            r#"{"a":1"#,
+            " {}",
+            "[1]",
+            "1",
+        ];
+        check_text(schema, &accepted, &others);
+    }
+
+    #[test]
+    fn values_are_compared_with_types_and_ranges() {
+        let unsigned = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
+        let others = [r#"{"a":-1}"#, r#"{"a":256}"#, r#"{"a":0.0}"#, r#"{"a":1e2}"#];
+        check_text(of_member(unsigned), &[r#"{"a":0}"#, r#"{"a":255}"#], &others);
+        check_text(
+            of_member(json!({ "type": "number" })),
+            &[r#"{"a":-1.5}"#, r#"{"a":12345678901234567890123}"#],
+            &[r#"{"a":1e400}"#, r#"{"a":"1"}"#, r#"{"a":true}"#],
+        );
+        check_text(
+            of_member(json!({ "type": "array", "items": { "type": "boolean" } })),
+            &[r#"{"a":[]}"#, r#"{"a":[true,false]}"#],
+            &[r#"{"a":[1]}"#, r#"{"a":[[true]]}"#, r#"{"a":{}}"#],
+        );
+        check_text(
+            of_member(json!({ "properties": { "b": true }, "required": ["b"] })),
+            &[r#"{"a":{"b":1}}"#, r#"{"a":1}"#],
+            &[r#"{"a":{}}"#, r#"{"a":{"b":1,"b":2}}"#, r#"{"a":{"b":[]}}"#, r#"{"a":[]}"#],
+        );
     }
 }
