@@ -34,6 +34,8 @@ pub(crate) const ID: &[u8] = b",\"id\":";
 const SHORT: usize = 15;
 /// Most results with their envelope fit, so that most replies are one allocation.
 const CAPACITY: usize = 128;
+/// The same of results of protocols that write others into theirs.
+const WRITTEN_CAPACITY: usize = 512;
 
 impl Outcome {
     /// A result. A value that does not serialise becomes -32603.
@@ -63,7 +65,7 @@ impl Outcome {
     /// is put together from values that are text already, and nothing checks it again.
     #[must_use]
     pub fn written(write: impl FnOnce(&mut Vec<u8>)) -> Self {
-        let mut json = Vec::with_capacity(CAPACITY);
+        let mut json = Vec::with_capacity(WRITTEN_CAPACITY);
         json.extend_from_slice(RESULT);
         write(&mut json);
         Self(Ok(Reply::Json(json)))

@@ -38,6 +38,17 @@ impl CallFuture {
         }
     }
 
+    /// Returns the outcome if it is already there.
+    ///
+    /// # Errors
+    /// This future, if it is not.
+    pub fn into_outcome(self) -> Result<Outcome, Self> {
+        match self.0 {
+            State::Ready(Some(outcome)) => Ok(outcome),
+            state => Err(Self(state)),
+        }
+    }
+
     /// Runs what the guard holds when this future is dropped before it is done.
     pub fn guarded(self, guard: Option<CancelGuard>) -> Self {
         match (self.0, guard) {

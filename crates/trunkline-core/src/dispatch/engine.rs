@@ -81,6 +81,26 @@ impl Service<Call> for Runner {
     }
 }
 
+impl RpcFuture {
+    /// The future of what `map` makes of the outcome: of one that is already there, at once.
+    pub fn map(self, map: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> CallFuture {
+        let Self { inner, ending } = self;
+        match inner.into_outcome() {
+            Ok(outcome) => {
+                ending.end(&outcome);
+                CallFuture::ready(map(outcome))
+            }
+            Err(inner) => {
+                let future = Self { inner, ending };
+                CallFuture::later(async move {
+                    let Ok(outcome) = future.await;
+                    map(outcome)
+                })
+            }
+        }
+    }
+}
+
 impl Future for RpcFuture {
     type Output = Result<Outcome, Infallible>;
 

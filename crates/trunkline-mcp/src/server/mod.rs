@@ -175,12 +175,7 @@ impl Server {
             // Results of the stateless era have members that those of operations have not.
             (_, Era::Legacy) if call.operation().is_some() => {
                 drop(method);
-                let future = self.rpc.run(call);
-                Ok(CallFuture::later(async move {
-                    let Ok(outcome) = future.await;
-                    outcome
-                })
-                .into())
+                Ok(self.rpc.run(call).map(|outcome| outcome).into())
             }
             (name, _) => Err(Fault::UnknownMethod(name.to_owned())),
         }
@@ -228,10 +223,9 @@ impl Server {
             Way::Channel(level) => notify::open(&mut call, request, era, level),
             Way::Plain | Way::Http(_) | Way::Batch => None,
         };
-        let future = self.rpc.run(call.redirected(tool.operation(), arguments));
         let tail = self.texts.tail(era);
-        let future = CallFuture::later(async move {
-            let Ok(outcome) = future.await;
+        let future = self.rpc.run(call.redirected(tool.operation(), arguments));
+        let future = future.map(move |outcome| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
             }
@@ -250,10 +244,9 @@ impl Server {
     /// Tells a model what is wrong with its arguments. All that looks at calls sees one of the tool, and may
     /// refuse it before.
     fn refuse(&self, call: Call, era: Era, reason: String) -> Begun {
-        let future = self.rpc.run(call.refused(ErrorObject::invalid_params(&reason)));
         let tail = self.texts.tail(era);
-        let future = CallFuture::later(async move {
-            let Ok(outcome) = future.await;
+        let future = self.rpc.run(call.refused(ErrorObject::invalid_params(&reason)));
+        let future = future.map(move |outcome| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
             }
