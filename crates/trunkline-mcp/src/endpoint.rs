@@ -13,7 +13,9 @@
 use std::sync::Arc;
 
 use http::{HeaderMap, Response, StatusCode};
-use trunkline::http::{Headers, Message as HttpMessage, ReplyBody, Routes, respond};
+use trunkline::http::{
+    Headers, Message as HttpMessage, ReplyBody, ResponseFuture, Routes, respond,
+};
 use trunkline::protocol::{Batch, CallFuture, Incoming, Reply};
 use trunkline::{Call, Extensions, Id, Outcome, code};
 
@@ -37,7 +39,7 @@ impl Mcp {
     /// on, as its revision requires.
     pub fn routes(&self) -> Routes {
         let endpoint = Endpoint(Arc::clone(&self.0));
-        let answer = move |message| endpoint.clone().answer(message);
+        let answer = move |message| endpoint.answer(message);
         Routes::new("mcp", axum::Router::new()).messages("/mcp", answer)
     }
 }
@@ -45,12 +47,25 @@ impl Mcp {
 #[derive(Clone)]
 struct Endpoint(Arc<Server>);
 
+/// The properties of a request that its response depends on.
+struct Context {
+    id: Option<Id>,
+    /// Whether the request is of the stateless era.
+    modern: bool,
+    extensions: Extensions,
+}
+
 impl Endpoint {
-    async fn answer(self, message: HttpMessage) -> Response<ReplyBody> {
+    fn answer(&self, message: HttpMessage) -> ResponseFuture {
         let HttpMessage { extensions, body, .. } = message;
-        match self.0.rpc.read(body, extensions.clone()) {
-            Incoming::Call(call) => self.answer_call(call, &extensions).await,
-            Incoming::Batch(batch) => self.answer_batch(batch, &extensions).await,
+        let response = match self.0.rpc.read(body, extensions.clone()) {
+            Incoming::Call(call) => return self.answer_call(call, extensions),
+            Incoming::Batch(batch) => {
+                let endpoint = self.clone();
+                return ResponseFuture::later(async move {
+                    endpoint.answer_batch(batch, &extensions).await
+                });
+            }
             Incoming::Refused { error, id } => {
                 let id = id.filter(is_mcp_id);
                 respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))
@@ -59,45 +74,69 @@ impl Endpoint {
             Incoming::Response { error, .. } => {
                 respond(StatusCode::BAD_REQUEST, Reply::error(error, None))
             }
-        }
+        };
+        ResponseFuture::ready(response)
     }
 
-    async fn answer_call(&self, call: Call, extensions: &Extensions) -> Response<ReplyBody> {
+    fn answer_call(&self, call: Call, extensions: Extensions) -> ResponseFuture {
         let id = call.id();
         if id.as_ref().is_some_and(|id| !is_mcp_id(id)) {
             let fault = Fault::Request(BAD_ID);
             record_refusal(call, &fault.error());
-            return refuse(&fault, None, false);
+            return ResponseFuture::ready(refuse(&fault, None, false));
         }
         let no_headers = HeaderMap::new();
-        let headers = Headers::of(extensions).unwrap_or(&no_headers);
+        let headers = Headers::of(&extensions).unwrap_or(&no_headers);
         let Answer { modern, outcome } = self.0.answer(call, Way::Http(headers));
-        let Begun { future, outlet } = match outcome {
+        let begun = match outcome {
             // A notification has run nothing.
-            Ok(_) if id.is_none() => return accepted(),
+            Ok(_) if id.is_none() => return ResponseFuture::ready(accepted()),
             Ok(begun) => begun,
-            Err(fault) => return refuse(&fault, id.as_ref(), modern),
+            Err(fault) => return ResponseFuture::ready(refuse(&fault, id.as_ref(), modern)),
         };
-        let mut running = if modern { Running::Here(future) } else { undisturbed(future).await };
-        let outcome = match outlet {
-            None => {
-                let Ok(outcome) = running.await;
-                outcome
+        let Begun { future, outlet } = begun;
+        let context = Context { id, modern, extensions };
+        match (future.into_outcome(), outlet) {
+            (Ok(outcome), Some(outlet)) if !outlet.is_empty() => {
+                let ended = Running::Ended(Some(Ok(outcome)));
+                ResponseFuture::ready(self.tell(outlet, ended, context))
             }
-            Some(outlet) => tokio::select! {
-                biased;
-                Ok(outcome) = &mut running => {
-                    if !outlet.is_empty() {
-                        let ended = Running::Ended(Some(Ok(outcome)));
-                        return self.tell(outlet, ended, id, extensions);
-                    }
-                    outcome
-                }
-                () = outlet.filled() => return self.tell(outlet, running, id, extensions),
-            },
+            (Ok(outcome), _) => ResponseFuture::ready(self.reply(outcome, &context)),
+            (Err(future), outlet) => {
+                let endpoint = self.clone();
+                ResponseFuture::later(endpoint.wait(future, outlet, context))
+            }
+        }
+    }
+
+    /// The response to a call that did not end at once.
+    async fn wait(
+        self,
+        future: CallFuture,
+        outlet: Option<Arc<Outlet>>,
+        context: Context,
+    ) -> Response<ReplyBody> {
+        let mut running =
+            if context.modern { Running::Here(future) } else { undisturbed(future).await };
+        let Some(outlet) = outlet else {
+            let Ok(outcome) = running.await;
+            return self.reply(outcome, &context);
         };
-        let status = status(&outcome, modern);
-        respond(status, self.0.rpc.reply(outcome, id.as_ref()))
+        tokio::select! {
+            biased;
+            Ok(outcome) = &mut running => {
+                if outlet.is_empty() {
+                    return self.reply(outcome, &context);
+                }
+                self.tell(outlet, Running::Ended(Some(Ok(outcome))), context)
+            }
+            () = outlet.filled() => self.tell(outlet, running, context),
+        }
+    }
+
+    fn reply(&self, outcome: Outcome, context: &Context) -> Response<ReplyBody> {
+        let status = status(&outcome, context.modern);
+        respond(status, self.0.rpc.reply(outcome, context.id.as_ref()))
     }
 
     /// A stream of what a call tells, and of its reply at last.
@@ -105,13 +144,13 @@ impl Endpoint {
         &self,
         outlet: Arc<Outlet>,
         running: Running<CallFuture>,
-        id: Option<Id>,
-        extensions: &Extensions,
+        context: Context,
     ) -> Response<ReplyBody> {
+        let Context { id, extensions, .. } = context;
         let history = self.0.rpc.history();
         // Only tools tell.
         let recording =
-            history.map(|history| history.stream(extensions, method::TOOLS_CALL, id.as_ref()));
+            history.map(|history| history.stream(&extensions, method::TOOLS_CALL, id.as_ref()));
         let running = Some(running);
         let reply = Telling { server: Arc::clone(&self.0), outlet, running, id };
         events::respond(None, reply, self.0.settings.keep_alive, recording)

@@ -70,6 +70,6 @@ pub use origin::{Origin, OriginError};
 pub use reply_body::ReplyBody;
 pub use respond::respond;
 pub use response_headers::security_headers;
-pub use routes::Routes;
+pub use routes::{ResponseFuture, Routes};
 pub use service::HttpService;
 pub use status::StatusPolicy;

@@ -59,12 +59,50 @@ pub struct Routes {
 
 /// A handler of messages that are posted to a path.
 #[derive(Clone)]
-pub(super) struct MessageHandler(Arc<dyn Fn(Message) -> Responding + Send + Sync>);
+pub(super) struct MessageHandler(Arc<dyn Fn(Message) -> ResponseFuture + Send + Sync>);
 
-pub(super) type Responding = Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>;
+/// The response of a handler of [messages](Routes::messages), now or later. One that is ready needs no boxed future.
+pub struct ResponseFuture(Responding);
+
+enum Responding {
+    Ready(Option<Response<ReplyBody>>),
+    Later(Pin<Box<dyn Future<Output = Response<ReplyBody>> + Send>>),
+}
+
+impl ResponseFuture {
+    /// A response that is already there.
+    #[must_use]
+    pub fn ready(response: Response<ReplyBody>) -> Self {
+        Self(Responding::Ready(Some(response)))
+    }
+
+    /// A response that `future` will have.
+    pub fn later(future: impl Future<Output = Response<ReplyBody>> + Send + 'static) -> Self {
+        Self(Responding::Later(Box::pin(future)))
+    }
+}
+
+impl Future for ResponseFuture {
+    type Output = Response<ReplyBody>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.0 {
+            Responding::Ready(response) => {
+                Poll::Ready(response.take().expect("polled once when ready"))
+            }
+            Responding::Later(future) => future.as_mut().poll(cx),
+        }
+    }
+}
+
+impl fmt::Debug for ResponseFuture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ResponseFuture")
+    }
+}
 
 impl MessageHandler {
-    pub(super) fn answer(&self, message: Message) -> Responding {
+    pub(super) fn answer(&self, message: Message) -> ResponseFuture {
         (self.0)(message)
     }
 }
@@ -91,17 +129,13 @@ impl Routes {
     ///
     /// # Panics
     /// When the router has a route for POST requests of this path.
-    pub fn messages<R>(
+    pub fn messages(
         mut self,
         path: &'static str,
-        handler: impl Fn(Message) -> R + Clone + Send + Sync + 'static,
-    ) -> Self
-    where
-        R: Future<Output = Response<ReplyBody>> + Send + 'static,
-    {
+        handler: impl Fn(Message) -> ResponseFuture + Clone + Send + Sync + 'static,
+    ) -> Self {
         self.router = self.router.route(path, post(handler.clone()));
-        let handler = MessageHandler(Arc::new(move |message| Box::pin(handler(message))));
-        self.messages.push((path, handler));
+        self.messages.push((path, MessageHandler(Arc::new(handler))));
         self
     }
 
