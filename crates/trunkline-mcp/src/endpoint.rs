@@ -21,7 +21,7 @@ use trunkline::{Call, Extensions, Id, Outcome, code};
 
 use crate::batch;
 use crate::channel::Message;
-use crate::era::{NO_BATCHES, Way, version_header};
+use crate::era::{Fields, NO_BATCHES, Way, version_header};
 use crate::events::{self, Source};
 use crate::fault::{BAD_ID, Fault};
 use crate::notify::Outlet;
@@ -86,8 +86,8 @@ impl Endpoint {
             return ResponseFuture::ready(refuse(&fault, None, false));
         }
         let no_headers = HeaderMap::new();
-        let headers = Headers::of(&extensions).unwrap_or(&no_headers);
-        let Answer { modern, outcome } = self.0.answer(call, Way::Http(headers));
+        let fields = Fields::of(Headers::of(&extensions).unwrap_or(&no_headers));
+        let Answer { modern, outcome } = self.0.answer(call, Way::Http(fields));
         let begun = match outcome {
             // A notification has run nothing.
             Ok(_) if id.is_none() => return ResponseFuture::ready(accepted()),
@@ -158,7 +158,8 @@ impl Endpoint {
 
     async fn answer_batch(&self, batch: Batch, extensions: &Extensions) -> Response<ReplyBody> {
         let no_headers = HeaderMap::new();
-        let header = match version_header(Headers::of(extensions).unwrap_or(&no_headers)) {
+        let fields = Fields::of(Headers::of(extensions).unwrap_or(&no_headers));
+        let header = match version_header(fields) {
             Ok(header) => header,
             Err(fault) => {
                 batch.refuse(&fault.error());

@@ -1,13 +1,13 @@
 //! Which era a request is of, and whether it says all that the era wants it to say.
 
-use std::borrow::Cow;
-
-use http::{HeaderMap, HeaderName};
+use http::header::ACCEPT;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use trunkline::Call;
+use trunkline::http::accepts_by_name;
 
 use crate::fault::{Fault, shortened};
 use crate::log_level::LogLevel;
-use crate::param_headers::{decode, single};
+use crate::param_headers::decode;
 use crate::protocol::{Legacy, MODERN, header, is_modern, meta, method};
 use crate::request::{Request, is_object, string};
 
@@ -26,12 +26,65 @@ pub(crate) enum Way<'a> {
     /// Through a door of JSON-RPC, where MCP's methods are guests.
     Plain,
     /// To the MCP endpoint, with these headers.
-    Http(&'a HeaderMap),
+    Http(Fields<'a>),
     /// From a client that has a channel of its own, stdio or HTTP+SSE, and wants log messages from
     /// this level on.
     Channel(LogLevel),
     /// In a batch, of which notifications could not be told apart.
     Batch,
+}
+
+/// The header fields of an HTTP request, those of the protocol found in one pass.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    pub(crate) all: &'a HeaderMap,
+    version: Field<'a>,
+    method: Field<'a>,
+    name: Field<'a>,
+    accept: Field<'a>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Field<'a> {
+    last: Option<&'a HeaderValue>,
+    is_repeated: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of(all: &'a HeaderMap) -> Self {
+        let (version, method, name, accept) = Default::default();
+        let mut fields = Self { all, version, method, name, accept };
+        for (name, value) in all {
+            let field = match name {
+                name if *name == ACCEPT => &mut fields.accept,
+                name if *name == header::PROTOCOL_VERSION => &mut fields.version,
+                name if *name == header::METHOD => &mut fields.method,
+                name if *name == header::NAME => &mut fields.name,
+                _ => continue,
+            };
+            field.is_repeated = field.last.replace(value).is_some();
+        }
+        fields
+    }
+
+    /// Whether the client accepts a stream of events as the reply to a request.
+    pub(crate) fn accepts_events(&self) -> bool {
+        // The only spelling of most clients.
+        let is_usual = self.accept.last.is_some_and(|value| value == USUAL_ACCEPT);
+        is_usual || accepts_by_name(self.all, "text/event-stream")
+    }
+}
+
+const USUAL_ACCEPT: &str = "application/json, text/event-stream";
+
+impl<'a> Field<'a> {
+    /// The only value, if there is one.
+    fn single(self, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Fault> {
+        if self.is_repeated {
+            return Err(Fault::HeaderMismatch(format!("{name} is a duplicate")));
+        }
+        Ok(self.last)
+    }
 }
 
 pub(crate) const NO_BATCHES: &str =
@@ -42,12 +95,12 @@ pub(crate) const NO_BATCHES: &str =
 /// the body lacks what the revision wants, the other headers.
 pub(crate) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fault> {
     let header = match way {
-        Way::Http(headers) => version_header(headers)?,
+        Way::Http(fields) => version_header(fields)?,
         Way::Plain | Way::Channel(_) | Way::Batch => None,
     };
     let declared = request.meta.protocol_version;
     let modern =
-        declared.is_some() || header.is_some_and(is_modern) || call.method() == method::DISCOVER;
+        declared.is_some() || header.is_some_and(is_modern) || call.has_method(method::DISCOVER);
     // What a notification of the stateless era carries is not defined, and it runs nothing.
     if !modern || call.is_notification() {
         return match header {
@@ -71,8 +124,8 @@ pub(crate) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fa
         Some(capabilities) if is_object(call, capabilities) => {}
         _ => return Err(Fault::Meta(meta::CLIENT_CAPABILITIES)),
     }
-    if let Way::Http(headers) = way {
-        check_headers(call, request, headers)?;
+    if let Way::Http(fields) = way {
+        check_headers(call, request, fields)?;
     }
     Ok(Era::Modern)
 }
@@ -83,13 +136,12 @@ fn is_known(version: &str) -> bool {
 
 /// Whether a message says in its header that it is of the stateless era.
 pub(crate) fn is_announced(way: Way<'_>) -> bool {
-    matches!(way, Way::Http(headers) if matches!(version_header(headers), Ok(Some(v)) if is_modern(v)))
+    matches!(way, Way::Http(fields) if matches!(version_header(fields), Ok(Some(v)) if is_modern(v)))
 }
 
 /// The revision that the header names.
-pub(crate) fn version_header(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
-    let value = single(headers, &header::PROTOCOL_VERSION).map_err(Fault::HeaderMismatch)?;
-    match value.map(|value| value.to_str()) {
+pub(crate) fn version_header(fields: Fields<'_>) -> Result<Option<&str>, Fault> {
+    match fields.version.single(&header::PROTOCOL_VERSION)?.map(HeaderValue::to_str) {
         None => Ok(None),
         Some(Ok(version)) => Ok(Some(version)),
         Some(Err(_)) => {
@@ -99,23 +151,22 @@ pub(crate) fn version_header(headers: &HeaderMap) -> Result<Option<&str>, Fault>
 }
 
 /// The headers that repeat the body, so that proxies need not read it ("Standard Request Headers").
-fn check_headers(call: &Call, request: &Request, headers: &HeaderMap) -> Result<(), Fault> {
-    let method = single(headers, &header::METHOD).map_err(Fault::HeaderMismatch)?;
+fn check_headers(call: &Call, request: &Request, fields: Fields<'_>) -> Result<(), Fault> {
+    let method = fields.method.single(&header::METHOD)?;
     let method = method.and_then(|value| value.to_str().ok());
-    agree(&header::METHOD, method, &call.method())?;
-    if call.method() != method::TOOLS_CALL {
+    if !method.is_some_and(|method| call.has_method(method)) {
+        agree(&header::METHOD, method, &call.method())?;
+    }
+    if !call.has_method(method::TOOLS_CALL) {
         return Ok(());
     }
     // Without a name the request is refused for that.
     let Some(name) = string(call, request.name) else {
         return Ok(());
     };
-    let header = single(headers, &header::NAME).map_err(Fault::HeaderMismatch)?;
+    let header = fields.name.single(&header::NAME)?;
     let invalid = || Fault::HeaderMismatch(format!("{} has an invalid value", header::NAME));
-    let header: Option<Cow<'_, str>> = match header {
-        Some(value) => Some(decode(value).ok_or_else(invalid)?.into()),
-        None => None,
-    };
+    let header = header.map(|value| decode(value).ok_or_else(invalid)).transpose()?;
     agree(&header::NAME, header.as_deref(), &name)
 }
 

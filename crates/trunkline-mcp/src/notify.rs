@@ -86,31 +86,37 @@ fn is_token(text: &[u8]) -> bool {
     text.starts_with(b"\"") || std::str::from_utf8(text).is_ok_and(is_integer)
 }
 
-/// Adds the notifications that the request asks for to the extensions of a call; `None` if it asks for none.
-///
-/// In the stateless era, a request has the level of its log messages. In earlier revisions it is `level`, which
-/// the server chooses until the client sets it.
-pub(crate) fn open(
-    call: &mut Call,
-    request: &Request,
-    era: Era,
-    level: LogLevel,
-) -> Option<Arc<Outlet>> {
-    let token = request.meta.progress_token.filter(|token| is_token(call.text(*token)));
-    let token = token.map(|token| call.bytes(token));
-    let level = match era {
-        Era::Modern => {
-            string(call, request.meta.log_level).and_then(|level| LogLevel::parse(&level))
-        }
-        Era::Legacy => Some(level),
-    };
-    if token.is_none() && level.is_none() {
-        return None;
+/// The notifications that a request asks for.
+pub(crate) struct Wanted {
+    token: Option<Bytes>,
+    level: Option<LogLevel>,
+}
+
+impl Wanted {
+    /// `None` if the request asks for none.
+    ///
+    /// In the stateless era, a request has the level of its log messages. In earlier revisions it is `level`,
+    /// which the server chooses until the client sets it.
+    pub(crate) fn of(call: &Call, request: &Request, era: Era, level: LogLevel) -> Option<Self> {
+        let token = request.meta.progress_token.filter(|token| is_token(call.text(*token)));
+        let level = match era {
+            Era::Modern => {
+                string(call, request.meta.log_level).and_then(|level| LogLevel::parse(&level))
+            }
+            Era::Legacy => Some(level),
+        };
+        let is_any = token.is_some() || level.is_some();
+        is_any.then(|| Self { token: token.map(|token| call.bytes(token)), level })
     }
-    let outlet = Arc::new(Outlet::default());
-    let notifications = Notifications { outlet: Arc::clone(&outlet), token, level };
-    call.extensions_mut().insert(notifications);
-    Some(outlet)
+
+    /// Adds the notifications to the extensions of a call.
+    pub(crate) fn open(self, call: &mut Call) -> Arc<Outlet> {
+        let Self { token, level } = self;
+        let outlet = Arc::new(Outlet::default());
+        let notifications = Notifications { outlet: Arc::clone(&outlet), token, level };
+        call.extensions_mut().insert(notifications);
+        outlet
+    }
 }
 
 /// Extracts a sender of log messages to the client of a call, from the level that it has set. They are not

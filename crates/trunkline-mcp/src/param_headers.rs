@@ -1,5 +1,6 @@
 //! Params that clients mirror into headers (2026-07-28, "Custom Headers from Tool Parameters").
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use base64::Engine;
@@ -138,7 +139,7 @@ impl ParamHeader {
 }
 
 /// The only value of a header, or `None` if it is missing.
-pub(crate) fn single<'a>(
+fn single<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
 ) -> Result<Option<&'a HeaderValue>, String> {
@@ -163,12 +164,12 @@ pub(crate) fn encode(text: &str) -> HeaderValue {
 }
 
 /// The text of a header value, or `None` if it is neither plain nor well encoded.
-pub(crate) fn decode(value: &HeaderValue) -> Option<String> {
+pub(crate) fn decode(value: &HeaderValue) -> Option<Cow<'_, str>> {
     let text = value.to_str().ok()?.trim_matches([' ', '\t']);
     let encoded = text.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix(SUFFIX));
     match encoded {
-        Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
-        None => Some(text.to_owned()),
+        Some(encoded) => Some(String::from_utf8(STANDARD.decode(encoded).ok()?).ok()?.into()),
+        None => Some(text.into()),
     }
 }
 

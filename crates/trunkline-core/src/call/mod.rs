@@ -161,6 +161,15 @@ impl Call {
         }
     }
 
+    /// Whether the method has this name.
+    #[must_use]
+    pub fn has_method(&self, name: &str) -> bool {
+        match &self.method {
+            Some(method) => method.is(&self.body, name),
+            None => self.method() == name,
+        }
+    }
+
     /// The params' JSON text: an array or an object.
     #[must_use]
     pub fn params(&self) -> Option<&[u8]> {

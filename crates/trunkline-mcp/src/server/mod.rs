@@ -10,7 +10,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use trunkline::http::accepts_by_name;
 use trunkline::protocol::{CallFuture, Projection};
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
@@ -20,7 +19,7 @@ use crate::config::McpConfig;
 use crate::era::{self, Era, Way};
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
-use crate::notify::{self, Outlet};
+use crate::notify::{Outlet, Wanted};
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, string};
@@ -145,6 +144,10 @@ impl Server {
         era: Era,
         way: Way<'_>,
     ) -> Result<Begun, Fault> {
+        // The method of nearly all requests.
+        if call.has_method(method::TOOLS_CALL) && !call.is_notification() {
+            return self.call_tool(call, request, era, way);
+        }
         let method = call.method();
         match (call.is_notification(), way) {
             (true, _) if method.starts_with("notifications/") => return Ok(ready(b"{}")),
@@ -206,8 +209,8 @@ impl Server {
             _ => None,
         };
         let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
-        if let (Era::Modern, Way::Http(headers)) = (era, way) {
-            check_mirrored(&tool, headers, &text)?;
+        if let (Era::Modern, Way::Http(fields)) = (era, way) {
+            check_mirrored(&tool, fields.all, &text)?;
         }
         if let Err(reason) = tool.check(&text) {
             let call = call.redirected(tool.operation(), arguments);
@@ -217,12 +220,13 @@ impl Server {
             declare_capabilities(&mut call, request);
         }
         let outlet = match way {
-            Way::Http(headers) if accepts_by_name(headers, "text/event-stream") => {
-                notify::open(&mut call, request, era, LogLevel::Info)
+            Way::Http(fields) => {
+                Wanted::of(&call, request, era, LogLevel::Info).filter(|_| fields.accepts_events())
             }
-            Way::Channel(level) => notify::open(&mut call, request, era, level),
-            Way::Plain | Way::Http(_) | Way::Batch => None,
+            Way::Channel(level) => Wanted::of(&call, request, era, level),
+            Way::Plain | Way::Batch => None,
         };
+        let outlet = outlet.map(|wanted| wanted.open(&mut call));
         let tail = self.texts.tail(era);
         let future = self.rpc.run(call.redirected(tool.operation(), arguments));
         let future = future.map(move |outcome| {

@@ -4,7 +4,7 @@ mod arguments;
 mod list;
 mod result;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ use arguments::Arguments;
 #[derive(Debug)]
 pub(crate) struct Tools {
     tools: Vec<Arc<Tool>>,
-    by_name: HashMap<String, Arc<Tool>>,
+    by_name: BTreeMap<String, Arc<Tool>>,
 }
 
 /// An operation that language models may call.
