@@ -2,7 +2,6 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::iter;
 use std::sync::Arc;
 
 use crate::trace_context::TraceContext;
@@ -135,8 +134,14 @@ impl Extensions {
     }
 
     fn added<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        let mut entries = iter::successors(self.last.as_deref(), |entry| entry.before.as_deref());
-        entries.find_map(|entry| entry.value.downcast_ref())
+        let mut next = self.last.as_deref();
+        while let Some(entry) = next {
+            if let Some(value) = entry.value.downcast_ref() {
+                return Some(value);
+            }
+            next = entry.before.as_deref();
+        }
+        None
     }
 }
 

@@ -28,9 +28,9 @@ enum Reply {
 pub const RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 /// The beginning of a response with an error.
 pub const ERROR: &[u8] = b"{\"jsonrpc\":\"2.0\",\"error\":";
-/// What is between the result and the id.
+/// The text between the result and the id.
 pub(crate) const ID: &[u8] = b",\"id\":";
-/// The maximum size of a [short](Reply::Short) result, with which an outcome has three words.
+/// The maximum size of a [short](Reply::Short) result. A larger one would make all outcomes larger.
 const SHORT: usize = 15;
 /// Most results with their envelope fit, so that most replies are one allocation.
 const CAPACITY: usize = 128;

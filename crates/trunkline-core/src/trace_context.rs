@@ -81,7 +81,7 @@ impl TraceContext {
     }
 }
 
-/// A random id. Zero stands for no id.
+/// A random id. Zero is not valid.
 ///
 /// By SplitMix64, with a random start for each thread: ids have to be unique, not secret.
 fn random() -> NonZeroU64 {

@@ -105,8 +105,9 @@ fn add_notes(entry: &mut Entry, notes: &Notes) {
     if let Some(trace) = notes.trace() {
         entry.trace_id = Some(trace.trace_id());
     }
-    let operation = notes.operation().map(Registered::name);
-    entry.operation = operation.filter(|name| entry.method.as_deref() != Some(name)).map(short);
+    let operation = notes.operation();
+    let name = operation.as_deref().map(Registered::name);
+    entry.operation = name.filter(|name| entry.method.as_deref() != Some(name)).map(short);
     if let Some(code) = notes.failure() {
         (entry.status, entry.code) = (Status::Error, Some(code));
     }

@@ -8,7 +8,7 @@ use trunkline_core::error::code;
 /// What is counted of one method. A call that ends is counted in one place, by its end and by what it
 /// took: all other counts are sums, and never contradict each other.
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub struct Counters {
     started: AtomicU64,
     succeeded: Buckets,
     refused: Buckets,

@@ -73,7 +73,7 @@ pub(crate) struct Recorder {
 }
 
 impl Kept {
-    /// The history, unless there is none.
+    /// The history, if it is enabled.
     pub(crate) fn history(&self) -> anyhow::Result<Option<History>> {
         ensure!(
             !(self.no_history && self.log),

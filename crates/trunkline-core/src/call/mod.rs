@@ -46,11 +46,11 @@ pub struct Call {
     rare: Option<Box<Rare>>,
 }
 
-/// What few calls have. It is boxed, because every layer moves the call.
+/// Fields that few calls have, boxed because every layer moves the call.
 #[derive(Default)]
 struct Rare {
     cancellation: Option<CancelGuard>,
-    /// Ended by whoever answers the call.
+    /// Ended by the code that answers the call.
     recording: Option<Recording>,
     /// Facts that layers pass on to observers.
     notes: Option<Arc<Notes>>,

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Call;
 use super::future::CallFuture;
@@ -48,43 +48,50 @@ pub struct Arrival<'a> {
     pub reply_bytes: usize,
 }
 
-/// Facts about a running call that layers pass on to observers.
+/// Facts about a running call that layers pass on to observers. The first of each kind is kept.
 #[derive(Debug, Default)]
-pub struct Notes {
-    trace: OnceLock<TraceContext>,
-    operation: OnceLock<Arc<Registered>>,
-    failure: OnceLock<i64>,
+pub struct Notes(Mutex<Facts>);
+
+#[derive(Debug, Default)]
+struct Facts {
+    trace: Option<TraceContext>,
+    operation: Option<Arc<Registered>>,
+    failure: Option<i64>,
 }
 
 impl Notes {
     /// Notes which operation a call has come to, and in which trace.
     pub fn call(&self, call: &Call) {
-        if let Some(trace) = TraceContext::of(call.extensions()) {
-            self.trace.get_or_init(|| trace);
-        }
-        if let Some(operation) = call.operation() {
-            self.operation.get_or_init(|| Arc::clone(operation));
+        let mut facts = self.facts();
+        facts.trace = facts.trace.or_else(|| TraceContext::of(call.extensions()));
+        if facts.operation.is_none() {
+            facts.operation = call.operation().cloned();
         }
     }
 
     /// Notes that the operation has failed, also if its client gets a result.
     pub(crate) fn failed(&self, code: i64) {
-        self.failure.get_or_init(|| code);
+        self.facts().failure.get_or_insert(code);
     }
 
     /// The trace of the call.
     pub fn trace(&self) -> Option<TraceContext> {
-        self.trace.get().copied()
+        self.facts().trace
     }
 
     /// The operation that the call has come to.
-    pub fn operation(&self) -> Option<&Registered> {
-        self.operation.get().map(|operation| &**operation)
+    pub fn operation(&self) -> Option<Arc<Registered>> {
+        self.facts().operation.clone()
     }
 
     /// The code that the operation has failed with.
     pub fn failure(&self) -> Option<i64> {
-        self.failure.get().copied()
+        self.facts().failure
+    }
+
+    /// Nothing that is done under the lock panics.
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -51,6 +51,20 @@ impl Runner {
         self.projection = Some(projection);
     }
 
+    /// Runs a call of an operation, or of a method of the projection.
+    pub(super) fn run(&self, mut call: Call) -> RpcFuture {
+        let may_be_projected = call.operation().is_none()
+            && call.encoding().is_none_or(|encoding| encoding.refusal().is_none());
+        let projection = self.projection.as_ref().filter(|_| may_be_projected);
+        match projection.filter(|projection| projection.has(&call.method())) {
+            Some(projection) => {
+                let ending = Ending::of(&mut call);
+                RpcFuture { inner: projection.call(call), ending }
+            }
+            None => self.call_operation(call),
+        }
+    }
+
     /// Runs a call through the layers; a method that is no operation is unknown.
     pub(super) fn call_operation(&self, mut call: Call) -> RpcFuture {
         let ending = Ending::of(&mut call);
@@ -67,17 +81,8 @@ impl Service<Call> for Runner {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, mut call: Call) -> RpcFuture {
-        let may_be_projected = call.operation().is_none()
-            && call.encoding().is_none_or(|encoding| encoding.refusal().is_none());
-        let projection = self.projection.as_ref().filter(|_| may_be_projected);
-        match projection.filter(|projection| projection.has(&call.method())) {
-            Some(projection) => {
-                let ending = Ending::of(&mut call);
-                RpcFuture { inner: projection.call(call), ending }
-            }
-            None => self.call_operation(call),
-        }
+    fn call(&mut self, call: Call) -> RpcFuture {
+        self.run(call)
     }
 }
 

@@ -129,7 +129,7 @@ impl Dispatcher {
         }
         // Ended with the reply, which is not serialised for the record again.
         let recording = call.take_recording();
-        let Ok(outcome) = self.runner.clone().call(call).await;
+        let Ok(outcome) = self.runner.run(call).await;
         let reply = self.reply(outcome, id.as_ref());
         if let Some(recording) = recording {
             recording.end_as(reply.json(), reply.code());

@@ -58,7 +58,7 @@ fn more_space(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Validates a value that begins at `at` and nests at most `room` arrays and objects.
+/// Validates a value that begins at `at` and nests at most as many arrays and objects as `room` says.
 #[inline]
 pub(super) fn value(text: &[u8], at: usize, room: usize) -> Scan<usize> {
     kind_and_end(text, at, room).map(|(_, end)| end)
@@ -111,7 +111,7 @@ pub(super) fn end(text: &[u8], at: usize) -> Scan<()> {
     if at < text.len() { fail(at, ScanReason::TrailingText) } else { Ok(()) }
 }
 
-/// The room inside of an array or object.
+/// The depth that is left inside of an array or object.
 #[inline]
 pub(super) fn nested(at: usize, room: usize) -> Scan<usize> {
     room.checked_sub(1).map_or_else(|| fail(at, ScanReason::TooDeep), Ok)

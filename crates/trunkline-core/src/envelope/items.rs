@@ -1,6 +1,6 @@
 //! The items of an array or object whose text was read before, one at a time.
 //!
-//! What remains to go wrong is nothing; should it go wrong all the same, the iteration ends.
+//! No error is expected; the iteration ends at one.
 
 use super::grammar;
 use super::{Span, Text};

@@ -23,7 +23,7 @@ pub struct InvalidRequest {
     pub id: Option<Span>,
 }
 
-/// A request, or why an element is none.
+/// A request, or why an element is invalid.
 pub(crate) type Entry = Result<Request, InvalidRequest>;
 
 /// What makes a request invalid, worded for its sender.

@@ -138,7 +138,7 @@ impl Unreadable {
     }
 }
 
-/// JSON without the white space between its tokens, which stay as they were written. `json` was read before.
+/// JSON without the white space between its tokens, which are unchanged. `json` was read before.
 #[must_use]
 pub fn compact(json: &str) -> String {
     let (mut is_string, mut is_escaped) = (false, false);

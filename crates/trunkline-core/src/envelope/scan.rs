@@ -13,7 +13,7 @@ use super::span::{Span, Text};
 pub struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    /// How many more arrays and objects may nest.
+    /// The number of arrays and objects that may still be nested.
     room: usize,
 }
 

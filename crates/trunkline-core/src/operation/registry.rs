@@ -180,11 +180,19 @@ impl Service<Call> for Dispatch {
     }
 
     fn call(&mut self, call: Call) -> CallFuture {
+        let operation = call.operation().cloned();
+        Self::run(operation.as_deref(), call)
+    }
+}
+
+impl Dispatch {
+    /// Calls `operation`, which the call was resolved to.
+    pub fn run(operation: Option<&Registered>, call: Call) -> CallFuture {
         // Whatever operation it is for, it has no params that one could take.
         if let Some(refusal) = call.encoding().and_then(|encoding| encoding.refusal()) {
             return CallFuture::ready(Outcome::error(refusal.clone()));
         }
-        match call.operation().cloned() {
+        match operation {
             Some(operation) => operation.endpoint.call(call),
             None => {
                 CallFuture::ready(Outcome::error(ErrorObject::method_not_found(&call.method())))

@@ -9,7 +9,7 @@ pub(super) struct Integer<'de> {
     value: u64,
 }
 
-/// So many digits fit in a `u64`.
+/// The number of digits that always fit in a `u64`.
 const MAX_DIGITS: usize = 19;
 
 impl<'de> Integer<'de> {

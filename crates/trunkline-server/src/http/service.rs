@@ -327,7 +327,7 @@ struct Begun<B> {
     request_id: Option<HeaderValue>,
 }
 
-/// What remains to be done for a request whose head was checked.
+/// The remaining work of a request whose head was checked.
 enum Step<B> {
     Call(Target, Extensions, Formats, B),
     Refused(Response<ReplyBody>),

@@ -67,11 +67,13 @@ impl DefaultStack {
     fn run(&self, mut call: Call) -> Outcome {
         let mut span = self.trace.open(&mut call);
         notify_observers(&call);
-        let mut metrics = self.metrics.start(&call);
+        // It outlives the call, for the metrics.
+        let operation = call.operation().cloned();
+        let mut metrics = self.metrics.start(operation.as_deref(), &call);
         let mut panics = self.catch_panic.guard();
         let run = || {
             let mut context = Context::from_waker(Waker::noop());
-            Pin::new(&mut Dispatch.call(call)).poll(&mut context)
+            Pin::new(&mut Dispatch::run(operation.as_deref(), call)).poll(&mut context)
         };
         match span.poll(|| metrics.poll(|| panics.poll(run))) {
             Poll::Ready(Ok(outcome)) => outcome,

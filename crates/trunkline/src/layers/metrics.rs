@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
+use std::ops::Deref;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tower::{Layer, Service};
-use trunkline_core::call::Call;
+use trunkline_core::call::{Call, Registered};
 use trunkline_core::outcome::Outcome;
 
 use super::future::{Watch, WatchedFuture};
@@ -77,13 +78,22 @@ impl MetricsLayer {
         named.chain([self.unknown().read("unknown")]).collect()
     }
 
-    /// Starts to measure a call.
-    pub(super) fn start(&self, call: &Call) -> CallMetrics {
-        let counters = self.on.then(|| {
-            let own = call.operation().and_then(|operation| operation.extensions().get());
-            Arc::clone(own.unwrap_or_else(|| self.others.of(call)))
-        });
-        CallMetrics(counters.map(Count::new))
+    /// Starts to measure a call of `operation`.
+    pub(super) fn start<'a>(
+        &'a self,
+        operation: Option<&'a Registered>,
+        call: &Call,
+    ) -> CallMetrics<&'a Counters> {
+        CallMetrics(self.counters(operation, call).map(|counters| Count::new(&**counters)))
+    }
+
+    fn counters<'a>(
+        &'a self,
+        operation: Option<&'a Registered>,
+        call: &Call,
+    ) -> Option<&'a Arc<Counters>> {
+        let own = operation.and_then(|operation| operation.extensions().get());
+        self.on.then(|| own.unwrap_or_else(|| self.others.of(call)))
     }
 
     fn unknown(&self) -> &Counters {
@@ -128,7 +138,7 @@ where
 {
     type Response = Outcome;
     type Error = E;
-    type Future = WatchedFuture<S::Future, CallMetrics>;
+    type Future = WatchedFuture<S::Future, CallMetrics<Arc<Counters>>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
         self.inner.poll_ready(cx)
@@ -136,23 +146,24 @@ where
 
     fn call(&mut self, call: Call) -> Self::Future {
         // Before the call, since a handler that is not async runs in `call`.
-        let metrics = self.layer.start(&call);
+        let counters = self.layer.counters(call.operation().map(|operation| &**operation), &call);
+        let metrics = CallMetrics(counters.map(|counters| Count::new(Arc::clone(counters))));
         WatchedFuture::new(self.inner.call(call), metrics)
     }
 }
 
 /// The metrics of a running call. It counts the call as cancelled when it is dropped before the end.
 #[derive(Debug)]
-pub struct CallMetrics(Option<Count>);
+pub struct CallMetrics<C: Deref<Target = Counters>>(Option<Count<C>>);
 
 #[derive(Debug)]
-struct Count {
-    counters: Arc<Counters>,
+struct Count<C: Deref<Target = Counters>> {
+    counters: C,
     started: Instant,
     end: End,
 }
 
-impl<E> Watch<E> for CallMetrics {
+impl<E, C: Deref<Target = Counters>> Watch<E> for CallMetrics<C> {
     type Error = E;
 
     fn poll(
@@ -170,14 +181,14 @@ impl<E> Watch<E> for CallMetrics {
     }
 }
 
-impl Count {
-    fn new(counters: Arc<Counters>) -> Self {
+impl<C: Deref<Target = Counters>> Count<C> {
+    fn new(counters: C) -> Self {
         counters.start();
         Self { counters, started: Instant::now(), end: End::Cancelled }
     }
 }
 
-impl Drop for Count {
+impl<C: Deref<Target = Counters>> Drop for Count<C> {
     fn drop(&mut self) {
         self.counters.end(self.end, self.started.elapsed());
     }

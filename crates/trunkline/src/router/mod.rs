@@ -311,8 +311,9 @@ impl Router {
         let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
         let extensions = move || {
             let mut extensions = Extensions::new();
-            extensions.insert(Arc::<Counters>::default());
             extensions.insert(pool.clone());
+            // What each call looks for is found first.
+            extensions.insert(Arc::<Counters>::default());
             extensions
         };
         let registry = Arc::new(Registry::new(operations, discover, parts.len(), extensions)?);
