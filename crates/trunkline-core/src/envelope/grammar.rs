@@ -58,23 +58,23 @@ fn more_space(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Validates a value that begins at `at` and nests at most as many arrays and objects as `room` says.
+/// Validates a value that begins at `at` and nests at most `depth` arrays and objects.
 #[inline]
-pub(super) fn value(text: &[u8], at: usize, room: usize) -> Scan<usize> {
-    kind_and_end(text, at, room).map(|(_, end)| end)
+pub(super) fn value(text: &[u8], at: usize, depth: usize) -> Scan<usize> {
+    kind_and_end(text, at, depth).map(|(_, end)| end)
 }
 
 /// The same, which also returns the kind of the value.
 #[inline(always)]
-pub(super) fn kind_and_end(text: &[u8], at: usize, room: usize) -> Scan<(Kind, usize)> {
+pub(super) fn kind_and_end(text: &[u8], at: usize, depth: usize) -> Scan<(Kind, usize)> {
     match text.get(at) {
         Some(b'"') => {
             let end = string(text, at)?;
             Ok((Kind::String { escaped: end.escaped }, end.offset()))
         }
         Some(b'-' | b'0'..=b'9') => Ok((Kind::Number, number(text, at)?)),
-        Some(b'{') => Ok((Kind::Object, container(text, at, room)?)),
-        Some(b'[') => Ok((Kind::Array, container(text, at, room)?)),
+        Some(b'{') => Ok((Kind::Object, container(text, at, depth)?)),
+        Some(b'[') => Ok((Kind::Array, container(text, at, depth)?)),
         Some(b't') => Ok((Kind::Bool, literal(text, at, b"true")?)),
         Some(b'f') => Ok((Kind::Bool, literal(text, at, b"false")?)),
         Some(b'n') => Ok((Kind::Null, literal(text, at, b"null")?)),
@@ -84,8 +84,8 @@ pub(super) fn kind_and_end(text: &[u8], at: usize, room: usize) -> Scan<(Kind, u
 }
 
 /// Validates an array or an object.
-fn container(text: &[u8], at: usize, room: usize) -> Scan<usize> {
-    let room = nested(at, room)?;
+fn container(text: &[u8], at: usize, depth: usize) -> Scan<usize> {
+    let depth = nested(at, depth)?;
     let is_object = text[at] == b'{';
     let close = if is_object { b'}' } else { b']' };
     let mut at = space(text, at + 1);
@@ -96,7 +96,7 @@ fn container(text: &[u8], at: usize, room: usize) -> Scan<usize> {
         if is_object {
             at = space(text, colon(text, name(text, at)?.offset())?);
         }
-        (_, at) = kind_and_end(text, at, room)?;
+        (_, at) = kind_and_end(text, at, depth)?;
         let (more, next) = separator(text, at, close)?;
         if !more {
             return Ok(next);
@@ -113,8 +113,8 @@ pub(super) fn end(text: &[u8], at: usize) -> Scan<()> {
 
 /// The depth that is left inside of an array or object.
 #[inline]
-pub(super) fn nested(at: usize, room: usize) -> Scan<usize> {
-    room.checked_sub(1).map_or_else(|| fail(at, ScanReason::TooDeep), Ok)
+pub(super) fn nested(at: usize, depth: usize) -> Scan<usize> {
+    depth.checked_sub(1).map_or_else(|| fail(at, ScanReason::TooDeep), Ok)
 }
 
 /// Validates the name of a member.

@@ -81,12 +81,12 @@ impl InvalidReason {
 }
 
 /// Reads the element of a body that begins at `at`: a request, or anything else. Also returns the offset after it.
-pub(super) fn request(text: &[u8], at: usize, room: usize) -> Scan<(Entry, usize)> {
+pub(super) fn request(text: &[u8], at: usize, depth: usize) -> Scan<(Entry, usize)> {
     if text.get(at) != Some(&b'{') {
-        let end = grammar::value(text, at, room)?;
+        let end = grammar::value(text, at, depth)?;
         return Ok((Err(InvalidRequest { reason: InvalidReason::NotAnObject, id: None }), end));
     }
-    let room = grammar::nested(at, room)?;
+    let depth = grammar::nested(at, depth)?;
     let mut members = Members::default();
     let mut at = grammar::space(text, at + 1);
     if text.get(at) == Some(&b'}') {
@@ -99,7 +99,7 @@ pub(super) fn request(text: &[u8], at: usize, room: usize) -> Scan<(Entry, usize
         } else {
             let (name, value) = name(text, at)?;
             let start = grammar::space(text, value);
-            let (kind, end) = grammar::kind_and_end(text, start, room)?;
+            let (kind, end) = grammar::kind_and_end(text, start, depth)?;
             members.set(name, (kind, Span::new(start, end)), text);
             end
         };

@@ -95,7 +95,7 @@ fn batch(
     max_depth: usize,
     limit: usize,
 ) -> Result<(Message, usize), Unreadable> {
-    let room = grammar::nested(at, max_depth)?;
+    let depth = grammar::nested(at, max_depth)?;
     let mut entries = Vec::new();
     let mut at = grammar::space(text, at + 1);
     let mut more = text.get(at) != Some(&b']');
@@ -105,7 +105,7 @@ fn batch(
         if entries.len() == limit {
             return Err(Unreadable::BatchTooLong { limit });
         }
-        let (entry, end) = member::request(text, grammar::space(text, at), room)?;
+        let (entry, end) = member::request(text, grammar::space(text, at), depth)?;
         entries.push(entry);
         (more, at) = grammar::separator(text, end, b']')?;
     }

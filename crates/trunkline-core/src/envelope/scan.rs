@@ -14,18 +14,18 @@ pub struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
     /// The number of arrays and objects that may still be nested.
-    room: usize,
+    depth: usize,
 }
 
 impl<'a> Scanner<'a> {
     /// A scanner at the beginning of `text`, which refuses values that nest deeper than `max_depth`.
     pub fn new(text: &'a [u8], max_depth: usize) -> Self {
-        Self { text, at: 0, room: max_depth }
+        Self { text, at: 0, depth: max_depth }
     }
 
     /// A scanner of a part of `text` that was validated before.
     pub(crate) fn within(text: &'a [u8], part: Span) -> Self {
-        Self { text, at: part.range().start, room: usize::MAX }
+        Self { text, at: part.range().start, depth: usize::MAX }
     }
 
     /// The offset of what is scanned next.
@@ -49,7 +49,7 @@ impl<'a> Scanner<'a> {
     #[inline]
     pub fn value(&mut self) -> Scan<(Kind, Span)> {
         let start = grammar::space(self.text, self.at);
-        let (kind, end) = grammar::kind_and_end(self.text, start, self.room)?;
+        let (kind, end) = grammar::kind_and_end(self.text, start, self.depth)?;
         self.at = end;
         Ok((kind, Span::new(start, end)))
     }
@@ -71,7 +71,7 @@ impl<'a> Scanner<'a> {
             member(self, name)?;
             (more, self.at) = grammar::separator(self.text, self.at, b'}')?;
         }
-        self.room += 1;
+        self.depth += 1;
         Ok(())
     }
 
@@ -111,7 +111,7 @@ impl<'a> Scanner<'a> {
             member(self, index)?;
             (more, self.at) = grammar::separator(self.text, self.at, b'}')?;
         }
-        self.room += 1;
+        self.depth += 1;
         Ok(())
     }
 
@@ -128,13 +128,13 @@ impl<'a> Scanner<'a> {
             element(self)?;
             (more, self.at) = grammar::separator(self.text, self.at, b']')?;
         }
-        self.room += 1;
+        self.depth += 1;
         Ok(())
     }
 
     #[inline]
     fn open(&mut self) -> Scan<()> {
-        self.room = grammar::nested(self.at, self.room)?;
+        self.depth = grammar::nested(self.at, self.depth)?;
         self.at += 1;
         Ok(())
     }

@@ -109,7 +109,6 @@ where
     }
 }
 
-/// Extracts the arguments of a handler; params that none of them reads are refused.
 /// Extracts the arguments of a handler. One that takes no params refuses those that are sent.
 ///
 /// # Errors

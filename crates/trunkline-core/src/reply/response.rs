@@ -97,12 +97,12 @@ impl Joined {
         }
     }
 
-    /// Appends the response with a result if it has at most `room` bytes and the spare space is enough. Returns its
+    /// Appends the response with a result if it has at most `limit` bytes and the spare space is enough. Returns its
     /// text.
-    pub(crate) fn push_result(&mut self, result: &[u8], id: &[u8], room: usize) -> Option<&[u8]> {
+    pub(crate) fn push_result(&mut self, result: &[u8], id: &[u8], limit: usize) -> Option<&[u8]> {
         let json = &mut self.json;
         let len = RESULT.len() + result.len() + ID.len() + id.len() + 1;
-        if len > room || len + AROUND > json.capacity() - json.len() {
+        if len > limit || len + AROUND > json.capacity() - json.len() {
             return None;
         }
         json.push(if json.is_empty() { b'[' } else { b',' });

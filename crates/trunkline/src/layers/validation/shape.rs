@@ -7,7 +7,7 @@ use serde_json::Value;
 use trunkline_core::envelope::{Kind, ScanError, Scanner};
 
 /// A schema that has no other keywords than these: `type`, `properties`, `required`, `additionalProperties` if it
-/// is a boolean, `items`, `minimum` and `maximum` if they are integers, and annotations.
+/// is a boolean, `items`, `minimum` and `maximum` if they are integers, and annotations, among them those named `x-…`.
 #[derive(Debug)]
 pub(super) struct Shape {
     /// The bits of the allowed types.
@@ -75,7 +75,8 @@ impl Shape {
                 "additionalProperties" if value.is_boolean() => {}
                 // Draft 2020-12 has `format` as an annotation.
                 "properties" | "title" | "description" | "default" | "examples" | "format"
-                | "deprecated" | "readOnly" | "writeOnly" | "$comment" | "x-mcp-header" => {}
+                | "deprecated" | "readOnly" | "writeOnly" | "$comment" => {}
+                extension if extension.starts_with("x-") => {}
                 _ => return None,
             }
         }
