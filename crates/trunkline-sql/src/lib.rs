@@ -6,7 +6,6 @@
 //! other; the private module `sqlite::security` lists them.
 //!
 //! ```
-//! use tokio_util::sync::CancellationToken;
 //! use trunkline_sql::{Database, RawQuery, SqliteConfig, create_empty};
 //!
 //! # let folder = tempfile::tempdir()?;
@@ -16,7 +15,7 @@
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
 //! # runtime.block_on(async {
 //! let query = RawQuery::new("SELECT 1 AS a, 2 AS a");
-//! let outcome = database.execute_raw_query(query, &CancellationToken::new()).await?;
+//! let outcome = database.execute_raw_query(query).await?;
 //! let rowset = outcome.into_rows().expect("a SELECT gives rows");
 //! assert_eq!(rowset.rows.get(), "[[1,2]]");
 //! # Ok::<(), trunkline_sql::Error>(())

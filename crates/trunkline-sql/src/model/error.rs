@@ -147,7 +147,7 @@ pub enum Error {
         /// The time that the call was given.
         limit: Duration,
     },
-    /// The caller cancelled.
+    /// SQLite was interrupted. No caller gets this error: a query is interrupted when its future is dropped.
     #[error("the query was cancelled")]
     Cancelled,
     /// All readers are taken (or the writer is) and the queue is full, or none came free in time. Worth a

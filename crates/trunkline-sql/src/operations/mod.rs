@@ -5,7 +5,7 @@ mod render;
 use serde::Serialize;
 use serde_json::Value;
 use trunkline::tool::ToolOperation;
-use trunkline::{CancellationToken, Effect, ErrorObject, Operation, Params, Router, State, code};
+use trunkline::{Effect, ErrorObject, Operation, Params, Router, State, code};
 
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
@@ -21,9 +21,8 @@ macro_rules! operation {
         async fn $name(
             State(database): State<Database>,
             Params(request): Params<$request>,
-            cancel: CancellationToken,
         ) -> Result<$result, ErrorObject> {
-            Ok(database.$name(request, &cancel).await?)
+            Ok(database.$name(request).await?)
         }
         Operation::new(stringify!($name), $name)
             .input::<$request>()

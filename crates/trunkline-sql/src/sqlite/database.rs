@@ -3,8 +3,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
-
 use super::config::SqliteConfig;
 use super::execute::{change, describe_table, insert, list_tables, query_records, raw_query};
 use super::file::DatabaseFile;
@@ -22,12 +20,8 @@ macro_rules! calls {
     ($($(#[$doc:meta])* $name:ident($request:ty) -> $result:ty, $run:ident by $module:ident;)*) => {
         impl Database {$(
             $(#[$doc])*
-            pub async fn $name(
-                &self,
-                request: $request,
-                cancel: &CancellationToken,
-            ) -> Result<$result, Error> {
-                self.$run(cancel, move |session| $module::$name(session, &request)).await
+            pub async fn $name(&self, request: $request) -> Result<$result, Error> {
+                self.$run(move |session| $module::$name(session, &request)).await
             }
         )*}
     };
@@ -97,8 +91,7 @@ calls! {
 ///
 /// # Cancel safety
 ///
-/// Dropping the future of a call, or cancelling the token that it was given, interrupts the call. A change
-/// is then rolled back, unless its commit has begun.
+/// Dropping the future of a call interrupts the call. A change is then rolled back, unless its commit has begun.
 #[derive(Clone)]
 pub struct Database {
     pools: Arc<Pools>,
@@ -170,44 +163,40 @@ impl Database {
     /// [`Error::ReadOnly`]; what is wrong with the statement ([`Error::Sql`], [`Error::Forbidden`],
     /// [`Error::NoStatement`], [`Error::MultipleStatements`], [`Error::NulInSql`], [`Error::OverLimit`],
     /// [`Error::Constraint`]), with its parameters ([`Error::BadParams`]) or with the request
-    /// ([`Error::BadArgument`]). For every operation: [`Error::Timeout`], [`Error::Cancelled`],
+    /// ([`Error::BadArgument`]). For every operation: [`Error::Timeout`],
     /// [`Error::OutOfMemory`]; [`Error::Busy`], [`Error::Locked`], [`Error::Changing`] and
     /// [`Error::Closed`], which are worth a retry; and [`Error::Unavailable`], [`Error::Failure`],
     /// [`Error::ReaderLost`] and [`Error::Unconfirmed`], which are not the caller's fault.
-    pub async fn execute_raw_query(
-        &self,
-        request: RawQuery,
-        cancel: &CancellationToken,
-    ) -> Result<RawOutcome, Error> {
+    pub async fn execute_raw_query(&self, request: RawQuery) -> Result<RawOutcome, Error> {
         if request.read_only {
             let timeout = raw_query::timeout(&request, self.config())?;
             // The remedy is for servers with a writer only.
             let changes =
                 self.pools.writer.is_some() && raw_query::looks_like_change(&request.query);
             let work = move |session: &mut Session<'_>| raw_query::read(session, &request);
-            let outcome = self.pools.readers.call(timeout, cancel, work).await;
+            let outcome = self.pools.readers.call(timeout, work).await;
             return outcome.map_err(|error| if changes { mention_writing(error) } else { error });
         }
         let writer = self.writer()?;
         let timeout = raw_query::timeout(&request, self.config())?;
         let work = move |session: &mut Session<'_>| raw_query::write(session, &request);
-        writer.call(timeout, cancel, work).await
+        writer.call(timeout, work).await
     }
 
-    async fn read<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
+    async fn read<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
-        self.pools.readers.call(self.config().timeout, cancel, work).await
+        self.pools.readers.call(self.config().timeout, work).await
     }
 
-    async fn write<T, F>(&self, cancel: &CancellationToken, work: F) -> Result<T, Error>
+    async fn write<T, F>(&self, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
-        self.writer()?.call(self.config().timeout, cancel, work).await
+        self.writer()?.call(self.config().timeout, work).await
     }
 
     fn writer(&self) -> Result<&Pool, Error> {

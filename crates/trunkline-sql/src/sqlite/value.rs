@@ -90,10 +90,23 @@ pub(super) fn write(text: &mut Vec<u8>, value: ValueRef<'_>) {
             put_format(text, format_args!(r#"{{"$float":"{sign}Infinity"}}"#));
         }
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(valid) => put(text, valid),
+            Ok(valid) => put_text(text, valid),
             Err(_) => put_bytes(text, "$text", bytes),
         },
         ValueRef::Blob(bytes) => put_bytes(text, "$blob", bytes),
+    }
+}
+
+/// Writes a string. Most have nothing to escape, which all bytes together are checked for first.
+fn put_text(text: &mut Vec<u8>, value: &str) {
+    // Without an early return, the compiler compares several bytes at once.
+    let is_plain = |plain, byte| plain & (byte >= b' ') & (byte != b'"') & (byte != b'\\');
+    if value.bytes().fold(true, is_plain) {
+        text.push(b'"');
+        text.extend_from_slice(value.as_bytes());
+        text.push(b'"');
+    } else {
+        put(text, value);
     }
 }
 
@@ -131,6 +144,9 @@ mod tests {
             (ValueRef::Real(f64::NEG_INFINITY), r#"{"$float":"-Infinity"}"#),
             (ValueRef::Text(b"a\"\n\x01"), r#""a\"\n\u0001""#),
             (ValueRef::Text("é😀".as_bytes()), r#""é😀""#),
+            (ValueRef::Text(b""), r#""""#),
+            (ValueRef::Text(b"Customer#000000001 ~\x7f"), "\"Customer#000000001 ~\x7f\""),
+            (ValueRef::Text(b"Customer#00000000\\"), r#""Customer#00000000\\""#),
             (ValueRef::Text(b"\xff"), r#"{"$text":"/w==","bytes":1}"#),
             (ValueRef::Blob(b""), r#"{"$blob":"","bytes":0}"#),
             (ValueRef::Blob(b"\0\x01"), r#"{"$blob":"AAE=","bytes":2}"#),

@@ -9,7 +9,7 @@ use crate::fixture::{Fixture, call, kind, request};
 fn check(fixture: &Fixture, arguments: &str, expected: Result<&str, &str>) {
     let outcome = fixture.runtime.block_on(async {
         let request = serde_json::from_str(arguments).unwrap();
-        fixture.database.create_table(request, &crate::fixture::never()).await
+        fixture.database.create_table(request).await
     });
     match expected {
         Ok(ddl) => assert_eq!(outcome.unwrap().ddl.unwrap(), ddl, "{arguments}"),

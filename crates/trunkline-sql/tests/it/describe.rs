@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 use trunkline_sql::Error;
 
-use crate::fixture::{Fixture, kind, never, reply, request};
+use crate::fixture::{Fixture, kind, reply, request};
 
 fn run(fixture: &Fixture, arguments: Value) -> Result<Value, Error> {
-    let never = never();
-    let call = fixture.database.describe_table(request(arguments), &never);
+    let call = fixture.database.describe_table(request(arguments));
     fixture.runtime.block_on(call).map(reply)
 }
 

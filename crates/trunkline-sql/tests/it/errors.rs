@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use trunkline::ErrorObject;
 use trunkline_sql::{Error, ErrorClass, OpenError};
 
-use crate::fixture::{Fixture, never, request};
+use crate::fixture::{Fixture, request};
 
 #[track_caller]
 fn check(error: &Error, class: ErrorClass, message: &str, details: &Value) {
@@ -19,8 +19,7 @@ fn check(error: &Error, class: ErrorClass, message: &str, details: &Value) {
 fn unknown_names_come_with_near_ones() {
     let fixture = Fixture::new();
     let ask = |arguments: Value| {
-        let never = never();
-        let call = fixture.database.query_records(request(arguments), &never);
+        let call = fixture.database.query_records(request(arguments));
         fixture.runtime.block_on(call).unwrap_err()
     };
     check(

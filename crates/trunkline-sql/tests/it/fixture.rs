@@ -8,7 +8,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
-use tokio_util::sync::CancellationToken;
 use trunkline_sql::{Database, Error, RawOutcome, RawQuery, Rowset, SqliteConfig};
 
 /// SQLite's heap limit is the process's. Tests that run into it on purpose hold this for writing, all
@@ -52,8 +51,7 @@ impl Fixture {
     }
 
     pub(crate) fn raw(&self, query: RawQuery) -> Result<Rowset, Error> {
-        let never = never();
-        let call = self.database.execute_raw_query(query, &never);
+        let call = self.database.execute_raw_query(query);
         self.runtime.block_on(call).map(rows)
     }
 
@@ -83,18 +81,15 @@ pub(crate) async fn call(
     operation: &str,
     arguments: Value,
 ) -> Result<Value, Error> {
-    let never = never();
     match operation {
-        "list_tables" => database.list_tables(request(arguments), &never).await.map(reply),
-        "describe_table" => database.describe_table(request(arguments), &never).await.map(reply),
-        "query_records" => database.query_records(request(arguments), &never).await.map(reply),
-        "execute_raw_query" => {
-            database.execute_raw_query(request(arguments), &never).await.map(reply)
-        }
-        "insert_record" => database.insert_record(request(arguments), &never).await.map(reply),
-        "update_record" => database.update_record(request(arguments), &never).await.map(reply),
-        "delete_record" => database.delete_record(request(arguments), &never).await.map(reply),
-        "create_table" => database.create_table(request(arguments), &never).await.map(reply),
+        "list_tables" => database.list_tables(request(arguments)).await.map(reply),
+        "describe_table" => database.describe_table(request(arguments)).await.map(reply),
+        "query_records" => database.query_records(request(arguments)).await.map(reply),
+        "execute_raw_query" => database.execute_raw_query(request(arguments)).await.map(reply),
+        "insert_record" => database.insert_record(request(arguments)).await.map(reply),
+        "update_record" => database.update_record(request(arguments)).await.map(reply),
+        "delete_record" => database.delete_record(request(arguments)).await.map(reply),
+        "create_table" => database.create_table(request(arguments)).await.map(reply),
         other => panic!("no operation {other}"),
     }
 }
@@ -121,11 +116,6 @@ pub(crate) fn create(path: &std::path::Path, sql: &str) {
 
 pub(crate) fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap()
-}
-
-/// A token that nobody cancels.
-pub(crate) fn never() -> CancellationToken {
-    CancellationToken::new()
 }
 
 /// A request as it comes over the wire.

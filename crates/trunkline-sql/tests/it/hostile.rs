@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 use trunkline_sql::{Error, RawOutcome, RawQuery, SqliteConfig};
 
-use crate::fixture::{Fixture, MEMORY, create, files_here, kind, never};
+use crate::fixture::{Fixture, MEMORY, create, files_here, kind};
 
 #[derive(Deserialize)]
 struct Case {
@@ -100,7 +100,7 @@ fn check_all(cases: &str, writable: bool, read_only: bool) {
 
 fn run(fixture: &Fixture, sql: &str, read_only: bool) -> Result<RawOutcome, Error> {
     let query = RawQuery { read_only, ..RawQuery::new(sql) };
-    fixture.runtime.block_on(fixture.database.execute_raw_query(query, &never()))
+    fixture.runtime.block_on(fixture.database.execute_raw_query(query))
 }
 
 fn check(fixture: &Fixture, case: &Case, read_only: bool) -> Result<(), String> {

@@ -6,13 +6,13 @@ use std::path::Path;
 use rusqlite::Connection;
 use trunkline_sql::{Database, OpenError, SqliteConfig, create_empty};
 
-use crate::fixture::{create, files, never, request, rows, runtime};
+use crate::fixture::{create, files, request, rows, runtime};
 
 const COUNT: &str = "SELECT count(*) FROM t";
 
 fn count(database: &Database) -> String {
     let query = request(serde_json::json!({ "query": COUNT }));
-    let outcome = runtime().block_on(database.execute_raw_query(query, &never()));
+    let outcome = runtime().block_on(database.execute_raw_query(query));
     rows(outcome.unwrap()).rows.get().to_owned()
 }
 
@@ -141,7 +141,7 @@ fn no_answer_mixes_two_states_of_a_wal_database() {
             let query = request(serde_json::json!({
                 "query": "SELECT count(DISTINCT a), count(*) FROM t"
             }));
-            let outcome = runtime.block_on(database.execute_raw_query(query, &never()));
+            let outcome = runtime.block_on(database.execute_raw_query(query));
             match outcome.map(rows) {
                 Ok(rowset) => {
                     assert_eq!(rowset.rows.get(), "[[1,3000]]");
@@ -205,8 +205,7 @@ fn an_empty_database_is_made_only_where_there_is_none() {
     let path = folder.path().join("new.db");
     create_empty(&path).unwrap();
     let database = open(&path);
-    let never = never();
-    let list = database.list_tables(request(serde_json::json!({})), &never);
+    let list = database.list_tables(request(serde_json::json!({})));
     assert!(runtime().block_on(list).unwrap().tables.is_empty());
     let error = create_empty(&path).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists);

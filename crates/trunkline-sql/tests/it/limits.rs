@@ -3,7 +3,7 @@
 use serde_json::json;
 use trunkline_sql::SqliteConfig;
 
-use crate::fixture::{Fixture, create, never, reply, request};
+use crate::fixture::{Fixture, create, reply, request};
 
 const MANY: &str =
     "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT i FROM n";
@@ -71,8 +71,7 @@ fn rows_behind_a_large_one_can_be_reached() {
          INSERT INTO large VALUES (1, 'a'), (2, zeroblob(1200000)), (3, 'c'), (4, 'd')",
     );
     let ask = |arguments| {
-        let never = never();
-        let call = fixture.database.query_records(request(arguments), &never);
+        let call = fixture.database.query_records(request(arguments));
         fixture.runtime.block_on(call)
     };
     let first = reply(ask(json!({"table_name": "large"})).unwrap());

@@ -5,11 +5,10 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 use trunkline_sql::ListTables;
 
-use crate::fixture::{Fixture, create, kind, never, reply, request};
+use crate::fixture::{Fixture, create, kind, reply, request};
 
 fn run(fixture: &Fixture, arguments: Value) -> Result<Value, trunkline_sql::Error> {
-    let never = never();
-    let call = fixture.database.list_tables(request(arguments), &never);
+    let call = fixture.database.list_tables(request(arguments));
     fixture.runtime.block_on(call).map(reply)
 }
 

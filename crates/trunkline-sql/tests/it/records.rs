@@ -3,11 +3,10 @@
 use serde_json::{Value, json};
 use trunkline_sql::{Error, QueryRecords, Rowset, SqliteConfig};
 
-use crate::fixture::{Fixture, kind, never, reply, request};
+use crate::fixture::{Fixture, kind, reply, request};
 
 fn run(fixture: &Fixture, arguments: Value) -> Result<Rowset, Error> {
-    let never = never();
-    let call = fixture.database.query_records(request(arguments), &never);
+    let call = fixture.database.query_records(request(arguments));
     fixture.runtime.block_on(call)
 }
 

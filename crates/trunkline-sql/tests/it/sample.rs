@@ -6,7 +6,7 @@ use serde_json::json;
 use trunkline_sql::sample::{self, SampleError, Scale};
 use trunkline_sql::{Database, RawQuery, SqliteConfig, create_empty};
 
-use crate::fixture::{create, files, never, reply, request, rows, runtime};
+use crate::fixture::{create, files, reply, request, rows, runtime};
 
 #[test]
 fn it_is_whole_and_consistent() {
@@ -25,8 +25,7 @@ fn it_is_whole_and_consistent() {
     assert_eq!(dangling, Err(rusqlite::Error::QueryReturnedNoRows));
 
     let database = Database::open(&path, SqliteConfig::default()).unwrap();
-    let never = never();
-    let list = runtime().block_on(database.list_tables(request(json!({})), &never));
+    let list = runtime().block_on(database.list_tables(request(json!({}))));
     let tables = reply(list.unwrap())["tables"].take();
     let summaries: Vec<_> = tables.as_array().unwrap().iter().collect();
     let estimates: Vec<_> = summaries
@@ -50,7 +49,7 @@ fn it_is_whole_and_consistent() {
          FROM lineitem JOIN orders ON o_orderkey = l_orderkey JOIN customer ON c_custkey = o_custkey \
          JOIN nation ON n_nationkey = c_nationkey WHERE o_orderdate >= '1994-01-01' \
          GROUP BY n_name ORDER BY revenue DESC LIMIT 3";
-    let rowset = runtime().block_on(database.execute_raw_query(RawQuery::new(query), &never));
+    let rowset = runtime().block_on(database.execute_raw_query(RawQuery::new(query)));
     assert_eq!(rows(rowset.unwrap()).row_count, 3);
 }
 

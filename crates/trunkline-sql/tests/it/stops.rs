@@ -1,11 +1,10 @@
-//! What ends a query before its result: deadline, cancellation, a dropped future, no free reader.
+//! What ends a query before its result: a deadline, a dropped future, no free reader.
 
 use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
 use trunkline_sql::{Database, Error, RawOutcome, RawQuery, SqliteConfig};
 
-use crate::fixture::{Fixture, kind, never};
+use crate::fixture::{Fixture, kind};
 
 const ENDLESS: &str =
     "WITH RECURSIVE n(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
@@ -29,7 +28,7 @@ fn one_reader(timeout: Duration) -> Fixture {
 }
 
 async fn run(database: &Database, sql: &str) -> Result<RawOutcome, Error> {
-    database.execute_raw_query(RawQuery::new(sql), &never()).await
+    database.execute_raw_query(RawQuery::new(sql)).await
 }
 
 /// Asks until the only reader is free again.
@@ -67,24 +66,6 @@ fn the_caller_may_not_lengthen_the_deadline() {
     let started = Instant::now();
     assert_eq!(kind(&fixture.raw(query)), "timeout");
     assert!(started.elapsed() < Duration::from_secs(20));
-}
-
-#[test]
-fn a_cancelled_token_frees_the_reader() {
-    let fixture = one_reader(Duration::from_secs(60));
-    fixture.runtime.block_on(async {
-        let cancel = CancellationToken::new();
-        let call = fixture.database.execute_raw_query(RawQuery::new(ENDLESS), &cancel);
-        let (outcome, ()) = tokio::join!(call, async {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            cancel.cancel();
-        });
-        assert_eq!(kind(&outcome), "cancelled");
-        assert!(is_free_within(&fixture.database, Duration::from_secs(1)).await);
-
-        let outcome = fixture.database.execute_raw_query(RawQuery::new(ENDLESS), &cancel);
-        assert_eq!(kind(&outcome.await), "cancelled", "before it began");
-    });
 }
 
 #[test]

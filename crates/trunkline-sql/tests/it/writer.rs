@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
 use trunkline_sql::{Database, OpenError, RawQuery, SqliteConfig};
 
 use crate::fixture::{Fixture, call, create, files, kind, runtime};
@@ -89,24 +88,15 @@ fn a_stopped_change_is_undone() {
     let before = fixture.files();
     fixture.runtime.block_on(async {
         let database = &fixture.database;
-        let never = CancellationToken::new();
 
         let mut query = writing(ENDLESS);
         query.timeout_ms = Some(200);
         let started = Instant::now();
-        let outcome = database.execute_raw_query(query, &never).await;
+        let outcome = database.execute_raw_query(query).await;
         assert_eq!(kind(&outcome), "timeout");
         assert!(started.elapsed() < Duration::from_secs(20));
 
-        let cancel = CancellationToken::new();
-        let endless = database.execute_raw_query(writing(ENDLESS), &cancel);
-        let (outcome, ()) = tokio::join!(endless, async {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            cancel.cancel();
-        });
-        assert_eq!(kind(&outcome), "cancelled");
-
-        let endless = database.execute_raw_query(writing(ENDLESS), &never);
+        let endless = database.execute_raw_query(writing(ENDLESS));
         assert!(tokio::time::timeout(Duration::from_millis(50), endless).await.is_err());
 
         // The writer is free again, and begins anew.
@@ -130,8 +120,7 @@ fn a_call_that_is_told_of_a_timeout_has_changed_nothing() {
         // Somewhere around the commit, whose own time differs from machine to machine.
         let mut insert = writing("INSERT INTO extremes VALUES (1)");
         insert.timeout_ms = Some(1 + round % 12);
-        let cancel = CancellationToken::new();
-        let outcome = fixture.runtime.block_on(fixture.database.execute_raw_query(insert, &cancel));
+        let outcome = fixture.runtime.block_on(fixture.database.execute_raw_query(insert));
         match kind(&outcome) {
             "ok" => made += 1,
             // The writer may still be undoing the last one.
@@ -224,8 +213,7 @@ fn a_large_change_keeps_no_reader_out() {
              SELECT zeroblob(100000) FROM n WHERE i <= 200",
         );
         large.timeout_ms = Some(1_500);
-        let never = CancellationToken::new();
-        let large = fixture.database.execute_raw_query(large, &never);
+        let large = fixture.database.execute_raw_query(large);
         let (large, ()) = tokio::join!(large, async {
             for _ in 0..10 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
@@ -265,11 +253,10 @@ fn the_queue_of_the_writer_is_bounded() {
         ..config()
     });
     fixture.runtime.block_on(async {
-        let never = CancellationToken::new();
         let insert = || {
             call(&fixture.database, "insert_record", json!({"table_name": "extremes", "data": {}}))
         };
-        let endless = fixture.database.execute_raw_query(writing(ENDLESS), &never);
+        let endless = fixture.database.execute_raw_query(writing(ENDLESS));
         let (endless, first, second) = tokio::join!(endless, insert(), insert());
         assert_eq!((kind(&endless), kind(&first), kind(&second)), ("timeout", "busy", "busy"));
     });

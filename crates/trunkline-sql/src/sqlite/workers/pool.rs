@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout_at;
-use tokio_util::sync::CancellationToken;
 
 use super::cancellation::{self, Cancellation};
 use super::lock;
@@ -86,17 +85,12 @@ impl Pool {
     ///
     /// Dropping the future interrupts the work. A writer's work is then rolled back, unless its commit has
     /// begun.
-    pub(crate) async fn call<T, F>(
-        &self,
-        timeout: Duration,
-        cancel: &CancellationToken,
-        work: F,
-    ) -> Result<T, Error>
+    pub(crate) async fn call<T, F>(&self, timeout: Duration, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
     {
-        let outcome = self.run(timeout, cancel, work).await;
+        let outcome = self.run(timeout, work).await;
         match &outcome {
             Ok(_) => *lock(&self.problem) = None,
             // `DatabaseFile` reports problems of the path.
@@ -120,12 +114,7 @@ impl Pool {
         }
     }
 
-    async fn run<T, F>(
-        &self,
-        timeout: Duration,
-        cancel: &CancellationToken,
-        work: F,
-    ) -> Result<T, Error>
+    async fn run<T, F>(&self, timeout: Duration, work: F) -> Result<T, Error>
     where
         T: Send + 'static,
         F: FnMut(&mut Session<'_>) -> Result<T, Error> + Send + 'static,
@@ -133,27 +122,20 @@ impl Pool {
         let started = Instant::now();
         let patience = cancellation::deadline(started, timeout.min(self.config.queue_wait));
         let cancellation = Arc::new(Cancellation::new(started, timeout));
-        let worker = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Err(Error::Cancelled),
-            worker = self.worker(&cancellation, patience) => worker?,
-        };
+        let worker = self.worker(&cancellation, patience).await?;
 
         let (reply, mut answer) = oneshot::channel();
         let inbox = worker.inbox();
         let job = Job::new(Box::new(Work::new(work, reply)), Arc::clone(&cancellation), worker);
-        // Dropping this future, or leaving it early, stops the work.
+        // Dropping this future stops the work.
         let _cancel_on_drop = cancellation::DropGuard::new(&cancellation);
         inbox.send(job).map_err(|_| Error::ReaderLost)?;
 
-        let over = tokio::select! {
-            biased;
-            answer = &mut answer => return taken(answer),
-            () = cancel.cancelled() => Error::Cancelled,
-            () = tokio::time::sleep_until(cancellation.deadline().into()) => cancellation.timeout_error(),
-        };
+        if let Ok(answer) = timeout_at(cancellation.deadline().into(), &mut answer).await {
+            return taken(answer);
+        }
         if cancellation.cancel() {
-            return Err(over);
+            return Err(cancellation.timeout_error());
         }
         match tokio::time::timeout(COMMIT_WAIT, answer).await {
             Ok(answer) => taken(answer),
