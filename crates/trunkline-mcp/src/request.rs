@@ -41,7 +41,7 @@ impl Request {
         }
         let found = call.find_members(&NAMES, ("_meta", &OF_META));
         let (found, meta) =
-            found.map_err(|DuplicateMember| Fault::Malformed("a member of params stands twice"))?;
+            found.map_err(|DuplicateMember| Fault::Malformed("params have a duplicate member"))?;
         let [name, arguments, _, cursor, protocol_version, request_id, level] = found;
         let [version, client_capabilities, log_level, progress_token] = meta;
         let meta =

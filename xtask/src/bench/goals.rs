@@ -10,37 +10,28 @@ use super::edn;
 use super::sample::Sample;
 use super::spread::Spread;
 
-/// The CPU time per request of one contender over that of another.
+/// The CPU time per request of one contender over that of another. The goals are in instructions, which repeat.
 struct Ratio {
     case: Case,
     of: Contender,
     over: Contender,
-    /// At most so much. `None` is for information.
-    goal: Option<f64>,
 }
 
-const RPC: [Ratio; 6] = [
-    ours(Case::Single, Contender::Floor, Some(1.15)),
-    ours(Case::Single, Contender::PeerJsonrpsee, Some(0.80)),
-    // Where this is close to the goal above it, the goal asks for less than HTTP itself costs.
-    floor(Case::Single, Contender::PeerJsonrpsee),
-    ours(Case::Batch, Contender::Floor, None),
-    ours(Case::Batch, Contender::PeerJsonrpsee, Some(0.17)),
-    floor(Case::Batch, Contender::PeerJsonrpsee),
+const RPC: [Ratio; 4] = [
+    ours(Case::Single, Contender::Floor),
+    ours(Case::Single, Contender::PeerJsonrpsee),
+    ours(Case::Batch, Contender::Floor),
+    ours(Case::Batch, Contender::PeerJsonrpsee),
 ];
 
 const MCP: [Ratio; 2] = [tool(Case::LegacyTool), tool(Case::ModernTool)];
 
-const fn ours(case: Case, over: Contender, goal: Option<f64>) -> Ratio {
-    Ratio { case, of: Contender::Ours, over, goal }
-}
-
-const fn floor(case: Case, over: Contender) -> Ratio {
-    Ratio { case, of: Contender::Floor, over, goal: None }
+const fn ours(case: Case, over: Contender) -> Ratio {
+    Ratio { case, of: Contender::Ours, over }
 }
 
 const fn tool(case: Case) -> Ratio {
-    Ratio { case, of: Contender::McpOurs, over: Contender::McpRmcp, goal: Some(0.25) }
+    Ratio { case, of: Contender::McpOurs, over: Contender::McpRmcp }
 }
 
 /// The time of a call in process, with all default layers, over that of jsonrpsee.
@@ -140,7 +131,7 @@ impl fmt::Display for Ratio {
 impl Ratio {
     fn verdict(&self, rounds: &[Vec<Sample>]) -> Verdict {
         let ratios = rounds.iter().filter_map(|round| self.in_round(round));
-        Verdict::of(self.to_string(), Spread::of(ratios), self.goal.map(Goal::AtMost))
+        Verdict::of(self.to_string(), Spread::of(ratios), None)
     }
 
     fn in_round(&self, round: &[Sample]) -> Option<f64> {
@@ -193,17 +184,15 @@ mod tests {
     }
 
     #[test]
-    fn the_median_of_the_ratios_decides() {
+    fn ratios_have_the_median_of_their_rounds() {
         let rounds = [round(30.0), round(8.0), round(7.0)];
         check(
             &of_rpc(&rounds, &[in_process(31.0)]),
             &[
-                ("single call, ours / floor", 0.8, Some(true)),
-                ("single call, ours / peer_jsonrpsee", 0.8, Some(true)),
-                ("single call, floor / peer_jsonrpsee", 1.0, None),
+                ("single call, ours / floor", 0.8, None),
+                ("single call, ours / peer_jsonrpsee", 0.8, None),
                 ("batch of 100, ours / floor", 0.8, None),
-                ("batch of 100, ours / peer_jsonrpsee", 0.8, Some(false)),
-                ("batch of 100, floor / peer_jsonrpsee", 1.0, None),
+                ("batch of 100, ours / peer_jsonrpsee", 0.8, None),
                 ("in process, default layers, ours / jsonrpsee", 0.31, Some(false)),
                 ("in process, our allocations", 3.0, Some(true)),
             ],
@@ -211,8 +200,8 @@ mod tests {
         check(
             &of_mcp(&rounds),
             &[
-                ("tools/call, 2025-11-25, mcp_ours / mcp_rmcp", 0.8, Some(false)),
-                ("tools/call, 2026-07-28, mcp_ours / mcp_rmcp", 0.8, Some(false)),
+                ("tools/call, 2025-11-25, mcp_ours / mcp_rmcp", 0.8, None),
+                ("tools/call, 2026-07-28, mcp_ours / mcp_rmcp", 0.8, None),
             ],
         );
     }

@@ -1,4 +1,4 @@
-//! What ends a query before its result: a deadline, a dropped future, no free reader.
+//! Queries that end before their result: by a deadline, a dropped future, no free reader.
 
 use std::time::{Duration, Instant};
 
