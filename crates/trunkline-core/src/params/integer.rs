@@ -72,3 +72,85 @@ impl<'de> Deserializer<'de> for Integer<'de> {
         unit_struct seq tuple tuple_struct map struct identifier ignored_any
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use serde::Deserialize;
+    use serde::de::{DeserializeOwned, IgnoredAny};
+    use serde_json::value::RawValue;
+    use serde_json::{Number, Value};
+
+    use super::Integer;
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "compared by Debug")]
+    struct Newtype(Option<u8>);
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "compared by Debug")]
+    #[serde(untagged)]
+    enum Untagged {
+        Text(String),
+        Small(i8),
+        Float(f32),
+    }
+
+    #[derive(Debug, Deserialize)]
+    enum Unit {
+        A,
+    }
+
+    /// A type is read from each integer as by `serde_json`, or fails with the same message.
+    #[track_caller]
+    fn check<T: DeserializeOwned + Debug>() {
+        for text in
+            ["0", "7", "255", "256", "4294967296", "9223372036854775808", "9999999999999999999"]
+        {
+            let integer = Integer::of(text.as_bytes()).unwrap();
+            let found = T::deserialize(integer).map_err(|error| error.to_string());
+            let expected = serde_json::from_str::<T>(text).map_err(|error| {
+                let error = error.to_string();
+                error.split(" at line ").next().unwrap_or_default().to_owned()
+            });
+            let found = found
+                .map_err(|error| error.split(" at line ").next().unwrap_or_default().to_owned());
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn types_are_read_as_by_serde_json() {
+        check::<u8>();
+        check::<i8>();
+        check::<i64>();
+        check::<u64>();
+        check::<i128>();
+        check::<f32>();
+        check::<f64>();
+        check::<Option<i64>>();
+        check::<Option<Option<u64>>>();
+        check::<Newtype>();
+        check::<Untagged>();
+        check::<Unit>();
+        check::<Value>();
+        check::<Number>();
+        check::<Box<RawValue>>();
+        check::<IgnoredAny>();
+        check::<String>();
+        check::<bool>();
+        check::<char>();
+        check::<()>();
+        check::<Vec<u8>>();
+        check::<(u8,)>();
+        check::<std::collections::BTreeMap<String, u8>>();
+    }
+
+    #[test]
+    fn other_texts_are_no_small_integers() {
+        for text in ["", "-1", "1.0", "1e3", "\"1\"", "null", "18446744073709551615"] {
+            assert!(Integer::of(text.as_bytes()).is_none(), "{text}");
+        }
+    }
+}
