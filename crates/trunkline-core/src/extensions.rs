@@ -116,13 +116,16 @@ impl Extensions {
         origin.downcast_ref()
     }
 
-    /// Adds a value in place of the earlier one of its type.
+    /// Adds a value in place of the earlier one of its type, which clones of this set keep.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        // The value that was added last is replaced, so that a loop adds one value.
-        let last = self.last.as_mut().and_then(Arc::get_mut);
-        if let Some(slot) = last.and_then(|last| last.value.downcast_mut()) {
-            *slot = value;
-            return;
+        // Up to the first entry that is shared with a clone, values are replaced.
+        let mut entry = self.last.as_mut();
+        while let Some(own) = entry.and_then(Arc::get_mut) {
+            if let Some(slot) = own.value.downcast_mut() {
+                *slot = value;
+                return;
+            }
+            entry = own.before.as_mut();
         }
         self.last = Some(Arc::new(Entry { before: self.last.take(), value }));
     }
@@ -142,6 +145,16 @@ impl Extensions {
             next = entry.before.as_deref();
         }
         None
+    }
+}
+
+/// Not by recursion, since there may be many.
+impl Drop for Extensions {
+    fn drop(&mut self) {
+        let mut last = self.last.take();
+        while let Some(mut entry) = last {
+            last = Arc::get_mut(&mut entry).and_then(|entry| entry.before.take());
+        }
     }
 }
 
@@ -191,6 +204,8 @@ impl fmt::Debug for Extensions {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::Extensions;
 
     #[derive(Debug, Clone, Copy, PartialEq)]
@@ -210,5 +225,31 @@ mod tests {
         second.insert(Number(3));
         assert_eq!(values(&second), (Some(Number(3)), Some("text")));
         assert_eq!(first.get::<u64>(), None);
+    }
+
+    #[test]
+    fn values_that_are_replaced_are_dropped() {
+        let values: Vec<_> = (0..3).map(Arc::new).collect();
+        let mut set = Extensions::new();
+        for value in &values {
+            set.insert(Arc::clone(value));
+            set.insert("between");
+        }
+        assert_eq!(values.iter().map(Arc::strong_count).collect::<Vec<_>>(), [1, 1, 2]);
+        drop(set);
+        assert_eq!(Arc::strong_count(&values[2]), 1);
+    }
+
+    #[test]
+    fn many_entries_are_dropped_within_a_small_stack() {
+        let mut set = Extensions::new();
+        let mut clones = Vec::new();
+        for number in 0..100_000_u32 {
+            set.insert(number);
+            clones.push(set.clone());
+        }
+        clones.clear();
+        assert_eq!(set.get(), Some(&99_999_u32));
+        drop(set);
     }
 }

@@ -64,11 +64,15 @@ impl<'de> Members<'de> {
         Some((name, value.of(self.text)))
     }
 
-    /// The value of the next member, if its name is `name` and written without escapes.
+    /// The value of the next member, if its name is `name` and written without escapes. None if `name` needs escapes.
     #[inline]
     pub(crate) fn next_value_of(&mut self, name: &str) -> Option<&'de [u8]> {
         let start = self.next? + 1;
         let after = self.text.get(start..)?.strip_prefix(name.as_bytes())?.strip_prefix(b"\"")?;
+        // The text of a string with escapes is not its value.
+        if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | ..b' ')) {
+            return None;
+        }
         let value = self.value_after(self.text.len() - after.len())?;
         Some(value.of(self.text))
     }

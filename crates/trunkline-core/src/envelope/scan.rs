@@ -77,6 +77,8 @@ impl<'a> Scanner<'a> {
 
     /// Scans an object whose `{` is next; `member` scans each member's value, and gets the index of its name among
     /// `names`. Of those names, the usual spelling costs one comparison.
+    ///
+    /// `names` have no characters that JSON escapes: `"`, `\` and control characters.
     #[inline]
     pub fn named_members<'n, E: From<ScanError>>(
         &mut self,

@@ -35,6 +35,15 @@ impl<'de> Integer<'de> {
     }
 }
 
+/// Types that are no numbers may have visitors of integers all the same, which `serde_json` does not call.
+macro_rules! as_json {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
+            self.json().$method(visitor)
+        }
+    )*};
+}
+
 /// As `serde_json` deserialises it.
 impl<'de> Deserializer<'de> for Integer<'de> {
     type Error = serde_json::Error;
@@ -49,6 +58,14 @@ impl<'de> Deserializer<'de> for Integer<'de> {
         visitor.visit_some(self)
     }
 
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.json().deserialize_unit_struct(name, visitor)
+    }
+
     /// `serde_json` reads its own types by the name of a newtype.
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
@@ -56,6 +73,32 @@ impl<'de> Deserializer<'de> for Integer<'de> {
         visitor: V,
     ) -> Result<V::Value, Self::Error> {
         self.json().deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(
+        self,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.json().deserialize_tuple(len, visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        len: usize,
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.json().deserialize_tuple_struct(name, len, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Self::Error> {
+        self.json().deserialize_struct(name, fields, visitor)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -67,10 +110,13 @@ impl<'de> Deserializer<'de> for Integer<'de> {
         self.json().deserialize_enum(name, variants, visitor)
     }
 
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
-        unit_struct seq tuple tuple_struct map struct identifier ignored_any
+    as_json! {
+        deserialize_bool deserialize_i128 deserialize_u128 deserialize_char deserialize_str
+        deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit deserialize_seq
+        deserialize_map deserialize_identifier deserialize_ignored_any
     }
+
+    forward_to_deserialize_any! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 }
 }
 
 #[cfg(test)]
@@ -100,6 +146,13 @@ mod tests {
     #[derive(Debug, Deserialize)]
     enum Unit {
         A,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(field_identifier, rename_all = "lowercase")]
+    enum Column {
+        Id,
+        Name,
     }
 
     /// A type is read from each integer as by `serde_json`, or fails with the same message.
@@ -134,6 +187,8 @@ mod tests {
         check::<Newtype>();
         check::<Untagged>();
         check::<Unit>();
+        check::<Column>();
+        check::<u128>();
         check::<Value>();
         check::<Number>();
         check::<Box<RawValue>>();

@@ -78,7 +78,9 @@ impl Hosts {
             parts.is_some_and(|(host, port)| {
                 let is_same =
                     host == listed.as_bytes() || host.eq_ignore_ascii_case(listed.as_bytes());
-                is_same && (port.is_empty() || port.strip_prefix(b":").is_some_and(is_port))
+                let has_port = port.is_empty() || port.strip_prefix(b":").is_some_and(is_port);
+                // A listed text with a port is not a name.
+                is_same && has_port && split_port(listed).1.is_none()
             })
         };
         match self {

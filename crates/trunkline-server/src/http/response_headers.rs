@@ -56,6 +56,7 @@ pub(super) struct ResponseHeaders {
     /// With places for the content type and the id of the request: a copy does not grow when they are filled.
     template: HeaderMap,
     is_empty: bool,
+    has_content_type: bool,
 }
 
 impl ResponseHeaders {
@@ -65,7 +66,8 @@ impl ResponseHeaders {
         for name in places.into_iter().flatten() {
             template.entry(name).or_insert(HeaderValue::from_static(""));
         }
-        Self { template, is_empty: config.headers.is_empty() }
+        let has_content_type = config.headers.contains_key(CONTENT_TYPE);
+        Self { template, is_empty: config.headers.is_empty(), has_content_type }
     }
 
     /// Adds the headers that a response does not have itself, and the id of its request.
@@ -75,7 +77,7 @@ impl ResponseHeaders {
             // A copy that the few headers of the response are inserted into costs less than an insertion of each of
             // these.
             let own = mem::replace(headers, self.template.clone());
-            if !own.contains_key(CONTENT_TYPE) {
+            if !self.has_content_type && !own.contains_key(CONTENT_TYPE) {
                 headers.remove(CONTENT_TYPE);
             }
             headers.extend(own);

@@ -608,3 +608,21 @@ mod oracle {
         }
     }
 }
+
+#[test]
+fn a_declared_name_is_the_value_of_a_string() {
+    let rpc = Router::new()
+        .function("f", [param("a\\b"), param("c")], |b: i64, c: i64| b + c)
+        .build()
+        .unwrap();
+    let reply = |params: &str| {
+        let body = format!(r#"{{"jsonrpc":"2.0","method":"f","params":{params},"id":1}}"#);
+        let reply = Builder::new_current_thread()
+            .build()
+            .unwrap()
+            .block_on(rpc.handle(body.into(), Extensions::new()));
+        serde_json::from_slice::<Value>(reply.json().unwrap()).unwrap()
+    };
+    assert_eq!(reply(r#"{"a\\b":1,"c":2}"#)["result"], 3);
+    assert_eq!(reply(r#"{"a\b":1,"c":2}"#)["error"]["data"]["params"], json!(["a\u{8}"]));
+}
