@@ -149,11 +149,11 @@ impl Extensions {
 }
 
 /// Not by recursion, since there may be many.
-impl Drop for Extensions {
+impl<T: ?Sized> Drop for Entry<T> {
     fn drop(&mut self) {
-        let mut last = self.last.take();
-        while let Some(mut entry) = last {
-            last = Arc::get_mut(&mut entry).and_then(|entry| entry.before.take());
+        let mut before = self.before.take();
+        while let Some(mut entry) = before {
+            before = Arc::get_mut(&mut entry).and_then(|entry| entry.before.take());
         }
     }
 }
