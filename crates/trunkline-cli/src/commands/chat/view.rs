@@ -1,11 +1,9 @@
 //! How a chat is printed: answers to stdout, what happens besides to stderr.
 
 use std::borrow::Cow;
-use std::env;
 use std::io::{self, IsTerminal, stderr, stdout};
 use std::mem::take;
 
-use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 
 use super::summary;
@@ -48,11 +46,10 @@ const COMPARED: usize = 1 << 20;
 impl View {
     pub(super) fn new(form: Form) -> Self {
         let is_terminal = stderr().is_terminal();
-        let is_dumb = env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self {
             form,
-            has_colours: AutoStream::choice(&stderr()) != ColorChoice::Never,
-            is_live: is_terminal && stdout().is_terminal() && !form.is_json && !is_dumb,
+            has_colours: output::has_colours(&stderr()),
+            is_live: is_terminal && stdout().is_terminal() && !form.is_json && !output::is_dumb(),
             has_status: false,
             is_within_line: false,
             said: Some(String::new()),

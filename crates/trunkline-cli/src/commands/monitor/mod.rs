@@ -6,7 +6,6 @@ mod row;
 use std::io::{ErrorKind, IsTerminal, stdout};
 use std::process::ExitCode;
 
-use anstream::{AutoStream, ColorChoice};
 use anstyle::AnsiColor;
 use trunkline::client::ProtocolError;
 use trunkline::server::shutdown_signal;
@@ -71,7 +70,7 @@ struct View {
 impl View {
     fn new(form: Form) -> Self {
         let is_terminal = stdout().is_terminal();
-        let has_colours = AutoStream::choice(&stdout()) != ColorChoice::Never;
+        let has_colours = output::has_colours(&stdout());
         Self { form, is_terminal, has_colours }
     }
 

@@ -23,7 +23,10 @@ enum Share {
 /// The binary, in a directory, with none of the caller's settings.
 pub(crate) fn trunkline(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_trunkline"));
-    let is_setting = |name: &str| name.starts_with("TRUNKLINE_") || name.starts_with("RUST_LOG");
+    let colours = ["CI", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"];
+    let is_setting = |name: &str| {
+        name.starts_with("TRUNKLINE_") || name.starts_with("RUST_LOG") || colours.contains(&name)
+    };
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(is_setting) {
             command.env_remove(name);
