@@ -118,7 +118,7 @@ impl Extensions {
 
     /// Adds a value in place of the earlier one of its type, which clones of this set keep.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        // Up to the first entry that is shared with a clone, values are replaced.
+        // Values can be replaced up to the first entry that is shared with a clone.
         let mut entry = self.last.as_mut();
         while let Some(own) = entry.and_then(Arc::get_mut) {
             if let Some(slot) = own.value.downcast_mut() {
@@ -148,7 +148,7 @@ impl Extensions {
     }
 }
 
-/// Not by recursion, since there may be many.
+/// Drops the earlier entries in a loop: there may be too many for recursion.
 impl<T: ?Sized> Drop for Entry<T> {
     fn drop(&mut self) {
         let mut before = self.before.take();

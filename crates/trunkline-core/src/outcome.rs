@@ -34,7 +34,7 @@ pub(crate) const ID: &[u8] = b",\"id\":";
 const SHORT: usize = 15;
 /// Most results with their envelope fit, so that most replies are one allocation.
 const CAPACITY: usize = 128;
-/// The same of results of protocols that write others into theirs.
+/// The initial capacity of a [written](Outcome::written) result, which often contains another one.
 const WRITTEN_CAPACITY: usize = 512;
 
 impl Outcome {
@@ -48,7 +48,7 @@ impl Outcome {
         }
     }
 
-    /// The result of a type whose JSON text is usually short: a number or `null`.
+    /// The result of a type whose JSON text is usually short: a number, a boolean or `null`.
     pub(crate) fn short(value: &impl Serialize) -> Self {
         let mut text = [0; SHORT];
         let mut rest = &mut text[..];

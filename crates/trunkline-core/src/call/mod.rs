@@ -194,7 +194,7 @@ impl Call {
     }
 
     /// Finds members of the params by their names, and members of the one named `nested` by theirs, in one scan of
-    /// the text. What is not an object has none.
+    /// the text. Values that are not objects have no members.
     ///
     /// # Errors
     /// If there is a duplicate of one of them.
@@ -366,7 +366,7 @@ pub struct Part(Span);
 /// The values of members by the index of their names.
 pub type Parts<const N: usize> = [Option<Part>; N];
 
-/// An object has two members of one name, and readers may disagree which of them counts.
+/// An object has two members of one name: readers may disagree which of them counts.
 #[derive(Debug)]
 pub struct DuplicateMember;
 

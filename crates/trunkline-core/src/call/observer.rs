@@ -89,7 +89,7 @@ impl Notes {
         self.facts().failure
     }
 
-    /// Nothing that is done under the lock panics.
+    /// No code under the lock panics.
     fn facts(&self) -> MutexGuard<'_, Facts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

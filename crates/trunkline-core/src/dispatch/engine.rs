@@ -87,7 +87,7 @@ impl Service<Call> for Runner {
 }
 
 impl RpcFuture {
-    /// The future of what `map` makes of the outcome: of one that is already there, at once.
+    /// Maps the outcome, without another future if it is already there.
     pub fn map(self, map: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> CallFuture {
         let Self { inner, ending } = self;
         match inner.into_outcome() {

@@ -76,45 +76,18 @@ impl<'a> Scanner<'a> {
     }
 
     /// Scans an object whose `{` is next; `member` scans each member's value, and gets the index of its name among
-    /// `names`. Of those names, the usual spelling costs one comparison.
-    ///
-    /// `names` have no characters that JSON escapes: `"`, `\` and control characters.
+    /// `names`.
     #[inline]
     pub fn named_members<'n, E: From<ScanError>>(
         &mut self,
         names: impl Iterator<Item = &'n str> + Clone,
         mut member: impl FnMut(&mut Self, Option<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.open()?;
-        let mut more = self.peek() != Some(b'}');
-        self.at += usize::from(!more);
-        while more {
-            self.peek();
-            let rest = self.text.get(self.at..).unwrap_or_default();
-            let is_next = |name: &str| {
-                let rest = rest.strip_prefix(b"\"")?.strip_prefix(name.as_bytes())?;
-                rest.starts_with(b"\"").then_some(name.len() + 2)
-            };
-            let mut usual = names.clone().map(is_next).enumerate();
-            let usual = usual.find_map(|(index, len)| Some((index, self.at + len?)));
-            let (index, end) = match usual {
-                Some((index, end)) => (Some(index), end),
-                None => {
-                    let end = grammar::name(self.text, self.at)?;
-                    let span = Span::new(self.at, end.offset());
-                    let name = Text { span, escaped: end.escaped };
-                    // One without escapes was compared above.
-                    let mut names = names.clone();
-                    let index = names.position(|known| name.escaped && name.is(self.text, known));
-                    (index, end.offset())
-                }
-            };
-            self.at = grammar::colon(self.text, end)?;
-            member(self, index)?;
-            (more, self.at) = grammar::separator(self.text, self.at, b'}')?;
-        }
-        self.depth += 1;
-        Ok(())
+        let text = self.text;
+        self.object(|scanner, name| {
+            let index = names.clone().position(|known| name.is(text, known));
+            member(scanner, index)
+        })
     }
 
     /// Scans an array whose `[` is next; `element` scans each element.

@@ -35,11 +35,15 @@ impl<'de> Integer<'de> {
     }
 }
 
-/// Types that are no numbers may have visitors of integers all the same, which `serde_json` does not call.
+/// Delegates hints of other types to `serde_json`, which refuses a number for most of them, whatever the visitor accepts.
 macro_rules! as_json {
-    ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Self::Error> {
-            self.json().$method(visitor)
+    ($($method:ident($($argument:ident: $type:ty),*))*) => {$(
+        fn $method<V: Visitor<'de>>(
+            self,
+            $($argument: $type,)*
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            self.json().$method($($argument,)* visitor)
         }
     )*};
 }
@@ -58,62 +62,27 @@ impl<'de> Deserializer<'de> for Integer<'de> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        self.json().deserialize_unit_struct(name, visitor)
-    }
-
-    /// `serde_json` reads its own types by the name of a newtype.
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        self.json().deserialize_newtype_struct(name, visitor)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(
-        self,
-        len: usize,
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        self.json().deserialize_tuple(len, visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        len: usize,
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        self.json().deserialize_tuple_struct(name, len, visitor)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        self.json().deserialize_struct(name, fields, visitor)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        name: &'static str,
-        variants: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Self::Error> {
-        self.json().deserialize_enum(name, variants, visitor)
-    }
-
     as_json! {
-        deserialize_bool deserialize_i128 deserialize_u128 deserialize_char deserialize_str
-        deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit deserialize_seq
-        deserialize_map deserialize_identifier deserialize_ignored_any
+        deserialize_bool()
+        deserialize_i128()
+        deserialize_u128()
+        deserialize_char()
+        deserialize_str()
+        deserialize_string()
+        deserialize_bytes()
+        deserialize_byte_buf()
+        deserialize_unit()
+        deserialize_unit_struct(name: &'static str)
+        // serde_json reads its own types by the name of a newtype.
+        deserialize_newtype_struct(name: &'static str)
+        deserialize_seq()
+        deserialize_tuple(len: usize)
+        deserialize_tuple_struct(name: &'static str, len: usize)
+        deserialize_map()
+        deserialize_struct(name: &'static str, fields: &'static [&'static str])
+        deserialize_enum(name: &'static str, variants: &'static [&'static str])
+        deserialize_identifier()
+        deserialize_ignored_any()
     }
 
     forward_to_deserialize_any! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 }

@@ -3,6 +3,7 @@
 mod offer;
 mod texts;
 
+use std::convert::identity;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -178,7 +179,7 @@ impl Server {
             // Results of the stateless era have members that those of operations have not.
             (_, Era::Legacy) if call.operation().is_some() => {
                 drop(method);
-                Ok(self.rpc.run(call).map(|outcome| outcome).into())
+                Ok(self.rpc.run(call).map(identity).into())
             }
             (name, _) => Err(Fault::UnknownMethod(name.to_owned())),
         }

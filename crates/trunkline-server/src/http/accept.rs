@@ -41,14 +41,6 @@ pub(super) fn preferred(fields: &Fields<'_>, request: Format, formats: &[Format]
 /// Whether `Accept` names a media type, as `text/event-stream`, with a weight above zero. Wildcards name none.
 #[must_use]
 pub fn accepts_by_name(headers: &HeaderMap, media_type: &str) -> bool {
-    let mut fields = headers.get_all(ACCEPT).iter();
-    if let (Some(only), None) = (fields.next(), fields.next()) {
-        // What most clients of MCP send.
-        const USUAL: [&str; 2] = ["application/json", "text/event-stream"];
-        if only.as_bytes() == b"application/json, text/event-stream" {
-            return USUAL.contains(&media_type);
-        }
-    }
     let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     values
         .flat_map(ranges)

@@ -76,8 +76,7 @@ impl Hosts {
         let is_listed = |listed: &String| {
             let parts = text.split_at_checked(listed.len()).filter(|_| !listed.is_empty());
             parts.is_some_and(|(host, port)| {
-                let is_same =
-                    host == listed.as_bytes() || host.eq_ignore_ascii_case(listed.as_bytes());
+                let is_same = host.eq_ignore_ascii_case(listed.as_bytes());
                 let has_port = port.is_empty() || port.strip_prefix(b":").is_some_and(is_port);
                 // A listed text with a port is not a name.
                 is_same && has_port && split_port(listed).1.is_none()

@@ -102,8 +102,8 @@ impl HttpService {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let begun = self.begin(request, peer);
-        self.finish(begun)
+        let (step, request_id) = self.begin(request, peer);
+        self.finish(step, request_id)
     }
 
     /// Adds the address of the server to the names that clients may call it.
@@ -125,13 +125,18 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let mut service = cors.layer(service_fn(|request| async {
-            Ok::<_, Infallible>(self.take(self.step(request, peer)).await)
+            Ok::<_, Infallible>(self.run(self.first_step(request, peer)).await)
         }));
         let Ok(response) = service.call(request).await;
         response
     }
 
-    fn begin<B>(&self, mut request: Request<B>, peer: Option<SocketAddr>) -> Begun<B>
+    /// Begins to answer a request: its first step, and its id.
+    fn begin<B>(
+        &self,
+        mut request: Request<B>,
+        peer: Option<SocketAddr>,
+    ) -> (Step<B>, Option<HeaderValue>)
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -139,25 +144,25 @@ impl HttpService {
         let has_id = self.0.guard.settings.request_ids;
         let request_id = has_id.then(|| request_id::set(request.headers_mut())).flatten();
         let step = match self.0.cors.clone() {
-            None => self.step(request, peer),
+            None => self.first_step(request, peer),
             Some(cors) => Step::Later(Box::pin(self.clone().share(cors, request, peer))),
         };
-        Begun { step, request_id }
+        (step, request_id)
     }
 
-    /// Answers a request that was begun.
-    async fn finish<B>(&self, begun: Begun<B>) -> Response<ReplyBody>
+    /// Answers a request after its first step, with the headers of all responses.
+    async fn finish<B>(&self, step: Step<B>, request_id: Option<HeaderValue>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let mut response = self.take(begun.step).await;
-        self.0.headers.add(&mut response, begun.request_id);
+        let mut response = self.run(step).await;
+        self.0.headers.add(&mut response, request_id);
         response
     }
 
-    /// The first step to answer a request, without the headers of all responses.
-    fn step<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
+    /// Finds the receiver of a request, and checks the head if that reads messages.
+    fn first_step<B>(&self, request: Request<B>, peer: Option<SocketAddr>) -> Step<B>
     where
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -225,7 +230,8 @@ impl HttpService {
         Step::Call(target, extensions(&endpoint, parts, peer), formats, body)
     }
 
-    async fn take<B>(&self, step: Step<B>) -> Response<ReplyBody>
+    /// Does the remaining work of a request, without the headers of all responses.
+    async fn run<B>(&self, step: Step<B>) -> Response<ReplyBody>
     where
         B: Body<Data = Bytes>,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -321,12 +327,6 @@ impl Target {
     }
 }
 
-/// A request whose head was checked.
-struct Begun<B> {
-    step: Step<B>,
-    request_id: Option<HeaderValue>,
-}
-
 /// The remaining work of a request whose head was checked.
 enum Step<B> {
     Call(Target, Extensions, Formats, B),
@@ -390,8 +390,8 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let service = self.clone();
         // Without the request, the boxed future is small.
-        let begun = service.begin(request, None);
-        Box::pin(async move { Ok(service.finish(begun).await) })
+        let (step, request_id) = service.begin(request, None);
+        Box::pin(async move { Ok(service.finish(step, request_id).await) })
     }
 }
 

@@ -250,7 +250,8 @@ async fn hosts_that_are_allowed_by_settings() {
 
     let names = ["rpc.example", "port.example:80"].map(str::to_owned).to_vec();
     let listed = serve(settings(Hosts::Listed(names))).await;
-    check_once(&listed, "a text that is no host", post_host("port.example:80"), refused(403)).await;
+    check_once(&listed, "a listed host with a port", post_host("port.example:80"), refused(403))
+        .await;
     check_once(&listed, "a listed name", post_host("RPC.example:443"), served()).await;
     check_once(&listed, "one not listed", post_host("localhost"), refused(403)).await;
     check_once(&listed, "the server's address", post_host("127.0.0.1"), served()).await;

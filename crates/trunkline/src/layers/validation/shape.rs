@@ -52,11 +52,7 @@ impl Shape {
             schema => schema.as_object()?,
         };
         if let Some(Value::Object(properties)) = keywords.get("properties") {
-            let property = |(name, schema): (&String, _)| {
-                // Names are compared as they are written in JSON.
-                let is_plain = name.bytes().all(|byte| !matches!(byte, b'"' | b'\\' | ..b' '));
-                is_plain.then(|| Some((name.clone(), Self::of(schema)?)))?
-            };
+            let property = |(name, schema): (&String, _)| Some((name.clone(), Self::of(schema)?));
             shape.properties = properties.iter().map(property).collect::<Option<_>>()?;
         }
         for (keyword, value) in keywords {

@@ -370,7 +370,8 @@ mod tests {
             &[r#"{"a":[1]}"#, r#"{"a":[[true]]}"#, r#"{"a":{}}"#],
         );
         // A name is the value of a string, not its text.
-        check_text(json!({ "properties": { "a\\nb": true } }), &[], &[r#"{"a\nb":1}"#]);
+        let schema = json!({ "properties": { "a\\nb": true } });
+        check_text(schema, &[r#"{"a\\nb":1}"#], &[r#"{"a\nb":1}"#]);
         check_text(
             of_member(json!({ "properties": { "b": true }, "required": ["b"] })),
             &[r#"{"a":{"b":1}}"#, r#"{"a":1}"#],
