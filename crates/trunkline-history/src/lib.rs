@@ -12,7 +12,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let history = History::new(HistoryConfig::default());
-//! let rpc = Router::new().method("login", || "welcome").build()?.recorded(history.clone());
+//! let rpc = Router::new().method("login", || "welcome").build()?.with_history(history.clone());
 //!
 //! let body = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"hunter2"},"id":1}"#;
 //! rpc.handle(body.into(), Extensions::through("json-rpc")).await;

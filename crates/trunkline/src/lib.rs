@@ -54,7 +54,7 @@ pub mod tool;
 mod turns;
 
 pub use blocking::{Blocking, blocking};
-pub use router::{Changing, Router};
+pub use router::{DynamicOperations, Router};
 pub use rpc::Rpc;
 pub use schemars::{self, JsonSchema};
 pub use tokio_util::sync::CancellationToken;

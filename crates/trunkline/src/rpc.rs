@@ -54,7 +54,7 @@ impl Rpc {
     /// This service with a record of what it is asked and what it answers. See
     /// [`history`](crate::history).
     #[must_use]
-    pub fn recorded(self, history: History) -> Self {
+    pub fn with_history(self, history: History) -> Self {
         Self { dispatcher: self.dispatcher.observed(Arc::new(history)), ..self }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use trunkline::{Changing, Extensions, Operation, Router, Rpc, code};
+use trunkline::{DynamicOperations, Extensions, Operation, Router, Rpc, code};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, AgentConfig, Caller, ChatReply, ChatRequest, Error};
@@ -118,9 +118,9 @@ async fn what_is_confirmed_is_what_was_proposed() {
             json!({ "error": { "code": code::TOOL_NOT_FOUND } }),
         ),
     ] {
-        let changing = Changing::new();
+        let changing = DynamicOperations::new();
         changing.replace(Router::new().operation(proposed())).unwrap();
-        let rpc = Router::new().changing("tool", &changing).build().unwrap();
+        let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
         let said = Answer::calls(&[("1", "erase", "")]);
         let (_directory, _scripted, agent) = agent(rpc, AgentConfig::default(), said).await;
         let reply = go(&agent).await;
@@ -155,9 +155,9 @@ async fn a_command_that_is_another_is_not_confirmed() {
         let file = directory.path().join("note.toml");
         std::fs::write(&file, &echo).unwrap();
         let folder = ToolFolder::open(directory.path(), ToolConfig::default()).unwrap();
-        let changing = Changing::new();
+        let changing = DynamicOperations::new();
         changing.replace(trunkline_tools::operations(&folder)).unwrap();
-        let rpc = Router::new().changing("tool", &changing).build().unwrap();
+        let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
         let said = Answer::calls(&[("1", "note", "")]);
         let (_directory, _scripted, agent) = agent(rpc, AgentConfig::default(), said).await;
         let reply = go(&agent).await;

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use trunkline::{Changing, Extensions, Operation, Router};
+use trunkline::{DynamicOperations, Extensions, Operation, Router};
 use trunkline_agent::conversation::{Conversations, OpenError};
 use trunkline_agent::model::{self, Model, ModelError};
 use trunkline_agent::{Agent, AgentConfig, Caller, operations};
@@ -53,10 +53,10 @@ async fn a_refresh_tells_what_is_new() {
     let directory = tempfile::tempdir().unwrap();
     let conversations = Conversations::open(directory.path(), Default::default()).unwrap();
     let tool = |name: &str, does: &str| Operation::new(name, || 1).description(does).tool(name);
-    let changing = Changing::new();
+    let changing = DynamicOperations::new();
     let before = Router::new().operation(tool("same", "")).operation(tool("old", ""));
     changing.replace(before.operation(tool("other", "once"))).unwrap();
-    let rpc = Router::new().changing("tool", &changing).build().unwrap();
+    let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
     let agent =
         Agent::new(rpc, None, conversations, AgentConfig::default()).refreshing(move || {
             let after = Router::new().operation(tool("same", "")).operation(tool("new", ""));

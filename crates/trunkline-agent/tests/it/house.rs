@@ -78,12 +78,12 @@ impl Plan {
     pub(crate) async fn build_in(self, directory: &std::path::Path) -> House {
         let seen = Arc::new(Seen::default());
         let history = History::new(Default::default());
-        let rpc = service(&seen).recorded(history.clone());
+        let rpc = service(&seen).with_history(history.clone());
         let conversations = Conversations::open(directory, self.conversations).unwrap();
         let model = self.model.map(|settings| Model::new(settings).unwrap());
         let agent = Agent::new(rpc, model, conversations, self.agent);
         let api =
-            Router::new().merge(operations(&agent)).build().unwrap().recorded(history.clone());
+            Router::new().merge(operations(&agent)).build().unwrap().with_history(history.clone());
         let server = Server::bind("127.0.0.1:0").serve(api).await.unwrap();
         let url = format!("http://{}", server.local_addr());
         let client = Client::new(Http::connect(&url).unwrap());

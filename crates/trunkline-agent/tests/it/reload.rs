@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use trunkline::client::{Client, Http};
-use trunkline::{Changing, Router, Server, ServerHandle};
+use trunkline::{DynamicOperations, Router, Server, ServerHandle};
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::model::{self, Model};
 use trunkline_agent::{Agent, operations, routes};
@@ -46,9 +46,9 @@ async fn repeating() -> Scripted {
 /// `POST /api` and `POST /tools/reload`, over the tools of a folder.
 async fn serve(tools: &Path, conversations: &Path, model_url: &str) -> ServerHandle {
     let folder = ToolFolder::open(tools, ToolConfig::default()).unwrap();
-    let changing = Changing::new();
+    let changing = DynamicOperations::new();
     changing.replace(trunkline_tools::operations(&folder)).unwrap();
-    let rpc = Router::new().changing("tool", &changing).build().unwrap();
+    let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
     folder
         .on_change(move |folder, _| changing.replace(trunkline_tools::operations(folder)).unwrap());
     let conversations = Conversations::open(conversations, Default::default()).unwrap();

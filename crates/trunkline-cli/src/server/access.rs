@@ -160,7 +160,7 @@ pub(crate) fn readers(access: &Access) -> anyhow::Result<Readers> {
     let rules = parsed(access)?.into_iter();
     let rules = rules.fold(Rules::new(), |rules, (pattern, needed)| rules.require(pattern, needed));
     let has_rules = rules.patterns().next().is_some();
-    Ok(if has_rules { Readers::Ruled(rules) } else { Readers::Listed })
+    Ok(if has_rules { Readers::Rules(rules) } else { Readers::Listed })
 }
 
 /// What the agent's methods begin with.

@@ -170,7 +170,7 @@ pub(crate) fn api(
         error => error.into(),
     })?;
     Ok(match history {
-        Some(history) => api.recorded(history.clone()),
+        Some(history) => api.with_history(history.clone()),
         None => api,
     })
 }

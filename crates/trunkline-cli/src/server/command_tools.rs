@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
-use trunkline::{Changing, Rpc};
+use trunkline::{DynamicOperations, Rpc};
 use trunkline_tools::{Launcher, ToolConfig, ToolFolder};
 
 use crate::terminal::output;
@@ -42,13 +42,13 @@ const ENDING: Duration = Duration::from_secs(2);
 /// Where command tools will be in a service.
 pub(crate) struct Place<'a> {
     folder: &'a PathBuf,
-    pub(crate) operations: Changing,
+    pub(crate) operations: DynamicOperations,
 }
 
 impl Folder {
     pub(crate) fn place(&self) -> Option<Place<'_>> {
         let folder = self.path.as_ref()?;
-        Some(Place { folder, operations: Changing::new() })
+        Some(Place { folder, operations: DynamicOperations::new() })
     }
 }
 

@@ -8,7 +8,7 @@ use trunkline::layers::RateLimitLayer;
 use trunkline::layers::authorize::Rules;
 use trunkline::layers::rate_limit::Rate;
 use trunkline::limits::MemoryBudget;
-use trunkline::{BuildError, Changing, Limits, Router};
+use trunkline::{BuildError, DynamicOperations, Limits, Router};
 use trunkline_mcp::{Mcp, McpConfig};
 use trunkline_sql::Database;
 
@@ -28,7 +28,7 @@ pub(crate) struct Service {
     pub(crate) database: Database,
     pub(crate) records: Option<Opened>,
     /// Where the tools of a folder come and go.
-    pub(crate) tools: Option<Changing>,
+    pub(crate) tools: Option<DynamicOperations>,
     /// What is recorded of calls.
     pub(crate) history: Option<History>,
     /// The memory for requests and replies.
@@ -76,7 +76,7 @@ impl Service {
         };
         match &self.tools {
             None => router,
-            Some(tools) => router.changing(command_tools::NAMESPACE, tools),
+            Some(tools) => router.dynamic(command_tools::NAMESPACE, tools),
         }
     }
 
@@ -90,7 +90,7 @@ impl Service {
             error => error.into(),
         })?;
         let rpc = match &self.history {
-            Some(history) => rpc.recorded(history.clone()),
+            Some(history) => rpc.with_history(history.clone()),
             None => rpc,
         };
         let settings = McpConfig {

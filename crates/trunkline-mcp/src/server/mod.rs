@@ -62,7 +62,7 @@ impl From<CallFuture> for Begun {
 }
 
 impl Mcp {
-    /// Makes a server of a service's operations. Those that [come and go](trunkline::Changing) do so here,
+    /// Makes a server of a service's operations. Those that [come and go](trunkline::DynamicOperations) do so here,
     /// too: clients of stdio and of HTTP+SSE are told, others ask again.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ impl Arguments {
 }
 
 fn lines(faults: &Faults) -> String {
-    let mut lines: String = faults.told().iter().map(|fault| format!("\n- {fault}")).collect();
+    let mut lines: String = faults.as_slice().iter().map(|fault| format!("\n- {fault}")).collect();
     if faults.has_more() {
         lines += "\n- and more";
     }

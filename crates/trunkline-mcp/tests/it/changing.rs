@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use trunkline::protocol::Incoming;
-use trunkline::{CancellationToken, Changing, Operation, Router, Rpc, Server, code};
+use trunkline::{CancellationToken, DynamicOperations, Operation, Router, Rpc, Server, code};
 use trunkline_mcp::{Mcp, ToolError};
 
 use crate::support::{
@@ -23,12 +23,12 @@ fn tools(names: &[&'static str]) -> Router {
 }
 
 /// The tool `fixed`, and a place for others.
-fn service() -> (Rpc, Changing) {
-    let changing = Changing::new();
-    (tools(&["fixed"]).changing("tool", &changing).build().unwrap(), changing)
+fn service() -> (Rpc, DynamicOperations) {
+    let changing = DynamicOperations::new();
+    (tools(&["fixed"]).dynamic("tool", &changing).build().unwrap(), changing)
 }
 
-fn server() -> (Mcp, Changing) {
+fn server() -> (Mcp, DynamicOperations) {
     let (rpc, changing) = service();
     (Mcp::new(rpc, settings()).unwrap(), changing)
 }

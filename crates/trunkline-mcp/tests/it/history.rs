@@ -14,7 +14,7 @@ const BATCHES: &str = "MCP-Protocol-Version: 2025-03-26\r\n";
 /// A recorded service, and its record.
 fn recorded(gate: &Gate) -> (Mcp, History) {
     let history = History::new(Default::default());
-    let rpc = router(gate).build().unwrap().recorded(history.clone());
+    let rpc = router(gate).build().unwrap().with_history(history.clone());
     (Mcp::new(rpc, settings()).unwrap(), history)
 }
 

@@ -71,7 +71,7 @@ impl Served {
         let resources = Resources::open(directory.path(), setup.types, setup.settings).unwrap();
         let router = setup.router.merge(operations(&resources, |_| false));
         let history = History::new(Default::default());
-        let rpc = (setup.layered)(router).build().unwrap().recorded(history.clone());
+        let rpc = (setup.layered)(router).build().unwrap().with_history(history.clone());
         let service = rpc.http_with(setup.http).merge(routes(&rpc, &resources));
         let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
         let client = Client::connect(handle.local_addr()).await;

@@ -99,7 +99,7 @@ impl RunError {
                 json!({ "max_output_bytes": max_output_bytes })
             }
             Self::NotJson { stderr, .. } => json!({ "stderr": stderr }),
-            Self::Misfit { faults } => json!({ "errors": faults.told() }),
+            Self::Misfit { faults } => json!({ "errors": faults.as_slice() }),
         }
     }
 }
@@ -166,5 +166,5 @@ impl std::fmt::Display for Meaning {
 }
 
 fn first(faults: &Faults) -> String {
-    faults.told().first().map_or_else(String::new, ToString::to_string)
+    faults.as_slice().first().map_or_else(String::new, ToString::to_string)
 }

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use trunkline::{Changing, Router, Rpc};
+use trunkline::{DynamicOperations, Router, Rpc};
 use trunkline_tools::{Reloaded, ToolConfig, ToolFolder, Watching};
 
 use super::support::{Folder, PATIENCE, manifest};
 
 /// A service whose tools follow the folder.
 fn follow(folder: &ToolFolder) -> Rpc {
-    let changing = Changing::new();
+    let changing = DynamicOperations::new();
     changing.replace(trunkline_tools::operations(folder)).unwrap();
-    let rpc = Router::new().changing("tool", &changing).build().unwrap();
+    let rpc = Router::new().dynamic("tool", &changing).build().unwrap();
     folder
         .on_change(move |folder, _| changing.replace(trunkline_tools::operations(folder)).unwrap());
     rpc

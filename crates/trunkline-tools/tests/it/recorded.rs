@@ -15,7 +15,7 @@ async fn call(script: &str) -> String {
     tools.tool("t", script, "");
     let served = tools.serve(ToolConfig::default());
     let history = History::new(HistoryConfig::default());
-    let rpc = served.rpc.clone().recorded(history.clone());
+    let rpc = served.rpc.clone().with_history(history.clone());
     let params = json!({ "api_key": SECRET, "city": "Bern" });
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tool.t", "params": params });
     rpc.handle(body.to_string().into(), Extensions::through("json-rpc")).await;

@@ -22,7 +22,7 @@ pub enum Readers {
     /// Who meets what these rules require for the name `history`; nobody, where they require nothing for
     /// it. Rules that hold for methods belong here, too: without them, the record would show results to
     /// those who may not ask for them.
-    Ruled(Rules),
+    Rules(Rules),
 }
 
 impl Readers {
@@ -31,7 +31,7 @@ impl Readers {
         let may_read = match self {
             Self::Listed => principal.is_none_or(|principal| principal.issuer().is_none()),
             Self::Anyone => true,
-            Self::Ruled(rules) => rules.admit(NAME, principal),
+            Self::Rules(rules) => rules.admit(NAME, principal),
         };
         if may_read {
             return Ok(());

@@ -1,6 +1,6 @@
 //! The registry of operations and how it is put together.
 
-mod changing;
+mod dynamic;
 mod placement;
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ use crate::rpc::Rpc;
 use crate::turns::Turns;
 use placement::{Placement, authorize};
 
-pub use changing::Changing;
+pub use dynamic::DynamicOperations;
 
 /// Operations on their way to an [`Rpc`]: each is registered once and can then be called through
 /// every door.
@@ -139,11 +139,11 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
     /// the layers that are added from here on.
     #[track_caller]
     #[must_use]
-    pub fn changing(mut self, namespace: &str, operations: &Changing) -> Self {
+    pub fn dynamic(mut self, namespace: &str, operations: &DynamicOperations) -> Self {
         let place = Location::caller();
         if operations.take_place() {
             let placement = Placement::new(namespace);
-            self.parts.push(Part { changing: operations.clone(), placement, place });
+            self.parts.push(Part { operations: operations.clone(), placement, place });
         } else {
             self.problem(BuildError::PlaceTaken { namespace: namespace.to_owned(), place });
         }
@@ -319,7 +319,7 @@ impl Router {
         let registry = Arc::new(Registry::new(operations, discover, parts.len(), extensions)?);
         described.attach(&registry);
         for (index, part) in parts.into_iter().enumerate() {
-            part.changing.attach(&registry, index, part.placement)?;
+            part.operations.attach(&registry, index, part.placement)?;
         }
         let unknown = Arc::default();
         let stack = DefaultStack::new(&self.limits, self.defaults, &unknown);
@@ -343,7 +343,7 @@ impl Router {
     }
 }
 
-impl Changing {
+impl DynamicOperations {
     /// Puts the operations of `router` in place of those that were there, all at once. Before the
     /// service is built, they are what it starts with; when it is gone, nothing happens.
     ///
@@ -374,7 +374,7 @@ fn discover(described: &Arc<Described>, layers: Vec<LayerFn>) -> Operation {
 
 /// Operations that come and go, and where they stand.
 struct Part {
-    changing: Changing,
+    operations: DynamicOperations,
     placement: Placement,
     place: Place,
 }

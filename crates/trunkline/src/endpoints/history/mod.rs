@@ -40,7 +40,7 @@ use live::Live;
 ///
 /// # fn main() -> Result<(), trunkline::BuildError> {
 /// let history = History::new(history::HistoryConfig::default());
-/// let rpc = Router::new().method("ping", || "pong").build()?.recorded(history.clone());
+/// let rpc = Router::new().method("ping", || "pong").build()?.with_history(history.clone());
 /// let service = rpc.http().merge(endpoint::routes(&history, endpoint::HistoryRoutesConfig::default()));
 /// # Ok(())
 /// # }

@@ -30,7 +30,7 @@ const MAX_CHARS: usize = 200;
 impl Faults {
     /// The first faults in the order of their discovery, 5 at most.
     #[must_use]
-    pub fn told(&self) -> &[Fault] {
+    pub fn as_slice(&self) -> &[Fault] {
         &self.faults
     }
 

@@ -252,7 +252,7 @@ mod tests {
         let schema = json!({ "properties": { "a": schema } });
         let params = json!({ "a": value });
         let faults = Validator::new(&schema.into()).unwrap().check(&params, 0).unwrap_err();
-        let faults: Vec<String> = faults.told().iter().map(ToString::to_string).collect();
+        let faults: Vec<String> = faults.as_slice().iter().map(ToString::to_string).collect();
         assert_eq!(faults.join("; "), expected, "{value}");
     }
 

@@ -20,7 +20,7 @@ async fn check(body: &str, expected: Value) {
         |user: String, _password: String| user,
     );
     let history = History::new(HistoryConfig::default());
-    let rpc = router.build().unwrap().recorded(history.clone());
+    let rpc = router.build().unwrap().with_history(history.clone());
     handle(&rpc, body).await;
     let page = history.entries(&Filter::default());
     let told = page.entries.iter().rev().map(|entry| {
@@ -80,7 +80,7 @@ async fn history_says_what_was_sent() {
         let limits = Limits { reply_bytes: limit, ..Limits::default() };
         let router = Router::new().method("result", move || raw(&result)).limits(limits);
         let history = History::new(HistoryConfig::default());
-        let rpc = router.build().unwrap().recorded(history.clone());
+        let rpc = router.build().unwrap().with_history(history.clone());
         let reply = handle(&rpc, r#"{:jsonrpc "2.0" :method "result" :id 1}"#).await.unwrap();
         assert!(reply.contains(&format!(":code {code}")), "{reply}");
         let page = history.entries(&Filter::default());

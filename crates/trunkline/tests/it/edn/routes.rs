@@ -81,7 +81,7 @@ fn service(settings: HttpConfig) -> (HttpService, History) {
     let router = Router::new()
         .method("echo", |params: RawParams| Json(params.0))
         .method("refuse", || Err::<(), _>(ErrorObject::new(code::APPLICATION, "no")));
-    let rpc = router.limits(limits).build().unwrap().recorded(history.clone());
+    let rpc = router.limits(limits).build().unwrap().with_history(history.clone());
     let service = rpc
         .http_with(settings)
         .merge(parrot(&rpc, "/parrot", Format::ALL))

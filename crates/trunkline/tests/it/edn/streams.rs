@@ -212,7 +212,7 @@ async fn bounds() {
 #[tokio::test]
 async fn what_is_kept() {
     let history = History::new(history::HistoryConfig::default());
-    let rpc = rpc(&Gate::new()).recorded(history.clone());
+    let rpc = rpc(&Gate::new()).with_history(history.clone());
     let (mut ours, theirs) = duplex(64 << 10);
     let settings = settings(Format::Edn, Framing::Lines);
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });

@@ -213,15 +213,15 @@ async fn check_readers(readers: Readers, expected: [u16; 4]) {
 async fn who_may_read() {
     check_readers(Readers::default(), [200, 200, 403, 403]).await;
     check_readers(Readers::Anyone, [200, 200, 200, 200]).await;
-    check_readers(Readers::Ruled(Rules::new()), [403, 403, 403, 403]).await;
+    check_readers(Readers::Rules(Rules::new()), [403, 403, 403, 403]).await;
     let others = Rules::new().require("db.*", claim("role", "admin"));
-    check_readers(Readers::Ruled(others.clone()), [403, 403, 403, 403]).await;
+    check_readers(Readers::Rules(others.clone()), [403, 403, 403, 403]).await;
     let admins = others.require("history", claim("role", "admin"));
-    check_readers(Readers::Ruled(admins.clone()), [403, 403, 403, 200]).await;
+    check_readers(Readers::Rules(admins.clone()), [403, 403, 403, 200]).await;
     let both = admins.require("*", scope("all"));
-    check_readers(Readers::Ruled(both), [403, 403, 403, 403]).await;
+    check_readers(Readers::Rules(both), [403, 403, 403, 403]).await;
     let ada = Rules::new().require("hist*", principal("ada"));
-    check_readers(Readers::Ruled(ada), [403, 200, 403, 403]).await;
+    check_readers(Readers::Rules(ada), [403, 200, 403, 403]).await;
 }
 
 #[tokio::test]

@@ -197,7 +197,7 @@ async fn who_may_read() {
     let folder = tempfile::tempdir().unwrap();
     let (rpc, history) = recorded(HistoryConfig::default());
     let log = Log::open(folder.path(), &history, LogConfig::default()).unwrap();
-    let routes = endpoint::log_routes(&log, Readers::Ruled(Rules::new()));
+    let routes = endpoint::log_routes(&log, Readers::Rules(Rules::new()));
     let server = serve_with(rpc.http_with(on_loopback()).merge(routes), Default::default()).await;
     for path in ["/logs", "/logs/current", "/logs/stats"] {
         assert_eq!(ask(&server, path).await.status, 403, "{path}");

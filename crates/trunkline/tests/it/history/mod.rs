@@ -34,7 +34,7 @@ fn recorded(settings: HistoryConfig) -> (Rpc, History) {
 
 fn recorded_as(router: Router, settings: HistoryConfig) -> (Rpc, History) {
     let history = History::new(settings);
-    (router.build().unwrap().recorded(history.clone()), history)
+    (router.build().unwrap().with_history(history.clone()), history)
 }
 
 /// Limits under which a reply has at most so many bytes.

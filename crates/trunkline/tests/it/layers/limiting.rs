@@ -12,7 +12,7 @@ use tower::limit::ConcurrencyLimitLayer as TowerLimitLayer;
 use tower::load_shed::LoadShedLayer;
 use tower::timeout::TimeoutLayer as TowerTimeoutLayer;
 use trunkline::layers::{ConcurrencyLimitLayer, TimeoutLayer};
-use trunkline::{CancellationToken, Changing, Extensions, Limits, Operation, Router, Rpc};
+use trunkline::{CancellationToken, DynamicOperations, Extensions, Limits, Operation, Router, Rpc};
 
 use super::{body, check, json_of, paused, start};
 
@@ -62,13 +62,13 @@ fn a_call_ends_at_its_deadline() {
 fn an_operation_may_have_a_time_of_its_own() {
     let own = |name: &str, after| Operation::new(name, pending::<()>).timeout(after);
     for limit in [Some(SECOND * 30), None] {
-        let changing = Changing::new();
+        let changing = DynamicOperations::new();
         changing.replace(Router::new().operation(own("slow", SECOND * 60))).unwrap();
         let router = methods()
             .operation(own("quick", SECOND))
             .operation(own("wrapped", SECOND * 60))
             .route_layer("wrapped", TimeoutLayer::new(SECOND * 40))
-            .changing("tool", &changing)
+            .dynamic("tool", &changing)
             .limits(Limits { call_timeout: limit, ..Limits::default() });
         let rpc = router.build().unwrap();
         check(&rpc, "quick", Err(timed_out(SECOND)));

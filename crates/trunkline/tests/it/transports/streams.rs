@@ -226,7 +226,7 @@ async fn replies_that_are_not_read_are_lost() {
 #[tokio::test]
 async fn what_is_cancelled_or_refused_is_recorded() {
     let history = History::new(history::HistoryConfig::default());
-    let rpc = Told::new().router().build().unwrap().recorded(history.clone());
+    let rpc = Told::new().router().build().unwrap().with_history(history.clone());
     let settings = StreamConfig { message_bytes: 200, in_flight: 1, ..Default::default() };
     let mut raw = Raw::of(rpc, settings, 64 << 10);
     raw.call(&request("work", &json!(1))).await;

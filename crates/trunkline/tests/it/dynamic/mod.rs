@@ -8,7 +8,7 @@ mod refused;
 
 use serde_json::Value;
 use tokio::runtime::Builder;
-use trunkline::{Changing, Operation, Router, Rpc};
+use trunkline::{DynamicOperations, Operation, Router, Rpc};
 
 /// Methods of these names, each of which answers its name.
 fn named<const N: usize>(names: [&'static str; N]) -> Router {
@@ -16,9 +16,9 @@ fn named<const N: usize>(names: [&'static str; N]) -> Router {
 }
 
 /// `ping`, and a place for methods under `tool.`
-fn service() -> (Rpc, Changing) {
-    let tools = Changing::new();
-    (named(["ping"]).changing("tool", &tools).build().unwrap(), tools)
+fn service() -> (Rpc, DynamicOperations) {
+    let tools = DynamicOperations::new();
+    (named(["ping"]).dynamic("tool", &tools).build().unwrap(), tools)
 }
 
 /// A tool of this name.

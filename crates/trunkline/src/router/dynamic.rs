@@ -11,17 +11,17 @@ use super::placement::Placement;
 
 /// Operations that come and go while their service runs. Clones are the same ones.
 ///
-/// [`Router::changing`](crate::Router::changing) gives them a place in a router, once; [`replace`](Self::replace) puts others in
+/// [`Router::dynamic`](crate::Router::dynamic) gives them a place in a router, once; [`replace`](Self::replace) puts others in
 /// their place. All that lists operations follows: [`Rpc::operations`](crate::protocol::Dispatcher::operations),
 /// `rpc.discover`, the metrics.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use trunkline::{Changing, Router};
+/// use trunkline::{DynamicOperations, Router};
 ///
-/// let tools = Changing::new();
-/// let rpc = Router::new().method("ping", || "pong").changing("tool", &tools).build()?;
+/// let tools = DynamicOperations::new();
+/// let rpc = Router::new().method("ping", || "pong").dynamic("tool", &tools).build()?;
 ///
 /// tools.replace(Router::new().method("shout", || "HELLO"))?;
 /// assert_eq!(rpc.call::<String>("tool.shout", &[(); 0]).await?, "HELLO");
@@ -32,7 +32,7 @@ use super::placement::Placement;
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Changing(Arc<Inner>);
+pub struct DynamicOperations(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -50,7 +50,7 @@ enum State {
     },
 }
 
-impl Changing {
+impl DynamicOperations {
     /// No operations, so far.
     #[must_use]
     pub fn new() -> Self {
@@ -104,8 +104,8 @@ impl Default for State {
     }
 }
 
-impl fmt::Debug for Changing {
+impl fmt::Debug for DynamicOperations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Changing")
+        f.write_str("DynamicOperations")
     }
 }

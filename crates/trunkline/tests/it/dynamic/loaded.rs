@@ -5,7 +5,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
-use trunkline::{Changing, Extensions, Router, Rpc, code};
+use trunkline::{DynamicOperations, Extensions, Router, Rpc, code};
 
 use super::named;
 
@@ -32,9 +32,9 @@ async fn batch(rpc: &Rpc, methods: [&str; 5]) -> [Result<Value, i64>; 5] {
 
 #[test]
 fn no_call_fails_that_should_not() {
-    let tools = Changing::new();
+    let tools = DynamicOperations::new();
     tools.replace(operations(0)).unwrap();
-    let rpc = named(["ping"]).changing("tool", &tools).build().unwrap();
+    let rpc = named(["ping"]).dynamic("tool", &tools).build().unwrap();
     let (over, made) = (AtomicBool::new(false), AtomicU64::new(0));
     let call_all = || {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();

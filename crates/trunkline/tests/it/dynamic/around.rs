@@ -7,7 +7,8 @@ use trunkline::access::Principal;
 use trunkline::layers::authorize::{Rules, principal};
 use trunkline::layers::{FromFnLayer, Next, from_fn};
 use trunkline::{
-    Call, Changing, ErrorObject, Extension, Limits, Outcome, Router, Rpc, State, blocking, code,
+    Call, DynamicOperations, ErrorObject, Extension, Limits, Outcome, Router, Rpc, State, blocking,
+    code,
 };
 
 use super::{call, named};
@@ -34,28 +35,29 @@ fn tools() -> Router {
 
 /// Builds `router` around a place, and compares the layers around an operation that comes then.
 #[track_caller]
-fn check(name: &str, router: fn(&Changing) -> Router, method: &str, expected: &[&str]) {
-    let changing = Changing::new();
-    changing.replace(tools()).unwrap();
-    let rpc = router(&changing).build().unwrap();
+fn check(name: &str, router: fn(&DynamicOperations) -> Router, method: &str, expected: &[&str]) {
+    let dynamic = DynamicOperations::new();
+    dynamic.replace(tools()).unwrap();
+    let rpc = router(&dynamic).build().unwrap();
     assert_eq!(call(&rpc, method), Ok(json!(expected)), "{name}: at the start");
-    changing.replace(tools()).unwrap();
+    dynamic.replace(tools()).unwrap();
     assert_eq!(call(&rpc, method), Ok(json!(expected)), "{name}: later");
 }
 
 #[test]
 fn layers() {
-    let place = |tools: &Changing| Router::new().layer(mark("before")).changing("tool", tools);
+    let place =
+        |tools: &DynamicOperations| Router::new().layer(mark("before")).dynamic("tool", tools);
     check("a layer before it", place, "tool.shout", &["own"]);
 
-    let all = |tools: &Changing| {
-        Router::new().changing("tool", tools).layer(mark("1")).route_layer("*", mark("2"))
+    let all = |tools: &DynamicOperations| {
+        Router::new().dynamic("tool", tools).layer(mark("1")).route_layer("*", mark("2"))
     };
     check("all that comes", all, "tool.shout", &["2", "1", "own"]);
     check("all that comes", all, "tool.sum.add", &["2", "1", "own"]);
 
-    let some = |tools: &Changing| {
-        let router = Router::new().changing("tool", tools).method("other", || 1);
+    let some = |tools: &DynamicOperations| {
+        let router = Router::new().dynamic("tool", tools).method("other", || 1);
         router
             .route_layer("tool.*", mark("tool.*"))
             .route_layer("tool.shout", mark("tool.shout"))
@@ -66,15 +68,15 @@ fn layers() {
     check("what matches", some, "tool.shout", &["t*", "tool.shout", "tool.*", "own"]);
     check("what matches", some, "tool.sum.add", &["t*", "tool.sum.*", "tool.*", "own"]);
 
-    let nested = |tools: &Changing| {
-        let inner = Router::new().changing("tool", tools).route_layer("tool.shout", mark("inner"));
+    let nested = |tools: &DynamicOperations| {
+        let inner = Router::new().dynamic("tool", tools).route_layer("tool.shout", mark("inner"));
         Router::new().nest("a", inner).route_layer("a.tool.*", mark("outer"))
     };
     check("the names of each time", nested, "a.tool.shout", &["outer", "inner", "own"]);
     check("the names of each time", nested, "a.tool.sum.add", &["outer", "own"]);
 
-    let merged = |tools: &Changing| {
-        let inner = Router::<u8>::new().changing("tool", tools).layer(mark("inner"));
+    let merged = |tools: &DynamicOperations| {
+        let inner = Router::<u8>::new().dynamic("tool", tools).layer(mark("inner"));
         Router::new().merge(inner.with_state(7)).layer(mark("outer"))
     };
     check("merged, with a state", merged, "tool.shout", &["outer", "inner", "own"]);
@@ -82,17 +84,22 @@ fn layers() {
 
 /// Compares what callers without a name, with one and with the right one are answered.
 #[track_caller]
-fn guarded(name: &str, router: fn(&Changing) -> Router, method: &str, expected: [Option<i64>; 3]) {
+fn guarded(
+    name: &str,
+    router: fn(&DynamicOperations) -> Router,
+    method: &str,
+    expected: [Option<i64>; 3],
+) {
     let found = [None, Some("ada"), Some("root")].map(|caller| {
-        let changing = Changing::new();
-        let router = router(&changing).layer(from_fn(move |mut call: Call, next: Next| {
+        let dynamic = DynamicOperations::new();
+        let router = router(&dynamic).layer(from_fn(move |mut call: Call, next: Next| {
             if let Some(name) = caller {
                 call.extensions_mut().insert(Principal::new(name));
             }
             next.run(call)
         }));
         let rpc = router.build().unwrap();
-        changing.replace(named(["shout", "whisper"])).unwrap();
+        dynamic.replace(named(["shout", "whisper"])).unwrap();
         call(&rpc, method).err()
     });
     assert_eq!(found, expected, "{name}: {method}");
@@ -102,21 +109,21 @@ fn guarded(name: &str, router: fn(&Changing) -> Router, method: &str, expected: 
 fn rules() {
     const GUARDED: [Option<i64>; 3] = [Some(code::UNAUTHENTICATED), Some(code::FORBIDDEN), None];
     const OPEN: [Option<i64>; 3] = [None; 3];
-    let before = |tools: &Changing| {
+    let before = |tools: &DynamicOperations| {
         let rules = Rules::new().require("tool.*", principal("root"));
-        Router::new().authorize(rules).changing("tool", tools)
+        Router::new().authorize(rules).dynamic("tool", tools)
     };
     guarded("before the place", before, "tool.shout", GUARDED);
-    let one = |tools: &Changing| {
+    let one = |tools: &DynamicOperations| {
         let rules = Rules::new().require("tool.shout", principal("root"));
-        Router::new().changing("tool", tools).authorize(rules)
+        Router::new().dynamic("tool", tools).authorize(rules)
     };
     guarded("one name", one, "tool.shout", GUARDED);
     guarded("one name", one, "tool.whisper", OPEN);
     guarded("one name", one, "rpc.discover", OPEN);
-    let nested = |tools: &Changing| {
+    let nested = |tools: &DynamicOperations| {
         let rules = Rules::new().require("tool.shout", principal("root"));
-        Router::new().nest("a", Router::new().changing("tool", tools).authorize(rules))
+        Router::new().nest("a", Router::new().dynamic("tool", tools).authorize(rules))
     };
     guarded("names before they were nested", nested, "a.tool.shout", GUARDED);
     guarded("names before they were nested", nested, "a.tool.whisper", OPEN);
@@ -133,10 +140,10 @@ fn rules_of_what_comes_hold_for_its_own_names() {
 
 #[test]
 fn what_every_router_has_is_around_what_comes() {
-    let tools = Changing::new();
+    let tools = DynamicOperations::new();
     let limits =
         Limits { call_timeout: Some(std::time::Duration::from_secs(1)), ..Limits::default() };
-    let rpc: Rpc = Router::new().changing("tool", &tools).limits(limits).build().unwrap();
+    let rpc: Rpc = Router::new().dynamic("tool", &tools).limits(limits).build().unwrap();
     let router = Router::new()
         .method("panics", || -> u8 { panic!("caught") })
         .method("hangs", std::future::pending::<()>)

@@ -5,17 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trunkline::layers::authorize::{Rules, authenticated};
 use trunkline::layers::{Next, from_fn};
-use trunkline::{Call, Changing, Router, code};
+use trunkline::{Call, DynamicOperations, Router, code};
 
 use super::{call, named, names, tool};
 
 #[test]
 fn what_cannot_come_changes_nothing() {
-    let (tools, others) = (Changing::new(), Changing::new());
+    let (tools, others) = (DynamicOperations::new(), DynamicOperations::new());
     others.replace(tool("other", "taken")).unwrap();
     let router = named(["ping", "tool.sum.add"]).merge(tool("fixed", "fixed"));
-    let router =
-        router.changing("tool", &tools).nest("tool", Router::new().changing("sum", &others));
+    let router = router.dynamic("tool", &tools).nest("tool", Router::new().dynamic("sum", &others));
     let rpc = router.build().unwrap();
     tools.replace(named(["a"])).unwrap();
     let (before, document) = (names(&rpc), rpc.openrpc().as_json().to_owned());
@@ -26,7 +25,7 @@ fn what_cannot_come_changes_nothing() {
     });
 
     let through = |call: Call, next: Next| next.run(call);
-    let inside = Changing::new();
+    let inside = DynamicOperations::new();
     let rows = [
         (named(["b", "b"]), "method `tool.b` is registered twice: at "),
         (named(["b", "sum.add"]), "method `tool.sum.add` is registered twice: at "),
@@ -40,7 +39,7 @@ fn what_cannot_come_changes_nothing() {
             "no method matches the pattern `c` of the rules given at ",
         ),
         (
-            named(["b"]).changing("inside", &inside),
+            named(["b"]).dynamic("inside", &inside),
             "the operations under `inside`, which may change, are part of others that may: ",
         ),
     ];
@@ -64,24 +63,24 @@ fn check(router: Router, expected: &str) {
 #[test]
 fn what_a_service_cannot_start_with() {
     let with = |operations: Router| {
-        let tools = Changing::new();
+        let tools = DynamicOperations::new();
         tools.replace(operations).unwrap();
-        Router::new().changing("tool", &tools)
+        Router::new().dynamic("tool", &tools)
     };
     check(with(named(["a", "a"])), "method `tool.a` is registered twice: at ");
     check(with(named(["a"])).merge(named(["tool.a"])), "method `tool.a` is registered twice: at ");
     check(with(tool("a", "x")).merge(tool("b", "x")), "tool `x` is method `b` and method `tool.a`");
-    let reserved = Changing::new();
+    let reserved = DynamicOperations::new();
     reserved.replace(named(["a"])).unwrap();
-    check(Router::new().changing("rpc", &reserved), "method `rpc.a`, registered at ");
+    check(Router::new().dynamic("rpc", &reserved), "method `rpc.a`, registered at ");
 }
 
 #[test]
 fn a_place_is_given_once() {
     let expected = "the operations under `b`, which may change, have another place already: ";
-    let tools = Changing::new();
-    check(Router::new().changing("a", &tools).changing("b", &tools), expected);
-    check(Router::new().changing("b", &tools), expected);
+    let tools = DynamicOperations::new();
+    check(Router::new().dynamic("a", &tools).dynamic("b", &tools), expected);
+    check(Router::new().dynamic("b", &tools), expected);
 }
 
 #[test]
@@ -95,7 +94,7 @@ fn patterns_that_no_name_below_a_place_can_match_are_slips() {
         ("toolbox", false),
         ("a", false),
     ] {
-        let place = || Router::new().changing("tool", &Changing::new());
+        let place = || Router::new().dynamic("tool", &DynamicOperations::new());
         let layered =
             place().route_layer(pattern, from_fn(|call: Call, next: Next| next.run(call)));
         assert_eq!(layered.build().is_ok(), good, "a layer for {pattern}");

@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 use serde_json::json;
 use trunkline::layers::metrics::MethodMetrics;
 use trunkline::protocol::Incoming;
-use trunkline::{Changing, Extensions, Router, Rpc};
+use trunkline::{DynamicOperations, Extensions, Router, Rpc};
 
 use super::{call, named, names, service};
 use crate::support::{DONE, Gate, WAIT, in_time};
@@ -41,8 +41,8 @@ fn names_that_stay_count_on() {
 
 #[tokio::test]
 async fn calls_go_on_with_the_operation_that_they_were_for() {
-    let (gate, tools) = (Gate::new(), Changing::new());
-    let rpc = Router::new().changing("tool", &tools).build().unwrap();
+    let (gate, tools) = (Gate::new(), DynamicOperations::new());
+    let rpc = Router::new().dynamic("tool", &tools).build().unwrap();
     let waiting = || Router::new().merge(gate.router());
     tools.replace(waiting()).unwrap();
     let body = WAIT.replace("wait", "tool.wait");
@@ -65,8 +65,8 @@ async fn calls_go_on_with_the_operation_that_they_were_for() {
 
 #[tokio::test]
 async fn a_call_that_outlives_its_operation_is_counted_where_its_name_is() {
-    let (gate, tools) = (Gate::new(), Changing::new());
-    let rpc = Router::new().changing("tool", &tools).build().unwrap();
+    let (gate, tools) = (Gate::new(), DynamicOperations::new());
+    let rpc = Router::new().dynamic("tool", &tools).build().unwrap();
     tools.replace(gate.router()).unwrap();
     let body = WAIT.replace("wait", "tool.wait");
     let mut running = Box::pin(rpc.handle(body.into(), Extensions::new()));

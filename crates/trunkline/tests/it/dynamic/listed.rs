@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use trunkline::history::{Filter, History, HistoryConfig};
-use trunkline::{Changing, Router, Rpc, code, server};
+use trunkline::{DynamicOperations, Router, Rpc, code, server};
 
 use super::{call, named, names, service};
 use crate::support::{Client, in_time, on_loopback, serve_with};
@@ -45,9 +45,9 @@ fn what_is_listed_is_what_is_there() {
 
 #[test]
 fn places_stand_in_their_order_and_under_their_names() {
-    let (one, two) = (Changing::new(), Changing::new());
-    let inner = named(["x"]).changing("one", &one);
-    let router = named(["first"]).nest("in", inner).changing("two", &two);
+    let (one, two) = (DynamicOperations::new(), DynamicOperations::new());
+    let inner = named(["x"]).dynamic("one", &one);
+    let router = named(["first"]).nest("in", inner).dynamic("two", &two);
     let rpc = router.merge(named(["last"])).build().unwrap();
     two.replace(named(["b"])).unwrap();
     check(&rpc, &["first", "in.x", "last", "two.b"]);
@@ -62,9 +62,9 @@ fn places_stand_in_their_order_and_under_their_names() {
 
 #[test]
 fn what_was_given_last_before_the_service_is_what_it_starts_with() {
-    let tools = Changing::new();
+    let tools = DynamicOperations::new();
     tools.replace(named(["a"])).unwrap();
-    let router = named(["ping"]).changing("tool", &tools);
+    let router = named(["ping"]).dynamic("tool", &tools);
     tools.replace(named(["b"])).unwrap();
     check(&router.build().unwrap(), &["ping", "tool.b"]);
 }
@@ -86,8 +86,8 @@ fn listeners_find_what_is_new() {
 
 #[test]
 fn a_listener_may_change_operations_itself() {
-    let (tools, copies) = (Changing::new(), Changing::new());
-    let rpc = Router::new().changing("tool", &tools).changing("copy", &copies).build().unwrap();
+    let (tools, copies) = (DynamicOperations::new(), DynamicOperations::new());
+    let rpc = Router::new().dynamic("tool", &tools).dynamic("copy", &copies).build().unwrap();
     let (service, copy) = (rpc.clone(), copies.clone());
     rpc.on_change(move || {
         if !names(&service).contains(&"copy.a".to_owned()) {
@@ -129,10 +129,10 @@ async fn the_page_of_the_document_follows() {
 
 #[test]
 fn calls_are_recorded_under_their_names() {
-    let tools = Changing::new();
+    let tools = DynamicOperations::new();
     let history = History::new(HistoryConfig::default());
-    let router = Router::new().changing("tool", &tools);
-    let rpc = router.build().unwrap().recorded(history.clone());
+    let router = Router::new().dynamic("tool", &tools);
+    let rpc = router.build().unwrap().with_history(history.clone());
     tools.replace(named(["a"])).unwrap();
     call(&rpc, "tool.a").unwrap();
     tools.replace(Router::new()).unwrap();
