@@ -9,11 +9,10 @@ use trunkline_core::extract::FromCall;
 
 use super::principal::Principal;
 
-/// Extracts what the caller's token says, as a type of yours.
+/// Extracts the claims of the caller's token, deserialised as `T`.
 ///
-/// A call without credentials ends with -32007. One whose claims do not fit `T` ends with -32008,
-/// and is told the name of a claim that is missing, but no value; for a claim that tokens may lack, use
-/// an `Option`.
+/// A call without credentials ends with -32007. A call whose claims do not match `T` ends with -32008; the
+/// error names a missing claim, but contains no values. Use an `Option` for a claim that tokens may lack.
 ///
 /// ```
 /// # use trunkline::{Router, access::Claims};
@@ -30,7 +29,7 @@ impl<S, T: DeserializeOwned> FromCall<S> for Claims<T> {
     fn from_call(call: &mut Call, state: &S) -> Result<Self, ErrorObject> {
         let principal = Principal::from_call(call, state)?;
         T::deserialize(principal.claims()).map(Self).map_err(|error| {
-            let reason = "the claims of the token do not fit";
+            let reason = "token claims do not match";
             let data = match missing(&error.to_string()) {
                 Some(field) => json!({ "reason": format!("{reason}: missing field `{field}`") }),
                 None => json!({ "reason": reason }),
@@ -40,7 +39,7 @@ impl<S, T: DeserializeOwned> FromCall<S> for Claims<T> {
     }
 }
 
-/// The name of a missing field, the one thing that serde tells without a value.
+/// The name of a missing field. serde's other messages may contain values.
 fn missing(error: &str) -> Option<&str> {
     let field = error.strip_prefix("missing field `")?.strip_suffix('`')?;
     (!field.contains('`')).then_some(field)
@@ -54,7 +53,7 @@ impl<T> Deref for Claims<T> {
     }
 }
 
-/// Shows no claims: they may be personal.
+/// Omits the claims, which may be personal data.
 impl<T> fmt::Debug for Claims<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Claims")

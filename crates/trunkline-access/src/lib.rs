@@ -1,8 +1,8 @@
-//! Who calls, and what they may do: tokens, principals, claims.
+//! Authentication of callers: bearer tokens, principals and claims.
 //!
-//! A door finds out who calls: by a token that is [listed](Tokens), or by one that is
-//! [signed](mod@jwt). The [`Principal`] is the result. Handlers take it as an extractor, or its
-//! [`Claims`]; `trunkline::layers::authorize` refuses calls by it.
+//! An endpoint authenticates the caller by a [listed](Tokens) token or by a [signed](mod@jwt) one. The
+//! result is a [`Principal`]. Handlers extract the principal or its [`Claims`];
+//! `trunkline::layers::authorize` accepts or refuses calls based on it.
 
 #![forbid(unsafe_code)]
 

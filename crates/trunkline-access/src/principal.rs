@@ -8,15 +8,14 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extensions::Extensions;
 use trunkline_core::extract::{FromCall, OptionalFromCall};
 
-/// Who has made a call: the name that a token stands for, and what the token says of it. Cloning is
-/// cheap.
+/// The authenticated caller: a name and the claims of its token. Cloning is cheap.
 ///
-/// As an extractor, it refuses calls that came without credentials with -32007; take an
-/// `Option<Principal>` where they may.
+/// As an extractor, it refuses calls without credentials with -32007; extract an
+/// `Option<Principal>` to accept them.
 ///
-/// Names that are listed and subjects of signed tokens are apart: whoever an issuer calls `root` is
-/// not the `root` of the list. So are the subjects of two issuers. A signed token without a subject is
-/// identified by itself, see [`anonymous`](Self::anonymous).
+/// Names of listed tokens and subjects of signed tokens are separate namespaces: the `root` of an issuer
+/// is not the `root` of the list. The same holds for subjects of different issuers. A signed token without
+/// a subject is its own principal, see [`anonymous`](Self::anonymous).
 #[derive(Clone, PartialEq)]
 pub struct Principal {
     name: Arc<str>,
@@ -24,7 +23,7 @@ pub struct Principal {
     claims: Arc<Map<String, Value>>,
 }
 
-/// Who has given the name.
+/// The origin of the name.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Source {
     Listed,
@@ -37,7 +36,7 @@ enum Source {
     },
 }
 
-/// What tells principals apart, for counting what they do.
+/// A hashable key that is unique per principal, for example for rate limits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity<'a> {
     source: &'a Source,
@@ -45,43 +44,43 @@ pub struct Identity<'a> {
 }
 
 impl Principal {
-    /// A principal under a name that this server has given, of whom nothing else is known.
+    /// A principal with a name configured on this server, and without claims.
     pub fn new(name: impl Into<Arc<str>>) -> Self {
         Self { name: name.into(), source: Source::Listed, claims: Arc::default() }
     }
 
-    /// The subject of a token that this issuer has signed. The issuer is empty where the token has none;
-    /// for a token without a subject, use [`anonymous`](Self::anonymous).
+    /// The subject of a token signed by this issuer. The issuer is empty if the token has no `iss`.
+    /// For a token without a subject, use [`anonymous`](Self::anonymous).
     pub fn signed(issuer: impl Into<Arc<str>>, subject: impl Into<Arc<str>>) -> Self {
         let source = Source::Signed { issuer: issuer.into() };
         Self { name: subject.into(), source, claims: Arc::default() }
     }
 
-    /// The bearer of a token that this issuer has signed and that has no subject. `token` identifies the
-    /// token, and must not reveal it: [`Jwt`](super::jwt) uses `jti:` and the claim `jti`, or else
-    /// `sha256:` and the digest of the token in hexadecimal.
+    /// The bearer of a token signed by this issuer that has no subject. `token` identifies the token and
+    /// must not reveal it: [`Jwt`](super::jwt) uses `jti:` followed by the claim `jti`, or else `sha256:`
+    /// followed by the digest of the token in hexadecimal.
     ///
-    /// Two such tokens are two principals, and none of them is a [subject](Self::signed) of that name.
+    /// Two such tokens are two principals, and neither equals a [subject](Self::signed) of the same name.
     pub fn anonymous(issuer: impl Into<Arc<str>>, token: impl Into<Arc<str>>) -> Self {
         let source = Source::Anonymous { issuer: issuer.into() };
         Self { name: token.into(), source, claims: Arc::default() }
     }
 
-    /// The same principal with what its token says.
+    /// Sets the claims of the token.
     #[must_use]
     pub fn with_claims(mut self, claims: Map<String, Value>) -> Self {
         self.claims = Arc::new(claims);
         self
     }
 
-    /// The name: of a JWT its subject, or the [identifier of the token](Self::anonymous) if it has none;
-    /// of a static token that under which it is listed.
+    /// The name: the subject of a JWT, or the [identifier of the token](Self::anonymous) without a
+    /// subject; for a listed token, its configured name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Who has given the name: of a JWT its issuer (empty if it has none), of a static token nobody.
+    /// The issuer of a JWT, empty if the token has no `iss`. `None` for a listed token.
     #[must_use]
     pub fn issuer(&self) -> Option<&str> {
         match &self.source {
@@ -90,8 +89,8 @@ impl Principal {
         }
     }
 
-    /// A key for what a service stores for its callers: equal for tokens of one principal, different for
-    /// all others. `None` if the name is empty.
+    /// A key for data that a service stores per caller: equal for all tokens of one principal, and
+    /// different for all other principals. `None` if the name is empty.
     ///
     /// ```
     /// # use trunkline::access::Principal;
@@ -112,24 +111,24 @@ impl Principal {
         Some(key.to_string())
     }
 
-    /// Nothing where there is no name: many may be without one.
+    /// The key of this principal in memory. `None` if the name is empty, since several callers may share it.
     pub fn identity(&self) -> Option<Identity<'_>> {
         let name = self.name();
         (!name.is_empty()).then_some(Identity { source: &self.source, name })
     }
 
-    /// Whether the name is that of a listed token, or the subject of a signed one.
+    /// Whether the name is that of a listed token or the subject of a signed one.
     pub fn has_name(&self) -> bool {
         !self.name.is_empty() && !matches!(self.source, Source::Anonymous { .. })
     }
 
-    /// What the token says. Of a static token, nothing.
+    /// The claims of the token. Empty for a listed token.
     #[must_use]
     pub fn claims(&self) -> &Map<String, Value> {
         &self.claims
     }
 
-    /// Who has made a call, for layers.
+    /// The principal of a call, for layers.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Option<&Self> {
         extensions.get()
@@ -149,7 +148,7 @@ impl<S> OptionalFromCall<S> for Principal {
     }
 }
 
-/// Shows no claims: they may be personal.
+/// Omits the claims, which may be personal data.
 impl fmt::Debug for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Principal").field(&self.name).finish()

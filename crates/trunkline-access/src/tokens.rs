@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 use super::jwt::Jwt;
 use super::principal::Principal;
 
-/// The bearer tokens that are accepted: listed ones, each with its [`Principal`], and signed ones.
+/// The accepted bearer tokens: listed tokens, each with its [`Principal`], and signed tokens.
 #[derive(Clone, Default)]
 pub struct Tokens {
     listed: Vec<Token>,
@@ -21,9 +21,9 @@ struct Token {
 }
 
 impl Tokens {
-    /// Adds a token without a name. The principal of the first token listed is called `bearer-1`,
-    /// and so on, without the names that are taken. What outlives the service, such as what a caller has
-    /// stored, needs names that stay when the list changes: [`allow_as`](Self::allow_as).
+    /// Adds a token without a name. The principal of the first listed token is named `bearer-1`, and so
+    /// on, skipping names that are in use. Data stored per caller needs names that stay the same when the
+    /// list changes: use [`allow_as`](Self::allow_as).
     pub fn allow(&mut self, token: impl Into<Box<str>>) {
         let mut names = (self.listed.len() + 1..).map(|number| format!("bearer-{number}"));
         let is_free =
@@ -32,19 +32,19 @@ impl Tokens {
         self.allow_as(name, token);
     }
 
-    /// Adds the token of the principal with this name. One principal may have several.
+    /// Adds a token of the principal with this name. A principal may have several tokens.
     pub fn allow_as(&mut self, name: impl Into<String>, token: impl Into<Box<str>>) {
         let principal = Principal::new(name.into());
         self.listed.push(Token { text: token.into(), principal });
     }
 
-    /// Accepts signed tokens, which are checked by `jwt`.
+    /// Accepts signed tokens that `jwt` verifies.
     #[cfg(feature = "jwt")]
     pub fn allow_signed(&mut self, jwt: Jwt) {
         self.signed = Some(jwt);
     }
 
-    /// The check of signed tokens, if they are accepted.
+    /// The verifier of signed tokens, if they are accepted.
     #[cfg(feature = "jwt")]
     pub fn signed(&self) -> Option<&Jwt> {
         self.signed.as_ref()
@@ -60,8 +60,8 @@ impl Tokens {
         self.listed.is_empty()
     }
 
-    /// The principal of a listed token. All tokens are compared, in a time that does not depend on how much of
-    /// one matches.
+    /// The principal of a listed token. Compares all tokens in constant time: it does not depend on how much
+    /// of a token matches.
     pub fn principal(&self, token: &[u8]) -> Option<&Principal> {
         let mut found = None;
         for listed in &self.listed {
@@ -80,7 +80,7 @@ impl From<Jwt> for Tokens {
     }
 }
 
-/// Shows no token.
+/// Omits the tokens.
 impl fmt::Debug for Tokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tokens({})", self.listed.len())

@@ -1,4 +1,4 @@
-//! Claims (RFC 7519, section 4.1), and the checks of them.
+//! Claims (RFC 7519, section 4.1) and their validation.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,15 +8,15 @@ use serde_json::{Map, Value};
 use super::token::{TokenError, json};
 use crate::Principal;
 
-/// The claims that tokens must have. `Default` accepts all issuers and audiences: set them if the keys
-/// sign for more than this server.
+/// The requirements for tokens. `Default` accepts all issuers and audiences: set them if the keys also
+/// sign tokens for other servers.
 #[derive(Debug, Clone)]
 pub struct JwtConfig {
-    /// The names of this server, one of which `aud` must have. Default: none, and `aud` is not checked.
+    /// The accepted audiences, one of which `aud` must contain. Default: empty, `aud` is not checked.
     pub audiences: Vec<String>,
-    /// The accepted issuers, one of which `iss` must be. Default: none, and `iss` is not checked.
+    /// The accepted issuers, one of which `iss` must equal. Default: empty, `iss` is not checked.
     pub issuers: Vec<String>,
-    /// The maximum difference between the clocks of the issuer and this server. Default 60 s.
+    /// The maximum clock skew between the issuer and this server. Default 60 s.
     pub leeway: Duration,
     /// The maximum size of a token, in bytes. Default 16 KiB.
     pub max_bytes: usize,
@@ -87,7 +87,7 @@ pub(super) fn check(
     Ok(principal.with_claims(claims))
 }
 
-/// The identifier of a token. The digest covers the signature, since the rest could be guessed.
+/// The identifier of a token. The digest includes the signature, since the rest can be guessed.
 fn identifier(token: &[u8], claims: &Map<String, Value>) -> String {
     let id = claims.get("jti").and_then(Value::as_str).filter(|id| !id.is_empty());
     match id {
@@ -102,7 +102,7 @@ fn identifier(token: &[u8], claims: &Map<String, Value>) -> String {
 
 impl Registered {
     fn check_times(&self, leeway: Duration, now: SystemTime) -> Result<(), TokenError> {
-        // A clock before 1970 is wrong: no token has been issued yet.
+        // A clock before 1970 is wrong; it counts as 1970.
         let now = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let leeway = leeway.as_secs_f64();
         let expiry = self.exp.ok_or(TokenError::NoExpiry)?;
@@ -125,26 +125,26 @@ mod tests {
 
     use super::*;
 
-    /// The limits of times, to the second. The integration tests check the other claims.
+    /// Checks the time limits to the second. The integration tests check the other claims.
     #[test]
-    fn times() {
+    fn validates_times() {
         let now = 1_000_000;
         let rows = [
-            ("ends now", json!({"exp": now}), Ok(())),
-            ("over, within the leeway", json!({"exp": now - 59}), Ok(())),
-            ("over by the leeway", json!({"exp": now - 60}), Err(TokenError::Expired)),
-            ("a fraction left", json!({"exp": (now - 60) as f64 + 0.5}), Ok(())),
+            ("expires now", json!({"exp": now}), Ok(())),
+            ("expired within the leeway", json!({"exp": now - 59}), Ok(())),
+            ("expired by the leeway", json!({"exp": now - 60}), Err(TokenError::Expired)),
+            ("half a second left", json!({"exp": (now - 60) as f64 + 0.5}), Ok(())),
             ("negative", json!({"exp": -1}), Err(TokenError::Expired)),
-            ("far away", json!({"exp": 1e300}), Ok(())),
-            ("begins within the leeway", json!({"exp": now + 90, "nbf": now + 60}), Ok(())),
+            ("far in the future", json!({"exp": 1e300}), Ok(())),
+            ("valid within the leeway", json!({"exp": now + 90, "nbf": now + 60}), Ok(())),
             (
-                "begins after it",
+                "valid after the leeway",
                 json!({"exp": now + 90, "nbf": now + 61}),
                 Err(TokenError::NotYetValid),
             ),
             ("issued within the leeway", json!({"exp": now + 90, "iat": now + 60}), Ok(())),
             (
-                "issued after it",
+                "issued after the leeway",
                 json!({"exp": now + 90, "iat": now + 61}),
                 Err(TokenError::IssuedInFuture),
             ),

@@ -1,4 +1,4 @@
-//! JSON Web Keys (RFC 7517), and their members by type (RFC 7518, section 6; RFC 8037).
+//! JSON Web Keys (RFC 7517) and the members of each key type (RFC 7518, section 6; RFC 8037).
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -24,14 +24,14 @@ struct Jwk {
 }
 
 impl Key {
-    /// Parses a JSON Web Key (RFC 7517). Its `alg` is the algorithm. An RSA key without one is for all of
-    /// RS and PS, and a secret without one is for each of HS that it is long enough for.
+    /// Parses a JSON Web Key (RFC 7517). Its `alg` is the algorithm. Without `alg`, an RSA key verifies all
+    /// RS and PS algorithms, and a secret verifies each HS algorithm for which it is long enough.
     ///
     /// # Errors
-    /// When the text is not a key, or the key is not for checking signatures.
+    /// When the text is not a valid key, or the key cannot verify signatures.
     pub fn from_jwk(json: &str) -> Result<Self, KeyError> {
         let jwk: Jwk = serde_json::from_str(json).map_err(|error| {
-            // The message may quote a value, which may be a secret.
+            // The message of serde_json may contain a secret value.
             KeyError::Jwk(format!("line {}, column {}", error.line(), error.column()))
         })?;
         jwk.key()
@@ -53,12 +53,12 @@ impl Jwk {
         Key::new(self.kid, algorithms, material)
     }
 
-    /// The key itself, and what it could be for.
+    /// The key material and the algorithms it can be used with.
     fn material(&self) -> Result<(Material, Vec<Algorithm>), KeyError> {
         match (self.kty.as_str(), self.crv.as_deref()) {
             ("oct", _) => {
                 let secret = bytes(self.k.as_deref())?;
-                // RFC 7518, section 3.2. A secret that is too short for all is refused as one for HS256.
+                // RFC 7518, section 3.2. A secret that is too short for every algorithm is refused for HS256.
                 let count = (secret.len() / 16).saturating_sub(1).clamp(1, 3);
                 Ok((Material::Secret(secret), Algorithm::HMAC[..count].to_vec()))
             }

@@ -1,4 +1,4 @@
-//! Keys that check signatures.
+//! Keys that verify signatures.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use ring::{hmac, signature};
 
 use super::algorithm::Algorithm;
 
-/// A key that checks the signatures of tokens, and its algorithms. A token cannot choose another one.
+/// A key that verifies token signatures, and its algorithms. A token cannot select another algorithm.
 #[derive(Clone)]
 pub struct Key {
     id: Option<String>,
@@ -15,24 +15,24 @@ pub struct Key {
 }
 
 impl Key {
-    /// A secret that the server shares with the issuer of tokens. It is at least as long as the
-    /// algorithm's hash: 32, 48 or 64 bytes.
+    /// A secret shared with the issuer of the tokens. Minimum length: that of the algorithm's hash, which is
+    /// 32, 48 or 64 bytes.
     ///
     /// # Errors
-    /// When `algorithm` is not HS256, HS384 or HS512, and when the secret is too short.
+    /// When `algorithm` is not HS256, HS384 or HS512, or the secret is too short.
     pub fn secret(algorithm: Algorithm, secret: impl Into<Vec<u8>>) -> Result<Self, KeyError> {
         Self::new(None, vec![algorithm], Material::Secret(secret.into()))
     }
 
-    /// The same key with a name. It is for tokens with that `kid`, or with none. A key without a name is
-    /// for tokens with an unknown `kid`, too. If several keys fit, up to eight are tried.
+    /// Sets the key id. The key then verifies tokens with that `kid` or without `kid`. A key without an id
+    /// also verifies tokens with an unknown `kid`. If several keys match a token, up to eight are tried.
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// Checks that the key is one for its algorithms.
+    /// Creates a key if the material is valid for its algorithms.
     pub(super) fn new(
         id: Option<String>,
         algorithms: Vec<Algorithm>,
@@ -56,7 +56,7 @@ impl Key {
         matches!(self.material, Material::Secret(_))
     }
 
-    /// Whether `signature` is one of `message` by this key.
+    /// Whether `signature` is a valid signature of `message`.
     pub(super) fn verifies(&self, algorithm: Algorithm, message: &[u8], signature: &[u8]) -> bool {
         if !self.is_for(algorithm) {
             return false;
@@ -78,7 +78,7 @@ impl Key {
     }
 }
 
-/// Does not show the key itself.
+/// Omits the key material.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, algorithms, .. } = self;
@@ -92,51 +92,51 @@ impl fmt::Debug for Key {
 #[derive(Clone)]
 pub(super) enum Material {
     Secret(Vec<u8>),
-    /// Big-endian, without zeros before them.
+    /// Big-endian numbers without leading zeros.
     Rsa {
         modulus: Vec<u8>,
         exponent: Vec<u8>,
     },
-    /// An uncompressed point of P-256 or P-384, by the algorithm.
+    /// An uncompressed point on P-256 or P-384, depending on the algorithm.
     Point(Vec<u8>),
     Ed25519(Vec<u8>),
 }
 
-/// Why a key cannot check tokens.
+/// The error for a key that cannot verify tokens.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// Not a JSON Web Key.
-    #[error("it is not a JSON Web Key: {0}")]
+    /// The text is not a JSON Web Key. The value is the position of the error.
+    #[error("invalid JSON Web Key at {0}")]
     Jwk(String),
-    /// Not a public key in PEM.
-    #[error("it is not a public key in PEM (`BEGIN PUBLIC KEY`)")]
+    /// The text is not a public key in PEM.
+    #[error("not a public key in PEM (`BEGIN PUBLIC KEY`)")]
     Pem,
-    /// A private key.
-    #[error("it is a private key: tokens are checked with the public one")]
+    /// The key is a private key.
+    #[error("unexpected private key; tokens are verified with the public key")]
     Private,
-    /// The key is not for signatures.
-    #[error("the key is not for checking signatures (`use` or `key_ops`)")]
+    /// `use` or `key_ops` exclude the verification of signatures.
+    #[error("`use` or `key_ops` do not allow the key to verify signatures")]
     Use,
-    /// The type of the key, its curve or its algorithm is unknown.
-    #[error("keys of this type, curve or algorithm are not supported")]
+    /// The key type, curve or algorithm is unknown.
+    #[error("unsupported key type, curve or algorithm")]
     Unsupported,
-    /// The key is of another type than its algorithm.
-    #[error("the key is not one for {0}")]
+    /// The key type does not match the algorithm.
+    #[error("key type does not match the algorithm {0}")]
     Algorithm(Algorithm),
     /// A number of the key is missing or invalid.
-    #[error("the key is malformed")]
+    #[error("malformed key")]
     Malformed,
-    /// A secret that is shorter than the hash (RFC 7518, section 3.2).
-    #[error("a secret for {algorithm} has at least {bytes} bytes")]
+    /// The secret is shorter than the hash (RFC 7518, section 3.2).
+    #[error("secret for {algorithm} must have at least {bytes} bytes")]
     ShortSecret {
         /// The algorithm.
         algorithm: Algorithm,
-        /// The minimum length.
+        /// The minimum length in bytes.
         bytes: usize,
     },
-    /// An RSA key with less than 2,048 or more than 8,192 bits.
-    #[error("an RSA key has 2,048 to 8,192 bits")]
+    /// The RSA key has less than 2,048 or more than 8,192 bits.
+    #[error("RSA key must have 2048 to 8192 bits")]
     RsaSize,
 }
 
@@ -178,7 +178,7 @@ impl Material {
     }
 }
 
-/// An algorithm of ring.
+/// The implementation of an algorithm in `ring`.
 enum Scheme {
     Hmac(hmac::Algorithm),
     Rsa(&'static signature::RsaParameters),

@@ -1,4 +1,4 @@
-//! Sets of keys (RFC 7517, section 5), and the choice of the keys for a token.
+//! Key sets (RFC 7517, section 5) and the selection of keys for a token.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,34 +9,34 @@ use super::token::{Token, TokenError};
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeySet(Vec<Key>);
 
-/// Why no key of a set opens a token.
-pub(super) struct Unopened {
+/// The error for a token that no key of a set verifies.
+pub(super) struct Unverified {
     pub(super) error: TokenError,
-    /// Whether a newer set may have the key: the token names an unknown one.
+    /// Whether a newer set may contain the key: the token names an unknown key.
     pub(super) may_be_newer: bool,
 }
 
-/// The maximum number of keys that are tried. Each costs the time of a signature.
-const TRIES: usize = 8;
+/// The maximum number of keys tried per token. Each costs one signature verification.
+const MAX_TRIED_KEYS: usize = 8;
 
-/// Why a JSON Web Key Set is refused.
+/// The error for an unusable JSON Web Key Set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeySetError {
     /// Not JSON, or not an object with an array `keys`.
-    #[error("it is not a JSON Web Key Set, like {{\"keys\":[…]}}")]
+    #[error("not a JSON Web Key Set; expected `{{\"keys\": […]}}`")]
     Malformed,
-    /// None of the keys can check signatures.
-    #[error("none of its {keys} keys can be used")]
+    /// None of the keys can verify signatures.
+    #[error("no usable key among {keys}")]
     NoKey {
         /// The number of keys.
         keys: usize,
-        /// Why the first one cannot.
+        /// The error of the first key.
         #[source]
         first: Option<super::KeyError>,
     },
-    /// All of the keys are secrets, and anyone can read a set at a URL.
-    #[error("its keys are secrets, which a URL would publish")]
+    /// All keys are secrets, which must not be published at a URL.
+    #[error("all keys are secrets, which must not be published at a URL")]
     OnlySecrets,
 }
 
@@ -45,7 +45,7 @@ impl KeySet {
         Self(keys.into_iter().collect())
     }
 
-    /// Parses a set. Keys that cannot check signatures are left out.
+    /// Parses a set. Skips keys that cannot verify signatures.
     pub(super) fn parse(json: &[u8]) -> Result<Self, KeySetError> {
         #[derive(Deserialize)]
         struct Set<'a> {
@@ -60,7 +60,7 @@ impl KeySet {
             match Key::from_jwk(jwk.get()) {
                 Ok(key) => keys.push(key),
                 Err(error) => {
-                    tracing::debug!(%error, "a key of the set is left out");
+                    tracing::debug!(%error, "skipping a key of the set");
                     first.get_or_insert(error);
                 }
             }
@@ -71,7 +71,7 @@ impl KeySet {
         Ok(Self::new(keys))
     }
 
-    /// Removes the keys that can sign, too.
+    /// Removes shared secrets, which could also sign tokens.
     pub(super) fn without_secrets(mut self) -> Self {
         self.0.retain(|key| !key.is_secret());
         self
@@ -81,21 +81,21 @@ impl KeySet {
         self.0.is_empty()
     }
 
-    /// The claims' JSON text, if the token is signed with a key that it may mean.
-    pub(super) fn open(&self, token: &Token<'_>) -> Result<Vec<u8>, Unopened> {
+    /// The JSON text of the claims, if the token is signed with a matching key.
+    pub(super) fn verified_claims(&self, token: &Token<'_>) -> Result<Vec<u8>, Unverified> {
         let mut error = TokenError::UnknownKey;
-        for key in self.keys_for(token).take(TRIES) {
-            match token.opened(key) {
+        for key in self.keys_for(token).take(MAX_TRIED_KEYS) {
+            match token.verified_claims(key) {
                 Err(TokenError::Signature) => error = TokenError::Signature,
                 Ok(claims) => return Ok(claims),
-                Err(error) => return Err(Unopened { error, may_be_newer: false }),
+                Err(error) => return Err(Unverified { error, may_be_newer: false }),
             }
         }
-        Err(Unopened { error, may_be_newer: !self.has_named(token) })
+        Err(Unverified { error, may_be_newer: !self.has_named(token) })
     }
 
-    /// The keys that the token names, or else those without a name; if it names none, all that are
-    /// for its algorithm.
+    /// The keys with the token's `kid`, or else the keys without an id. For a token without `kid`, all keys.
+    /// Only keys for the token's algorithm.
     fn keys_for<'a>(&'a self, token: &'a Token<'_>) -> impl Iterator<Item = &'a Key> {
         let is_named = self.has_named(token);
         self.0.iter().filter(move |key| {

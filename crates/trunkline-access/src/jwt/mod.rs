@@ -1,4 +1,4 @@
-//! JSON Web Tokens (RFC 7519) that are signed, as bearer tokens. Feature `jwt`.
+//! Signed JSON Web Tokens (RFC 7519) as bearer tokens. Feature `jwt`.
 //!
 //! ```
 //! use trunkline::access::jwt::{Algorithm, Jwt, Key, Keys, JwtConfig};
@@ -16,10 +16,10 @@
 //! # }
 //! ```
 //!
-//! The keys are [given](Keys::fixed), in a [file](Keys::file), or at a [URL](Keys::url). A token has
-//! to be signed with one of them, by an algorithm that the *key* is for. It has to expire (`exp`);
-//! `nbf` and `iat` may not lie in the future; issuer and audience are those of [`JwtConfig`]. What a
-//! header says of keys is not used, and one that names `crit` is refused.
+//! The keys are [fixed](Keys::fixed), read from a [file](Keys::file), or fetched from a [URL](Keys::url). A
+//! token must be signed with one of them, using an algorithm of the *key*. `exp` is required; `nbf` and
+//! `iat` must not be in the future; [`JwtConfig`] sets the accepted issuers and audiences. Keys in the
+//! token's header are ignored, and a header with `crit` is refused.
 
 mod algorithm;
 mod claims;
@@ -44,10 +44,10 @@ pub use key_set::KeySetError;
 pub use keys::{Keys, KeysError, Refresh};
 pub use token::TokenError;
 
-use keys::Opened;
+use keys::Claims;
 use token::Token;
 
-/// Checks tokens. Cloning is cheap.
+/// A verifier of JSON Web Tokens. Cloning is cheap.
 #[derive(Clone)]
 pub struct Jwt(Arc<Inner>);
 
@@ -56,59 +56,59 @@ struct Inner {
     settings: JwtConfig,
 }
 
-/// The principal of a token, or a future if keys have to be read first.
-pub enum Checked {
+/// The result of [`Jwt::check`].
+pub enum Verification {
     /// The result.
-    Now(Result<Principal, TokenError>),
-    /// The keys have to be fetched first.
-    Later(Checking),
+    Ready(Result<Principal, TokenError>),
+    /// A future, because the keys must be read or fetched first.
+    Pending(PendingVerification),
 }
 
-/// The check of a token whose keys have to be fetched first.
-pub type Checking = Pin<Box<dyn Future<Output = Result<Principal, TokenError>> + Send>>;
+/// The verification of a token after its keys have been read or fetched.
+pub type PendingVerification = Pin<Box<dyn Future<Output = Result<Principal, TokenError>> + Send>>;
 
 impl Jwt {
-    /// Tokens that are signed with one of these keys.
+    /// Creates a verifier of tokens signed with one of these keys.
     #[must_use]
     pub fn new(keys: Keys, settings: JwtConfig) -> Self {
         Self(Arc::new(Inner { keys, settings }))
     }
 
     /// The principal of a token: its subject, with all of its claims. A token without a subject is
-    /// [identified by its `jti`, or else by its digest](Principal::anonymous).
+    /// [identified by its `jti` or its digest](Principal::anonymous).
     ///
-    /// The HTTP server calls it for each request. It is public for other protocols.
+    /// The HTTP server calls this for each request. It is public for other protocols.
     ///
     /// # Errors
     /// When the token is not accepted.
     ///
     /// # Cancel safety
-    /// A reading of keys continues in the background.
+    /// Reading the keys continues in the background.
     pub async fn verify(&self, token: &str) -> Result<Principal, TokenError> {
         match self.check(token.as_bytes()) {
-            Checked::Now(checked) => checked,
-            Checked::Later(checking) => checking.await,
+            Verification::Ready(result) => result,
+            Verification::Pending(pending) => pending.await,
         }
     }
 
-    /// Checks a token.
-    pub fn check(&self, text: &[u8]) -> Checked {
+    /// Verifies a token, without waiting if the keys are cached.
+    pub fn check(&self, text: &[u8]) -> Verification {
         let Inner { keys, settings } = &*self.0;
         let token = match Token::parse(text, settings.max_bytes) {
             Ok(token) => token,
-            Err(error) => return Checked::Now(Err(error)),
+            Err(error) => return Verification::Ready(Err(error)),
         };
-        match keys.open(&token) {
-            Opened::Now(opened) => Checked::Now(
-                opened.and_then(|claims| claims::check(text, &claims, settings, SystemTime::now())),
+        match keys.claims(&token) {
+            Claims::Ready(claims) => Verification::Ready(
+                claims.and_then(|claims| claims::check(text, &claims, settings, SystemTime::now())),
             ),
-            Opened::After(reading) => {
+            Claims::After(load) => {
                 let (inner, text) = (Arc::clone(&self.0), text.to_vec());
-                Checked::Later(Box::pin(async move {
-                    // If it has failed, the keys of an earlier one may do.
-                    drop(reading.ended().await);
+                Verification::Pending(Box::pin(async move {
+                    // After a failure, the keys that were read earlier may still verify the token.
+                    drop(load.result().await);
                     let token = Token::parse(&text, inner.settings.max_bytes)?;
-                    let claims = inner.keys.open_now(&token)?;
+                    let claims = inner.keys.cached_claims(&token)?;
                     claims::check(&text, &claims, &inner.settings, SystemTime::now())
                 }))
             }

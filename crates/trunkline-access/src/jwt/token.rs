@@ -1,4 +1,4 @@
-//! Tokens in compact form (RFC 7515, section 7.1), before they are verified.
+//! Tokens in compact serialization (RFC 7515, section 7.1) and the verification of their signature.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -9,57 +9,57 @@ use trunkline_core::limits::DistinctKeys;
 use super::algorithm::Algorithm;
 use super::key::Key;
 
-/// Why a token is not accepted. No variant holds anything of the token.
+/// The reason why a token is not accepted. No variant contains any part of the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
-    /// Longer than [`JwtConfig::max_bytes`](super::JwtConfig::max_bytes); nothing of it was read.
-    #[error("the token has more than {limit} bytes")]
+    /// Longer than [`JwtConfig::max_bytes`](super::JwtConfig::max_bytes). The token was not parsed.
+    #[error("token exceeds {limit} bytes")]
     TooLarge {
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
     /// Not a signed JSON Web Token, or a claim has the wrong type.
     #[error("the token is malformed")]
     Malformed,
-    /// The header names `none` or an unknown algorithm.
-    #[error("the token's algorithm is not accepted")]
+    /// The algorithm is `none` or unknown.
+    #[error("unsupported token algorithm")]
     Algorithm,
-    /// The header has critical extensions (`crit`), of which none is supported.
-    #[error("the token has critical header parameters")]
+    /// The header has critical extensions (`crit`), none of which is supported.
+    #[error("unsupported critical header parameters (`crit`)")]
     Critical,
-    /// No key fits the token's algorithm and key id.
-    #[error("no key fits the token")]
+    /// No key has the token's algorithm and key id.
+    #[error("no key matches the token's algorithm and `kid`")]
     UnknownKey,
     /// Keys are missing: they could not be read or fetched, or are too old.
-    #[error("there are no keys to check tokens with")]
+    #[error("no keys available to verify tokens")]
     NoKeys,
-    /// The signature is of another token, or made with another key.
-    #[error("the token's signature is wrong")]
+    /// The signature does not match the token and the key.
+    #[error("invalid token signature")]
     Signature,
     /// `exp` is in the past.
     #[error("the token has expired")]
     Expired,
     /// `exp` is missing.
-    #[error("the token never expires")]
+    #[error("`exp` claim is missing")]
     NoExpiry,
     /// `nbf` is in the future.
     #[error("the token is not valid yet")]
     NotYetValid,
     /// `iat` is in the future.
-    #[error("the token was issued in the future")]
+    #[error("`iat` claim is in the future")]
     IssuedInFuture,
-    /// `aud` has none of the accepted names.
-    #[error("the token is for another audience")]
+    /// `aud` contains none of the accepted audiences.
+    #[error("`aud` claim does not match the accepted audiences")]
     Audience,
     /// `iss` is not an accepted issuer.
-    #[error("the token is from another issuer")]
+    #[error("`iss` claim does not match the accepted issuers")]
     Issuer,
 }
 
 pub(super) struct Token<'a> {
     pub(super) algorithm: Algorithm,
-    /// `kid`: the name of the key.
+    /// `kid`, the key id.
     pub(super) key_id: Option<String>,
     /// The signed part.
     message: &'a [u8],
@@ -67,7 +67,7 @@ pub(super) struct Token<'a> {
     signature: &'a [u8],
 }
 
-/// Keys in the header (`jwk`, `jku`, `x5c`, …) are ignored: an attacker could bring a key along.
+/// Keys in the header (`jwk`, `jku`, `x5c`, …) are ignored: an attacker could supply a key.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -100,8 +100,8 @@ impl<'a> Token<'a> {
         Ok(Self { algorithm, key_id: header.kid, message, payload, signature })
     }
 
-    /// The claims' JSON text, if the token is signed with this key.
-    pub(super) fn opened(&self, key: &Key) -> Result<Vec<u8>, TokenError> {
+    /// The JSON text of the claims, if the token is signed with this key.
+    pub(super) fn verified_claims(&self, key: &Key) -> Result<Vec<u8>, TokenError> {
         let signature = decode(self.signature)?;
         if !key.verifies(self.algorithm, self.message, &signature) {
             return Err(TokenError::Signature);
@@ -114,7 +114,7 @@ fn decode(text: &[u8]) -> Result<Vec<u8>, TokenError> {
     BASE64_URL_SAFE_NO_PAD.decode(text).map_err(|_| TokenError::Malformed)
 }
 
-/// Parses JSON without duplicate keys, of which another reader might take the other one.
+/// Parses JSON and rejects duplicate keys, which parsers resolve differently.
 pub(super) fn json<T: DeserializeOwned>(text: &[u8]) -> Result<T, TokenError> {
     let DistinctKeys(value) = serde_json::from_slice(text).map_err(|_| TokenError::Malformed)?;
     serde_json::from_value(value).map_err(|_| TokenError::Malformed)

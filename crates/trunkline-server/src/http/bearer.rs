@@ -1,21 +1,21 @@
-//! Who calls, by the token that a request carries (RFC 6750).
+//! Authentication by the bearer token of a request (RFC 6750).
 
 use trunkline_access::Principal;
 #[cfg(feature = "jwt")]
-use trunkline_access::jwt::{Checked, Checking, TokenError};
+use trunkline_access::jwt::{PendingVerification, TokenError, Verification};
 
 use super::config::HttpConfig;
 use super::fields::Field;
 use super::refusal::Refusal;
 
-/// The sender of a request that was let in.
+/// The caller of an accepted request.
 pub(super) enum Caller {
-    /// No token is needed.
-    Anyone,
+    /// No token is required.
+    Anonymous,
     Known(Principal),
-    /// The keys that the token may be signed with are being fetched.
+    /// The keys for the token are being fetched.
     #[cfg(feature = "jwt")]
-    Awaited(Checking),
+    Pending(PendingVerification),
 }
 
 #[cfg(feature = "jwt")]
@@ -23,18 +23,18 @@ impl Caller {
     /// The principal of the token, if one is required.
     pub(super) async fn principal(self) -> Result<Option<Principal>, Refusal> {
         match self {
-            Self::Anyone => Ok(None),
+            Self::Anonymous => Ok(None),
             Self::Known(principal) => Ok(Some(principal)),
-            Self::Awaited(checking) => checking.await.map(Some).map_err(|error| refusal(&error)),
+            Self::Pending(pending) => pending.await.map(Some).map_err(|error| refusal(&error)),
         }
     }
 }
 
-/// Passes requests whose `Authorization` has a token that the settings accept. Only the header is read: targets and bodies
-/// end up in logs.
+/// Accepts requests whose `Authorization` header has an accepted token. Tokens elsewhere are ignored: request
+/// targets and bodies end up in logs.
 pub(super) fn check(field: Field<'_>, settings: &HttpConfig) -> Result<Caller, Refusal> {
     if settings.bearer.is_empty() {
-        return Ok(Caller::Anyone);
+        return Ok(Caller::Anonymous);
     }
     let Some(value) = field.first.filter(|_| !field.is_repeated) else {
         return Err(Refusal::NoCredentials);
@@ -46,8 +46,10 @@ pub(super) fn check(field: Field<'_>, settings: &HttpConfig) -> Result<Caller, R
     #[cfg(feature = "jwt")]
     if let Some(jwt) = settings.bearer.signed() {
         return match jwt.check(token) {
-            Checked::Now(checked) => checked.map(Caller::Known).map_err(|error| refusal(&error)),
-            Checked::Later(checking) => Ok(Caller::Awaited(checking)),
+            Verification::Ready(result) => {
+                result.map(Caller::Known).map_err(|error| refusal(&error))
+            }
+            Verification::Pending(pending) => Ok(Caller::Pending(pending)),
         };
     }
     Err(Refusal::WrongCredentials(None))
@@ -57,14 +59,14 @@ pub(super) fn check(field: Field<'_>, settings: &HttpConfig) -> Result<Caller, R
 fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked("Bearer ".len())?;
     let token = token.trim_ascii();
-    // An empty token, should one be listed by mistake, opens nothing.
+    // An empty token that is listed by mistake grants no access.
     (scheme.eq_ignore_ascii_case(b"Bearer ") && !token.is_empty()).then_some(token)
 }
 
-/// A client is told what it can mend, and nothing of what would be accepted.
+/// The refusal for an invalid token. It names only what the client can fix, and never what would be accepted.
 #[cfg(feature = "jwt")]
 fn refusal(error: &TokenError) -> Refusal {
-    tracing::debug!(%error, "a token was refused");
+    tracing::debug!(%error, "token refused");
     match error {
         TokenError::NoKeys => Refusal::NoKeys,
         TokenError::Expired => Refusal::WrongCredentials(Some("the token has expired")),

@@ -229,10 +229,10 @@ where
         let (parts, body) = request.into_parts();
         let format = negotiate::refused(&parts.headers, self.admitted.endpoint.formats);
         match self.admitted.guard.admit(&parts, &Fields::of(&parts.headers)) {
-            Ok(Caller::Anyone) => self.answer(parts, body, None, format),
+            Ok(Caller::Anonymous) => self.answer(parts, body, None, format),
             Ok(Caller::Known(principal)) => self.answer(parts, body, Some(principal), format),
             #[cfg(feature = "jwt")]
-            Ok(caller @ Caller::Awaited(_)) => {
+            Ok(caller @ Caller::Pending(_)) => {
                 let mut guarded = self.clone();
                 Box::pin(async move {
                     match caller.principal().await {

@@ -206,12 +206,12 @@ impl HttpService {
             }
         };
         match caller {
-            Caller::Anyone => {}
+            Caller::Anonymous => {}
             Caller::Known(principal) => {
                 parts.extensions.insert(principal);
             }
             #[cfg(feature = "jwt")]
-            Caller::Awaited(_) => {
+            Caller::Pending(_) => {
                 let service = self.clone();
                 return Step::Later(Box::pin(async move {
                     match caller.principal().await {

@@ -1,4 +1,4 @@
-//! Keys that are cached, and read again when they are due.
+//! A cache of keys that refreshes them when they are due.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,15 +7,15 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::source::{KeysError, Refresh, Source};
-use crate::jwt::key_set::{KeySet, Unopened};
+use crate::jwt::key_set::{KeySet, Unverified};
 use crate::jwt::token::{Token, TokenError};
 
-/// The claims of a token, or the keys that it waits for.
-pub(in crate::jwt) enum Opened {
-    /// The claims' JSON text.
-    Now(Result<Vec<u8>, TokenError>),
-    /// The token is checked with the keys that this reads.
-    After(Reading),
+/// The claims of a token, or the load of keys that the token waits for.
+pub(in crate::jwt) enum Claims {
+    /// The JSON text of the claims.
+    Ready(Result<Vec<u8>, TokenError>),
+    /// The token must be verified after this load.
+    After(Load),
 }
 
 #[derive(Debug)]
@@ -27,11 +27,12 @@ pub(super) struct Cache {
 
 #[derive(Debug, Default)]
 struct State {
-    read: Option<(Arc<KeySet>, Instant)>,
-    /// The start of the last reading for a token, or of the last one that has succeeded.
+    /// The keys and the time when they were loaded.
+    loaded: Option<(Arc<KeySet>, Instant)>,
+    /// The start of the last load for a token, or of the last successful load.
     tried: Option<Instant>,
-    /// The last reading, which may be running.
-    reading: Option<Reading>,
+    /// The last load, which may be running.
+    load: Option<Load>,
 }
 
 impl Cache {
@@ -39,81 +40,79 @@ impl Cache {
         Arc::new(Self { source, refresh, state: Mutex::default() })
     }
 
-    /// Reads the present keys. A reading that has begun before may miss a change, so it does not count.
+    /// Loads the current keys. A load that was already running may miss a change, so it does not count.
     pub(super) async fn load(self: &Arc<Self>) -> Result<(), KeysError> {
         let earlier = self.state().running().cloned();
         if let Some(earlier) = earlier {
-            // Its result is for the callers that have started it.
-            drop(earlier.ended().await);
+            // Its result belongs to the callers that started it.
+            drop(earlier.result().await);
         }
-        let reading = {
+        let load = {
             let mut state = self.state();
             let running = state.running().cloned();
             running.unwrap_or_else(|| {
                 let cache = Arc::clone(self);
-                state.reading.insert(Reading::start(async move { cache.read().await })).clone()
+                state.load.insert(Load::start(async move { cache.read().await })).clone()
             })
         };
-        reading.ended().await
+        load.result().await
     }
 
-    /// Returns the claims of a token. Keys that are due are read again in the background. A token waits for
-    /// that if they are overdue, or if none of them fits.
-    pub(super) fn open(self: &Arc<Self>, token: &Token<'_>) -> Opened {
-        let keys = match self.keys_for_now() {
+    /// Returns the claims of a token. Keys that are due are loaded again in the background. A token waits for
+    /// that if the keys are overdue or none of them matches.
+    pub(super) fn claims(self: &Arc<Self>, token: &Token<'_>) -> Claims {
+        let keys = match self.usable_keys() {
             Ok(keys) => keys,
-            Err(reading) => return Opened::After(reading),
+            Err(load) => return Claims::After(load),
         };
-        let error = match open(keys.as_deref(), token) {
-            Ok(claims) => return Opened::Now(Ok(claims)),
-            Err(Unopened { error, may_be_newer: false }) => return Opened::Now(Err(error)),
-            Err(Unopened { error, .. }) => error,
+        let error = match verified_claims(keys.as_deref(), token) {
+            Ok(claims) => return Claims::Ready(Ok(claims)),
+            Err(Unverified { error, may_be_newer: false }) => return Claims::Ready(Err(error)),
+            Err(Unverified { error, .. }) => error,
         };
         let mut state = self.state();
         let now = Instant::now();
-        self.read_again(&mut state, now);
-        let others = match (state.keys(now, self.refresh.max_age), &keys) {
+        self.refresh(&mut state, now);
+        let is_replaced = match (state.keys(now, self.refresh.max_age), &keys) {
             (Some(present), Some(tried)) => !Arc::ptr_eq(&present, tried),
             (present, _) => present.is_some(),
         };
-        // If other keys have been read since, their reading has ended.
-        let reading = if others { state.reading.as_ref() } else { state.running() };
-        match reading {
-            Some(reading) => Opened::After(reading.clone()),
-            None => Opened::Now(Err(error)),
+        // If the keys were replaced in the meantime, their load has ended.
+        let load = if is_replaced { state.load.as_ref() } else { state.running() };
+        match load {
+            Some(load) => Claims::After(load.clone()),
+            None => Claims::Ready(Err(error)),
         }
     }
 
-    /// Returns the claims of a token, by the cached keys.
-    pub(super) fn open_now(&self, token: &Token<'_>) -> Result<Vec<u8>, TokenError> {
+    /// Returns the claims of a token, verified with the cached keys.
+    pub(super) fn cached_claims(&self, token: &Token<'_>) -> Result<Vec<u8>, TokenError> {
         let keys = self.state().keys(Instant::now(), self.refresh.max_age);
-        open(keys.as_deref(), token).map_err(|unopened| unopened.error)
+        verified_claims(keys.as_deref(), token).map_err(|unverified| unverified.error)
     }
 
-    /// The cached keys, unless a token has to wait for newer ones.
-    fn keys_for_now(self: &Arc<Self>) -> Result<Option<Arc<KeySet>>, Reading> {
+    /// The cached keys, or the load that tokens must wait for.
+    fn usable_keys(self: &Arc<Self>) -> Result<Option<Arc<KeySet>>, Load> {
         let Refresh { after, wait_after, max_age, .. } = self.refresh;
         let mut state = self.state();
         let now = Instant::now();
         if !state.is_younger_than(after, now) {
-            self.read_again(&mut state, now);
+            self.refresh(&mut state, now);
         }
         match state.running() {
-            Some(reading) if !state.is_younger_than(wait_after.max(after), now) => {
-                Err(reading.clone())
-            }
+            Some(load) if !state.is_younger_than(wait_after.max(after), now) => Err(load.clone()),
             _ => Ok(state.keys(now, max_age)),
         }
     }
 
-    /// Starts a reading, unless it is too early.
-    fn read_again(self: &Arc<Self>, state: &mut State, now: Instant) {
+    /// Starts a load, unless one is running or the last one is too recent.
+    fn refresh(self: &Arc<Self>, state: &mut State, now: Instant) {
         if !state.may_try(self.refresh.interval, now) {
             return;
         }
         let cache = Arc::clone(self);
         state.tried = Some(now);
-        state.reading = Some(Reading::start(async move {
+        state.load = Some(Load::start(async move {
             cache.read().await.inspect_err(|error| {
                 let cause = std::error::Error::source(error).map(ToString::to_string);
                 tracing::warn!(%error, cause, "failed to read keys; keeping the previous ones");
@@ -122,11 +121,11 @@ impl Cache {
     }
 
     async fn read(&self) -> Result<(), KeysError> {
-        let began = Instant::now();
+        let started = Instant::now();
         let keys = Arc::new(self.source.read(&self.refresh).await?);
         let mut state = self.state();
-        state.read = Some((keys, Instant::now()));
-        state.tried = Some(began);
+        state.loaded = Some((keys, Instant::now()));
+        state.tried = Some(started);
         Ok(())
     }
 
@@ -135,21 +134,21 @@ impl Cache {
     }
 }
 
-fn open(keys: Option<&KeySet>, token: &Token<'_>) -> Result<Vec<u8>, Unopened> {
+fn verified_claims(keys: Option<&KeySet>, token: &Token<'_>) -> Result<Vec<u8>, Unverified> {
     match keys {
-        Some(keys) => keys.open(token),
-        None => Err(Unopened { error: TokenError::NoKeys, may_be_newer: true }),
+        Some(keys) => keys.verified_claims(token),
+        None => Err(Unverified { error: TokenError::NoKeys, may_be_newer: true }),
     }
 }
 
 impl State {
     fn keys(&self, now: Instant, max_age: Duration) -> Option<Arc<KeySet>> {
-        let (keys, read) = self.read.as_ref()?;
-        (now.duration_since(*read) <= max_age).then(|| Arc::clone(keys))
+        let (keys, loaded) = self.loaded.as_ref()?;
+        (now.duration_since(*loaded) <= max_age).then(|| Arc::clone(keys))
     }
 
     fn is_younger_than(&self, age: Duration, now: Instant) -> bool {
-        self.read.as_ref().is_some_and(|(_, read)| now.duration_since(*read) < age)
+        self.loaded.as_ref().is_some_and(|(_, loaded)| now.duration_since(*loaded) < age)
     }
 
     fn may_try(&self, interval: Duration, now: Instant) -> bool {
@@ -157,31 +156,31 @@ impl State {
         !is_early && self.running().is_none()
     }
 
-    fn running(&self) -> Option<&Reading> {
-        self.reading.as_ref().filter(|reading| reading.goes_on())
+    fn running(&self) -> Option<&Load> {
+        self.load.as_ref().filter(|load| load.is_running())
     }
 }
 
-/// A running reading, for all tokens that wait for it.
+/// A load of keys, shared by all tokens that wait for it.
 #[derive(Debug, Clone)]
-pub(in crate::jwt) struct Reading(watch::Receiver<Option<Result<(), KeysError>>>);
+pub(in crate::jwt) struct Load(watch::Receiver<Option<Result<(), KeysError>>>);
 
-impl Reading {
-    /// Reads in a separate task, which serves all that wait, and continues when they leave. `read` has
-    /// its own deadline.
+impl Load {
+    /// Loads in a separate task, which continues if the waiting callers are cancelled. `read` has its own
+    /// timeout.
     fn start(read: impl Future<Output = Result<(), KeysError>> + Send + 'static) -> Self {
         let (sender, receiver) = watch::channel(None);
         tokio::spawn(async move { sender.send_replace(Some(read.await)) });
         Self(receiver)
     }
 
-    fn goes_on(&self) -> bool {
-        // The sender is dropped if the runtime ends.
+    fn is_running(&self) -> bool {
+        // The sender is dropped if the runtime shuts down.
         self.0.borrow().is_none() && self.0.has_changed().is_ok()
     }
 
     /// Waits for the result.
-    pub(in crate::jwt) async fn ended(mut self) -> Result<(), KeysError> {
+    pub(in crate::jwt) async fn result(mut self) -> Result<(), KeysError> {
         let result = self.0.wait_for(Option::is_some).await;
         result.ok().and_then(|result| result.clone()).unwrap_or(Err(KeysError::Interrupted))
     }

@@ -1,4 +1,4 @@
-//! The sources of keys, and their cache.
+//! The sources of keys and their cache.
 
 mod cache;
 mod source;
@@ -12,11 +12,11 @@ use super::key::Key;
 use super::key_set::{KeySet, KeySetError};
 use super::token::{Token, TokenError};
 use cache::Cache;
-pub(super) use cache::Opened;
+pub(super) use cache::Claims;
 use source::Source;
 use trunkline_client::http::Url;
 
-/// The keys that check tokens: given, in a file, or at a URL. Cloning is cheap; clones share the cache.
+/// The keys that verify tokens: fixed, in a file, or at a URL. Cloning is cheap; clones share the cache.
 #[derive(Debug, Clone)]
 pub struct Keys(Inner);
 
@@ -27,46 +27,46 @@ enum Inner {
 }
 
 impl Keys {
-    /// These keys, which never change.
+    /// A fixed list of keys.
     pub fn fixed(keys: impl IntoIterator<Item = Key>) -> Self {
         Self(Inner::Fixed(Arc::new(KeySet::new(keys))))
     }
 
-    /// The keys of a JSON Web Key Set, which never change. Keys that cannot check signatures are left out.
+    /// The keys of a JSON Web Key Set, fixed. Skips keys that cannot verify signatures.
     ///
     /// # Errors
-    /// When the text is not such a set, or none of its keys can be used.
+    /// When the text is not a key set, or none of its keys is usable.
     pub fn jwks(json: &str) -> Result<Self, KeySetError> {
         Ok(Self(Inner::Fixed(Arc::new(KeySet::parse(json.as_bytes())?))))
     }
 
-    /// The keys of a JSON Web Key Set in a file. It is read again, at most once a second, before a token
-    /// is checked 4 s or more after the last reading, or if no cached key fits the token. So a changed file
-    /// is used within 4 s. A file that cannot be read, or is not such a set, is logged, and the cached
-    /// keys stay.
+    /// The keys of a JSON Web Key Set in a file. The file is read again, at most once a second, when a token
+    /// arrives 4 s or more after the last read, or when no cached key matches the token. A changed file thus
+    /// takes effect within 4 s. If the file cannot be read or is not a key set, the error is logged and the
+    /// cached keys remain in use.
     ///
-    /// The first token reads the file; [`load`](Self::load) reads it at once.
+    /// The first token triggers the first read; [`load`](Self::load) reads the file immediately.
     pub fn file(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self(Inner::Read(Cache::new(Source::File(path), Refresh::of_files())))
+        Self(Inner::Read(Cache::new(Source::File(path), Refresh::for_files())))
     }
 
-    /// The keys of a JSON Web Key Set at a URL, with the default [`Refresh`]. Secrets in it, for HS256,
-    /// HS384 and HS512, are left out: anyone who can fetch them can sign.
+    /// The keys of a JSON Web Key Set at a URL, with the default [`Refresh`]. Secrets in the set (HS256,
+    /// HS384, HS512) are ignored: anyone who can fetch them can sign tokens.
     ///
-    /// A token after [`Refresh::after`] is checked with the cached keys, while they are fetched again. A
-    /// token after [`Refresh::wait_after`], or one that no cached key fits, waits for the fetch.
+    /// After [`Refresh::after`], tokens are verified with the cached keys while the keys are fetched again.
+    /// After [`Refresh::wait_after`], or if no cached key matches, the token waits for the fetch.
     ///
-    /// The first token fetches the keys; [`load`](Self::load) fetches them at once. Redirects are not
-    /// followed. Over plain `http`, an attacker in the network can replace the keys.
+    /// The first token triggers the first fetch; [`load`](Self::load) fetches the keys immediately. Redirects
+    /// are not followed. Over plain `http`, an attacker on the network can replace the keys.
     ///
     /// # Errors
-    /// When it is an `https` URL, and the feature `tls` or trusted authorities are missing.
+    /// When the URL is `https` and the feature `tls` or trusted root certificates are missing.
     pub fn url(url: Url) -> Result<Self, KeysError> {
         Self::url_with(url, Refresh::default())
     }
 
-    /// The same with another [`Refresh`].
+    /// Like [`url`](Self::url), with a custom [`Refresh`].
     ///
     /// # Errors
     /// As for [`url`](Self::url).
@@ -74,13 +74,13 @@ impl Keys {
         Ok(Self(Inner::Read(Cache::new(Source::url(url, &refresh)?, refresh))))
     }
 
-    /// Reads the file, or fetches from the URL. Tokens that need the keys wait for it.
+    /// Reads the file or fetches the URL. Tokens that need the keys wait for it.
     ///
     /// # Errors
-    /// When that fails. The cached keys stay, and the next token tries again.
+    /// When reading or fetching fails. The cached keys remain in use, and the next token retries.
     ///
     /// # Cancel safety
-    /// A reading of keys continues in the background.
+    /// Reading the keys continues in the background.
     pub async fn load(&self) -> Result<(), KeysError> {
         match &self.0 {
             Inner::Fixed(_) => Ok(()),
@@ -88,18 +88,22 @@ impl Keys {
         }
     }
 
-    pub(super) fn open(&self, token: &Token<'_>) -> Opened {
+    pub(super) fn claims(&self, token: &Token<'_>) -> Claims {
         match &self.0 {
-            Inner::Fixed(keys) => Opened::Now(keys.open(token).map_err(|unopened| unopened.error)),
-            Inner::Read(cache) => cache.open(token),
+            Inner::Fixed(keys) => {
+                Claims::Ready(keys.verified_claims(token).map_err(|unverified| unverified.error))
+            }
+            Inner::Read(cache) => cache.claims(token),
         }
     }
 
-    /// The claims' JSON text, by the cached keys.
-    pub(super) fn open_now(&self, token: &Token<'_>) -> Result<Vec<u8>, TokenError> {
+    /// The JSON text of the claims, verified with the cached keys.
+    pub(super) fn cached_claims(&self, token: &Token<'_>) -> Result<Vec<u8>, TokenError> {
         match &self.0 {
-            Inner::Fixed(keys) => keys.open(token).map_err(|unopened| unopened.error),
-            Inner::Read(cache) => cache.open_now(token),
+            Inner::Fixed(keys) => {
+                keys.verified_claims(token).map_err(|unverified| unverified.error)
+            }
+            Inner::Read(cache) => cache.cached_claims(token),
         }
     }
 }

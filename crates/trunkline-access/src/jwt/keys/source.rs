@@ -1,4 +1,4 @@
-//! Reads a set of keys from a file or a URL.
+//! Reads a key set from a file or a URL.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -12,22 +12,22 @@ use crate::jwt::key_set::{KeySet, KeySetError};
 use trunkline_client::http::{HttpClientConfig, Url};
 use trunkline_client::{Http, TransportError};
 
-/// The times at which keys are fetched again, and limits of a fetch.
+/// The schedule and limits for fetching keys.
 #[derive(Debug, Clone)]
 pub struct Refresh {
-    /// The age after which keys are fetched again, in the background. Default 10 min.
+    /// The age after which keys are fetched again in the background. Default 10 min.
     pub after: Duration,
-    /// The age after which tokens wait for the fetch, or its failure. It limits for how long a removed key
-    /// is accepted after a pause. At least [`after`](Self::after). Default 20 min.
+    /// The age after which tokens wait until the fetch succeeds or fails. It limits how long a removed key
+    /// is accepted after an idle period. At least [`after`](Self::after). Default 20 min.
     pub wait_after: Duration,
-    /// The minimum time between two fetches. A token that names an unknown key, or that no cached key has
-    /// signed, causes a fetch, since keys may have been rotated. Default 10 s.
+    /// The minimum time between two fetches. A token with an unknown `kid`, or one that no cached key
+    /// verifies, triggers a fetch, since keys may have been rotated. Default 10 s.
     pub interval: Duration,
-    /// The age after which keys are no longer used, because they cannot be fetched. Default 24 h.
+    /// The maximum age of keys that cannot be fetched again. Default 24 h.
     pub max_age: Duration,
-    /// The deadline of a fetch. Default 5 s.
+    /// The timeout of a fetch. Default 5 s.
     pub timeout: Duration,
-    /// The maximum size of the set, in bytes. Default 256 KiB.
+    /// The maximum size of the key set in bytes. Default 256 KiB.
     pub max_bytes: usize,
 }
 
@@ -45,8 +45,8 @@ impl Default for Refresh {
 }
 
 impl Refresh {
-    /// The values for files, which are cheap to read and stay valid until the operator replaces them.
-    pub(super) fn of_files() -> Self {
+    /// The schedule for files, which are cheap to read and stay valid until the operator replaces them.
+    pub(super) fn for_files() -> Self {
         Self {
             after: Duration::from_secs(4),
             wait_after: Duration::ZERO,
@@ -63,7 +63,7 @@ pub(super) enum Source {
     Url { http: Http, url: Url },
 }
 
-/// Why keys cannot be read.
+/// The error for keys that cannot be read.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeysError {
@@ -72,50 +72,50 @@ pub enum KeysError {
     File {
         /// The file.
         path: PathBuf,
-        /// The error of the system.
+        /// The I/O error.
         source: Arc<io::Error>,
     },
-    /// The file or the body has too many bytes.
-    #[error("{from} has more than {limit} bytes")]
+    /// The file or the body is too large.
+    #[error("{from} exceeds {limit} bytes")]
     TooLarge {
         /// The file or the URL.
         from: String,
-        /// The limit.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The transfer from the URL has failed.
+    /// The request failed.
     #[error("cannot fetch {url}")]
     Fetch {
         /// The URL.
         url: String,
-        /// Why.
+        /// The cause.
         source: TransportError,
     },
-    /// The URL is answered with another status than 200. Redirects are not followed.
-    #[error("{url} is answered with {status}")]
+    /// The status of the response is not 200. Redirects are not followed.
+    #[error("{url} returned status {status}")]
     Status {
         /// The URL.
         url: String,
         /// The status.
         status: StatusCode,
     },
-    /// The deadline has passed.
-    #[error("{from} could not be read within {} ms", after.as_millis())]
+    /// Reading or fetching took too long.
+    #[error("reading {from} timed out after {} ms", after.as_millis())]
     Timeout {
         /// The file or the URL.
         from: String,
-        /// The deadline.
+        /// The timeout.
         after: Duration,
     },
-    /// The runtime in which keys were being read has ended.
+    /// The runtime shut down while the keys were being read.
     #[error("reading the keys was interrupted")]
     Interrupted,
-    /// The file or the body is not a usable set of keys.
-    #[error("the keys of {from} cannot be used")]
+    /// The file or the body is not a usable key set.
+    #[error("unusable key set in {from}")]
     Set {
         /// The file or the URL.
         from: String,
-        /// Why.
+        /// The cause.
         source: KeySetError,
     },
 }
@@ -125,7 +125,7 @@ impl Source {
         let settings = HttpClientConfig {
             max_reply: refresh.max_bytes,
             connect_timeout: refresh.timeout,
-            // The next fetch is minutes away.
+            // The next fetch is minutes later.
             idle_connections: 0,
             ..HttpClientConfig::default()
         };
@@ -149,7 +149,7 @@ impl Source {
                 let owned = path.clone();
                 // Disks and network file systems may block.
                 let read = tokio::task::spawn_blocking(move || read_file(&owned, limit)).await;
-                let read = read.unwrap_or_else(|ended| Err(io::Error::other(ended)));
+                let read = read.unwrap_or_else(|error| Err(io::Error::other(error)));
                 let text = read.map_err(|source| KeysError::File {
                     path: path.clone(),
                     source: Arc::new(source),
@@ -178,7 +178,7 @@ impl Source {
     }
 }
 
-/// Reads a file up to one byte more than the limit.
+/// Reads a file, up to one byte beyond the limit.
 fn read_file(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(limit as u64 + 1).read_to_end(&mut text)?;

@@ -194,12 +194,17 @@ async fn keys_stay_while_they_cannot_be_fetched() {
     let huge = format!("{}{}", set([good.named_jwk("a")]), " ".repeat(10_000));
     let secret = set([Signer::new(Algorithm::Hs256).named_jwk("h")]);
     let rows: [(&str, StatusCode, String, &[&str]); 7] = [
-        ("down", StatusCode::INTERNAL_SERVER_ERROR, "oops".to_owned(), &["answered with 500"]),
-        ("gone", StatusCode::NOT_FOUND, String::new(), &["answered with 404"]),
-        ("moved", StatusCode::FOUND, String::new(), &["answered with 302"]),
-        ("a page", StatusCode::OK, "<html>".to_owned(), &["cannot be used", "not a JSON Web Key"]),
-        ("no keys", StatusCode::OK, set([]), &["cannot be used", "none of its 0 keys"]),
-        ("only secrets", StatusCode::OK, secret, &["cannot be used", "would publish"]),
+        ("down", StatusCode::INTERNAL_SERVER_ERROR, "oops".to_owned(), &["returned status 500"]),
+        ("gone", StatusCode::NOT_FOUND, String::new(), &["returned status 404"]),
+        ("moved", StatusCode::FOUND, String::new(), &["returned status 302"]),
+        (
+            "a page",
+            StatusCode::OK,
+            "<html>".to_owned(),
+            &["unusable key set", "not a JSON Web Key"],
+        ),
+        ("no keys", StatusCode::OK, set([]), &["unusable key set", "no usable key among 0"]),
+        ("only secrets", StatusCode::OK, secret, &["unusable key set", "all keys are secrets"]),
         ("too large", StatusCode::OK, huge, &["cannot fetch", "more than 10000 bytes"]),
     ];
     for (name, status, body, expected) in rows {
@@ -210,7 +215,7 @@ async fn keys_stay_while_they_cannot_be_fetched() {
     }
     issuer.publish(StatusCode::OK, set([good.named_jwk("a")]));
     issuer.close();
-    check_failure("too slow", keys.load().await, &["could not be read within 200 ms"]);
+    check_failure("too slow", keys.load().await, &["timed out after 200 ms"]);
     issuer.reopen();
     keys.load().await.unwrap();
 }
@@ -264,7 +269,11 @@ async fn a_file_is_read_again_when_it_changes() {
     write([old.named_jwk("old")]);
     until_status(&server, &old.token("old"), 200).await;
     fs::write(&path, "{").unwrap();
-    check_failure("half a file", keys.load().await, &["cannot be used", "not a JSON Web Key Set"]);
+    check_failure(
+        "half a file",
+        keys.load().await,
+        &["unusable key set", "not a JSON Web Key Set"],
+    );
     assert_eq!(ask(&server, &old.token("old")).await.status, 200, "the key stays");
     write([new.named_jwk("new")]);
     until_status(&server, &new.token("new"), 200).await;
