@@ -6,9 +6,11 @@ use anyhow::{Context, Result};
 
 use crate::agent;
 use crate::bench;
+use crate::book;
 use crate::clojure;
 use crate::conformance;
 use crate::doc_index;
+use crate::inspector;
 use crate::openrpc;
 use crate::publish;
 use crate::sdk;
@@ -30,9 +32,11 @@ pub(crate) const STEPS: &[Step] = &[
     step("test", "unit and integration tests", test),
     step("doctest", "the examples in the documentation run", doctest),
     step("sdk", "the official SDKs talk to the server", sdk::run),
+    step("inspector", "MCP Inspector calls every tool", inspector::run),
     step("agent", "an agent answers about Chinook, and the history shows every hop", agent::run),
     step("conformance", "the official conformance suite accepts the server", conformance::run),
     step("openrpc", "OpenRPC documents are valid, and clients made of them call", openrpc::run),
+    step("book", "the documentation builds, and its commands print what it shows", book::run),
     step("clojure", "what Clojure reads and writes is what we do", clojure::run),
     step("deny", "licences, versions and sources of the dependencies", deny),
     step("machete", "no dependency that nothing uses", machete),

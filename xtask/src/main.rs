@@ -10,10 +10,12 @@
 
 mod agent;
 mod bench;
+mod book;
 mod ci;
 mod clojure;
 mod conformance;
 mod doc_index;
+mod inspector;
 mod metadata;
 mod model_check;
 mod openrpc;
@@ -56,6 +58,7 @@ fn run(args: &[String]) -> Result<()> {
         _ if !rest.is_empty() => bail!("`{task}` takes no arguments, but was given {rest:?}"),
         "ci" => ci::run_all(&workspace)?,
         "model-check" => model_check::run(&workspace)?,
+        "book-update" => book::update(&workspace)?,
         "soak" => soak::run_all(&workspace)?,
         "publish-dry-run" => publish::dry_run(&workspace)?,
         name => match ci::find(name) {
@@ -76,6 +79,7 @@ fn usage() -> String {
     usage += "\n  publish-dry-run  all of publishing but the upload; takes minutes";
     usage +=
         "\n  bench        measure the server against its peers; see `cargo xtask bench --help`";
+    usage += "\n  book-update  write the generated page of the documentation";
     usage += "\n  soak         load tests, attacks on memory, bounds on time; takes 10 minutes";
     usage += "\n  model-check  a small language model finds the agent's tools; downloads 110 MB";
     usage +=

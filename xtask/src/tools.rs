@@ -10,6 +10,8 @@ pub(crate) const DENY: Tool = Tool { name: "cargo-deny", version: "0.20.2" };
 
 pub(crate) const MACHETE: Tool = Tool { name: "cargo-machete", version: "0.9.2" };
 
+pub(crate) const MDBOOK: Tool = Tool { name: "mdbook", version: "0.5.4" };
+
 pub(crate) const SEMVER_CHECKS: Tool = Tool { name: "cargo-semver-checks", version: "0.51.0" };
 
 pub(crate) struct Tool {
@@ -33,8 +35,9 @@ impl Tool {
     }
 
     fn is(&self, workspace: &Workspace, candidate: &PathBuf) -> bool {
-        workspace::output(workspace.command(candidate).arg("--version"))
-            .is_ok_and(|printed| printed.split_whitespace().any(|word| word == self.version))
+        workspace::output(workspace.command(candidate).arg("--version")).is_ok_and(|printed| {
+            printed.split_whitespace().any(|word| word.trim_start_matches('v') == self.version)
+        })
     }
 
     fn install(&self, workspace: &Workspace) -> Result<()> {

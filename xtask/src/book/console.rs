@@ -1,0 +1,130 @@
+//! Execution of the commands of a page.
+
+use std::fs::{self, File};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::expect::matches;
+use super::page::{self, Page};
+use crate::workspace::status_within;
+
+/// The address that pages show. A free port takes the place of its port.
+const DOCUMENTED: &str = "127.0.0.1:8080";
+
+/// Per command.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+const TICK: Duration = Duration::from_millis(20);
+
+/// A directory, and a free address for servers.
+pub(super) struct Sandbox {
+    folder: PathBuf,
+    path: std::ffi::OsString,
+    address: SocketAddr,
+}
+
+/// A server in the background. Dropped, it is killed.
+struct Server(Child);
+
+impl Sandbox {
+    pub(super) fn new(folder: &Path, program: &Path) -> Result<Self> {
+        fs::create_dir_all(folder)?;
+        let mut path =
+            program.parent().context("the program is in a folder")?.as_os_str().to_owned();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        Ok(Self { folder: folder.to_owned(), path, address })
+    }
+
+    /// Runs all commands of the page, in order, and returns what went wrong.
+    pub(super) fn run(&self, page: &Page) -> Vec<String> {
+        let mut server = None;
+        let mut failures = Vec::new();
+        for command in &page.commands {
+            let printed = if command.is_server() {
+                drop(server.take());
+                self.serve(command).map(|(started, printed)| {
+                    server = Some(started);
+                    printed
+                })
+            } else {
+                self.execute(command)
+            };
+            let page::Command { line, text, output } = command;
+            let address = self.address.to_string();
+            match printed.map(|printed| printed.replace(&address, DOCUMENTED)) {
+                Ok(printed) if output.is_empty() || matches(output, &printed) => {}
+                Ok(printed) => failures.push(format!(
+                    "{line}: `{text}` printed\n{printed}\nbut the page shows\n{output}"
+                )),
+                Err(error) => failures.push(format!("{line}: `{text}`: {error:#}")),
+            }
+        }
+        failures
+    }
+
+    /// Starts a server, and waits until it accepts connections and has printed what the page shows.
+    fn serve(&self, command: &page::Command) -> Result<(Server, String)> {
+        let log = self.folder.join("server.log");
+        let mut shell = self.shell(&format!("exec {}", command.text));
+        let child = shell.stdout(File::create(&log)?).spawn().context("cannot start sh")?;
+        let mut server = Server(child);
+        let start = Instant::now();
+        loop {
+            let printed = fs::read_to_string(&log)?;
+            let is_started = TcpStream::connect(self.address).is_ok();
+            let shown = printed.replace(&self.address.to_string(), DOCUMENTED);
+            if is_started && (command.output.is_empty() || matches(&command.output, &shown)) {
+                return Ok((server, printed));
+            }
+            if let Some(status) = server.0.try_wait()? {
+                bail!("the server ended ({status}):\n{printed}");
+            }
+            if start.elapsed() > DEADLINE {
+                bail!("after {} s the server had printed\n{printed}", DEADLINE.as_secs());
+            }
+            thread::sleep(TICK);
+        }
+    }
+
+    fn execute(&self, command: &page::Command) -> Result<String> {
+        let path = self.folder.join("output.log");
+        let mut shell = self.shell(&command.text);
+        let status = status_within(DEADLINE, shell.stdout(File::create(&path)?))?;
+        let printed = fs::read_to_string(path)?;
+        // A page may show a failure, with its output.
+        if !status.success() && command.output.is_empty() {
+            bail!("{status}:\n{printed}");
+        }
+        Ok(printed)
+    }
+
+    fn shell(&self, text: &str) -> Command {
+        let address = self.address.to_string();
+        let mut shell = Command::new("sh");
+        shell.arg("-c").arg(format!("exec 2>&1\n{}", text.replace(DOCUMENTED, &address)));
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TRUNKLINE_") {
+                shell.env_remove(name);
+            }
+        }
+        shell.env("PATH", &self.path).env("NO_COLOR", "1").env_remove("CI");
+        shell.env("TRUNKLINE_LISTEN", &address).env("TRUNKLINE_URL", format!("http://{address}"));
+        shell.current_dir(&self.folder).stdin(Stdio::null());
+        shell
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail only if the process has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,118 @@
+//! The commands on a page, with the output that the page shows.
+
+/// The `console` blocks of a Markdown page.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Page {
+    pub(super) commands: Vec<Command>,
+}
+
+/// A command after a `$` prompt.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    /// The number of its line on the page.
+    pub(super) line: usize,
+    pub(super) text: String,
+    /// The lines up to the next prompt.
+    pub(super) output: String,
+}
+
+impl Page {
+    pub(super) fn parse(markdown: &str) -> Self {
+        let mut commands: Vec<Command> = Vec::new();
+        let mut is_console = false;
+        for (index, line) in markdown.lines().enumerate() {
+            if let Some(language) = line.trim_start().strip_prefix("```") {
+                is_console = language == "console";
+            } else if is_console {
+                match commands.last_mut() {
+                    Some(last) if last.is_open() => {
+                        last.text.push('\n');
+                        last.text += line;
+                    }
+                    last => match (line.strip_prefix("$ "), last) {
+                        (Some(text), _) => commands.push(Command {
+                            line: index + 1,
+                            text: text.to_owned(),
+                            output: String::new(),
+                        }),
+                        (None, Some(last)) => {
+                            last.output += line;
+                            last.output.push('\n');
+                        }
+                        (None, None) => {}
+                    },
+                }
+            }
+        }
+        Self { commands }
+    }
+}
+
+impl Command {
+    /// Whether the command continues on the next line: after a backslash, or within quotes.
+    fn is_open(&self) -> bool {
+        if !self.output.is_empty() {
+            return false;
+        }
+        let mut quote = None;
+        let mut chars = self.text.chars();
+        while let Some(char) = chars.next() {
+            match (quote, char) {
+                (None | Some('"'), '\\') => {
+                    if chars.next().is_none() {
+                        return true;
+                    }
+                }
+                (None, '\'' | '"') => quote = Some(char),
+                (Some(open), close) if open == close => quote = None,
+                _ => {}
+            }
+        }
+        quote.is_some()
+    }
+
+    /// Whether the command is a server, which runs until the next one starts or the page ends.
+    pub(super) fn is_server(&self) -> bool {
+        let mut words = self.text.split_whitespace();
+        words.next() == Some("trunkline")
+            && words.next().is_some_and(|first| first == "serve" || first.ends_with(".db"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(markdown: &str, expected: &[(usize, &str, &str)]) {
+        let page = Page::parse(markdown);
+        let commands = page.commands.iter();
+        let found: Vec<_> = commands
+            .map(|Command { line, text, output }| (*line, text.as_str(), output.as_str()))
+            .collect();
+        assert_eq!(found, expected, "{markdown}");
+    }
+
+    #[test]
+    fn commands_of_console_blocks() {
+        check(
+            "text\n```console\n$ echo a\na\nb\n$ true\n```\n",
+            &[(3, "echo a", "a\nb\n"), (6, "true", "")],
+        );
+        check("```sh\n$ echo a\n```\n```console\n```\n$ true\n", &[]);
+        check("```console\n$ echo a \\\n  b\na b\n```\n", &[(2, "echo a \\\n  b", "a b\n")]);
+        check("```console\n$ echo 'a\n$ b'\nc\n```\n", &[(2, "echo 'a\n$ b'", "c\n")]);
+        check("```console\n$ echo \"it's\"\nit's\n```\n", &[(2, "echo \"it's\"", "it's\n")]);
+    }
+
+    #[test]
+    fn servers() {
+        let is_server = |text: &str| {
+            Command { line: 1, text: text.to_owned(), output: String::new() }.is_server()
+        };
+        assert!(is_server("trunkline serve --sample"));
+        assert!(is_server("trunkline shop.db"));
+        assert!(!is_server("trunkline call db.list_tables"));
+        assert!(!is_server("echo trunkline serve"));
+    }
+}
