@@ -1,4 +1,4 @@
-//! What users of JSON-RPC libraries ask for: one test for each row of `docs/features.md`, through the
+//! What users of JSON-RPC libraries ask for: one test for each row of `docs/reference/comparison.md`, through the
 //! door that they use.
 
 use std::net::SocketAddr;
