@@ -3,37 +3,37 @@
 //! | code | name | sent when |
 //! |---|---|---|
 //! | -32700 | [`PARSE_ERROR`] | the body is not JSON, not UTF-8, or nested too deep |
-//! | -32600 | [`INVALID_REQUEST`] | valid JSON that is not a request; an empty or too long batch |
-//! | -32601 | [`METHOD_NOT_FOUND`] | no method of that name |
-//! | -32602 | [`INVALID_PARAMS`] | params missing, unknown, twice, too many, or of the wrong type |
-//! | -32603 | [`INTERNAL_ERROR`] | a handler failed in a way that the client may not see, or panicked |
-//! | -32000 | [`APPLICATION`] | "Internal server error": an application failed and has no code of its own for it, as when a resource's storage fails |
-//! | -32001 | [`TOOL_NOT_FOUND`] | MCP: no tool of that name |
+//! | -32600 | [`INVALID_REQUEST`] | valid JSON that is not a request; an empty batch, or one over the limit |
+//! | -32601 | [`METHOD_NOT_FOUND`] | unknown method |
+//! | -32602 | [`INVALID_PARAMS`] | params that are missing, unknown, duplicate, too many, or of the wrong type |
+//! | -32603 | [`INTERNAL_ERROR`] | a handler panicked, or failed with an error that clients must not see |
+//! | -32000 | [`APPLICATION`] | "Internal server error": a failure of the application without a specific code, such as a failure of the storage of resources |
+//! | -32001 | [`TOOL_NOT_FOUND`] | MCP: unknown tool |
 //! | -32002 | [`TOOL_EXECUTION`] | MCP: a tool failed |
-//! | -32003 | [`DATABASE`] | the database refused or failed |
-//! | -32004 | [`TIMEOUT`] | the call's deadline passed |
-//! | -32005 | [`BUSY`] | too many calls at once; nothing was run |
-//! | -32006 | [`REPLY_TOO_LARGE`] | a reply is over its byte budget; in a batch, calls after it are not run |
-//! | -32007 | [`UNAUTHENTICATED`] | no credentials, or wrong ones (HTTP 401) |
-//! | -32008 | [`FORBIDDEN`] | not allowed, or a Host or Origin that is not listed (HTTP 403) |
-//! | -32009 | [`REFUSED`] | HTTP refused the request before it was read as JSON-RPC; `data.status` |
-//! | -32010 | [`RATE_LIMITED`] | too many calls in too short a time; nothing was run; `data.retry_after_ms` |
-//! | -32011 | [`NOT_FOUND`] | there is no such record |
-//! | -32012 | [`CONFLICT`] | a record is there already, has another version, or was changed since; a request id is another request's |
+//! | -32003 | [`DATABASE`] | the database refused the operation, or failed |
+//! | -32004 | [`TIMEOUT`] | the call timed out |
+//! | -32005 | [`BUSY`] | too many concurrent calls; the call did not run |
+//! | -32006 | [`REPLY_TOO_LARGE`] | the reply is over the size limit; in a batch, later calls do not run |
+//! | -32007 | [`UNAUTHENTICATED`] | missing or invalid credentials (HTTP 401) |
+//! | -32008 | [`FORBIDDEN`] | the caller lacks permission, or Host or Origin is not allowed (HTTP 403) |
+//! | -32009 | [`REFUSED`] | the HTTP request was refused before it was read as JSON-RPC; `data.status` |
+//! | -32010 | [`RATE_LIMITED`] | the caller is over its rate limit; the call did not run; `data.retry_after_ms` |
+//! | -32011 | [`NOT_FOUND`] | the record was not found |
+//! | -32012 | [`CONFLICT`] | a record exists already, has another version, or was changed since; a request id was used for another request |
 //! | -32800 | [`CANCELLED`] | the client has cancelled the call (`$/cancelRequest`) |
 //!
-//! New codes of ours continue from -32013. Applications use codes outside -32768 to -32000,
-//! which JSON-RPC 2.0, section 5.1, reserves.
+//! New codes of Trunkline start at -32013. Applications use codes outside of -32768 to -32000, which
+//! JSON-RPC 2.0 reserves (section 5.1).
 
 pub use trunkline_core::error::code::*;
 
-/// There is no such tool (MCP).
+/// The tool is unknown (MCP).
 pub const TOOL_NOT_FOUND: i64 = -32001;
 /// A tool failed (MCP).
 pub const TOOL_EXECUTION: i64 = -32002;
-/// The database refused or failed.
+/// The database refused the operation, or failed.
 pub const DATABASE: i64 = -32003;
-/// There is no such record.
+/// The record was not found.
 pub const NOT_FOUND: i64 = -32011;
-/// The state of a record stands against it: nothing was done.
+/// The operation conflicts with the state of a record. Nothing was changed.
 pub const CONFLICT: i64 = -32012;

@@ -6,16 +6,16 @@ use trunkline_server::server::{ServeError, Server, ServerHandle};
 
 use crate::router::Router;
 
-/// A server in one call: a port and its handlers.
+/// The configuration of [`create_server`].
 #[derive(Debug, Default)]
 pub struct Config {
-    /// The port on 127.0.0.1; 0 lets the system choose.
+    /// The port on 127.0.0.1. 0 selects a free port.
     pub port: u16,
     /// The methods.
     pub handlers: Router,
 }
 
-/// Starts a server on this machine's loopback address.
+/// Starts a server on 127.0.0.1.
 ///
 /// ```
 /// # use trunkline::{Router, server::{Config, create_server}};
@@ -30,7 +30,7 @@ pub struct Config {
 /// ```
 ///
 /// # Errors
-/// When the handlers cannot be built or the port cannot be bound.
+/// If the router cannot be built, or the port cannot be bound.
 pub async fn create_server(config: Config) -> Result<ServerHandle, ServeError> {
     let rpc = config.handlers.build()?;
     Server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, config.port))).serve(rpc).await

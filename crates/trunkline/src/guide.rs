@@ -1,4 +1,4 @@
-//! The chapters: what there is, in the order in which one needs it.
+//! The chapters of the guide.
 
 #[doc = include_str!("docs/methods.md")]
 pub mod methods {}

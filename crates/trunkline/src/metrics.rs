@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use trunkline_core::error::code;
 
-/// What is counted of one method. A call that ends is counted in one place, by its end and by what it
-/// took: all other counts are sums, and never contradict each other.
+/// The counters of one method. A call that ends is counted in exactly one bucket, by its outcome and its
+/// duration. All other counts are sums of buckets, so they are consistent.
 #[derive(Debug, Default)]
 pub struct Counters {
     started: AtomicU64,
@@ -23,25 +23,25 @@ pub struct Counters {
 pub struct MethodMetrics {
     /// The registered name, or `unknown` for all calls of methods that do not exist.
     pub method: String,
-    /// Calls that have begun, notifications included.
+    /// The number of calls that have begun, including notifications.
     pub started: u64,
-    /// Calls that ended with a result.
+    /// The number of calls that ended with a result.
     pub succeeded: u64,
-    /// Calls that ended with an error that the caller can do something about: -32602, -32601,
-    /// what a database refused, or an error of the application's own.
+    /// The number of calls that ended with an error of the caller or the application: -32602, -32601, an
+    /// error of a database, or a declared error.
     pub refused: u64,
-    /// Calls that ended with a failure of the server: -32603, -32000, a timeout, busy. On a client also those
-    /// that got no reply.
+    /// The number of calls that ended with a failure of the server: -32603, -32000, timeout or busy. For a
+    /// client, also calls without a reply.
     pub failed: u64,
-    /// Calls that nobody waited for any more.
+    /// The number of calls that were dropped before they ended.
     pub cancelled: u64,
-    /// Calls that run now.
+    /// The number of calls that are running.
     pub running: u64,
-    /// How long the calls took that have ended, in whichever way.
+    /// The durations of all calls that have ended.
     pub durations: Histogram,
 }
 
-/// How a call ended.
+/// The way in which a call ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End {
     Succeeded,
@@ -51,7 +51,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// That of a call with an error of this code, if with one.
+    /// The end of a call with this error code, or with a result.
     pub(crate) fn of(code: Option<i64>) -> Self {
         match code {
             None => Self::Succeeded,
@@ -81,7 +81,7 @@ impl Counters {
 
     pub(crate) fn read(&self, method: &str) -> MethodMetrics {
         let mut durations = Histogram::default();
-        // Ends before starts: what runs is never counted below zero.
+        // Ended calls are read before started ones, so that there are never more of them.
         let succeeded = self.succeeded.read_into(&mut durations);
         let refused = self.refused.read_into(&mut durations);
         let failed = self.failed.read_into(&mut durations);
@@ -94,14 +94,14 @@ impl Counters {
     }
 }
 
-/// How long calls took: how many fell into each bucket, and the time of all of them.
+/// The durations of calls: the number of calls in each bucket, and the total time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Histogram {
-    /// Calls that took no longer than the bound of [`BOUNDS`](Self::BOUNDS) at the same place, and
-    /// longer than the one before. The last bucket has no bound.
+    /// The number of calls that took at most the bound of [`BOUNDS`](Self::BOUNDS) with the same index, and
+    /// longer than the previous bound. The last bucket has no bound.
     pub buckets: [u64; Self::BOUNDS.len() + 1],
-    /// The time of all calls together.
+    /// The total time of all calls.
     pub sum: Duration,
 }
 
@@ -126,7 +126,7 @@ impl Histogram {
         Duration::from_secs(10),
     ];
 
-    /// How many calls there were.
+    /// The number of calls.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
@@ -139,12 +139,12 @@ struct Buckets([AtomicU64; Histogram::BOUNDS.len() + 1]);
 
 impl Buckets {
     fn add(&self, took: Duration) {
-        // Most calls are short: the first bounds are looked at first.
+        // Most calls are short, so search from the shortest bound.
         let bucket = Histogram::BOUNDS.iter().position(|bound| took <= *bound);
         self.0[bucket.unwrap_or(Histogram::BOUNDS.len())].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds these counts to `histogram`, and tells how many there are.
+    /// Adds these counts to `histogram` and returns their sum.
     fn read_into(&self, histogram: &mut Histogram) -> u64 {
         let mut count = 0;
         for (bucket, own) in histogram.buckets.iter_mut().zip(&self.0) {

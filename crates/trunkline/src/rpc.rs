@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use tower::Service;
 use trunkline_client::{Message, Transport, TransportFuture};
 use trunkline_core::call::Call;
-use trunkline_core::dispatch::{Dispatcher, Projection, RpcFuture};
+use trunkline_core::dispatch::{Dispatcher, ProtocolMethods, RpcFuture};
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
@@ -20,55 +20,54 @@ use trunkline_history::History;
 use trunkline_server::http::HttpService;
 
 use crate::metrics::{Counters, MethodMetrics};
-use crate::openrpc::{Described, OpenRpc};
+use crate::openrpc::{DocumentCache, OpenRpc};
 
 /// A built router: a service of [`Call`]s, and of bodies that hold them. Cloning is cheap.
 ///
-/// What reads bodies and runs calls is its [`Dispatcher`], to which it dereferences. It knows in addition
-/// what the service is called and how often each method was called.
+/// It dereferences to its [`Dispatcher`], which reads bodies and runs calls, and adds the OpenRPC document
+/// and the metrics of the service.
 #[derive(Debug, Clone)]
 pub struct Rpc {
     dispatcher: Dispatcher,
-    described: Arc<Described>,
-    /// Of calls of unknown methods.
+    documents: Arc<DocumentCache>,
+    /// The counters of calls of unknown methods.
     unknown: Arc<Counters>,
 }
 
 impl Rpc {
     pub(crate) fn new(
         dispatcher: Dispatcher,
-        described: Arc<Described>,
+        documents: Arc<DocumentCache>,
         unknown: Arc<Counters>,
     ) -> Self {
-        Self { dispatcher, described, unknown }
+        Self { dispatcher, documents, unknown }
     }
 
-    /// This service with the methods of another protocol, which stand for calls of the same
-    /// operations. They are methods of bodies only: of [`handle`](Dispatcher::handle) and
-    /// [`answer`](Dispatcher::answer), not of [`call`](Self::call). A service has one projection.
+    /// Adds the methods of another protocol, which map to calls of the same operations. They are available
+    /// in message bodies only ([`handle`](Dispatcher::handle), [`answer`](Dispatcher::answer)), not in
+    /// [`call`](Self::call). A service has at most one projection.
     #[must_use]
-    pub fn projected(self, projection: Arc<dyn Projection>) -> Self {
-        Self { dispatcher: self.dispatcher.projected(projection), ..self }
+    pub fn with_protocol_methods(self, protocol_methods: Arc<dyn ProtocolMethods>) -> Self {
+        Self { dispatcher: self.dispatcher.with_protocol_methods(protocol_methods), ..self }
     }
 
-    /// This service with a record of what it is asked and what it answers. See
-    /// [`history`](crate::history).
+    /// Records requests and responses in `history`. See [`history`](crate::history).
     #[must_use]
     pub fn with_history(self, history: History) -> Self {
-        Self { dispatcher: self.dispatcher.observed(Arc::new(history)), ..self }
+        Self { dispatcher: self.dispatcher.with_observer(Arc::new(history)), ..self }
     }
 
-    /// The record of this service, if it keeps one.
+    /// The history of this service, if it records one.
     #[must_use]
     pub fn history(&self) -> Option<&History> {
         History::of(&self.dispatcher)
     }
 
-    /// This service over HTTP, with default settings: it answers to the names of this
-    /// machine's loopback, to which a [`Server`](crate::Server) adds its address.
+    /// This service over HTTP, with the default configuration. It accepts the host names of the loopback
+    /// interface, to which a [`Server`](crate::Server) adds its address.
     ///
-    /// Mounted in another server that is reached under another name, it answers 403. Name it, or
-    /// pass [`Hosts::Any`](crate::http::Hosts::Any) behind a proxy that checks names:
+    /// If it is mounted in a server that clients reach under another name, requests are refused with 403.
+    /// List that name, or use [`Hosts::Any`](crate::http::Hosts::Any) if a proxy checks names:
     ///
     /// ```
     /// # use trunkline::{Router, http};
@@ -85,18 +84,18 @@ impl Rpc {
         self.http_with(trunkline_server::http::HttpConfig::default())
     }
 
-    /// This service over HTTP.
+    /// This service over HTTP, with a configuration.
     #[must_use]
-    pub fn http_with(&self, settings: trunkline_server::http::HttpConfig) -> HttpService {
-        HttpService::with_config(self.dispatcher.clone(), settings)
+    pub fn http_with(&self, config: trunkline_server::http::HttpConfig) -> HttpService {
+        HttpService::with_config(self.dispatcher.clone(), config)
     }
 
-    /// Calls a method in this process, through all layers, without a transport: for tests, and
-    /// for services that call each other.
+    /// Calls a method in this process, through all layers, without a transport. Use it in tests and for calls
+    /// between services.
     ///
     /// # Errors
-    /// The call's error; -32602 when `params` does not serialise to an array or an object; -32603
-    /// when the result is not an `R`.
+    /// The error of the call; -32602 if `params` does not serialise to an array or an object; -32603 if the
+    /// result does not deserialise to `R`.
     pub async fn call<R: DeserializeOwned>(
         &self,
         method: &str,
@@ -108,14 +107,14 @@ impl Rpc {
         serde_json::from_slice(json).map_err(|error| ErrorObject::internal(&error))
     }
 
-    /// The service described as it is at the moment, for people, generators and tools.
+    /// The OpenRPC document of the current operations.
     #[must_use]
     pub fn openrpc(&self) -> OpenRpc {
-        self.described.openrpc()
+        self.documents.openrpc()
     }
 
-    /// What has been counted, for each method in the order of registration, and last for the
-    /// methods that do not exist, as `unknown`.
+    /// The metrics of each method in the order of registration, and at the end those of calls of unknown
+    /// methods as `unknown`.
     #[must_use]
     pub fn metrics(&self) -> Vec<MethodMetrics> {
         let operations = self.operations();
@@ -127,12 +126,12 @@ impl Rpc {
     }
 }
 
-/// The service itself, in this process: messages are read and replies written as for any other
-/// transport, and nothing goes over a wire.
+/// A transport to the service in the same process. Messages and replies are serialised as for other
+/// transports.
 impl Transport for Rpc {
     fn send(&self, message: Message) -> TransportFuture<'_> {
         Box::pin(async move {
-            let reply = self.handle(message.body, Extensions::through("memory")).await;
+            let reply = self.handle(message.body, Extensions::from_endpoint("memory")).await;
             Ok(reply.into_json().map(Into::into))
         })
     }

@@ -1,4 +1,4 @@
-//! Tools: how the results of operations are shown to language models.
+//! The form in which language models read the results of operations.
 
 use trunkline_core::call::Description;
 use trunkline_core::error::ErrorObject;
@@ -10,7 +10,7 @@ pub enum Rendering {
     /// Their JSON text.
     #[default]
     Json,
-    /// Text that a function makes of each outcome, errors included.
+    /// Text that a function renders from each outcome, including errors.
     Text(RenderText),
     /// Content blocks as MCP defines them: the result is an array of them.
     Blocks,
@@ -28,11 +28,20 @@ impl Rendering {
     }
 }
 
-/// Sets how the results of an operation are shown to language models. Default: [`Rendering::Json`].
+/// Sets the form in which language models read the results of an operation. Default: [`Rendering::Json`].
 pub trait ToolOperation: Sized {
     /// Renders results and errors as text.
     #[must_use]
     fn render_text(self, render: RenderText) -> Self;
+
+    /// Renders results and errors as text, which clients receive instead of the structured result.
+    #[must_use]
+    fn render_text_only(self, render: RenderText) -> Self;
+
+    /// Omits the operation from lists of tools. It can still be called, for example to explain why it is
+    /// unavailable.
+    #[must_use]
+    fn unlisted(self) -> Self;
 
     /// Declares that the result is an array of content blocks, as MCP defines them: text, images, audio,
     /// resources.
@@ -43,6 +52,14 @@ pub trait ToolOperation: Sized {
 impl<S> ToolOperation for Operation<S> {
     fn render_text(self, render: RenderText) -> Self {
         self.extension(Rendering::Text(render))
+    }
+
+    fn render_text_only(self, render: RenderText) -> Self {
+        self.extension(Rendering::TextOnly(render))
+    }
+
+    fn unlisted(self) -> Self {
+        self.extension(Unlisted)
     }
 
     fn blocks(self) -> Self {

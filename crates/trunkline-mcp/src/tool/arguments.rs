@@ -20,12 +20,12 @@ impl Arguments {
         }
         let DistinctKeys(value) = match serde_json::from_slice(arguments) {
             Ok(value) => value,
-            Err(error) => return Err(format!("The arguments for {tool} cannot be read: {error}")),
+            Err(error) => return Err(format!("Invalid arguments for {tool}: {error}")),
         };
-        let told = |faults: &Faults| {
-            format!("The arguments do not fit the input schema of {tool}:{}", lines(faults))
+        let message = |faults: &Faults| {
+            format!("Invalid arguments for {tool}:{}", lines(faults))
         };
-        self.0.check(&value, arguments.len()).map_err(|faults| told(&faults))
+        self.0.check(&value, arguments.len()).map_err(|faults| message(&faults))
     }
 }
 
@@ -42,8 +42,8 @@ mod tests {
     use super::Arguments;
     use serde_json::{Value, json};
 
-    /// Of arguments with more bytes, faults are not told one by one.
-    const LOOKED_THROUGH: usize = 8 << 10;
+    /// The maximum size in bytes of arguments whose faults are listed.
+    const MAX_LISTED: usize = 8 << 10;
 
     #[track_caller]
     fn check(arguments: &Value, expected: &str) {
@@ -59,12 +59,12 @@ mod tests {
         });
         let checker = Arguments::of(&schema.into()).unwrap();
         let found = checker.check("find", arguments.to_string().as_bytes());
-        let expected = format!("The arguments do not fit the input schema of find:\n{expected}");
+        let expected = format!("Invalid arguments for find:\n{expected}");
         assert_eq!(found, Err(expected));
     }
 
     #[test]
-    fn faults_are_told_one_by_one_and_of_large_arguments_by_their_places() {
+    fn lists_faults_and_of_large_arguments_only_their_names() {
         check(&json!({ "limit": -1 }), "- /limit: this value is less than the minimum of 0");
         check(
             &json!({ "order": [1, 2, 3, 4, 5, 6], "limit": 1 }),
@@ -75,9 +75,9 @@ mod tests {
              - /order/4: this value is not one of: string, object\n\
              - and more",
         );
-        let many = vec![json!({}); LOOKED_THROUGH];
-        check(&json!({ "order": many, "limit": 1 }), "- /order does not fit");
-        let long = "x".repeat(LOOKED_THROUGH);
-        check(&json!({ "limit": 1, "unknown": long }), "- a name is missing, or unknown");
+        let many = vec![json!({}); MAX_LISTED];
+        check(&json!({ "order": many, "limit": 1 }), "- /order does not match the schema");
+        let long = "x".repeat(MAX_LISTED);
+        check(&json!({ "limit": 1, "unknown": long }), "- a required param is missing, or a name is unknown");
     }
 }

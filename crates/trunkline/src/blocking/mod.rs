@@ -1,4 +1,4 @@
-//! Handlers that block: on the runtime's threads for blocking work, up to a limit.
+//! Blocking handlers, which run on the runtime's threads for blocking work, up to a limit.
 
 #[cfg(test)]
 mod tests;
@@ -18,28 +18,30 @@ use trunkline_core::outcome::Outcome;
 
 use trunkline_core::trace_context::TraceContext;
 
-/// A handler that runs on a thread for blocking work; made by [`blocking`].
+/// A handler that runs on a thread for blocking work. Made by [`blocking`].
 pub struct Blocking<F>(Arc<F>);
 
-/// Makes a handler of a function that blocks: file access, a database without async, long
-/// computations.
+/// Makes a handler of a blocking function, such as file access, a blocking database driver or a long
+/// computation.
 ///
-/// It runs in [`spawn_blocking`] of tokio, within [`Limits::blocking_threads`](crate::Limits::blocking_threads)
-/// and [`Limits::blocking_queue`](crate::Limits::blocking_queue) of its service; its arguments are
-/// extracted before that. A thread cannot be stopped: when the call is cancelled, its reply is not
-/// awaited any more, and the function learns of it through a
-/// [`CancellationToken`](crate::CancellationToken) argument. A runtime that is dropped waits for it
-/// ([`Runtime::shutdown_timeout`](tokio::runtime::Runtime::shutdown_timeout) waits for a time).
+/// The arguments are extracted first. The function then runs in tokio's [`spawn_blocking`], within
+/// [`Limits::blocking_threads`](crate::Limits::blocking_threads) and
+/// [`Limits::blocking_queue`](crate::Limits::blocking_queue) of the service.
+///
+/// A running function cannot be interrupted. When its call is cancelled, a
+/// [`CancellationToken`](crate::CancellationToken) argument is cancelled and the result is discarded. Dropping the
+/// runtime waits for the function; [`Runtime::shutdown_timeout`](tokio::runtime::Runtime::shutdown_timeout) limits
+/// the wait.
 pub fn blocking<F>(function: F) -> Blocking<F> {
     Blocking(Arc::new(function))
 }
 
-/// The blocking calls of a service: how many run, and how many wait.
+/// The limits of the blocking calls of a service.
 #[derive(Clone)]
 pub(crate) struct Pool {
-    /// A permit for each call that runs or waits.
+    /// Permits for calls that run or wait.
     admitted: Arc<Semaphore>,
-    /// A permit for each call that runs.
+    /// Permits for calls that run.
     running: Arc<Semaphore>,
 }
 
@@ -49,7 +51,7 @@ impl Pool {
         Self { admitted: permits(threads.saturating_add(queue)), running: permits(threads) }
     }
 
-    /// Runs `job` on a thread. A panic goes on in the task that awaits the outcome.
+    /// Runs `job` on a thread. A panic resumes in the task that awaits the outcome.
     pub(crate) fn run(&self, job: impl FnOnce() -> Outcome + Send + 'static) -> CallFuture {
         let Ok(admitted) = Arc::clone(&self.admitted).try_acquire_owned() else {
             return CallFuture::ready(Outcome::error(ErrorObject::new(
@@ -59,17 +61,17 @@ impl Pool {
         };
         let running = Arc::clone(&self.running);
         let (span, trace) = (tracing::Span::current(), TraceContext::current());
-        CallFuture::later(async move {
+        CallFuture::from_future(async move {
             let running = running.acquire_owned().await;
             let job = move || {
-                // Released before the outcome is there, so that the caller's next call finds them.
+                // Released before the caller gets the outcome, so that its next call finds a permit.
                 let _permits = (admitted, running);
                 match trace {
                     Some(trace) => trace.scope(|| span.in_scope(job)),
                     None => span.in_scope(job),
                 }
             };
-            // A call that is cancelled before it runs is not run at all.
+            // A call that is cancelled before it begins does not run.
             match AbortOnDropHandle::new(spawn_blocking(job))
                 .await
                 .map_err(JoinError::try_into_panic)
@@ -99,13 +101,13 @@ macro_rules! handlers {
                     Ok(arguments) => arguments,
                     Err(error) => return CallFuture::ready(Outcome::error(error)),
                 };
-                let guard = call.take_guard();
+                let guard = call.take_cancel_guard();
                 let function = Arc::clone(&self.0);
                 let job = move || function($($value),*).into_outcome();
                 match call.operation().and_then(|operation| operation.extensions().get::<Pool>()) {
                     Some(pool) => pool.run(job).guarded(guard),
                     None => {
-                        let missing = "the service was built without a limit of blocking calls";
+                        let missing = "the service was built without limits of blocking calls";
                         CallFuture::ready(Outcome::error(ErrorObject::internal(&missing)))
                     }
                 }

@@ -1,4 +1,4 @@
-//! The bounds of blocking calls, and what becomes of calls that are cancelled.
+//! The limits of blocking calls, and their cancellation.
 
 use std::pin::Pin;
 use std::sync::mpsc;
@@ -17,7 +17,7 @@ use crate::blocking::blocking;
 use crate::router::Router;
 use crate::rpc::Rpc;
 
-/// Holds calls back until it is opened, and knows how many are inside.
+/// Blocks calls until it is opened, and counts them.
 #[derive(Default)]
 struct Gate {
     state: Mutex<Inside>,
@@ -48,7 +48,7 @@ impl Gate {
         self.changed.notify_all();
     }
 
-    /// Waits until `calls` are inside at the same time.
+    /// Waits until `calls` are blocked at the same time.
     #[track_caller]
     fn filled(&self, calls: usize) {
         let inside = self.state.lock().unwrap();
@@ -70,7 +70,7 @@ fn gated(blocking_threads: usize, blocking_queue: usize) -> (Rpc, Arc<Gate>) {
 
 type Pending = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
-/// Starts a call; tells its code at once when it has been refused.
+/// Starts a call. Returns its error code if it is refused.
 fn start(rpc: &Rpc) -> Result<Pending, Option<i64>> {
     let rpc = rpc.clone();
     let body = r#"{"jsonrpc":"2.0","method":"m","id":1}"#;
@@ -89,15 +89,15 @@ fn code_of(reply: &Reply) -> Option<i64> {
     }
 }
 
-/// Starts `calls` calls at once and compares how many were taken and how many ran together.
+/// Starts `calls` calls and checks the numbers of accepted and of concurrent ones.
 #[track_caller]
-fn check(threads: usize, queue: usize, calls: usize, taken: usize, most: usize) {
+fn check(threads: usize, queue: usize, calls: usize, accepted: usize, most: usize) {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let _entered = runtime.enter();
     let (rpc, gate) = gated(threads, queue);
     let (started, refused): (Vec<_>, Vec<_>) =
         (0..calls).map(|_| start(&rpc)).partition(Result::is_ok);
-    assert_eq!(started.len(), taken, "{threads} threads, {queue} waiting, {calls} calls");
+    assert_eq!(started.len(), accepted, "{threads} threads, {queue} waiting, {calls} calls");
     for refused in refused {
         assert_eq!(refused.err(), Some(Some(code::BUSY)));
     }
@@ -107,12 +107,12 @@ fn check(threads: usize, queue: usize, calls: usize, taken: usize, most: usize) 
         assert_eq!(code_of(&runtime.block_on(call)), None);
     }
     let inside = gate.state.lock().unwrap();
-    assert_eq!((inside.most, inside.passed), (most, taken));
+    assert_eq!((inside.most, inside.passed), (most, accepted));
 }
 
 #[test]
-fn as_many_calls_run_as_there_are_threads_and_as_many_wait_as_the_queue_holds() {
-    // Whether a thread has taken its call already must not matter: try more than once.
+fn limits_running_and_waiting_calls() {
+    // Repeated, since the result must not depend on whether a thread has already started its call.
     for _ in 0..20 {
         check(1, 0, 3, 1, 1);
         check(1, 1, 3, 2, 1);
@@ -124,7 +124,7 @@ fn as_many_calls_run_as_there_are_threads_and_as_many_wait_as_the_queue_holds() 
 }
 
 #[test]
-fn a_call_that_was_cancelled_while_it_waited_is_not_run() {
+fn does_not_run_a_call_that_was_cancelled_while_it_waited() {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let _entered = runtime.enter();
     let (rpc, gate) = gated(1, 2);
@@ -140,8 +140,8 @@ fn a_call_that_was_cancelled_while_it_waited_is_not_run() {
 }
 
 #[test]
-fn a_call_that_runs_past_its_deadline_is_told_by_its_token() {
-    let (sender, told) = mpsc::channel();
+fn cancels_the_token_of_a_call_at_its_deadline() {
+    let (sender, messages) = mpsc::channel();
     let handler = move |token: CancellationToken| {
         sender.send("runs").unwrap();
         Builder::new_current_thread().build().unwrap().block_on(token.cancelled());
@@ -154,13 +154,13 @@ fn a_call_that_runs_past_its_deadline_is_told_by_its_token() {
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
     let _entered = runtime.enter();
     let call = start(&rpc).ok().unwrap();
-    assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok("runs"));
+    assert_eq!(messages.recv_timeout(Duration::from_secs(10)), Ok("runs"));
     assert_eq!(code_of(&runtime.block_on(call)), Some(code::TIMEOUT));
-    assert_eq!(told.recv_timeout(Duration::from_secs(10)), Ok("is cancelled"));
+    assert_eq!(messages.recv_timeout(Duration::from_secs(10)), Ok("is cancelled"));
 }
 
 #[test]
-fn a_permit_is_free_when_the_caller_has_the_result() {
+fn releases_the_permit_before_the_caller_gets_the_result() {
     let limits = Limits { blocking_threads: 1, blocking_queue: 0, ..Limits::default() };
     let rpc = Router::new().method("m", blocking(|| 1)).limits(limits).build().unwrap();
     let runtime = Builder::new_current_thread().enable_time().build().unwrap();
@@ -170,7 +170,7 @@ fn a_permit_is_free_when_the_caller_has_the_result() {
 }
 
 #[test]
-fn a_panic_gives_its_permit_back() {
+fn releases_the_permit_after_a_panic() {
     let rpc = Router::new()
         .method("m", blocking(|| -> () { panic!("on a thread") }))
         .method("n", blocking(|| 1))

@@ -11,10 +11,10 @@ use trunkline_edn::{Map, Step, Value, from_value, json};
 
 use crate::router::Router;
 
-/// Method names with functions from EDN to EDN, for [`create_server`](crate::server::create_server).
+/// A map from method names to functions from EDN to EDN, for [`create_server`](crate::server::create_server).
 ///
-/// A function gets the params, nil if there are none, and answers with a map: `{:result …}`, or
-/// `{:error {:code 1, :message "…", :data …}}`. What it answers besides is -32603, and logged.
+/// A function receives the params, or nil without params, and returns a map: `{:result …}`, or
+/// `{:error {:code 1, :message "…", :data …}}`. Any other value is -32603, and logged.
 ///
 /// ```
 /// use trunkline::edn::{Handlers, edn};
@@ -36,13 +36,13 @@ pub struct Handlers(BTreeMap<String, Function>);
 type Function = Box<dyn Fn(Value) -> Value + Send + Sync>;
 
 impl Handlers {
-    /// No methods.
+    /// An empty map.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Answers a method, in place of an earlier function for it.
+    /// Sets the function for a method, replacing any previous one.
     #[must_use]
     pub fn on(
         mut self,
@@ -63,7 +63,7 @@ impl<N: Into<String>> FromIterator<(N, Function)> for Handlers {
 impl From<Handlers> for Router {
     fn from(handlers: Handlers) -> Self {
         handlers.0.into_iter().fold(Self::new(), |router, (name, function)| {
-            router.method(name, move |Edn(params): Edn<Value>| answer(function(params)))
+            router.method(name, move |Edn(params): Edn<Value>| outcome_of(function(params)))
         })
     }
 }
@@ -74,15 +74,15 @@ impl fmt::Debug for Handlers {
     }
 }
 
-/// What a function's answer says.
-fn answer(answer: Value) -> Outcome {
-    let Value::Map(map) = answer else { return Outcome::error(no_answer()) };
+/// Converts the value that a function returns.
+fn outcome_of(returned: Value) -> Outcome {
+    let Value::Map(map) = returned else { return Outcome::error(invalid_return_value()) };
     match single(map) {
         Some((name, value)) if name == "result" => outcome(value),
         Some((name, value)) if name == "error" => {
-            Outcome::error(from_value(value).map_or_else(|_| no_answer(), error))
+            Outcome::error(from_value(value).map_or_else(|_| invalid_return_value(), error))
         }
-        _ => Outcome::error(no_answer()),
+        _ => Outcome::error(invalid_return_value()),
     }
 }
 
@@ -105,7 +105,7 @@ fn error(failure: Failure) -> ErrorObject {
     let error = ErrorObject::new(failure.code, failure.message);
     let Some(data) = failure.data else { return error };
     match json::to_string(&data) {
-        // What is written here is JSON.
+        // The text is valid JSON.
         Ok(json) => match RawValue::from_string(json) {
             Ok(data) => error.with_data(&data),
             Err(fault) => ErrorObject::internal(&fault),
@@ -114,8 +114,8 @@ fn error(failure: Failure) -> ErrorObject {
     }
 }
 
-fn no_answer() -> ErrorObject {
+fn invalid_return_value() -> ErrorObject {
     ErrorObject::internal(
-        &"a handler answers with a map of :result, or of :error with :code and :message",
+        &"an EDN handler must return a map with :result, or with :error that has :code and :message",
     )
 }

@@ -1,13 +1,12 @@
-//! EDN, the data notation of Clojure, over every JSON-RPC transport, and on [routes](crate::http::Routes::formats)
-//! that have it; and the crate `trunkline-edn`, whose items are here.
+//! EDN, the data notation of Clojure, over every JSON-RPC transport and on [routes](crate::http::Routes::formats)
+//! that enable it. Re-exports the items of the crate `trunkline-edn`.
 //!
-//! A message is read as EDN when it says to be `application/edn`, and answered in EDN unless its
-//! sender prefers JSON: `{:jsonrpc "2.0", :method "math.add", :params [1 2], :id 1}`. Keys may be
-//! keywords or strings. Any method can be called so: what has to become JSON does so as
-//! [`json`] says.
+//! A message of the media type `application/edn` is read as EDN, and the reply is in EDN unless the client
+//! prefers JSON: `{:jsonrpc "2.0", :method "math.add", :params [1 2], :id 1}`. Keys may be keywords or
+//! strings. Any method can be called this way; [`json`] describes the conversion to JSON.
 //!
-//! Handlers take [`Edn<T>`](Edn) to see EDN as it is, and return [`Edn<T>`](Edn), a [`Value`], or a
-//! `Result` of either, to answer with it. They are methods like all others: a client that speaks JSON calls them, too.
+//! Handlers that take [`Edn<T>`](Edn) receive EDN without conversion. Handlers that return [`Edn<T>`](Edn), a
+//! [`Value`], or a `Result` of either reply with it. They can be called in JSON, too.
 //!
 //! ```
 //! use trunkline::Router;
@@ -16,9 +15,9 @@
 //! let router: Router = Router::new().method("echo", |Edn(params): Edn<Value>| params);
 //! ```
 //!
-//! What cannot be read is answered with -32700, what reads but has no JSON (an unknown tag, `##Inf`,
-//! two keys with one text) with -32603, "JSON conversion error", and `data.path`, `data.reason`:
-//! whether it stands in a message or comes from a handler, and whatever its client speaks.
+//! Invalid EDN is -32700. Values without a representation in JSON (an unknown tag, `##Inf`, two keys with
+//! the same text) are -32603, "JSON conversion error", with `data.path` and `data.reason`, in messages and in
+//! results, whatever the format of the client.
 
 mod handlers;
 

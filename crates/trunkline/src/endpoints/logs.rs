@@ -15,15 +15,15 @@ use trunkline_history::decoded;
 use trunkline_history::log::{Log, LogFile};
 use trunkline_server::http::{Context, ReplyBody, Routes};
 
+use super::error::{EndpointError, json};
 use super::readers::Readers;
-use super::refused::{Refused, json};
 use crate::code;
 
-/// A log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for `readers`.
+/// Serves a log at `GET /logs`, `GET /logs/current` and `GET /logs/stats`, for `readers`.
 ///
-/// `/logs` lists the files of all sessions, newest first, as `{logs: [{name, bytes, current}]}`;
-/// `/logs?name=NAME` is one of them, and `/logs/current` the one that is written to: lines of JSON
-/// (`application/x-ndjson`). `/logs/stats` are the [`Stats`](crate::history::log::Stats) of this session.
+/// `/logs` lists the files of all sessions, newest first, as `{logs: [{name, bytes, current}]}`.
+/// `/logs?name=NAME` returns one of them, and `/logs/current` the one that is being written, as lines of JSON
+/// (`application/x-ndjson`). `/logs/stats` returns the [`Stats`](crate::history::log::Stats) of this session.
 pub fn log_routes(log: &Log, readers: Readers) -> Routes {
     let reading = Arc::new(Semaphore::new(READERS));
     let logs = Logs { log: log.clone(), readers, reading };
@@ -54,7 +54,7 @@ impl Logs {
         State(Self { log, readers, reading }): State<Self>,
         context: Context,
         uri: Uri,
-    ) -> Result<Response<ReplyBody>, Refused> {
+    ) -> Result<Response<ReplyBody>, EndpointError> {
         #[derive(Serialize)]
         struct List {
             logs: Vec<LogFile>,
@@ -67,7 +67,7 @@ impl Logs {
         }
         let Ok(_permit) = reading.try_acquire() else {
             let error = ErrorObject::new(code::BUSY, "Server is busy");
-            return Err(Refused { status: StatusCode::SERVICE_UNAVAILABLE, error });
+            return Err(EndpointError { status: StatusCode::SERVICE_UNAVAILABLE, error });
         };
         let name = if uri.path() == CURRENT { Some(log.current()) } else { name };
         let read = tokio::task::spawn_blocking(move || match name {
@@ -75,38 +75,38 @@ impl Logs {
             Some(name) => contents(&log, &name).map(Ok),
         });
         match read.await {
-            Ok(Ok(answered)) => answered,
-            Ok(Err(error)) if error.kind() == ErrorKind::NotFound => Err(Refused {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) if error.kind() == ErrorKind::NotFound => Err(EndpointError {
                 status: StatusCode::NOT_FOUND,
-                error: ErrorObject::new(code::NOT_FOUND, "There is no such log"),
+                error: ErrorObject::new(code::NOT_FOUND, "Log not found"),
             }),
-            Ok(Err(error)) => Err(Refused::internal(&error)),
-            Err(error) => Err(Refused::internal(&error)),
+            Ok(Err(error)) => Err(EndpointError::internal(&error)),
+            Err(error) => Err(EndpointError::internal(&error)),
         }
     }
 }
 
 /// The name of the requested file, if there is one.
-fn requested(uri: &Uri) -> Result<Option<String>, Refused> {
+fn requested(uri: &Uri) -> Result<Option<String>, EndpointError> {
     let query = uri.query().unwrap_or_default();
     match (query, query.strip_prefix("name=")) {
         ("", _) => Ok(None),
         (_, Some(name)) if uri.path() == LIST => {
-            decoded(name).map(Some).map_err(|error| Refused::query(&error.to_string()))
+            decoded(name).map(Some).map_err(|error| EndpointError::query(&error.to_string()))
         }
-        _ if uri.path() == LIST => {
-            Err(Refused::query("there is one parameter, name, the name of a log"))
-        }
-        _ => Err(Refused::query("there are no parameters here")),
+        _ if uri.path() == LIST => Err(EndpointError::query(
+            "unknown parameter; the only parameter is `name`, the name of a log",
+        )),
+        _ => Err(EndpointError::query("this path takes no parameters")),
     }
 }
 
-/// A file that is listed: no other one of the machine is read, whatever it is called.
+/// The content of a listed file. Other files of the machine are never read, whatever `name` is.
 fn contents(log: &Log, name: &str) -> io::Result<Response<ReplyBody>> {
     let listed = log.files()?.into_iter().find(|file| file.name == name);
     let lines = match listed {
         Some(file) => beginning(&log.folder().join(&file.name), file.bytes)?,
-        // It was removed, and is begun anew with the next entry.
+        // It was removed, and will be created with the next entry.
         None if name == log.current() => Vec::new(),
         None => return Err(ErrorKind::NotFound.into()),
     };
@@ -116,7 +116,7 @@ fn contents(log: &Log, name: &str) -> io::Result<Response<ReplyBody>> {
     Ok(response)
 }
 
-/// The whole lines of what a file had when it was listed.
+/// The complete lines in the first `bytes` bytes of a file, its size when it was listed.
 fn beginning(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let mut lines = Vec::new();
     std::fs::File::open(path)?.take(bytes).read_to_end(&mut lines)?;

@@ -1,8 +1,8 @@
-//! What a server shows over HTTP besides calls.
+//! HTTP endpoints other than JSON-RPC: history, logs, metrics and OpenRPC.
 
+mod error;
 pub(crate) mod history;
 pub(crate) mod logs;
 pub(crate) mod metrics;
 mod openrpc;
 mod readers;
-mod refused;

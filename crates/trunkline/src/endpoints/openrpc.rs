@@ -15,7 +15,7 @@ use crate::rpc::Rpc;
 impl Rpc {
     /// The OpenRPC document at `GET /openrpc.json`.
     ///
-    /// It has an `ETag`: a client that has the document already is answered 304.
+    /// The response has an `ETag`. A request with the current one in `If-None-Match` is answered with 304.
     pub fn openrpc_routes(&self) -> Routes {
         let latest = Mutex::new(Latest::of(self.openrpc()));
         let page = Arc::new(Page { rpc: self.clone(), latest });
@@ -29,7 +29,7 @@ struct Page {
     latest: Mutex<Latest>,
 }
 
-/// The document as it is sent, until there is another one.
+/// The serialised document, until the operations change.
 #[derive(Clone)]
 struct Latest {
     openrpc: OpenRpc,
@@ -68,7 +68,7 @@ impl Latest {
             response.headers_mut().insert(CONTENT_TYPE, json);
         }
         response.headers_mut().insert(ETAG, self.tag.clone());
-        // Kept, but asked about each time: the next version of a service has another document.
+        // Caches must revalidate: the next version of a service has another document.
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         response
     }

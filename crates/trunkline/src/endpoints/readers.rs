@@ -3,30 +3,29 @@ use trunkline_access::Principal;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::extensions::Extensions;
 
-use super::refused::Refused;
+use super::error::EndpointError;
 use crate::layers::authorize::Rules;
 
-/// What the rules call it to read the record.
+/// The name for access to the history and the logs in rules.
 pub(super) const NAME: &str = "history";
 
-/// Who may read what others have asked and were answered.
+/// The callers that may read the history and the logs, which contain requests of all callers.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Readers {
-    /// Who needs no token, and who has a listed one. Holders of signed tokens may not: an issuer signs
-    /// for many, and each would read the calls of all.
+    /// Callers with a listed token, and all callers if no token is required. Callers with signed tokens are
+    /// refused, since an issuer may sign tokens for many of them.
     #[default]
     Listed,
-    /// Everyone who may call.
+    /// All callers.
     Anyone,
-    /// Who meets what these rules require for the name `history`; nobody, where they require nothing for
-    /// it. Rules that hold for methods belong here, too: without them, the record would show results to
-    /// those who may not ask for them.
+    /// Callers that meet the requirements of these rules for the name `history`. Without requirements for it,
+    /// all callers are refused. Include the rules for methods, since the history contains their results.
     Rules(Rules),
 }
 
 impl Readers {
-    pub(super) fn admit(&self, sender: &Extensions) -> Result<(), Refused> {
+    pub(super) fn admit(&self, sender: &Extensions) -> Result<(), EndpointError> {
         let principal = Principal::of(sender);
         let may_read = match self {
             Self::Listed => principal.is_none_or(|principal| principal.issuer().is_none()),
@@ -36,9 +35,9 @@ impl Readers {
         if may_read {
             return Ok(());
         }
-        let reason = "the history holds what others sent, and the caller may not read it";
+        let reason = "the caller may not read the history";
         let error = ErrorObject::new(code::FORBIDDEN, "Forbidden");
         let error = error.with_data(&serde_json::json!({ "reason": reason }));
-        Err(Refused { status: StatusCode::FORBIDDEN, error })
+        Err(EndpointError { status: StatusCode::FORBIDDEN, error })
     }
 }

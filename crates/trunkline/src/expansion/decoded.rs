@@ -1,31 +1,31 @@
-//! What params and the data of errors are read into, which says what is wrong with their types.
+//! Wrappers for the deserialization of params and error data, with compiler messages for unsuitable types.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a param can be.
+/// A type that can be a param.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a param",
-    label = "does not implement `serde::Deserialize`, or borrows",
-    note = "params deserialise, and own what they hold; other values are taken with `#[extract]`"
+    label = "does not implement `serde::Deserialize`, or borrows data",
+    note = "params are owned types that implement `serde::Deserialize`; mark extractors with `#[extract]`"
 )]
 pub trait ServerParam: DeserializeOwned {}
 
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned> ServerParam for T {}
 
-/// What the field of an error can be.
+/// A type that can be a field of an error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent as the data of an error",
     label = "does not implement `serde::Serialize` and `serde::Deserialize`",
-    note = "with `#[rpc(internal)]` on the variant it is logged, and clients see -32603"
+    note = "put `#[rpc(internal)]` on the variant to log the error and send -32603"
 )]
 pub trait ErrorData: Serialize + DeserializeOwned {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + DeserializeOwned> ErrorData for T {}
 
-/// A param as it came. It is missing where `T` would be.
+/// A received param. It may be missing if `T` may be.
 #[derive(Debug)]
 pub struct Param<T>(pub T);
 
@@ -35,7 +35,7 @@ impl<'de, T: ServerParam> Deserialize<'de> for Param<T> {
     }
 }
 
-/// The field of an error as it came.
+/// A received field of an error.
 #[derive(Debug)]
 pub struct Received<T>(pub T);
 
@@ -45,7 +45,7 @@ impl<'de, T: ErrorData> Deserialize<'de> for Received<T> {
     }
 }
 
-/// The field of an error on its way. What it is asked for is said once, here.
+/// A field of an error to be sent. A missing implementation is reported once, for this function.
 pub fn error_data<T: ErrorData>(value: &T) -> impl Serialize {
     value
 }

@@ -1,4 +1,4 @@
-//! The schema of an object, member by member.
+//! Builder of object schemas.
 
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use trunkline_core::schema::{self, Schema};
 
 use super::probe::Generate;
 
-/// The schema of an object, member by member: of a method's params, or of an error's data.
+/// Builder of the schema of an object: the params of a method, or the data of an error.
 #[derive(Debug)]
 pub struct ObjectSchema {
     generator: SchemaGenerator,
@@ -22,21 +22,21 @@ struct Member {
 }
 
 impl ObjectSchema {
-    /// Of params: others than the declared ones are refused.
+    /// A schema of params, which refuses undeclared members.
     #[must_use]
     pub fn of_params() -> Self {
-        let generator = schema::settings_of_input().into_generator();
+        let generator = schema::input_settings().into_generator();
         Self { generator, members: Vec::new(), is_closed: true }
     }
 
-    /// Of data, to which later versions may add.
+    /// A schema of data, which allows undeclared members, since later versions may add some.
     #[must_use]
     pub fn of_data() -> Self {
-        let generator = schema::settings_of_output().into_generator();
+        let generator = schema::output_settings().into_generator();
         Self { generator, members: Vec::new(), is_closed: false }
     }
 
-    /// Adds a member that is required until something else is said. Without a schema it is any value.
+    /// Adds a required member. Without a schema, it can be any value.
     #[must_use]
     pub fn member(mut self, name: &'static str, generate: Option<Generate>) -> Self {
         let schema = match generate {
@@ -47,13 +47,13 @@ impl ObjectSchema {
         self
     }
 
-    /// The last member may be left out.
+    /// Makes the last member optional.
     #[must_use]
     pub fn optional(self) -> Self {
         self.optional_if(true)
     }
 
-    /// The last member may be left out if its type has a value for that.
+    /// Makes the last member optional if its type has a value for a missing member.
     #[must_use]
     pub fn optional_if(mut self, may_be_absent: bool) -> Self {
         if let Some(last) = self.members.last_mut() {
@@ -62,7 +62,7 @@ impl ObjectSchema {
         self
     }
 
-    /// What the last member is when it is left out.
+    /// Sets the default of the last member.
     #[must_use]
     pub fn default_value(self, value: Option<Value>) -> Self {
         match value {
@@ -71,7 +71,7 @@ impl ObjectSchema {
         }
     }
 
-    /// What the last member means. This says more than what its type says of itself.
+    /// Sets the description of the last member, replacing that of its type.
     #[must_use]
     pub fn described(self, text: &str) -> Self {
         self.with("description", text.into())
@@ -101,12 +101,12 @@ impl From<ObjectSchema> for Schema {
         if is_closed {
             whole.insert("additionalProperties".to_owned(), false.into());
         }
-        // Only types that hold themselves are defined apart.
+        // Only recursive types have definitions.
         let definitions = generator.take_definitions(false);
         if !definitions.is_empty() {
             whole.insert("$defs".to_owned(), json!(definitions));
         }
-        let schema = schema::finished(whole.into());
+        let schema = schema::from_generated(whole.into());
         if is_closed { schema.without_null_options() } else { schema }
     }
 }

@@ -1,4 +1,4 @@
-//! What a type is known to do, without asking it of the type.
+//! Queries for optional traits of types.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,21 +14,21 @@ use trunkline_core::schema::Schema;
 
 use super::decoded::Param;
 
-/// Writes the schema of a type.
+/// Generates the schema of a type.
 pub type Generate = fn(&mut SchemaGenerator) -> schemars::Schema;
 
-/// Answers questions about `T` with its own methods where `T` implements the trait in question, and
-/// with those of [`Unprobed`] where it does not, or where that cannot be told (a type parameter).
+/// Queries traits of `T` by autoref specialization: its own methods apply if `T` implements the trait, and those of
+/// [`Unprobed`] if it does not, or if that is unknown (a type parameter).
 pub struct Probe<T>(PhantomData<fn() -> T>);
 
-/// The answers for types that do not implement the trait in question.
+/// The fallbacks for types that do not implement the queried trait.
 pub trait Unprobed<T> {
-    /// No schema is known.
+    /// The schema is unknown.
     fn schema(&self) -> Option<Generate> {
         None
     }
 
-    /// No schema is known.
+    /// The schema is unknown.
     fn schema_of_output(&self) -> Option<Schema> {
         None
     }
@@ -38,12 +38,12 @@ pub trait Unprobed<T> {
         operation
     }
 
-    /// A value's JSON is not known.
+    /// The JSON of values is unknown.
     fn json(&self, _value: fn() -> Param<T>) -> Option<Value> {
         None
     }
 
-    /// A param of this type has to be there.
+    /// A param of this type is required.
     fn may_be_absent(&self) -> bool {
         false
     }
@@ -65,33 +65,33 @@ impl<T> Probe<T> {
 }
 
 impl<T: JsonSchema> Probe<T> {
-    /// How to write the type's schema.
+    /// The generator of the schema.
     #[must_use]
     pub fn schema(&self) -> Option<Generate> {
         Some(SchemaGenerator::subschema_for::<T>)
     }
 
-    /// The schema of what the type is written as.
+    /// The schema of the serialised type.
     #[must_use]
     pub fn schema_of_output(&self) -> Option<Schema> {
         Some(Schema::of_output::<T>())
     }
 
-    /// Describes the result of `operation`, which is a `T`.
+    /// Describes the result of `operation` as a `T`.
     pub fn output<S>(&self, operation: Operation<S>) -> Operation<S> {
         operation.output::<T>()
     }
 }
 
 impl<T: Serialize> Probe<T> {
-    /// The JSON of a value, if it has any.
+    /// The JSON of a value, if it serialises.
     pub fn json(&self, value: fn() -> Param<T>) -> Option<Value> {
         serde_json::to_value(value().0).ok()
     }
 }
 
 impl<T: DeserializeOwned> Probe<T> {
-    /// Whether a param of this type may be left out.
+    /// Whether a param of this type may be omitted.
     #[must_use]
     pub fn may_be_absent(&self) -> bool {
         may_be_absent::<T>()
@@ -99,7 +99,7 @@ impl<T: DeserializeOwned> Probe<T> {
 }
 
 impl<E: RpcError> Probe<E> {
-    /// Describes the errors of `operation`, which are those of `E`.
+    /// Describes the errors of `operation` as those of `E`.
     pub fn errors<S>(&self, operation: Operation<S>) -> Operation<S> {
         operation.errors::<E>()
     }

@@ -5,29 +5,29 @@ use serde::de::DeserializeOwned;
 
 use trunkline_client::Pending;
 
-/// What a typed client can send.
+/// A value that a typed client can send.
 #[diagnostic::on_unimplemented(
     message = "a client cannot send `{Self}`",
     label = "does not implement `serde::Serialize`",
-    note = "derive `serde::Serialize` for it, or leave the client out: `#[rpc(server)]` on the trait"
+    note = "derive `serde::Serialize` for it, or put `#[rpc(server)]` on the trait to generate no client"
 )]
 pub trait ClientParam: Serialize {}
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize + ?Sized> ClientParam for T {}
 
-/// What a typed client can read.
+/// A result that a typed client can read.
 #[diagnostic::on_unimplemented(
     message = "a client cannot read `{Self}`",
-    label = "does not implement `serde::Deserialize`, or borrows",
-    note = "derive `serde::Deserialize` for it and let it own what it holds, or leave the client out: `#[rpc(server)]` on the trait"
+    label = "does not implement `serde::Deserialize`, or borrows data",
+    note = "derive `serde::Deserialize` for an owned type, or put `#[rpc(server)]` on the trait to generate no client"
 )]
 pub trait ClientResult: DeserializeOwned + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + 'static> ClientResult for T {}
 
-/// A param on its way. What it is asked for is said once, here.
+/// A param to be sent. A missing implementation is reported once, for this function.
 pub fn param<T: ClientParam + ?Sized>(value: &T) -> impl Serialize {
     value
 }
@@ -37,15 +37,15 @@ pub fn typed<R: ClientResult, E>(call: Pending<R>) -> Pending<R, E> {
     call.errors()
 }
 
-/// The types behind an alias such as `io::Result<T>`.
+/// The types of a `Result` or an alias of it, such as `io::Result<T>`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is called `Result`, and is none",
-    note = "a method returns `Result<T, E>`, an alias of it, or a type of another name"
+    message = "`{Self}` is not a `std::result::Result`",
+    note = "the return type of a method is `Result<T, E>`, an alias of it, or a type with another name"
 )]
 pub trait Fallible {
-    /// Of success.
+    /// The type of success.
     type Value;
-    /// Of failure.
+    /// The type of failure.
     type Error;
 }
 

@@ -92,7 +92,7 @@ impl Engine for DefaultStack {
         let caught = self.catch_panic.layer(self.waiting.clone());
         let counted = NotifyObservers(self.metrics.layer(caught));
         let future = self.trace.layer(counted).call(call);
-        CallFuture::later(async move {
+        CallFuture::from_future(async move {
             let Ok(outcome) = future.await;
             outcome
         })

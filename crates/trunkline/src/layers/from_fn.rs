@@ -114,7 +114,7 @@ where
     }
 
     fn call(&mut self, call: Call) -> CallFuture {
-        CallFuture::later((self.function)(call, Next(self.inner.clone())))
+        CallFuture::from_future((self.function)(call, Next(self.inner.clone())))
     }
 }
 

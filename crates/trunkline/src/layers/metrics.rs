@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tower::{Layer, Service};
-use trunkline_core::call::{Call, Registered};
+use trunkline_core::call::{Call, RegisteredOperation};
 use trunkline_core::outcome::Outcome;
 
 use super::future::{Watch, WatchedFuture};
@@ -81,7 +81,7 @@ impl MetricsLayer {
     /// Starts to measure a call of `operation`.
     pub(super) fn start<'a>(
         &'a self,
-        operation: Option<&'a Registered>,
+        operation: Option<&'a RegisteredOperation>,
         call: &Call,
     ) -> CallMetrics<&'a Counters> {
         CallMetrics(self.counters(operation, call).map(|counters| Count::new(&**counters)))
@@ -89,7 +89,7 @@ impl MetricsLayer {
 
     fn counters<'a>(
         &'a self,
-        operation: Option<&'a Registered>,
+        operation: Option<&'a RegisteredOperation>,
         call: &Call,
     ) -> Option<&'a Arc<Counters>> {
         let own = operation.and_then(|operation| operation.extensions().get());
@@ -209,15 +209,15 @@ pub const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[must_use]
 pub fn text(metrics: &[MethodMetrics]) -> String {
     let mut text = Text(String::with_capacity(metrics.len() * METHOD_SIZE));
-    text.family("calls_total", "counter", "Calls that have ended, by how.");
+    text.family("calls_total", "counter", "Completed calls, by outcome.");
     for method in metrics {
         text.outcomes(method);
     }
-    text.family("calls_running", "gauge", "Calls that run now.");
+    text.family("calls_running", "gauge", "Calls that are running.");
     for method in metrics {
         text.sample("calls_running", &method.method, "", method.running);
     }
-    text.family("call_duration_seconds", "histogram", "How long calls took that have ended.");
+    text.family("call_duration_seconds", "histogram", "Durations of completed calls.");
     for method in metrics {
         text.durations(&method.method, &method.durations);
     }

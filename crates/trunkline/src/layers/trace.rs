@@ -176,7 +176,7 @@ impl TraceLayer {
 
 fn parent(call: &Call) -> Option<TraceContext> {
     let extensions = call.extensions();
-    let sent = || extensions.sent_trace();
+    let sent = || extensions.remote_trace();
     TraceContext::of(extensions).or_else(sent).or_else(TraceContext::current)
 }
 

@@ -1,4 +1,4 @@
-//! Schemas as they stand in the document, where the root is another than the one that they refer to.
+//! Schemas of the document, with their definitions moved to its components and references adapted.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use trunkline_core::schema::Schema;
 
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// "Components Object": what schemas of the document refer to.
+/// "Components Object": the schemas that other schemas of the document refer to.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Components {
     schemas: BTreeMap<String, Value>,
-    /// Schemas that had something to share, and what they have become.
+    /// Schemas with references, and their converted forms.
     #[serde(skip)]
     known: Vec<(Schema, Value)>,
 }
 
-/// What becomes a schema of its own among the components.
+/// A schema that becomes a separate component.
 struct Part {
-    /// What refers to it begins with this.
+    /// The prefix of references to it.
     pointer: String,
     name: String,
     schema: Value,
@@ -35,7 +35,7 @@ impl Components {
         self.schemas.is_empty()
     }
 
-    /// The schema as it stands in the document. `place` names what is shared and has no name.
+    /// Converts a schema for the document. `place` names components without a title.
     pub(super) fn schema(&mut self, place: &str, schema: &Schema) -> Value {
         if let Some((_, known)) = self.known.iter().find(|(known, _)| known == schema) {
             return known.clone();
@@ -56,16 +56,16 @@ impl Components {
             parts.push(Part { pointer, name, schema: root });
             root = json!({ "$ref": "#" });
         }
-        for (name, schema) in self.fitting(&mut root, &parts) {
+        for (name, schema) in self.name_parts(&mut root, &parts) {
             self.schemas.insert(name, schema);
         }
         self.known.push((schema.clone(), root.clone()));
         root
     }
 
-    /// The schema that this one refers to, if it does nothing else.
+    /// Follows references. Returns the schema itself if it is not a reference.
     pub(super) fn resolve<'a>(&'a self, mut schema: &'a Value) -> &'a Value {
-        // A chain of references is no longer than there are schemas, unless it is a circle.
+        // The number of schemas bounds a chain of references, unless it is circular.
         for _ in 0..=self.schemas.len() {
             let pointer = schema.get("$ref").and_then(Value::as_str);
             let name = pointer.and_then(|pointer| pointer.strip_prefix(SCHEMAS));
@@ -77,8 +77,8 @@ impl Components {
         schema
     }
 
-    /// The parts under names that are free or stand for the very same, and `root` referring to them.
-    fn fitting(&self, root: &mut Value, parts: &[Part]) -> Vec<(String, Value)> {
+    /// Gives the parts names that are free or belong to equal schemas, and adapts the references in `root`.
+    fn name_parts(&self, root: &mut Value, parts: &[Part]) -> Vec<(String, Value)> {
         let mut number = 1;
         loop {
             let names = names(parts, number);
@@ -106,14 +106,14 @@ impl Components {
 }
 
 impl Part {
-    /// What of a pointer leads on inside this part, if it leads to it.
+    /// The rest of a pointer after the pointer of this part, if it refers to this part.
     fn rest<'p>(&self, pointer: &'p str) -> Option<&'p str> {
         let rest = pointer.strip_prefix(&self.pointer)?;
         (rest.is_empty() || rest.starts_with('/')).then_some(rest)
     }
 }
 
-/// "The Schema Objects MUST follow" draft 7, which knows no `prefixItems`, and nothing beside a `$ref`.
+/// Converts a schema to draft 7, which OpenRPC requires: without `prefixItems`, and without siblings of `$ref`.
 fn draft_7(schema: Value) -> Value {
     let Ok(mut schema) = schemars::Schema::try_from(schema) else {
         return Value::Bool(true);
@@ -124,12 +124,12 @@ fn draft_7(schema: Value) -> Value {
     schema.to_value()
 }
 
-/// Takes the definitions out of a schema.
+/// Removes the definitions from a schema and returns them.
 fn definitions(root: &mut Value) -> Vec<Part> {
     let mut parts = Vec::new();
     for key in ["$defs", "definitions"] {
-        let taken = root.as_object_mut().and_then(|root| root.remove(key));
-        let Some(Value::Object(definitions)) = taken else {
+        let removed = root.as_object_mut().and_then(|root| root.remove(key));
+        let Some(Value::Object(definitions)) = removed else {
             continue;
         };
         for (name, schema) in definitions {
@@ -142,12 +142,12 @@ fn definitions(root: &mut Value) -> Vec<Part> {
     parts
 }
 
-/// What a component's key consists of ("Components Object").
+/// Whether the key of a component may contain this character ("Components Object").
 fn is_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || "._-".contains(c)
 }
 
-/// The names of the parts when each has this number, and no two the same name.
+/// Unique names for the parts, with this number as a suffix if it is over 1.
 fn names(parts: &[Part], number: usize) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -163,13 +163,13 @@ fn names(parts: &[Part], number: usize) -> Vec<String> {
     names
 }
 
-/// `math.tree.result` as generators name types: `MathTreeResult`.
+/// The type name for a place: `MathTreeResult` for `math.tree.result`.
 fn type_name(place: &str) -> String {
-    let words = place.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect()
+    let parts = place.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+    parts.map(|part| part[..1].to_ascii_uppercase() + &part[1..]).collect()
 }
 
-/// The pointers into its own root that a schema has.
+/// The references of a schema into its root.
 fn pointers(schema: &mut Value) -> Vec<String> {
     let mut pointers = Vec::new();
     refer(schema, |pointer| {
@@ -179,7 +179,7 @@ fn pointers(schema: &mut Value) -> Vec<String> {
     pointers
 }
 
-/// Gives every reference into the schema's own root another target, where there is one.
+/// Replaces the references of a schema into its root, if `target` returns a new target.
 fn refer(schema: &mut Value, mut target: impl FnMut(&str) -> Option<String>) {
     let Ok(schema) = <&mut schemars::Schema>::try_from(schema) else {
         return;
@@ -196,7 +196,7 @@ fn refer(schema: &mut Value, mut target: impl FnMut(&str) -> Option<String>) {
     transform.transform(schema);
 }
 
-/// A pointer in a URL has its unusual characters encoded (RFC 6901, section 6).
+/// Decodes a JSON Pointer in a URI fragment (RFC 6901, section 6).
 fn percent_decoded(pointer: &str) -> String {
     let mut bytes = Vec::with_capacity(pointer.len());
     let mut rest = pointer.as_bytes();

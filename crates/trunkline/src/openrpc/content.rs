@@ -18,7 +18,7 @@ pub(super) struct Content {
     schema: Value,
 }
 
-/// The params of a method, and how they may be sent.
+/// The params of a method and their structure.
 pub(super) struct Params {
     pub(super) structure: Structure,
     pub(super) params: Vec<Content>,
@@ -70,14 +70,14 @@ impl Content {
         Self::new("result".to_owned(), false, schema)
     }
 
-    /// What the schema says of the content as a whole is said by the content.
+    /// Moves the description and the deprecation from the schema to the content descriptor.
     fn new(name: String, required: bool, mut schema: Value) -> Self {
-        let mut taken = |key| schema.as_object_mut().and_then(|object| object.remove(key));
-        let description = match taken("description") {
+        let mut remove = |key| schema.as_object_mut().and_then(|object| object.remove(key));
+        let description = match remove("description") {
             Some(Value::String(text)) => Some(text),
             _ => None,
         };
-        let deprecated = taken("deprecated") == Some(Value::Bool(true));
+        let deprecated = remove("deprecated") == Some(Value::Bool(true));
         Self { name, description, required, deprecated, schema }
     }
 }

@@ -6,7 +6,7 @@ use super::method::Method;
 
 const VERSION: &str = "1.3.2";
 
-/// What a service calls itself.
+/// The title and version of a service ("Info Object").
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Info {
     pub(crate) title: String,
@@ -19,8 +19,7 @@ impl Default for Info {
     }
 }
 
-/// "OpenRPC Object". Its members, and those of what is in it, are written in the order in which
-/// people read them.
+/// "OpenRPC Object". The members of all objects are serialised in the order in which people read them.
 #[derive(Debug, Serialize)]
 pub(super) struct Document {
     openrpc: &'static str,

@@ -5,7 +5,7 @@ use trunkline_core::call::{Description, Effect};
 
 use super::components::Components;
 use super::content::{Content, Params, Structure};
-use super::fault::{self, Fault};
+use super::errors::{self, ErrorEntry};
 
 /// "Method Object".
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ pub(super) struct Method {
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Content>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    errors: Vec<Fault>,
+    errors: Vec<ErrorEntry>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     examples: Vec<Pairing>,
 }
@@ -37,7 +37,7 @@ struct Tag {
 impl Method {
     pub(super) fn new(description: &Description, components: &mut Components) -> Self {
         let Params { structure, params } = Params::of(description, components);
-        // A method without a result may only be notified of ("Method Object", `result`).
+        // A method without a result can only be called as a notification ("Method Object", `result`).
         let result = (!description.notification).then(|| Content::result(description, components));
         let examples = &description.examples;
         let examples = examples.iter().map(|example| Pairing::new(example, &params)).collect();
@@ -49,7 +49,7 @@ impl Method {
             param_structure: structure,
             params,
             result,
-            errors: fault::list(description, components),
+            errors: errors::list(description, components),
             examples,
         }
     }
@@ -57,15 +57,15 @@ impl Method {
 
 fn tags(description: &Description) -> Vec<Tag> {
     let effect = description.effect.map(|effect| match effect {
-        Effect::Reads => "read-only",
-        Effect::Adds => "additive",
-        Effect::Destroys => "destructive",
+        Effect::ReadOnly => "read-only",
+        Effect::Additive => "additive",
+        Effect::Destructive => "destructive",
     });
     let idempotent = description.idempotent.then_some("idempotent");
     effect.into_iter().chain(idempotent).map(|name| Tag { name }).collect()
 }
 
-/// "Example Pairing Object": params and the result that they lead to.
+/// "Example Pairing Object": params and their result.
 #[derive(Debug, Serialize)]
 pub(super) struct Pairing {
     name: String,
@@ -81,7 +81,7 @@ struct Example {
 }
 
 impl Pairing {
-    /// `params` are those of the method, whose order the example's have.
+    /// Sorts the params of the example in the order of `params`, those of the method.
     pub(super) fn new(example: &call::Example, params: &[Content]) -> Self {
         let mut values: Vec<_> = example.params.iter().collect();
         let place = |name: &str| params.iter().position(|param| param.name == name);

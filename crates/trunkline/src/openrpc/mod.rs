@@ -1,10 +1,10 @@
-//! The registry described (OpenRPC 1.3.2): the answer of `rpc.discover`.
+//! OpenRPC 1.3.2 documents, which `rpc.discover` returns.
 
+mod cache;
 mod components;
 mod content;
-mod described;
 mod document;
-mod fault;
+mod errors;
 mod method;
 
 use std::fmt;
@@ -17,25 +17,22 @@ use document::Document;
 use trunkline_core::call::Description;
 pub use trunkline_core::call::Example;
 
-pub(crate) use described::Described;
+pub(crate) use cache::DocumentCache;
 pub(crate) use document::Info;
 
-/// A service described as an OpenRPC document: what `rpc.discover` answers, what
-/// [`Rpc::openrpc_routes`](crate::Rpc::openrpc_routes) serves at `/openrpc.json`, and what generators
-/// make clients and documentation from. Cloning is cheap.
+/// An OpenRPC document, which describes a service for generators of clients and documentation. `rpc.discover`
+/// returns it, and [`Rpc::openrpc_routes`](crate::Rpc::openrpc_routes) serves it at `/openrpc.json`. Cloning is cheap.
 ///
-/// * Methods stand in the order of their registration, and the same router makes the same text.
-/// * A param has the schema that the operation's input has for it, or `true` (anything) if there is
-///   none. Params are `by-name` where positions would mislead: when the last is variadic, when
-///   an optional one stands before a required one, and when no order was declared.
-/// * A method that was registered as a notification has no `result`.
-/// * Errors of one code are one entry. Its `data` is the schema of the data.
-/// * What a call does to what is there stands as tags: `read-only`, `additive` or `destructive`,
-///   and `idempotent`.
-/// * Schemas are of JSON Schema draft 7, as OpenRPC wants them. Those that refer to themselves lie
-///   under `components.schemas`.
+/// * Methods are in the order of registration. Equal routers produce equal text.
+/// * The schema of a param is that of the input schema of the operation, or `true` (any value). The
+///   `paramStructure` is `by-name` if positions are ambiguous: the last param is variadic, an optional param
+///   precedes a required one, or no order is declared.
+/// * A method that is registered as a notification has no `result`.
+/// * Errors with the same code are one entry. Its `data` is the schema of the data.
+/// * Tags declare the effect of a call: `read-only`, `additive` or `destructive`, and `idempotent`.
+/// * Schemas are JSON Schema draft 7, as OpenRPC requires. Recursive schemas are in `components.schemas`.
 ///
-/// Written with `{}` it is JSON in one line, with `{:#}` indented:
+/// The format `{}` writes JSON in one line, `{:#}` indents it:
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -65,22 +62,22 @@ impl OpenRpc {
         self.json.get()
     }
 
-    /// Whether the other one is a clone.
+    /// Whether `other` is a clone of this document.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.document, &other.document)
     }
 
-    /// The same, for an answer: it has been serialised.
-    pub(crate) fn answer(&self) -> Answer {
-        Answer(Arc::clone(&self.json))
+    /// The serialised document, as a result.
+    pub(crate) fn to_result(&self) -> DocumentJson {
+        DocumentJson(Arc::clone(&self.json))
     }
 }
 
-/// What `rpc.discover` answers.
+/// The serialised document: the result of `rpc.discover`.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer(Arc<RawValue>);
+pub(crate) struct DocumentJson(Arc<RawValue>);
 
-impl Serialize for Answer {
+impl Serialize for DocumentJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         (*self.0).serialize(serializer)
     }

@@ -1,4 +1,4 @@
-//! Operations that come and go while a service runs.
+//! Operations that can be replaced while a service runs.
 
 use std::fmt;
 use std::mem;
@@ -9,11 +9,11 @@ use trunkline_core::operation::{BuildError, Operation, Registry};
 
 use super::placement::Placement;
 
-/// Operations that come and go while their service runs. Clones are the same ones.
+/// Operations that can be replaced while their service runs. Clones share the operations.
 ///
-/// [`Router::dynamic`](crate::Router::dynamic) gives them a place in a router, once; [`replace`](Self::replace) puts others in
-/// their place. All that lists operations follows: [`Rpc::operations`](crate::protocol::Dispatcher::operations),
-/// `rpc.discover`, the metrics.
+/// [`Router::dynamic`](crate::Router::dynamic) adds them to a router, at most once, and [`replace`](Self::replace)
+/// replaces them. [`Rpc::operations`](crate::protocol::Dispatcher::operations), `rpc.discover` and the metrics reflect
+/// the current operations.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -36,14 +36,15 @@ pub struct DynamicOperations(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    has_place: AtomicBool,
+    /// Whether they were added to a router.
+    is_claimed: AtomicBool,
     state: Mutex<State>,
 }
 
 enum State {
-    /// There is no service yet: what it will start with.
-    Waiting(Vec<Operation>),
-    Serving {
+    /// The initial operations, before the service is built.
+    Detached(Vec<Operation>),
+    Attached {
         registry: Weak<Registry>,
         part: usize,
         placement: Arc<Placement>,
@@ -51,45 +52,45 @@ enum State {
 }
 
 impl DynamicOperations {
-    /// No operations, so far.
+    /// An empty set of operations.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Puts these operations in place of those that were there, all at once.
-    pub(super) fn put(&self, operations: Vec<Operation>) -> Result<(), BuildError> {
+    /// Replaces all operations atomically.
+    pub(super) fn set(&self, operations: Vec<Operation>) -> Result<(), BuildError> {
         let (registry, part, placement) = match &mut *self.lock() {
-            State::Waiting(waiting) => {
-                *waiting = operations;
+            State::Detached(initial) => {
+                *initial = operations;
                 return Ok(());
             }
-            State::Serving { registry, part, placement } => {
+            State::Attached { registry, part, placement } => {
                 (registry.upgrade(), *part, Arc::clone(placement))
             }
         };
         registry.map_or(Ok(()), |registry| registry.replace(part, placement.adopt(operations)))
     }
 
-    /// Takes the place in a router, if no router has given one before.
-    pub(super) fn take_place(&self) -> bool {
-        !self.0.has_place.swap(true, Ordering::Relaxed)
+    /// Returns whether this is the first router that they are added to.
+    pub(super) fn claim(&self) -> bool {
+        !self.0.is_claimed.swap(true, Ordering::Relaxed)
     }
 
-    /// Gives the registry what it starts with, and from now on what comes.
+    /// Sets the initial operations of the registry, which later ones replace.
     pub(super) fn attach(
         &self,
         registry: &Arc<Registry>,
         part: usize,
         placement: Placement,
     ) -> Result<(), BuildError> {
-        // Held all the time, so that nothing that comes meanwhile is left waiting.
+        // Locked throughout, so that no concurrent replacement is lost.
         let mut state = self.lock();
-        if let State::Waiting(operations) = &mut *state {
+        if let State::Detached(operations) = &mut *state {
             registry.replace(part, placement.adopt(mem::take(operations)))?;
         }
         let (registry, placement) = (Arc::downgrade(registry), Arc::new(placement));
-        *state = State::Serving { registry, part, placement };
+        *state = State::Attached { registry, part, placement };
         Ok(())
     }
 
@@ -100,7 +101,7 @@ impl DynamicOperations {
 
 impl Default for State {
     fn default() -> Self {
-        Self::Waiting(Vec::new())
+        Self::Detached(Vec::new())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The registry of operations and how it is put together.
+//! The router, which collects operations and builds a service.
 
 mod dynamic;
 mod placement;
@@ -16,35 +16,35 @@ use trunkline_core::error::BoxError;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::limits::calls::Limits;
 use trunkline_core::operation::{
-    BuildError, DISCOVER, Handler, IntoReply, Json, LayerFn, Operation, Pattern, Place, Registry,
-    matches,
+    BuildError, DISCOVER, Handler, IntoReply, Json, LayerFn, Operation, Pattern, Registry,
+    SourceLocation, matches,
 };
 use trunkline_core::outcome::Outcome;
 use trunkline_core::params::{Arguments, Function, Param};
 
+use crate::batch_scheduler::SemaphoreScheduler;
 use crate::blocking::Pool;
 use crate::layers::authorize::Rules;
 use crate::layers::{DefaultStack, Defaults, layered};
 use crate::metrics::Counters;
-use crate::openrpc::{Described, Info};
+use crate::openrpc::{DocumentCache, Info};
 use crate::rpc::Rpc;
-use crate::turns::Turns;
 use placement::{Placement, authorize};
 
 pub use dynamic::DynamicOperations;
 
-/// Operations on their way to an [`Rpc`]: each is registered once and can then be called through
-/// every door.
+/// A collection of operations, from which an [`Rpc`] is built. Each operation is registered once and can be called
+/// over every protocol.
 ///
-/// `S` is the state that handlers take with [`State`](crate::State) and that is still missing.
+/// `S` is the type of the state that handlers take with [`State`](crate::State) and that is not set yet.
 pub struct Router<S = ()> {
     operations: Vec<Operation<S>>,
     parts: Vec<Part>,
     limits: Limits,
     defaults: Defaults,
     info: Info,
-    rules: Vec<(Rules, Place)>,
-    /// The layers around what the router itself answers: `rpc.discover`.
+    rules: Vec<(Rules, SourceLocation)>,
+    /// The layers around the method of the router itself: `rpc.discover`.
     built_in: Vec<LayerFn>,
     problem: Option<BuildError>,
 }
@@ -77,9 +77,9 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
 
     /// Registers a function whose arguments are the params, by name and by position.
     ///
-    /// There is one name for each argument, which the compiler checks. `Option` arguments may be
-    /// absent; [`param`](crate::param) declares defaults and variadic params. Up to eight
-    /// arguments; for more, take a struct with [`Params`](crate::Params).
+    /// The compiler checks that there is one name for each argument. `Option` arguments may be omitted;
+    /// [`param`](crate::param) declares defaults and variadic params. A function has up to eight arguments;
+    /// for more, take a struct with [`Params`](crate::Params).
     #[track_caller]
     #[must_use]
     pub fn function<F, A, R, M, P, const N: usize>(
@@ -99,8 +99,8 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         let declared = params.map(Into::into);
         let misplaced = declared.iter().rev().skip(1).find(|param| param.is_variadic());
         if let Some(param) = misplaced.map(Param::name) {
-            let place = Location::caller();
-            self.problem(BuildError::VariadicNotLast { name: name.clone(), param, place });
+            let location = Location::caller();
+            self.problem(BuildError::VariadicNotLast { name: name.clone(), param, location });
         }
         self.operation(Operation::function(name, declared, function))
     }
@@ -112,7 +112,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self
     }
 
-    /// Adds the operations of `other`, layers and rules included. The limits remain this router's.
+    /// Adds the operations of `other`, with their layers and rules. The limits of `other` are ignored.
     #[must_use]
     pub fn merge(mut self, mut other: Self) -> Self {
         other.apply_rules(&[]);
@@ -133,30 +133,30 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self.merge(other)
     }
 
-    /// Gives operations that come and go a place under `namespace.`.
+    /// Adds operations that can be replaced while the service runs, under `namespace.`.
     ///
-    /// What this router has around its operations is around theirs, whenever they come: the rules, and
-    /// the layers that are added from here on.
+    /// The rules of this router, and the layers that are added after this call, apply to all operations that
+    /// are set later.
     #[track_caller]
     #[must_use]
     pub fn dynamic(mut self, namespace: &str, operations: &DynamicOperations) -> Self {
-        let place = Location::caller();
-        if operations.take_place() {
+        let location = Location::caller();
+        if operations.claim() {
             let placement = Placement::new(namespace);
-            self.parts.push(Part { operations: operations.clone(), placement, place });
+            self.parts.push(Part { operations: operations.clone(), placement, location });
         } else {
-            self.problem(BuildError::PlaceTaken { namespace: namespace.to_owned(), place });
+            self.problem(BuildError::AlreadyMounted { namespace: namespace.to_owned(), location });
         }
         self
     }
 
-    /// Says who may call which methods. The rules hold for all methods of the built router, whenever
-    /// they are registered, and `rpc.discover` is one of them; for a router that is merged or nested,
-    /// they hold for its own, under the names that it gives them.
+    /// Restricts methods to certain callers. The rules apply to all methods of the built router, including
+    /// `rpc.discover` and methods that are registered later. The rules of a router that is merged or nested
+    /// apply to its own methods, under their names in that router.
     ///
-    /// They are asked inside of all layers, which may have a [`Principal`](crate::access::Principal) to
-    /// set, right before the handler. A rule that no method matches is an error of
-    /// [`build`](Self::build): a slip would leave the methods that it is meant for to all.
+    /// Rules are checked inside of all layers, right before the handler, so that layers can set a
+    /// [`Principal`](crate::access::Principal). A rule that matches no method is an error of
+    /// [`build`](Self::build), since a misspelt name would leave methods unprotected.
     #[track_caller]
     #[must_use]
     pub fn authorize(mut self, rules: Rules) -> Self {
@@ -166,15 +166,15 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
 
     /// Puts the layers of the rules around the operations that match.
     fn apply_rules(&mut self, more_names: &[&str]) {
-        for (rules, place) in std::mem::take(&mut self.rules) {
+        for (rules, location) in std::mem::take(&mut self.rules) {
             let names = self.operations.iter().map(Operation::name);
             let names: Vec<&str> = names.chain(more_names.iter().copied()).collect();
             let mut patterns = rules.patterns();
-            let is_slip = |pattern: &&str| {
+            let is_unmatched = |pattern: &&str| {
                 !names.iter().any(|name| matches(pattern, name))
                     && !self.parts.iter().any(|part| part.placement.may_have(pattern))
             };
-            let slip = patterns.find(is_slip).map(str::to_owned);
+            let unmatched = patterns.find(is_unmatched).map(str::to_owned);
             for operation in &mut self.operations {
                 let name = operation.name().to_owned();
                 authorize(operation, &name, &rules);
@@ -183,24 +183,23 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
             if let Some(layer) = more_names.iter().find_map(|name| rules.layer_for(name)) {
                 self.built_in.insert(0, Arc::new(move |endpoint| layered(endpoint, &layer)));
             }
-            if let Some(pattern) = slip {
-                self.problem(BuildError::NoMethod { pattern, place });
+            if let Some(pattern) = unmatched {
+                self.problem(BuildError::UnmatchedRule { pattern, location });
             }
         }
     }
 
-    /// Wraps every operation registered so far: the layer sees each of their calls, the members
-    /// of batches too. The last layer added is the outermost. `rpc.discover` is registered from the
-    /// beginning.
+    /// Wraps every operation registered so far, including `rpc.discover`. The layer runs once for each call,
+    /// and for each member of a batch. The layer added last is the outermost.
     ///
-    /// Any tower layer over `Service<Call, Response = Outcome>` will do. Errors of a layer itself
-    /// become error objects as told at [`HandleErrorLayer`](crate::layers::HandleErrorLayer).
-    /// Each operation gets a service of its own from the layer: to count over all of them, use
-    /// layers that share (tower's `GlobalConcurrencyLimitLayer`).
+    /// The layer can be any tower layer over `Service<Call, Response = Outcome>`. Errors of the layer itself
+    /// become error objects, as described at [`HandleErrorLayer`](crate::layers::HandleErrorLayer). The layer
+    /// makes a separate service for each operation. For a limit over all of them, use a layer with shared
+    /// state, such as tower's `GlobalConcurrencyLimitLayer`.
     ///
-    /// A call awaits the readiness of each layer, so a layer that acts on the readiness of the one
-    /// inside (tower's `LoadShed`) has to be stacked with it: one `layer(Stack::new(limit, shed))`,
-    /// not two `layer` calls.
+    /// A call awaits the readiness of each layer. A layer that acts on the readiness of the inner service, such
+    /// as tower's `LoadShed`, must be added together with it: `layer(Stack::new(limit, shed))`, not two
+    /// `layer` calls.
     #[must_use]
     pub fn layer<L>(self, layer: L) -> Self
     where
@@ -212,7 +211,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         self.layer_matching(&Pattern::new("*"), layer).0
     }
 
-    /// Like [`layer`](Self::layer), for the operations that match: a name, or a prefix and `*` (`math.*`).
+    /// Like [`layer`](Self::layer), for the operations that match `pattern`: a name, or a prefix and `*` (`math.*`).
     #[track_caller]
     #[must_use]
     pub fn route_layer<L>(self, pattern: &str, layer: L) -> Self
@@ -222,10 +221,10 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         <L::Service as Service<Call>>::Error: Into<BoxError>,
         <L::Service as Service<Call>>::Future: Send,
     {
-        let place = Location::caller();
+        let location = Location::caller();
         let (mut router, count) = self.layer_matching(&Pattern::new(pattern), layer);
         if count == 0 {
-            router.problem(BuildError::NothingMatches { pattern: pattern.to_owned(), place });
+            router.problem(BuildError::UnmatchedLayer { pattern: pattern.to_owned(), location });
         }
         router
     }
@@ -258,7 +257,7 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         (self, count)
     }
 
-    /// Gives the handlers their state.
+    /// Sets the state of the handlers.
     #[must_use]
     pub fn with_state<S2>(self, state: S) -> Router<S2> {
         let bind = |operation: Operation<S>| operation.bind(state.clone());
@@ -267,28 +266,28 @@ impl<S: Clone + Send + Sync + 'static> Router<S> {
         Router { operations, parts, limits, defaults, info, rules, built_in, problem }
     }
 
-    /// Sets the limits of all calls.
+    /// Sets the limits of calls.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Switches layers that are on by default.
+    /// Enables or disables the layers that are on by default.
     #[must_use]
     pub fn default_layers(mut self, defaults: Defaults) -> Self {
         self.defaults = defaults;
         self
     }
 
-    /// Says what the service is called, for `rpc.discover`.
+    /// Sets the title and version of the service, for `rpc.discover`.
     #[must_use]
     pub fn info(mut self, title: impl Into<String>, version: impl Into<String>) -> Self {
         self.info = Info { title: title.into(), version: version.into() };
         self
     }
 
-    /// The first problem is the one that `build` reports.
+    /// Records a problem. `build` reports the first one.
     fn problem(&mut self, problem: BuildError) {
         self.problem.get_or_insert(problem);
     }
@@ -298,7 +297,7 @@ impl Router {
     /// Builds the service.
     ///
     /// # Errors
-    /// The first thing that is wrong with the registrations, with its place in your source.
+    /// The first problem of the registrations, with its place in the source.
     pub fn build(mut self) -> Result<Rpc, BuildError> {
         self.apply_rules(&[DISCOVER]);
         if let Some(problem) = self.problem {
@@ -306,37 +305,37 @@ impl Router {
         }
         self.limits.check()?;
         let Self { operations, parts, built_in, info, .. } = self;
-        let described = Arc::new(Described::new(info));
-        let discover = vec![discover(&described, built_in)];
+        let documents = Arc::new(DocumentCache::new(info));
+        let discover = vec![discover(&documents, built_in)];
         let pool = Pool::new(self.limits.blocking_threads, self.limits.blocking_queue);
         let extensions = move || {
             let mut extensions = Extensions::new();
             extensions.insert(pool.clone());
-            // What each call looks for is found first.
+            // The last extension is found first, and each call looks up its counters.
             extensions.insert(Arc::<Counters>::default());
             extensions
         };
         let registry = Arc::new(Registry::new(operations, discover, parts.len(), extensions)?);
-        described.attach(&registry);
+        documents.attach(&registry);
         for (index, part) in parts.into_iter().enumerate() {
             part.operations.attach(&registry, index, part.placement)?;
         }
         let unknown = Arc::default();
         let stack = DefaultStack::new(&self.limits, self.defaults, &unknown);
-        let turns = Arc::new(Turns::new());
-        let dispatcher = Dispatcher::new(registry, self.limits, Arc::new(stack), turns);
-        Ok(Rpc::new(dispatcher, described, unknown))
+        let scheduler = Arc::new(SemaphoreScheduler::new());
+        let dispatcher = Dispatcher::new(registry, self.limits, Arc::new(stack), scheduler);
+        Ok(Rpc::new(dispatcher, documents, unknown))
     }
 
-    /// The operations, for a place where they may be replaced.
-    fn into_passing(mut self) -> Result<Vec<Operation>, BuildError> {
+    /// The operations, for [`DynamicOperations`].
+    fn into_operations(mut self) -> Result<Vec<Operation>, BuildError> {
         self.apply_rules(&[]);
         if let Some(problem) = self.problem {
             return Err(problem);
         }
         match self.parts.pop() {
-            Some(Part { placement, place, .. }) => {
-                Err(BuildError::ChangingInside { namespace: placement.namespace, place })
+            Some(Part { placement, location, .. }) => {
+                Err(BuildError::NestedDynamic { namespace: placement.namespace, location })
             }
             None => Ok(self.operations),
         }
@@ -344,39 +343,38 @@ impl Router {
 }
 
 impl DynamicOperations {
-    /// Puts the operations of `router` in place of those that were there, all at once. Before the
-    /// service is built, they are what it starts with; when it is gone, nothing happens.
+    /// Replaces all operations by those of `router`, atomically. Before the service is built, sets the initial
+    /// operations. After the service was dropped, does nothing.
     ///
-    /// Calls that are running, or were read before, go on with the operation that they were for. Counters
-    /// of names that stay go on, too. The layers and rules of `router` come along, inside of those
-    /// that the service has around this place; each operation gets a service of its own from every layer, so
-    /// what a layer keeps for one operation begins anew. The limits, the default layers and the
-    /// information of `router` do not count.
+    /// Calls that are running or were already read complete with the previous operations. Counters are kept
+    /// for names that remain. The layers and rules of `router` apply inside of those that the service has
+    /// around these operations. Each layer makes new services, so its state for single operations is lost.
+    /// The limits, default layers and info of `router` are ignored.
     ///
     /// [Listeners](crate::protocol::Dispatcher::on_change) are notified on this thread, before this returns.
     ///
     /// # Errors
-    /// The first thing that is wrong with the registrations, or that the service has a method or a
-    /// tool of such a name already. Nothing has changed then. Before the service is built, it is
-    /// [`build`](Router::build) that compares names.
+    /// The first problem of the registrations, or a name of a method or tool that the service already has.
+    /// The operations are unchanged then. Before the service is built, names are compared by
+    /// [`build`](Router::build) instead.
     pub fn replace(&self, router: Router) -> Result<(), BuildError> {
-        self.put(router.into_passing()?)
+        self.set(router.into_operations()?)
     }
 }
 
-fn discover(described: &Arc<Described>, layers: Vec<LayerFn>) -> Operation {
-    let described = Arc::clone(described);
-    let mut discover = Operation::new(DISCOVER, move || Json(described.openrpc().answer()))
+fn discover(documents: &Arc<DocumentCache>, layers: Vec<LayerFn>) -> Operation {
+    let documents = Arc::clone(documents);
+    let mut discover = Operation::new(DISCOVER, move || Json(documents.openrpc().to_result()))
         .description("Describes this service as an OpenRPC document.");
     layers.into_iter().for_each(|layer| discover.wrap(layer));
     discover
 }
 
-/// Operations that come and go, and where they stand.
+/// Operations that can be replaced, and their placement.
 struct Part {
     operations: DynamicOperations,
     placement: Placement,
-    place: Place,
+    location: SourceLocation,
 }
 
 impl<S> fmt::Debug for Router<S> {

@@ -1,4 +1,4 @@
-//! A place in a router for operations that come and go, and what holds for all that come.
+//! The place of dynamic operations in a router: their namespace, layers and rules.
 
 use std::sync::Arc;
 
@@ -7,56 +7,56 @@ use trunkline_core::operation::{LayerFn, Operation, Pattern, may_match_below};
 use crate::layers::authorize::Rules;
 use crate::layers::layered;
 
-/// The namespace of operations that come and go, and what is around them.
+/// The namespace of dynamic operations, and the layers and rules around them.
 pub(super) struct Placement {
     pub(super) namespace: String,
-    around: Vec<Around>,
+    wrappers: Vec<ScopedWrapper>,
 }
 
-/// Something that was put around a part while it had this namespace: patterns are of the names that
-/// operations had then.
-struct Around {
+/// A layer or rules, with the namespace at the time when they were added: patterns refer to the names in that
+/// namespace.
+struct ScopedWrapper {
     namespace: String,
-    what: What,
+    wrapper: Wrapper,
 }
 
-enum What {
+enum Wrapper {
     Layer(Pattern, LayerFn),
     Rules(Rules),
 }
 
 impl Placement {
     pub(super) fn new(namespace: &str) -> Self {
-        Self { namespace: namespace.to_owned(), around: Vec::new() }
+        Self { namespace: namespace.to_owned(), wrappers: Vec::new() }
     }
 
-    /// Puts the operations under another namespace.
+    /// Adds a prefix to the namespace.
     pub(super) fn nest(&mut self, namespace: &str) {
         self.namespace = format!("{namespace}.{}", self.namespace);
     }
 
-    /// Whether an operation of a name that matches may come.
+    /// Whether an operation with a matching name is possible.
     pub(super) fn may_have(&self, pattern: &str) -> bool {
         may_match_below(pattern, &self.namespace)
     }
 
     pub(super) fn layer(&mut self, pattern: &Pattern, layer: &LayerFn) {
-        self.put_around(What::Layer(pattern.clone(), Arc::clone(layer)));
+        self.add(Wrapper::Layer(pattern.clone(), Arc::clone(layer)));
     }
 
     pub(super) fn authorize(&mut self, rules: &Rules) {
-        self.put_around(What::Rules(rules.clone()));
+        self.add(Wrapper::Rules(rules.clone()));
     }
 
-    fn put_around(&mut self, what: What) {
-        self.around.push(Around { namespace: self.namespace.clone(), what });
+    fn add(&mut self, wrapper: Wrapper) {
+        self.wrappers.push(ScopedWrapper { namespace: self.namespace.clone(), wrapper });
     }
 
-    /// The operations under their names here, inside of what is around the part.
+    /// Wraps the operations, and adds the namespace to their names.
     pub(super) fn adopt(&self, mut operations: Vec<Operation>) -> Vec<Operation> {
         for operation in &mut operations {
-            for around in &self.around {
-                around.wrap(operation);
+            for wrapper in &self.wrappers {
+                wrapper.wrap(operation);
             }
             operation.nest(&self.namespace);
         }
@@ -64,20 +64,20 @@ impl Placement {
     }
 }
 
-impl Around {
+impl ScopedWrapper {
     fn wrap(&self, operation: &mut Operation) {
         let name = format!("{}.{}", self.namespace, operation.name());
-        match &self.what {
-            What::Layer(pattern, layer) if pattern.matches(&name) => {
+        match &self.wrapper {
+            Wrapper::Layer(pattern, layer) if pattern.matches(&name) => {
                 operation.wrap(Arc::clone(layer));
             }
-            What::Layer(..) => {}
-            What::Rules(rules) => authorize(operation, &name, rules),
+            Wrapper::Layer(..) => {}
+            Wrapper::Rules(rules) => authorize(operation, &name, rules),
         }
     }
 }
 
-/// Puts what the rules require of a method of this name right around the handler.
+/// Wraps the handler of an operation in the requirements for a method of this name.
 pub(super) fn authorize<S>(operation: &mut Operation<S>, name: &str, rules: &Rules) {
     if let Some(layer) = rules.layer_for(name) {
         operation.wrap_handler(Arc::new(move |endpoint| layered(endpoint, &layer)));

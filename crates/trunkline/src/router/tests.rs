@@ -1,4 +1,4 @@
-//! How a router is put together, what it refuses to build, and what reaches a handler.
+//! Registration, layers, build errors, and the arguments and results of handlers.
 
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
@@ -42,20 +42,20 @@ fn fails(rpc: &Rpc, method: &str, error: &Value) {
     assert_eq!(reply, Some(json!({ "jsonrpc": "2.0", "error": error, "id": 1 })), "{method}");
 }
 
-/// The text of the problem that keeps `router` from being built.
+/// Checks the error message of building `router`.
 #[track_caller]
 fn problem(router: Router, expected: &str) {
     let error = router.build().expect_err("a problem");
     assert_eq!(error.to_string(), expected);
 }
 
-/// Registers `name`, and tells where.
+/// Registers `name`, and returns the place.
 #[track_caller]
 fn register(router: Router, name: &str) -> (Router, Place) {
     (router.method(name, || ()), Location::caller())
 }
 
-/// Writes its name into the call before it goes on.
+/// A layer that appends its name to the call.
 fn mark(name: &'static str) -> FromFnLayer<impl Fn(Call, Next) -> MarkFuture> {
     from_fn(move |mut call: Call, next: Next| {
         let seen = call.extensions().get::<Seen>().cloned().unwrap_or_default();
@@ -81,7 +81,7 @@ fn seen(Seen(seen): Seen) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_name_that_is_registered_twice_names_both_places() {
+fn rejects_duplicate_names_with_both_places() {
     let text =
         |first, second| format!("method `a.b` is registered twice: at {first} and at {second}");
     let (router, first) = register(Router::new(), "a.b");
@@ -95,7 +95,7 @@ fn a_name_that_is_registered_twice_names_both_places() {
 }
 
 #[test]
-fn names_of_the_protocol_are_reserved() {
+fn rejects_reserved_names() {
     let (router, place) = register(Router::new(), "rpc.x");
     let text = "begins with `rpc.`, which is reserved";
     problem(router, &format!("method `rpc.x`, registered at {place}, {text}"));
@@ -112,7 +112,7 @@ fn names_of_the_protocol_are_reserved() {
 }
 
 #[test]
-fn params_are_declared_once_and_only_the_last_can_be_variadic() {
+fn rejects_duplicate_params_and_variadic_params_before_others() {
     #[track_caller]
     fn pair(names: [Param; 2]) -> (Router, Place) {
         let router = Router::new().function("m", names, |_: Vec<i64>, _: Vec<i64>| ());
@@ -127,7 +127,7 @@ fn params_are_declared_once_and_only_the_last_can_be_variadic() {
 }
 
 #[test]
-fn a_layer_that_matches_nothing_is_a_problem() {
+fn rejects_a_layer_that_matches_nothing() {
     #[track_caller]
     fn layered(router: Router, pattern: &str) -> (Router, Place) {
         (router.route_layer(pattern, mark("x")), Location::caller())
@@ -141,21 +141,21 @@ fn a_layer_that_matches_nothing_is_a_problem() {
         let router = Router::new().method("math.add", || 1).route_layer(pattern, mark("x"));
         let error = router.build().unwrap_err();
         assert!(
-            matches!(error, BuildError::NothingMatches { pattern: found, .. } if found == pattern)
+            matches!(error, BuildError::UnmatchedLayer { pattern: found, .. } if found == pattern)
         );
     }
 }
 
 #[test]
-fn the_first_problem_is_the_one_that_is_told_wherever_it_arose() {
+fn reports_the_first_problem() {
     let other = Router::new().route_layer("nothing", mark("x")).with_state::<()>(());
     let router = Router::new().merge(other).route_layer("later", mark("y"));
     let error = router.build().unwrap_err();
-    assert!(matches!(error, BuildError::NothingMatches { pattern, .. } if pattern == "nothing"));
+    assert!(matches!(error, BuildError::UnmatchedLayer { pattern, .. } if pattern == "nothing"));
 }
 
 #[test]
-fn limits_that_cannot_work_are_a_problem() {
+fn rejects_invalid_limits() {
     let set = |change: fn(&mut Limits)| {
         let mut limits = Limits::default();
         change(&mut limits);
@@ -191,7 +191,7 @@ fn limits_that_cannot_work_are_a_problem() {
 }
 
 #[test]
-fn merge_adds_and_nest_prefixes_and_the_order_stays() {
+fn merge_and_nest_keep_the_order() {
     let inner = Router::new().method("b", || "a.b").method("c.d", || "a.c.d");
     let limits = Limits { depth: 5, ..Limits::default() };
     let rpc = Router::new()
@@ -211,7 +211,7 @@ fn merge_adds_and_nest_prefixes_and_the_order_stays() {
 }
 
 #[test]
-fn unknown_methods_are_told_by_name() {
+fn names_unknown_methods() {
     let rpc = Router::new().method("add", || 1).build().unwrap();
     for name in ["", "ADD", "add ", "add\0", "é\n\"", "rpc.unknown"] {
         let data = json!({ "method": name });
@@ -221,7 +221,7 @@ fn unknown_methods_are_told_by_name() {
 }
 
 #[test]
-fn a_method_is_found_however_its_name_is_spelled() {
+fn finds_methods_by_escaped_names() {
     let rpc = Router::new().method("é/\"\n", || 1).build().unwrap();
     for name in [r#"é/\"\n"#, r#"\u00e9\/\u0022\u000A"#, r#"\u00E9/\"\u000a"#] {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"{name}","id":1}}"#);
@@ -231,7 +231,7 @@ fn a_method_is_found_however_its_name_is_spelled() {
 }
 
 #[test]
-fn the_last_layer_added_is_the_outermost_and_layers_wrap_what_came_before_them() {
+fn the_last_layer_is_the_outermost_and_wraps_earlier_methods_only() {
     let rpc = Router::new()
         .method("a.x", seen)
         .method("a.y", seen)
@@ -253,7 +253,7 @@ fn the_last_layer_added_is_the_outermost_and_layers_wrap_what_came_before_them()
 }
 
 #[test]
-fn layers_come_along_through_merge_nest_and_with_state() {
+fn keeps_layers_through_merge_nest_and_with_state() {
     let inner = Router::new().method("x", seen).layer(mark("inner"));
     let merged = Router::new().method("y", seen).route_layer("y", mark("merged"));
     let rpc = Router::new()
@@ -269,7 +269,7 @@ fn layers_come_along_through_merge_nest_and_with_state() {
 }
 
 #[test]
-fn each_part_of_a_router_may_have_a_state_of_its_own() {
+fn merged_routers_may_have_different_states() {
     let numbers = Router::new().method("number", |State(n): State<i64>| n).with_state(1);
     let texts = Router::new().method("text", |State(s): State<&'static str>| s).with_state("one");
     let rpc = Router::new().merge(numbers).merge(texts).build().unwrap();
@@ -290,7 +290,7 @@ fn each_part_of_a_router_may_have_a_state_of_its_own() {
 }
 
 #[test]
-fn a_handler_gets_the_extensions_that_the_transport_and_the_layers_have_set() {
+fn handlers_receive_extensions_of_the_transport_and_of_layers() {
     #[derive(Clone)]
     struct Peer(&'static str);
 
@@ -310,19 +310,19 @@ fn a_handler_gets_the_extensions_that_the_transport_and_the_layers_have_set() {
     extensions.insert(Peer("first"));
     extensions.insert(Peer("transport"));
     let call = |method, id| format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":{id}}}"#);
-    // What a layer changes for one call of a batch is not seen by the others.
+    // Changes by a layer apply to one call of a batch only.
     let body = format!("[{},{},{}]", call("peer", 1), call("changed", 2), call("peer", 3));
     let reply = answer(&rpc, &body, extensions).unwrap();
     let results: Vec<_> = reply.as_array().unwrap().iter().map(|reply| &reply["result"]).collect();
     assert_eq!(results, ["transport", "layer", "transport"]);
 
     let reply = answer(&rpc, &call("peer", 1), Extensions::new()).unwrap();
-    assert_eq!(reply["error"]["code"], code::INTERNAL_ERROR, "no layer has set it");
-    assert!(!reply.to_string().contains("Peer"), "the cause is for the log: {reply}");
+    assert_eq!(reply["error"]["code"], code::INTERNAL_ERROR, "the extension is not set");
+    assert!(!reply.to_string().contains("Peer"), "the cause must not be sent: {reply}");
 }
 
 #[test]
-fn a_handler_may_ask_for_the_id_and_for_anything_that_is_extracted() {
+fn handlers_may_take_the_id_and_custom_extractors() {
     struct NotSeven;
 
     impl<S> FromCall<S> for NotSeven {
@@ -335,10 +335,10 @@ fn a_handler_may_ask_for_the_id_and_for_anything_that_is_extracted() {
     }
 
     let last = Arc::new(Mutex::new(None));
-    let kept = Arc::clone(&last);
+    let seen = Arc::clone(&last);
     let rpc = Router::new()
         .method("id", move |NotSeven: NotSeven, CallId(id): CallId| {
-            *kept.lock().unwrap() = Some(id.clone());
+            *seen.lock().unwrap() = Some(id.clone());
             id.map(|id| id.to_string())
         })
         .build()
@@ -357,7 +357,7 @@ fn a_handler_may_ask_for_the_id_and_for_anything_that_is_extracted() {
 }
 
 #[test]
-fn what_a_handler_returns_is_the_result() {
+fn serialises_results_of_all_return_types() {
     #[derive(serde::Serialize)]
     struct Point {
         x: i64,
@@ -398,18 +398,18 @@ fn what_a_handler_returns_is_the_result() {
     }
     fails(&rpc, "error", &json!({ "code": 9, "message": "no", "data": null }));
     fails(&rpc, "async error", &json!({ "code": -9, "message": "ń\"" }));
-    let ask = |method| {
+    let call = |method| {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":1}}"#);
         let runtime = Builder::new_current_thread().build().unwrap();
         let reply = runtime.block_on(rpc.handle(body.into(), Extensions::new()));
         String::from_utf8(reply.into_json().unwrap()).unwrap()
     };
-    assert!(ask("big").contains(&u128::MAX.to_string()));
-    assert!(ask("unserialisable").contains("-32603"));
+    assert!(call("big").contains(&u128::MAX.to_string()));
+    assert!(call("unserialisable").contains("-32603"));
 }
 
 #[test]
-fn the_service_describes_itself_in_openrpc() {
+fn describes_the_service_in_openrpc() {
     let rpc = Router::new()
         .info("Sums", "1.2.3")
         .function("add", ["a", "b"], |a: i64, b: i64| a + b)
@@ -435,7 +435,7 @@ fn the_service_describes_itself_in_openrpc() {
     );
     let body = r#"{"jsonrpc":"2.0","method":"rpc.discover","params":[1],"id":1}"#;
     let reply = answer(&rpc, body, Extensions::new()).unwrap();
-    assert_eq!(reply["error"]["code"], code::INVALID_PARAMS, "it takes no params");
+    assert_eq!(reply["error"]["code"], code::INVALID_PARAMS, "rpc.discover takes no params");
 }
 
 #[derive(serde::Deserialize)]
@@ -447,22 +447,22 @@ struct Find {
 }
 
 #[test]
-fn tools_have_names_that_clients_take_and_no_two_have_the_same() {
+fn rejects_invalid_and_duplicate_tool_names() {
     let tool = |name: &str, tool: &str| Operation::new(name, || 1).tool(tool);
     for good in ["a", "list_tables", "admin.tools-2", &"x".repeat(128)] {
         assert!(Router::<()>::new().operation(tool("m", good)).build().is_ok(), "{good}");
     }
-    for bad in ["", "two words", "naïve", "a/b", &"x".repeat(129)] {
+    for bad in ["", "a b", "naïve", "a/b", &"x".repeat(129)] {
         let error = Router::<()>::new().operation(tool("m", bad)).build().unwrap_err();
         assert!(matches!(error, BuildError::ToolName { tool, .. } if tool == bad), "{bad}");
     }
-    let twice = Router::<()>::new().operation(tool("m", "t")).operation(tool("n", "t")).build();
-    assert!(matches!(twice, Err(BuildError::DuplicateTool { tool, first, second, .. })
+    let duplicate = Router::<()>::new().operation(tool("m", "t")).operation(tool("n", "t")).build();
+    assert!(matches!(duplicate, Err(BuildError::DuplicateTool { tool, first, second, .. })
             if (tool.as_str(), first.as_str(), second.as_str()) == ("t", "m", "n")));
 }
 
 #[test]
-fn a_layer_of_the_router_wraps_rpc_discover_and_no_unknown_method() {
+fn layers_wrap_rpc_discover_but_not_unknown_methods() {
     let refuse = from_fn(async |_: Call, _: Next| Outcome::error(ErrorObject::new(1, "refused")));
     let rpc = Router::new()
         .method("m", || 1)

@@ -212,9 +212,9 @@ fn attributes_say_what_a_call_does() {
     assert!(log.notification && !log.idempotent && !log.closed_world && log.tool.is_none());
 
     let effects = [
-        ("parser.parse", Some(Effect::Reads)),
-        ("parser.add", Some(Effect::Adds)),
-        ("parser.clear", Some(Effect::Destroys)),
+        ("parser.parse", Some(Effect::ReadOnly)),
+        ("parser.add", Some(Effect::Additive)),
+        ("parser.clear", Some(Effect::Destructive)),
         ("parser.log", None),
     ];
     for (method, effect) in effects {

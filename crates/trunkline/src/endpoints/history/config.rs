@@ -7,18 +7,19 @@ use crate::endpoints::readers::Readers;
 /// Configuration of the [routes](super::routes) of a [`History`](crate::history::History).
 #[derive(Debug, Clone)]
 pub struct HistoryRoutesConfig {
-    /// Who may read. Default: [`Readers::Listed`].
+    /// The callers that may read. Default: [`Readers::Listed`].
     pub readers: Readers,
-    /// The most entries that a page may be asked to have. Default 1,000.
+    /// The maximum number of entries of a page. Default: 1,000.
     pub max_page: usize,
-    /// How many streams there may be at a time; one more is 503. Default 16.
+    /// The maximum number of open streams. Further ones are refused with 503. Default: 16.
     pub streams: usize,
-    /// A stream that was silent for so long sends a comment, so that proxies see life. Default 15 s.
+    /// The time without an event after which a stream sends a comment, so that proxies keep it open. Default:
+    /// 15 s.
     pub keep_alive: Duration,
-    /// How long a stream may last, whose client then comes again: its token may have expired. Default
-    /// 1 h.
+    /// The maximum duration of a stream, after which the client must reconnect, since its token may have
+    /// expired. Default: 1 h.
     pub lifetime: Duration,
-    /// Cancelled when the server stops: streams end, which it would wait for otherwise.
+    /// Ends all streams when it is cancelled. Cancel it before stopping the server, which waits for streams.
     pub closing: CancellationToken,
 }
 

@@ -12,11 +12,11 @@ use trunkline_server::http::{Event, EventStream, ReplyBody};
 
 use super::config::HistoryRoutesConfig;
 
-/// After so long, a client that was cut off comes again.
+/// The time after which a disconnected client reconnects.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// A stream of entries. It holds one event at a time: what a slow client has not read stays where it
-/// is kept, or is lost, which the client is told.
+/// A stream of entries. It holds one event at a time: entries that a slow client has not read stay in the history, and
+/// if they are removed there, the client receives the event `lost`.
 pub(super) struct Live {
     history: History,
     subscription: Subscription,
@@ -24,8 +24,8 @@ pub(super) struct Live {
     keep_alive: Duration,
     closing: CancellationToken,
     ends: Instant,
-    is_begun: bool,
-    _place: OwnedSemaphorePermit,
+    has_begun: bool,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Live {
@@ -33,31 +33,31 @@ impl Live {
         history: &History,
         subscription: Subscription,
         filter: Filter,
-        settings: &HistoryRoutesConfig,
-        place: OwnedSemaphorePermit,
+        config: &HistoryRoutesConfig,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
         Self {
             history: history.clone(),
             subscription,
             filter,
-            keep_alive: settings.keep_alive,
-            closing: settings.closing.clone(),
-            ends: Instant::now() + settings.lifetime,
-            is_begun: false,
-            _place: place,
+            keep_alive: config.keep_alive,
+            closing: config.closing.clone(),
+            ends: Instant::now() + config.lifetime,
+            has_begun: false,
+            _permit: permit,
         }
     }
 
     pub(super) fn into_response(self) -> Response<ReplyBody> {
         let events = unfold(self, |mut live| async move { Some((live.next().await?, live)) });
-        // Its comments have ids.
+        // The comments of this stream have ids, so it sends them itself.
         EventStream::new(events).keep_alive(Duration::MAX).into_response()
     }
 
     async fn next(&mut self) -> Option<Event> {
-        if !self.is_begun {
-            self.is_begun = true;
-            // Who is cut off before the first entry comes goes on from here.
+        if !self.has_begun {
+            self.has_begun = true;
+            // A client that is disconnected before the first entry continues from here.
             return Some(Event::retry(RETRY).with_id(&self.mark()));
         }
         let (closing, ends) = (self.closing.clone(), self.ends);
@@ -71,7 +71,7 @@ impl Live {
     }
 
     /// # Cancel safety
-    /// Nothing is lost when the future is dropped.
+    /// No entry is lost when the future is dropped.
     async fn event(&mut self) -> Event {
         loop {
             match self.subscription.next().await {
@@ -79,7 +79,7 @@ impl Live {
                 Update::Entry(_) => {}
                 Update::Lost(count) => return json("lost", &json!({ "count": count })),
             }
-            // Entries that fit nobody must not keep others waiting.
+            // Entries that do not match must not block other tasks.
             tokio::task::consume_budget().await;
         }
     }

@@ -1,17 +1,15 @@
-//! The record over HTTP: `GET /history`, and `GET /history/stream` as it grows.
+//! The history over HTTP: `GET /history`, and `GET /history/stream` for new entries.
 //!
-//! `/history` answers a [`Page`](crate::history::Page): `{entries, next}`, newest first, a hundred at a time;
-//! `?before=NEXT` is the page behind it. Its query is a [`Filter`], as
-//! [`Filter::from_query`] reads it.
+//! `/history` returns a [`Page`](crate::history::Page), `{entries, next}`: newest first, 100 entries by default.
+//! `?before=NEXT` returns the next page. The query is a [`Filter`], parsed by [`Filter::from_query`].
 //!
-//! `/history/stream` sends the entries that fit the same query as server-sent events: `entry`, with
-//! the entry as its data, and `lost`, with `{"count": …}`, where some were forgotten before they could
-//! be sent. With `limit`, so many of those that are kept come first. Each event has an id, which a
-//! client that comes again sends as `Last-Event-ID` and so misses nothing that is still kept, nor what
-//! a restarted server has recorded since.
+//! `/history/stream` sends the entries that match the same query as server-sent events: `entry`, with the entry
+//! as its data, and `lost`, with `{"count": …}`, if entries were removed before they could be sent. With
+//! `limit=N`, up to N existing entries are sent first. Each event has an id. A client that reconnects with it as
+//! `Last-Event-ID` receives all later entries that still exist, and those that a restarted server has recorded.
 //!
-//! Neither is recorded itself. Who may read is a [setting](HistoryRoutesConfig::readers): others' requests are no
-//! business of everyone who may call.
+//! Requests to these endpoints are not recorded. [`HistoryRoutesConfig::readers`] restricts access, since the
+//! history contains requests of all callers.
 
 mod config;
 mod live;
@@ -26,13 +24,13 @@ use trunkline_core::error::{ErrorObject, code};
 use trunkline_history::{Filter, History};
 use trunkline_server::http::{Context, ReplyBody, Routes};
 
+use super::error::{EndpointError, json};
 use super::readers::NAME;
 pub use super::readers::Readers;
-use super::refused::{Refused, json};
 pub use config::HistoryRoutesConfig;
 use live::Live;
 
-/// A record at `GET /history` and `GET /history/stream`.
+/// Serves a history at `GET /history` and `GET /history/stream`.
 ///
 /// ```
 /// use trunkline::Router;
@@ -45,44 +43,49 @@ use live::Live;
 /// # Ok(())
 /// # }
 /// ```
-pub fn routes(history: &History, settings: HistoryRoutesConfig) -> Routes {
-    let streams = Arc::new(Semaphore::new(settings.streams.min(Semaphore::MAX_PERMITS)));
-    let record = Record { history: history.clone(), settings, streams };
-    let page = async |State(record): State<Record>, context: Context, uri: Uri| {
-        record.page(&context, &uri).await
+pub fn routes(history: &History, config: HistoryRoutesConfig) -> Routes {
+    let streams = Arc::new(Semaphore::new(config.streams.min(Semaphore::MAX_PERMITS)));
+    let endpoint = Endpoint { history: history.clone(), config, streams };
+    let page = async |State(endpoint): State<Endpoint>, context: Context, uri: Uri| {
+        endpoint.page(&context, &uri).await
     };
     let stream =
-        async |State(record): State<Record>, context: Context, uri: Uri, headers: HeaderMap| {
-            record.stream(&context, &uri, &headers)
+        async |State(endpoint): State<Endpoint>, context: Context, uri: Uri, headers: HeaderMap| {
+            endpoint.stream(&context, &uri, &headers)
         };
     let router =
         axum::Router::new().route("/history", get(page)).route("/history/stream", get(stream));
-    Routes::new(NAME, router.with_state(record))
+    Routes::new(NAME, router.with_state(endpoint))
 }
 
 #[derive(Clone)]
-struct Record {
+struct Endpoint {
     history: History,
-    settings: HistoryRoutesConfig,
-    /// A permit for each stream that may be opened.
+    config: HistoryRoutesConfig,
+    /// Permits for open streams.
     streams: Arc<Semaphore>,
 }
 
-impl Record {
-    async fn page(&self, context: &Context, uri: &Uri) -> Result<Response<ReplyBody>, Refused> {
-        self.settings.readers.admit(&context.extensions)?;
+impl Endpoint {
+    async fn page(
+        &self,
+        context: &Context,
+        uri: &Uri,
+    ) -> Result<Response<ReplyBody>, EndpointError> {
+        self.config.readers.admit(&context.extensions)?;
         let filter = filter(uri)?;
-        let most = self.settings.max_page;
-        if filter.limit > most {
-            return Err(Refused::query(&format!("limit is over {most}: ask for the next page")));
+        let max = self.config.max_page;
+        if filter.limit > max {
+            let reason = format!("`limit` must be at most {max}; use `before` for further pages");
+            return Err(EndpointError::query(&reason));
         }
         if filter.limit == 0 {
-            return Err(Refused::query("limit is at least 1"));
+            return Err(EndpointError::query("`limit` must be at least 1"));
         }
         let page = self.history.entries(&filter);
         // Redacting up to 8 MiB takes too long for a thread of the runtime.
         let written = tokio::task::spawn_blocking(move || json(&page)).await;
-        written.unwrap_or_else(|error| Err(Refused::internal(&error)))
+        written.unwrap_or_else(|error| Err(EndpointError::internal(&error)))
     }
 
     fn stream(
@@ -90,38 +93,38 @@ impl Record {
         context: &Context,
         uri: &Uri,
         headers: &HeaderMap,
-    ) -> Result<Response<ReplyBody>, Refused> {
-        let Self { history, settings, streams } = self;
-        settings.readers.admit(&context.extensions)?;
+    ) -> Result<Response<ReplyBody>, EndpointError> {
+        let Self { history, config, streams } = self;
+        config.readers.admit(&context.extensions)?;
         let filter = filter(uri)?;
         if filter.before.is_some() {
-            return Err(Refused::query("a stream has no before: it tells what comes"));
+            return Err(EndpointError::query("`before` is not supported for streams"));
         }
         let read = match headers.get("last-event-id") {
             Some(last) => {
                 last.to_str().ok().and_then(|mark| history.read_up_to(mark)).ok_or_else(|| {
-                    Refused::query("invalid Last-Event-ID: it is not an id of this stream")
+                    EndpointError::query("invalid `Last-Event-ID`: not an event id of this stream")
                 })?
             }
             None if has_limit(uri) => history.before_newest(&filter),
             None => history.newest(),
         };
-        let place = Arc::clone(streams).try_acquire_owned().ok();
-        let Some(place) = place.filter(|_| !settings.closing.is_cancelled()) else {
+        let permit = Arc::clone(streams).try_acquire_owned().ok();
+        let Some(permit) = permit.filter(|_| !config.closing.is_cancelled()) else {
             let error = ErrorObject::new(code::BUSY, "Server is busy");
-            return Err(Refused { status: StatusCode::SERVICE_UNAVAILABLE, error });
+            return Err(EndpointError { status: StatusCode::SERVICE_UNAVAILABLE, error });
         };
         let subscription = history.subscribe_after(read);
-        Ok(Live::new(history, subscription, filter, settings, place).into_response())
+        Ok(Live::new(history, subscription, filter, config, permit).into_response())
     }
 }
 
-fn filter(uri: &Uri) -> Result<Filter, Refused> {
+fn filter(uri: &Uri) -> Result<Filter, EndpointError> {
     let query = uri.query().unwrap_or_default();
-    Filter::from_query(query).map_err(|error| Refused::query(&error.to_string()))
+    Filter::from_query(query).map_err(|error| EndpointError::query(&error.to_string()))
 }
 
-/// Without one, a stream begins with what comes.
+/// Whether the query has a limit. Without one, a stream begins with new entries.
 fn has_limit(uri: &Uri) -> bool {
     let query = uri.query().unwrap_or_default();
     query.split('&').any(|pair| pair.starts_with("limit="))

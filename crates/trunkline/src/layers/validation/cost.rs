@@ -34,7 +34,7 @@ impl Cost {
     /// When that of a check is over [`MAX`], or cannot be found.
     pub(super) fn of(schema: &Value) -> Result<Self, String> {
         if !is_within(schema, MAX_DEPTH) {
-            return Err(format!("it is nested deeper than {MAX_DEPTH}"));
+            return Err(format!("nested deeper than {MAX_DEPTH}"));
         }
         let mut index = Index::of(schema);
         let of_list = cost(schema, &index).ok();
@@ -85,7 +85,7 @@ fn is_within(schema: &Value, depth: usize) -> bool {
 }
 
 fn too_many_references() -> String {
-    "its references are too many to follow: use fewer".to_owned()
+    "too many references; use fewer".to_owned()
 }
 
 /// Identifies a part of the schema.
@@ -207,7 +207,7 @@ impl<'s> Index<'s> {
             }
             if applied.len() + open.len() > MAX {
                 return Err(format!(
-                    "it applies more than {MAX} subschemas to one value: use fewer references and \
+                    "more than {MAX} subschemas apply to one value; use fewer references and \
                      alternatives (`$ref`, `allOf`, `anyOf`, `oneOf`)"
                 ));
             }
@@ -239,8 +239,8 @@ impl<'s> Index<'s> {
     fn targets(&self, reference: &str, from: &Value) -> Result<Vec<&'s Value>, String> {
         let unknown = || {
             format!(
-                "`$ref` to `{reference}` is not supported: refer to a part of the schema, by its \
-                 place (`#/$defs/…`), `$anchor` or `$id`"
+                "unknown target `{reference}` of a `$ref`; refer to a part of the schema by a JSON \
+                 Pointer (`#/$defs/…`), an `$anchor` or an `$id`"
             )
         };
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -299,7 +299,7 @@ fn places<'s>(applied: &[&'s Keywords]) -> BTreeSet<Place<'s>> {
     places
 }
 
-/// The subschemas of one that are applied to a part. Patterns are taken to match all names.
+/// The subschemas of a schema that are applied to a part. Patterns are assumed to match all names.
 fn inner<'s>(keywords: &'s Keywords, place: Place<'_>) -> Vec<&'s Value> {
     let mut found = Vec::new();
     let mut add = |keyword: &str| found.extend(keywords.get(keyword));

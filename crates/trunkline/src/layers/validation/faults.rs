@@ -21,7 +21,7 @@ pub struct Fault {
 }
 
 /// The reason in large params, whose parts are not searched for faults.
-const NO_FIT: &str = "does not fit";
+const NO_MATCH: &str = "does not match the schema";
 /// The maximum number of listed faults.
 const MAX_LISTED: usize = 5;
 /// The maximum length of a place or a reason, in characters: both can contain names from the caller.
@@ -56,7 +56,7 @@ impl Fault {
     }
 
     pub(super) fn of_param(name: &str) -> Self {
-        Self::new(&format_args!("/{}", escaped(name)), &NO_FIT)
+        Self::new(&format_args!("/{}", escaped(name)), &NO_MATCH)
     }
 }
 
@@ -66,7 +66,7 @@ impl Display for Fault {
         let Self { pointer, reason } = self;
         match (&**pointer, &**reason) {
             ("", _) => f.write_str(reason),
-            (_, NO_FIT) => write!(f, "{pointer} {reason}"),
+            (_, NO_MATCH) => write!(f, "{pointer} {reason}"),
             _ => write!(f, "{pointer}: {reason}"),
         }
     }

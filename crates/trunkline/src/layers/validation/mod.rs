@@ -19,7 +19,7 @@ use super::future::RefusableFuture;
 pub use faults::{Fault, Faults};
 pub use validator::{SchemaError, Validator};
 
-/// Refuses params that do not fit the [input schema](crate::Operation::input_schema) of their
+/// Refuses params that do not match the [input schema](crate::Operation::input_schema) of their
 /// operation, with -32602 and `data.errors`: an array of `{"pointer", "reason"}`, a JSON Pointer (RFC
 /// 6901) into the params by name and the reason. It is for operations whose handlers take
 /// [`RawParams`](crate::RawParams); the deserialization of a Rust type checks params by itself.
@@ -70,7 +70,7 @@ impl<S> Layer<S> for ValidateLayer {
     }
 }
 
-/// Refuses params that do not fit, see [`ValidateLayer`].
+/// Refuses params that do not match, see [`ValidateLayer`].
 #[derive(Debug, Clone)]
 pub struct Validate<S> {
     inner: S,

@@ -1,4 +1,4 @@
-//! Params by name, and the search for duplicate members: a schema checks one of two, a handler may read the
+//! Params by name, and the search for duplicate members, of which the schema may check one and the handler read the
 //! other.
 
 use std::collections::HashSet;
@@ -17,7 +17,7 @@ pub(super) fn by_name(description: &Description, params: Value) -> Result<Value,
     let Value::Array(values) = params else { return Ok(params) };
     let names = &description.params;
     if names.is_empty() && !values.is_empty() {
-        return Err("params are taken by name only: an object".to_owned());
+        return Err("params must be an object: the method takes them by name only".to_owned());
     }
     let mut values = values.into_iter();
     let (variadic, single) = match names.split_last() {
@@ -31,8 +31,8 @@ pub(super) fn by_name(description: &Description, params: Value) -> Result<Value,
             named.insert(name.to_owned(), values.collect());
         }
         None if values.len() > 0 => {
-            let given = names.len() + values.len();
-            return Err(format!("{given} params are given by position, of {}", names.len()));
+            let count = names.len() + values.len();
+            return Err(format!("{count} params by position, at most {} allowed", names.len()));
         }
         None => {}
     }
@@ -60,7 +60,7 @@ pub(super) fn check_unique(description: &Description, text: &[u8]) -> Result<(),
         _ => value(&mut scanner, text),
     };
     match checked {
-        Err(Stop::Duplicate(pointer)) => Err(Fault::new(&pointer, &"stands twice").into()),
+        Err(Stop::Duplicate(pointer)) => Err(Fault::new(&pointer, &"duplicate member").into()),
         Ok(()) | Err(Stop::Invalid) => Ok(()),
     }
 }

@@ -21,9 +21,9 @@ pub struct Validator {
     cost: Cost,
 }
 
-/// A JSON value is not a usable JSON Schema.
+/// An invalid or unsupported JSON Schema.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the schema cannot be used: {reason}")]
+#[error("invalid schema: {reason}")]
 pub struct SchemaError {
     reason: String,
 }
@@ -60,9 +60,9 @@ impl Validator {
     /// If it is not a JSON Schema, refers outside of itself, is nested deeper than 128, or applies more than
     /// 1,000 subschemas to one value (references expanded).
     pub fn new(schema: &Schema) -> Result<Self, SchemaError> {
-        let cost = Cost::of(schema.accepted()).map_err(|reason| SchemaError { reason })?;
-        let whole = compile(schema.accepted())?;
-        let shape = Shape::of(schema.accepted());
+        let cost = Cost::of(schema.validated()).map_err(|reason| SchemaError { reason })?;
+        let whole = compile(schema.validated())?;
+        let shape = Shape::of(schema.validated());
         Ok(Self { whole, shape, schema: schema.clone(), each: OnceLock::new(), cost })
     }
 
@@ -90,7 +90,7 @@ impl Validator {
             cost.saturating_mul(size) > most && cost.saturating_mul(values(params)) > most
         };
         if is_over(of_check, MAX_APPLIED) {
-            let reason = "there are too many values to check them with this schema: send fewer";
+            let reason = "too many values for this schema; send fewer";
             return Err(Faults::whole(reason.to_owned()));
         }
         if self.whole.is_valid(params) {
@@ -109,7 +109,7 @@ impl Validator {
         let at_fault = self.each.get_or_init(|| each(&self.schema)).iter().filter(is_at_fault);
         let faults: Faults = at_fault.map(|(name, _)| Fault::of_param(name)).collect();
         if faults.is_empty() {
-            Faults::whole("a name is missing, or unknown".to_owned())
+            Faults::whole("a required param is missing, or a name is unknown".to_owned())
         } else {
             faults
         }
@@ -118,7 +118,7 @@ impl Validator {
 
 /// Compiles the schemas of single params.
 fn each(schema: &Schema) -> Vec<(String, jsonschema::Validator)> {
-    let properties = schema.accepted().get("properties").and_then(Value::as_object);
+    let properties = schema.validated().get("properties").and_then(Value::as_object);
     // A schema that refers to another part of the whole does not compile alone.
     let own = |(name, schema): (&String, &Value)| Some((name.clone(), compile(schema).ok()?));
     properties.into_iter().flatten().filter_map(own).collect()

@@ -131,7 +131,7 @@ async fn layers_of_this_crate_fit_clients() {
 fn hedging(client: Client, times: usize) -> Client {
     client.layer(layer_fn(move |remote: Remote| {
         service_fn(move |call: Call| {
-            let attempts = (0..times).map(|_| remote.clone().call(call.again()));
+            let attempts = (0..times).map(|_| remote.clone().call(call.duplicate()));
             join_all(attempts).map(|mut ended| ended.remove(0))
         })
     }))
@@ -144,7 +144,7 @@ fn stubborn(client: Client) -> Client {
             let mut remote = remote.clone();
             async move {
                 loop {
-                    if let Ok(outcome) = remote.call(call.again()).await {
+                    if let Ok(outcome) = remote.call(call.duplicate()).await {
                         return Ok::<_, BoxError>(outcome);
                     }
                 }

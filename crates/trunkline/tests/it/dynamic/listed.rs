@@ -55,8 +55,8 @@ fn places_stand_in_their_order_and_under_their_names() {
     check(&rpc, &["first", "in.x", "last", "in.one.a", "two.b"]);
     two.replace(Router::new()).unwrap();
     check(&rpc, &["first", "in.x", "last", "in.one.a"]);
-    assert!(rpc.is_changing());
-    let fixed: Vec<_> = rpc.operations().iter().map(|operation| operation.is_fixed()).collect();
+    assert!(rpc.has_dynamic_operations());
+    let fixed: Vec<_> = rpc.operations().iter().map(|operation| operation.is_static()).collect();
     assert_eq!(fixed, [true, true, true, false, true]);
 }
 

@@ -41,7 +41,7 @@ async fn answer(State(rpc): State<Rpc>, message: Message) -> Response<ReplyBody>
     });
     let said = match message {
         Ok(message) if message.get("jsonrpc").is_some() => {
-            let extensions = extensions.speaking("jsonrpc");
+            let extensions = extensions.with_protocol("jsonrpc");
             let reply = rpc.handle_in(formats, body, extensions).await;
             return respond(status_policy.status(&reply), reply);
         }

@@ -148,9 +148,9 @@ async fn filters_in_the_query() {
 async fn queries_that_cannot_be() {
     let (server, _) = filled().await;
     for (query, reason) in [
-        ("", "limit is over 5"),
-        ("limit=6", "limit is over 5"),
-        ("limit=0", "limit is at least 1"),
+        ("", "`limit` must be at most 5"),
+        ("limit=6", "`limit` must be at most 5"),
+        ("limit=0", "`limit` must be at least 1"),
         ("methods=a", "unknown parameter \"methods\""),
         ("limit=1&limit=2", "limit stands twice"),
         ("limit=-1", "limit is a whole number"),

@@ -170,10 +170,13 @@ async fn who_has_called_and_in_which_trace() {
 async fn what_a_call_was_spoken_in() {
     let rows = [
         (Extensions::new(), ("in-process", "jsonrpc")),
-        (Extensions::through("stdio"), ("stdio", "jsonrpc")),
-        (Extensions::through("execute").speaking("native"), ("execute", "native")),
-        (from("execute", Some("ada")).speaking("native"), ("execute", "native")),
-        (from("execute", None).speaking("native").speaking("jsonrpc"), ("execute", "jsonrpc")),
+        (Extensions::from_endpoint("stdio"), ("stdio", "jsonrpc")),
+        (Extensions::from_endpoint("execute").with_protocol("native"), ("execute", "native")),
+        (from("execute", Some("ada")).with_protocol("native"), ("execute", "native")),
+        (
+            from("execute", None).with_protocol("native").with_protocol("jsonrpc"),
+            ("execute", "jsonrpc"),
+        ),
     ];
     let (rpc, history) = recorded(HistoryConfig::default());
     for (extensions, expected) in rows {

@@ -44,7 +44,7 @@ fn reply_bytes(reply_bytes: usize) -> Limits {
 
 /// What a door of this name knows of a call by this principal.
 fn from(door: &'static str, principal: Option<&str>) -> Extensions {
-    let mut extensions = Extensions::through(door);
+    let mut extensions = Extensions::from_endpoint(door);
     if let Some(name) = principal {
         extensions.insert(Principal::new(name));
     }

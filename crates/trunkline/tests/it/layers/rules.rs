@@ -85,7 +85,7 @@ fn a_rule_for_no_method_is_an_error() {
         ("halt", Router::new().method("halt", || 1).nest("admin", nested)),
     ] {
         match router.build() {
-            Err(BuildError::NoMethod { pattern: found, .. }) => assert_eq!(found, pattern),
+            Err(BuildError::UnmatchedRule { pattern: found, .. }) => assert_eq!(found, pattern),
             other => panic!("{pattern}: {other:?}"),
         }
     }

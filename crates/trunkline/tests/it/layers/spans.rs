@@ -101,11 +101,11 @@ fn each_call_has_one_span_with_the_names_of_opentelemetry() {
 fn a_call_in_another_protocol_is_told_so() {
     let rpc = service();
     for (extensions, system, version, id) in [
-        (Extensions::through("stdio"), "jsonrpc", Some("2.0"), Some("1")),
-        (Extensions::new().speaking("native"), "native", None, None),
-        (Extensions::through("execute").speaking("native"), "native", None, None),
+        (Extensions::from_endpoint("stdio"), "jsonrpc", Some("2.0"), Some("1")),
+        (Extensions::new().with_protocol("native"), "native", None, None),
+        (Extensions::from_endpoint("execute").with_protocol("native"), "native", None, None),
         (
-            Extensions::new().speaking("native").speaking("jsonrpc"),
+            Extensions::new().with_protocol("native").with_protocol("jsonrpc"),
             "jsonrpc",
             Some("2.0"),
             Some("1"),

@@ -6,30 +6,30 @@ use super::components::Components;
 
 /// "Error Object": the errors of one code, since codes are unique in a method.
 #[derive(Debug, Serialize)]
-pub(super) struct Fault {
+pub(super) struct ErrorEntry {
     code: i64,
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Value>,
 }
 
-/// What is known of the errors of one code.
-struct Known<'a> {
+/// The declared errors with one code.
+struct ErrorGroup<'a> {
     code: i64,
     messages: Vec<&'a str>,
     data: Vec<Value>,
 }
 
-/// The errors of a method, in the order in which their codes were declared first.
-pub(super) fn list(description: &Description, components: &mut Components) -> Vec<Fault> {
-    let mut all: Vec<Known<'_>> = Vec::new();
+/// The errors of a method, in the order of the first declaration of each code.
+pub(super) fn list(description: &Description, components: &mut Components) -> Vec<ErrorEntry> {
+    let mut groups: Vec<ErrorGroup<'_>> = Vec::new();
     for error in &description.errors {
         let code = error.code;
-        let index = all.iter().position(|known| known.code == code).unwrap_or_else(|| {
-            all.push(Known { code, messages: Vec::new(), data: Vec::new() });
-            all.len() - 1
+        let index = groups.iter().position(|group| group.code == code).unwrap_or_else(|| {
+            groups.push(ErrorGroup { code, messages: Vec::new(), data: Vec::new() });
+            groups.len() - 1
         });
-        let Known { messages, data, .. } = &mut all[index];
+        let ErrorGroup { messages, data, .. } = &mut groups[index];
         if !messages.contains(&error.message.as_str()) {
             messages.push(&error.message);
         }
@@ -40,15 +40,15 @@ pub(super) fn list(description: &Description, components: &mut Components) -> Ve
             }
         }
     }
-    all.into_iter().map(Known::merged).collect()
+    groups.into_iter().map(ErrorGroup::into_entry).collect()
 }
 
-impl Known<'_> {
-    fn merged(mut self) -> Fault {
+impl ErrorGroup<'_> {
+    fn into_entry(mut self) -> ErrorEntry {
         let data = match self.data.len() {
             0 | 1 => self.data.pop(),
             _ => Some(json!({ "anyOf": self.data })),
         };
-        Fault { code: self.code, message: self.messages.join("; or: "), data }
+        ErrorEntry { code: self.code, message: self.messages.join("; or: "), data }
     }
 }

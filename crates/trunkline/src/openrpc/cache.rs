@@ -1,33 +1,33 @@
-//! The document of a registry, whose operations may change.
+//! The document of a registry whose operations may change.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use trunkline_core::call::Registered;
+use trunkline_core::call::RegisteredOperation;
 use trunkline_core::operation::{DISCOVER, Registry};
 
 use super::{Info, OpenRpc};
 
-/// The document of a registry. It is made when it is asked for, and again when the operations have changed.
+/// The document of a registry. It is generated on request, and cached until the operations change.
 #[derive(Debug)]
-pub(crate) struct Described {
+pub(crate) struct DocumentCache {
     info: Info,
-    /// The operation `rpc.discover` of this registry has this.
+    /// Weak, since the operation `rpc.discover` of the registry holds this cache.
     registry: OnceLock<Weak<Registry>>,
     latest: Mutex<Option<Latest>>,
 }
 
 #[derive(Debug)]
 struct Latest {
-    operations: Arc<[Arc<Registered>]>,
+    operations: Arc<[Arc<RegisteredOperation>]>,
     openrpc: OpenRpc,
 }
 
-impl Described {
+impl DocumentCache {
     pub(crate) fn new(info: Info) -> Self {
         Self { info, registry: OnceLock::new(), latest: Mutex::default() }
     }
 
-    /// Describes this registry, from now on.
+    /// Sets the registry.
     pub(crate) fn attach(&self, registry: &Arc<Registry>) {
         self.registry.get_or_init(|| Arc::downgrade(registry));
     }
