@@ -131,6 +131,15 @@ pub mod __private {
     };
 }
 
+/// The README and the pages of the documentation that have code of this crate.
 #[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/getting-started/library.md")]
+    struct Library;
+
+    #[doc = include_str!("../../../docs/guides/axum.md")]
+    struct Axum;
+}
