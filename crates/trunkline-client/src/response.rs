@@ -1,4 +1,4 @@
-//! Responses (JSON-RPC 2.0, section 5), read strictly.
+//! A strict parser of responses (JSON-RPC 2.0, section 5).
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -12,34 +12,34 @@ use trunkline_core::outcome::Outcome;
 use super::error::ProtocolError;
 use crate::frame::Key;
 
-/// A response object whose form is right.
+/// A valid response object.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Response {
-    /// None if it is null or absent, which it may be in an error.
+    /// The id. `None` if it is null or absent, which is valid for an error.
     pub id: Option<Id>,
     /// The outcome of the call.
     pub outcome: Outcome,
 }
 
 impl Response {
-    /// Reads what answers a single call.
+    /// Parses the reply to a single call.
     ///
     /// # Errors
-    /// [`ProtocolError::Malformed`].
+    /// [`ProtocolError::Malformed`] if the body is not a response object.
     pub fn parse(body: &Bytes) -> Result<Self, ProtocolError> {
         match parse(body)? {
             Body::Single(response) => Ok(response),
-            Body::Batch(_) => Err(malformed("it is an array, and answers a single call", body)),
+            Body::Batch(_) => Err(malformed("array in reply to a single call", body)),
         }
     }
 
-    /// The outcome of the call with this id. An error may have no id: the server did not get as far
-    /// as to see it.
+    /// Returns the outcome if the response belongs to the call with this id. An error without an id is
+    /// accepted: the server could not read the id.
     ///
     /// # Errors
-    /// [`ProtocolError::WrongId`].
-    pub fn to(self, expected: &Id) -> Result<Outcome, ProtocolError> {
+    /// [`ProtocolError::WrongId`] if the response has another id.
+    pub fn outcome_of(self, expected: &Id) -> Result<Outcome, ProtocolError> {
         match &self.id {
             Some(found) if found != expected && Key::from(found) != Key::from(expected) => {
                 let found = shortened(found);
@@ -57,7 +57,7 @@ pub(crate) enum Body {
     Batch(Vec<Response>),
 }
 
-/// Whether a body answers with an error, be it to one call of a batch.
+/// Whether a body contains an error response, also as a member of a batch.
 pub(crate) fn is_error(body: &Bytes) -> bool {
     let failed = |response: &Response| response.outcome.code().is_some();
     match read(body) {
@@ -67,12 +67,12 @@ pub(crate) fn is_error(body: &Bytes) -> bool {
     }
 }
 
-/// The beginning of an id, for error messages.
+/// An id, truncated for error messages.
 pub(crate) fn shortened(id: &Id) -> String {
     excerpt(id.as_raw(), 100).into_owned()
 }
 
-/// Reads a body.
+/// Parses a body.
 pub(crate) fn parse(body: &Bytes) -> Result<Body, ProtocolError> {
     read(body).map_err(|reason| malformed(reason, body))
 }
@@ -81,7 +81,7 @@ pub(crate) fn malformed(reason: impl Into<String>, body: &[u8]) -> ProtocolError
     ProtocolError::Malformed { reason: reason.into(), beginning: beginning(body) }
 }
 
-/// Enough of a body to recognise what it is.
+/// The first 200 bytes of a body, for error messages.
 pub(crate) fn beginning(body: &[u8]) -> String {
     const LENGTH: usize = 200;
     let text = String::from_utf8_lossy(&body[..body.len().min(LENGTH)]);
@@ -90,14 +90,14 @@ pub(crate) fn beginning(body: &[u8]) -> String {
 
 fn read(body: &Bytes) -> Result<Body, String> {
     if std::str::from_utf8(body).is_err() {
-        return Err("it is not UTF-8".to_owned());
+        return Err("not UTF-8".to_owned());
     }
     if u32::try_from(body.len()).is_err() {
-        return Err("it has 4 GiB or more".to_owned());
+        return Err("4 GiB or larger".to_owned());
     }
     let mut scanner = Scanner::new(body, Limits::MAX_DEPTH);
     let read = match scanner.peek() {
-        None => return Err("it is empty".to_owned()),
+        None => return Err("empty body".to_owned()),
         Some(b'[') => {
             let mut responses = Vec::new();
             scanner.array(|scanner| {
@@ -141,7 +141,7 @@ fn response(scanner: &mut Scanner<'_>, body: &Bytes) -> Result<Response, Fault> 
     let fail = |reason: &str| Err(Fault(reason.to_owned()));
     if scanner.peek() != Some(b'{') {
         scanner.value()?;
-        return fail("a response is an object");
+        return fail("response is not an object");
     }
     let mut members = Members::default();
     scanner.object(|scanner, name| {
@@ -155,34 +155,34 @@ fn response(scanner: &mut Scanner<'_>, body: &Bytes) -> Result<Response, Fault> 
         };
         match slot.replace(value) {
             None => Ok(()),
-            Some(_) => Err(Fault(format!("its {name} stands twice"))),
+            Some(_) => Err(Fault(format!("duplicate `{name}`"))),
         }
     })?;
     match members.version {
         Some((Kind::String { escaped }, span)) if Text { span, escaped }.is(body, "2.0") => {}
-        Some(_) => return fail("its jsonrpc is not \"2.0\""),
-        None => return fail("it has no jsonrpc"),
+        Some(_) => return fail("`jsonrpc` is not \"2.0\""),
+        None => return fail("`jsonrpc` is missing"),
     }
     let id = match members.id {
         None | Some((Kind::Null, _)) => None,
         Some((Kind::Number | Kind::String { .. }, span)) => {
             Some(Id::from_raw(body.slice(span.range())))
         }
-        Some(_) => return fail("its id is no string, number or null"),
+        Some(_) => return fail("`id` is not a string, number or null"),
     };
     match (members.result, members.error) {
-        (Some(_), Some(_)) => fail("it has both a result and an error"),
-        (None, None) => fail("it has neither a result nor an error"),
-        (Some(_), None) if id.is_none() => fail("its result is to no call: it has no id"),
+        (Some(_), Some(_)) => fail("both a result and an error"),
+        (None, None) => fail("neither a result nor an error"),
+        (Some(_), None) if id.is_none() => fail("result without an `id`"),
         (Some((_, result)), None) => {
-            let outcome = Outcome::written(|out| out.extend_from_slice(result.of(body)));
+            let outcome = Outcome::from_writer(|out| out.extend_from_slice(result.of(body)));
             Ok(Response { id, outcome })
         }
         (None, Some((Kind::Object, error))) => {
             let outcome = Outcome::error(error_object(error.of(body))?);
             Ok(Response { id, outcome })
         }
-        (None, Some(_)) => fail("its error is not an object"),
+        (None, Some(_)) => fail("`error` is not an object"),
     }
 }
 
@@ -194,7 +194,7 @@ struct ErrorMembers {
     data: Option<Box<RawValue>>,
 }
 
-/// Keeps a null apart from an absent member.
+/// Distinguishes a null member from an absent one.
 fn present<'de, D>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error>
 where
     D: serde::Deserializer<'de>,
@@ -205,7 +205,7 @@ where
 fn error_object(text: &[u8]) -> Result<ErrorObject, Fault> {
     let members: Result<ErrorMembers, _> = serde_json::from_slice(text);
     let ErrorMembers { code, message, data } =
-        members.map_err(|error| Fault(format!("its error is malformed: {error}")))?;
+        members.map_err(|error| Fault(format!("malformed `error`: {error}")))?;
     let error = ErrorObject::new(code, message);
     Ok(match data {
         Some(data) => error.with_data(&data),
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn responses() {
+    fn parses_responses() {
         check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Ok(Ok("null")));
         check(r#"{"jsonrpc":"2.0","id":1,"result":{"a": 1e400}}"#, Ok(Ok(r#"{"a": 1e400}"#)));
         check(r#"{"jsonrpc":"2.0","id":1,"result":1,"more":2}"#, Ok(Ok("1")));
@@ -243,15 +243,15 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","error":{"code":7,"message":"","data":[]}}"#, Ok(Err(7)));
 
         check("", Err("empty"));
-        check("1", Err("an object"));
-        check(r#"{"id":1,"result":1}"#, Err("no jsonrpc"));
+        check("1", Err("not an object"));
+        check(r#"{"id":1,"result":1}"#, Err("`jsonrpc` is missing"));
         check(r#"{"jsonrpc":2.0,"id":1,"result":1}"#, Err("not \"2.0\""));
         check(r#"{"jsonrpc":"2.0","id":1}"#, Err("neither"));
         check(r#"{"jsonrpc":"2.0","id":1,"result":null,"error":null}"#, Err("both"));
-        check(r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#, Err("twice"));
-        check(r#"{"jsonrpc":"2.0","id":1,"r\u0065sult":1,"result":2}"#, Err("twice"));
-        check(r#"{"jsonrpc":"2.0","id":null,"result":1}"#, Err("no id"));
-        check(r#"{"jsonrpc":"2.0","id":[1],"result":1}"#, Err("its id"));
+        check(r#"{"jsonrpc":"2.0","id":1,"result":1,"result":2}"#, Err("duplicate `result`"));
+        check(r#"{"jsonrpc":"2.0","id":1,"r\u0065sult":1,"result":2}"#, Err("duplicate `result`"));
+        check(r#"{"jsonrpc":"2.0","id":null,"result":1}"#, Err("without an `id`"));
+        check(r#"{"jsonrpc":"2.0","id":[1],"result":1}"#, Err("`id` is not"));
         check(r#"{"jsonrpc":"2.0","id":1,"error":null}"#, Err("not an object"));
         check(r#"{"jsonrpc":"2.0","id":1,"error":[1,"a"]}"#, Err("not an object"));
         check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":"a"}}"#, Err("malformed"));
@@ -264,12 +264,12 @@ mod tests {
     fn check_id(found: &str, expected: i64, same: bool) {
         let error = r#"{"jsonrpc":"2.0","id":ID,"error":{"code":7,"message":""}}"#;
         let body = Bytes::from(error.replace("ID", found));
-        let outcome = Response::parse(&body).unwrap().to(&Id::from(expected));
+        let outcome = Response::parse(&body).unwrap().outcome_of(&Id::from(expected));
         assert_eq!(outcome.is_ok(), same, "{found} and {expected}: {outcome:?}");
     }
 
     #[test]
-    fn ids_are_numbers_whatever_their_text_is() {
+    fn compares_ids_as_numbers() {
         check_id("3", 3, true);
         check_id("3.0", 3, true);
         check_id("30e-1", 3, true);

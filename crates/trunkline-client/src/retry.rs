@@ -1,4 +1,4 @@
-//! Calls that are made again.
+//! Retries of calls.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, RandomState};
 use std::time::Duration;
@@ -13,21 +13,20 @@ use trunkline_core::outcome::Outcome;
 use super::error::{Failure, ProtocolError, TransportError};
 use super::wire::Wire;
 
-/// The retries of calls of idempotent methods: when the connection fails or breaks, when the server is
-/// busy (-32005) or limits the rate (-32010), and when a gateway reports the same (HTTP 429, 502, 503,
-/// 504). All attempts together have the call's timeout.
+/// The retry policy for calls to idempotent methods. A call is retried if the connection fails or breaks, if
+/// the server is busy (-32005) or limits the rate (-32010), and if a gateway returns HTTP 429, 502, 503 or
+/// 504. The timeout of the call covers all attempts.
 ///
-/// Layers see one call, however often it is made.
+/// Layers see a single call, regardless of the number of attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
     /// The maximum number of attempts, including the first. Default 3.
     pub attempts: u32,
-    /// The maximum wait before the second attempt; it doubles from attempt to attempt. Each wait is
-    /// random up to it, so that clients that failed together do not return together. The time that a
-    /// server requests (`data.retry_after_ms`) is added.
-    /// Default 100 ms.
+    /// The maximum wait before the second attempt, doubled for each further attempt. Each wait is random up
+    /// to this maximum, so that clients that failed together do not retry together. A wait requested by the
+    /// server (`data.retry_after_ms`) is added. Default 100 ms.
     pub backoff: Duration,
-    /// The maximum of all waits, without the time that servers request. Default 2 s.
+    /// The upper limit of each wait, not including the wait requested by the server. Default 2 s.
     pub max_backoff: Duration,
 }
 
@@ -39,7 +38,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// Makes a call until it ends in something that another attempt would not better.
+    /// Sends a call until it succeeds or fails with an error that is not retried.
     pub(super) async fn run(
         self,
         wire: &Wire,
@@ -49,15 +48,15 @@ impl Retry {
         let mut count = 0;
         loop {
             count += 1;
-            let ended = wire.call(call.again()).await;
-            if count >= self.attempts || !is_worth_another(&ended) {
-                return ended;
+            let result = wire.call(call.duplicate()).await;
+            if count >= self.attempts || !is_retryable(&result) {
+                return result;
             }
-            let wait = wanted_wait(&ended).saturating_add(self.wait(count, attempts));
+            let wait = requested_wait(&result).saturating_add(self.wait(count, attempts));
             match Instant::now().checked_add(wait) {
                 Some(at) if at < attempts.until => tokio::time::sleep_until(at).await,
-                // Too late for another attempt. The failure is more specific than a timeout.
-                _ => return ended,
+                // There is no time for another attempt. The failure is more specific than a timeout.
+                _ => return result,
             }
         }
     }
@@ -72,11 +71,11 @@ impl Retry {
     }
 }
 
-/// Marks a call that may be made again.
+/// Marks a call that may be retried.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attempts {
     until: Instant,
-    /// The source of random waits. The calls of a batch share it, and so their retries share a message.
+    /// The seed of the random waits. The calls of a batch share it, so that their retries share a message.
     seed: u64,
 }
 
@@ -86,28 +85,28 @@ impl Attempts {
     }
 }
 
-/// The wait that the server asks for.
-fn wanted_wait(ended: &Result<Outcome, Failure>) -> Duration {
+/// The wait requested by the server.
+fn requested_wait(result: &Result<Outcome, Failure>) -> Duration {
     #[derive(Deserialize)]
     struct Data {
         retry_after_ms: u64,
     }
-    let data = match ended {
+    let data = match result {
         Ok(outcome) => outcome.as_result().err().and_then(ErrorObject::data),
         Err(_) => None,
     };
-    let wanted: Option<Data> = data.and_then(|data| serde_json::from_str(data.get()).ok());
-    Duration::from_millis(wanted.map_or(0, |data| data.retry_after_ms))
+    let data: Option<Data> = data.and_then(|data| serde_json::from_str(data.get()).ok());
+    Duration::from_millis(data.map_or(0, |data| data.retry_after_ms))
 }
 
-fn is_worth_another(ended: &Result<Outcome, Failure>) -> bool {
+fn is_retryable(result: &Result<Outcome, Failure>) -> bool {
     const GATEWAY: [StatusCode; 4] = [
         StatusCode::TOO_MANY_REQUESTS,
         StatusCode::BAD_GATEWAY,
         StatusCode::SERVICE_UNAVAILABLE,
         StatusCode::GATEWAY_TIMEOUT,
     ];
-    match ended {
+    match result {
         Ok(outcome) => matches!(outcome.code(), Some(code::BUSY | code::RATE_LIMITED)),
         Err(Failure::Transport(error)) => {
             matches!(error, TransportError::Connect { .. } | TransportError::Broken { .. })

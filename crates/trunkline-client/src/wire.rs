@@ -1,4 +1,4 @@
-//! Calls as messages, and replies as outcomes.
+//! Converts calls to messages and replies to outcomes.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,13 +10,13 @@ use trunkline_core::error::excerpt;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::Outcome;
 
+use super::batch_queue::QueueHandle;
 use super::error::{Failure, ProtocolError};
-use super::gathering::Seat;
 use super::response::{self, Body, Response, malformed, shortened};
 use super::transport::{Message, Transport};
 use crate::frame::Key;
 
-/// Where calls leave the client: below all layers.
+/// The innermost service, below all layers: sends messages over the transport.
 pub(super) struct Wire {
     transport: Box<dyn Transport>,
 }
@@ -26,16 +26,16 @@ impl Wire {
         Self { transport: Box::new(transport) }
     }
 
-    /// The server, as errors name it.
+    /// The name of the server in error messages.
     pub(super) fn target(&self) -> Cow<'_, str> {
         self.transport.target()
     }
 
-    /// Sends a call, or hands it to the batch that it is a member of.
+    /// Sends a call, or queues it if it is a member of a batch.
     pub(super) async fn call(&self, call: Call) -> Result<Outcome, Failure> {
-        match call.extensions().get::<Seat>().cloned() {
-            Some(seat) if seat.claim() => seat.take(call).await,
-            // A layer makes the call while an earlier attempt is under way: it goes alone.
+        match call.extensions().get::<QueueHandle>().cloned() {
+            Some(handle) if handle.claim() => handle.enqueue(call).await,
+            // A layer repeats the call while an earlier attempt is in flight: it is sent alone.
             _ => self.send(call).await,
         }
     }
@@ -48,19 +48,19 @@ impl Wire {
         let Some(body) = self.transport.send(message).await? else {
             return Err(ProtocolError::Missing { id: id.to_string() }.into());
         };
-        Ok(Response::parse(&body)?.to(&id)?)
+        Ok(Response::parse(&body)?.outcome_of(&id)?)
     }
 
     async fn notify(&self, call: &Call) -> Result<Outcome, Failure> {
         let message = message(call.message(), Vec::new(), [call]);
         match self.transport.send(message).await? {
             None => Ok(Outcome::result(&())),
-            // What cannot be read, or is refused, is answered for all that.
+            // Notifications that are invalid or refused do get a reply.
             Some(body) => unexpected(&body).map_err(Failure::from),
         }
     }
 
-    /// Sends calls in one message. The outcomes are in their order; a notification's is `null`.
+    /// Sends calls in one message. Returns the outcomes in the order of the calls; `null` for notifications.
     pub(super) async fn send_batch(
         &self,
         calls: &[&Call],
@@ -71,61 +71,62 @@ impl Wire {
             (None, _) => Vec::new(),
             (Some(body), true) => {
                 let outcome = unexpected(&body)?;
-                return Ok(calls.iter().map(|_| Ok(outcome.again())).collect());
+                return Ok(calls.iter().map(|_| Ok(outcome.duplicate())).collect());
             }
             (Some(body), false) => match response::parse(&body)? {
                 Body::Batch(responses) => responses,
-                // What could not even be read as a batch is answered with one error.
+                // The server could not parse the batch and returned a single error.
                 Body::Single(Response { id: None, outcome }) => {
-                    return Ok(calls.iter().map(|_| Ok(outcome.again())).collect());
+                    return Ok(calls.iter().map(|_| Ok(outcome.duplicate())).collect());
                 }
                 Body::Single(_) => {
-                    return Err(malformed("it is no array, and answers a batch", &body).into());
+                    return Err(malformed("not an array, in reply to a batch", &body).into());
                 }
             },
         };
-        Ok(matched(found, &ids)?.into_order_of(calls))
+        Ok(matched(found, &ids)?.in_order_of(calls))
     }
 }
 
 /// The replies to the calls of a batch.
 struct Matched {
-    /// By the position of their ids.
+    /// The outcomes by the position of their ids.
     outcomes: Vec<Option<Outcome>>,
-    /// An error without an id: of a call that the server could not read.
-    of_unread: Option<Outcome>,
+    /// An error without an id, for a call that the server could not parse.
+    error_without_id: Option<Outcome>,
 }
 
 fn matched(responses: Vec<Response>, ids: &[Id]) -> Result<Matched, ProtocolError> {
-    let places: HashMap<Key, usize> =
-        ids.iter().enumerate().map(|(place, id)| (Key::from(id), place)).collect();
-    let mut found = Matched { outcomes: ids.iter().map(|_| None).collect(), of_unread: None };
+    let positions: HashMap<Key, usize> =
+        ids.iter().enumerate().map(|(position, id)| (Key::from(id), position)).collect();
+    let mut found =
+        Matched { outcomes: ids.iter().map(|_| None).collect(), error_without_id: None };
     for response in responses {
         let Some(id) = &response.id else {
-            found.of_unread.get_or_insert(response.outcome);
+            found.error_without_id.get_or_insert(response.outcome);
             continue;
         };
-        let Some(&place) = places.get(&Key::from(id)) else {
+        let Some(&position) = positions.get(&Key::from(id)) else {
             let expected = ids.iter().map(Id::as_raw).collect::<Vec<_>>().join(", ");
             let expected = excerpt(&expected, 200).into_owned();
             return Err(ProtocolError::WrongId { expected, found: shortened(id) });
         };
-        if found.outcomes[place].replace(response.outcome).is_some() {
-            return Err(ProtocolError::Duplicate { id: ids[place].to_string() });
+        if found.outcomes[position].replace(response.outcome).is_some() {
+            return Err(ProtocolError::Duplicate { id: ids[position].to_string() });
         }
     }
     Ok(found)
 }
 
 impl Matched {
-    fn into_order_of(self, calls: &[&Call]) -> Vec<Result<Outcome, Failure>> {
-        let Self { outcomes, of_unread } = self;
+    fn in_order_of(self, calls: &[&Call]) -> Vec<Result<Outcome, Failure>> {
+        let Self { outcomes, error_without_id } = self;
         let mut outcomes = outcomes.into_iter();
         let outcome = |call: &&Call| match call.id() {
             None => Ok(Outcome::result(&())),
             Some(id) => {
                 let found = outcomes.next().flatten();
-                let found = found.or_else(|| of_unread.as_ref().map(Outcome::again));
+                let found = found.or_else(|| error_without_id.as_ref().map(Outcome::duplicate));
                 found.ok_or_else(|| ProtocolError::Missing { id: id.to_string() }.into())
             }
         };
@@ -133,14 +134,14 @@ impl Matched {
     }
 }
 
-/// The reply to a message without one: the error that refuses it.
+/// The reply to a message of notifications: the error that refuses it.
 fn unexpected(body: &Bytes) -> Result<Outcome, ProtocolError> {
     match response::parse(body)? {
         Body::Single(Response { id: None, outcome }) => Ok(outcome),
         Body::Single(Response { id: Some(id), .. }) => {
             Err(ProtocolError::Unexpected { id: shortened(&id) })
         }
-        Body::Batch(_) => Err(malformed("it is an array, and notifications have no reply", body)),
+        Body::Batch(_) => Err(malformed("array in reply to a notification", body)),
     }
 }
 

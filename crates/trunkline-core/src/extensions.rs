@@ -32,7 +32,7 @@ struct Entry<T: ?Sized> {
 /// What came along with a body through a door.
 pub trait Origin: Any + Send + Sync {
     /// The door's name.
-    fn door(&self) -> &'static str;
+    fn endpoint(&self) -> &'static str;
 
     /// What is spoken there, unless a call says otherwise.
     fn protocol(&self) -> &'static str {
@@ -45,7 +45,7 @@ pub trait Origin: Any + Send + Sync {
     }
 
     /// The value of this type that the transport or its middleware has set. Calls that are made
-    /// [on behalf](Extensions::on_behalf) of one that came through here have it, too.
+    /// [on behalf](Extensions::for_nested_call) of one that came through here have it, too.
     fn get(&self, _key: TypeId) -> Option<&dyn Any> {
         None
     }
@@ -60,8 +60,8 @@ impl Extensions {
 
     /// What a door without headers knows: its name.
     #[must_use]
-    pub fn through(door: &'static str) -> Self {
-        Self::of(Through { door })
+    pub fn from_endpoint(door: &'static str) -> Self {
+        Self::from_origin(Through { door })
     }
 
     /// What goes on to calls that are made on behalf of one that came with these, through a door of this
@@ -70,22 +70,22 @@ impl Extensions {
     /// What is of that one call alone does not: its headers, its protocol, and what was added to it on its
     /// way, which layers around the new calls add again.
     #[must_use]
-    pub fn on_behalf(&self, door: &'static str) -> Self {
-        Self::of(OnBehalf { door, origin: self.origin.clone() })
+    pub fn for_nested_call(&self, door: &'static str) -> Self {
+        Self::from_origin(OnBehalf { door, origin: self.origin.clone() })
     }
 
     /// The name of the door that the call came through: `json-rpc`, `mcp`, `stdio`, …. A call made in
     /// this process came through none: `in-process`.
     #[must_use]
-    pub fn door(&self) -> &'static str {
-        self.origin.as_deref().map_or("in-process", Origin::door)
+    pub fn endpoint(&self) -> &'static str {
+        self.origin.as_deref().map_or("in-process", Origin::endpoint)
     }
 
     /// The same, of calls that come in this protocol: by one word, which
     /// history and traces (`rpc.system.name`) show. Without it, they
     /// come in that of their transport.
     #[must_use]
-    pub fn speaking(mut self, protocol: &'static str) -> Self {
+    pub fn with_protocol(mut self, protocol: &'static str) -> Self {
         if protocol != self.protocol() {
             self.insert(Protocol(protocol));
         }
@@ -101,12 +101,12 @@ impl Extensions {
 
     /// The trace that the client sent, for example with the header `traceparent`.
     #[must_use]
-    pub fn sent_trace(&self) -> Option<TraceContext> {
+    pub fn remote_trace(&self) -> Option<TraceContext> {
         self.origin.as_deref()?.trace()
     }
 
     /// An empty set of calls that came in this way.
-    pub fn of(origin: impl Origin) -> Self {
+    pub fn from_origin(origin: impl Origin) -> Self {
         Self { origin: Some(Arc::new(origin)), last: None }
     }
 
@@ -175,7 +175,7 @@ struct Through {
 }
 
 impl Origin for Through {
-    fn door(&self) -> &'static str {
+    fn endpoint(&self) -> &'static str {
         self.door
     }
 }
@@ -187,7 +187,7 @@ struct OnBehalf {
 }
 
 impl Origin for OnBehalf {
-    fn door(&self) -> &'static str {
+    fn endpoint(&self) -> &'static str {
         self.door
     }
 

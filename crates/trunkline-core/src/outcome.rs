@@ -1,4 +1,4 @@
-//! What comes of a call.
+//! Outcomes of calls.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,11 +7,10 @@ use serde::Serialize;
 
 use crate::error::{ErrorObject, code};
 
-/// A call's result or its error, without the envelope around it.
+/// The result or the error of a call, without the response object around it.
 ///
-/// A result is serialised once, here, behind the beginning of the reply that it becomes: a
-/// single reply needs no copy, and a batch appends the same bytes. An outcome is moved through
-/// every layer, so it is kept small.
+/// A result is serialised once, into a buffer that starts with the first part of the response, so that a single
+/// response needs no copy. An outcome is small, since it is moved through every layer.
 pub struct Outcome(Result<Reply, Box<ErrorObject>>);
 
 enum Reply {
@@ -19,7 +18,7 @@ enum Reply {
     Json(Vec<u8>),
     /// The JSON text of a result that needs no allocation.
     Short { len: u8, text: [u8; SHORT] },
-    /// What is also known as EDN.
+    /// The start of the response in JSON, and the result in EDN.
     #[cfg(feature = "edn")]
     Edn(Box<(Vec<u8>, trunkline_edn::Value)>),
 }
@@ -30,11 +29,11 @@ pub const RESULT: &[u8] = b"{\"jsonrpc\":\"2.0\",\"result\":";
 pub const ERROR: &[u8] = b"{\"jsonrpc\":\"2.0\",\"error\":";
 /// The text between the result and the id.
 pub(crate) const ID: &[u8] = b",\"id\":";
-/// The maximum size of a [short](Reply::Short) result. A larger one would make all outcomes larger.
+/// The maximum size of a [short](Reply::Short) result, in bytes. It determines the size of an outcome.
 const SHORT: usize = 15;
-/// Most results with their envelope fit, so that most replies are one allocation.
+/// The initial capacity, in bytes. Most responses fit, and take one allocation.
 const CAPACITY: usize = 128;
-/// The initial capacity of a [written](Outcome::written) result, which often contains another one.
+/// The initial capacity of a result [from a writer](Outcome::from_writer), which often contains another result.
 const WRITTEN_CAPACITY: usize = 512;
 
 impl Outcome {
@@ -61,17 +60,17 @@ impl Outcome {
         }
     }
 
-    /// A result that `write` appends as JSON text. It must append one JSON value: this is for what
-    /// is put together from values that are text already, and nothing checks it again.
+    /// A result whose JSON text is appended by `write`, for results composed of JSON text. `write` must append
+    /// exactly one JSON value, which is not validated.
     #[must_use]
-    pub fn written(write: impl FnOnce(&mut Vec<u8>)) -> Self {
+    pub fn from_writer(write: impl FnOnce(&mut Vec<u8>)) -> Self {
         let mut json = Vec::with_capacity(WRITTEN_CAPACITY);
         json.extend_from_slice(RESULT);
         write(&mut json);
         Self(Ok(Reply::Json(json)))
     }
 
-    /// A result that is EDN, or why it has no JSON.
+    /// A result in EDN. Fails if the value cannot be represented in JSON.
     #[cfg(feature = "edn")]
     pub(crate) fn of_edn(value: trunkline_edn::Value) -> Result<Self, trunkline_edn::Error> {
         let mut json = String::from_utf8_lossy(RESULT).into_owned();
@@ -79,7 +78,7 @@ impl Outcome {
         Ok(Self(Ok(Reply::Edn(Box::new((json.into_bytes(), value))))))
     }
 
-    /// The result, if it is EDN.
+    /// The result in EDN, if the handler returned EDN.
     #[cfg(feature = "edn")]
     pub(crate) fn as_edn(&self) -> Option<&trunkline_edn::Value> {
         match &self.0 {
@@ -105,16 +104,16 @@ impl Outcome {
         }
     }
 
-    /// How many bytes its result has; an error is small.
+    /// The size of the result in bytes. 0 for an error.
     pub(crate) fn len(&self) -> usize {
         self.as_result().map_or(0, <[u8]>::len)
     }
 
-    /// A copy, for a second call that ends in the same.
-    pub fn again(&self) -> Self {
+    /// A copy, for another call with the same outcome.
+    pub fn duplicate(&self) -> Self {
         match &self.0 {
             Ok(Reply::Short { len, text }) => Self(Ok(Reply::Short { len: *len, text: *text })),
-            Ok(reply) => Self::written(|json| json.extend_from_slice(reply.result())),
+            Ok(reply) => Self::from_writer(|json| json.extend_from_slice(reply.result())),
             Err(error) => Self(Err(error.clone())),
         }
     }
@@ -134,14 +133,14 @@ impl Outcome {
         json
     }
 
-    /// The response object to what no id is known of.
+    /// The response object without an id.
     pub(crate) fn into_response_without_id(self) -> Vec<u8> {
         let mut json = self.into_open_response();
         json.push(b'}');
         json
     }
 
-    /// The response object up to its last member.
+    /// The response object without its last member and the closing brace.
     fn into_open_response(self) -> Vec<u8> {
         match self.0 {
             Ok(Reply::Json(json)) => json,
@@ -162,17 +161,17 @@ impl Outcome {
         }
     }
 
-    /// -32004 for a member of a batch whose turn did not come in time.
+    /// -32004 for a call of a batch that was not started before its timeout.
     pub(crate) fn not_started(limit: Duration) -> Self {
-        let reason = "the calls before it in the batch took too long; it was not run";
+        let reason = "earlier calls of the batch took longer than the timeout; this call was not run";
         let data = serde_json::json!({ "reason": reason, "timeout_ms": limit.as_millis() as u64 });
         Self::error(ErrorObject::new(code::TIMEOUT, "Call timed out").with_data(&data))
     }
 
-    /// -32006 in place of a result that the replies to a body have no room for.
+    /// -32006 in place of a result that exceeds the limit of the replies to a body.
     pub fn reply_too_large(limit: usize) -> Self {
         let reason =
-            "the replies to this body are over the limit: ask for less, or in smaller batches";
+            "the replies to this body exceed the limit; request less data or send smaller batches";
         let error = ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large");
         Self::error(error.with_data(&serde_json::json!({ "reason": reason, "limit_bytes": limit })))
     }

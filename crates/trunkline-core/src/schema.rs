@@ -18,27 +18,27 @@ use serde_json::Value;
 #[derive(Clone, PartialEq)]
 pub struct Schema {
     published: Arc<Value>,
-    accepted: Arc<Value>,
+    validated: Arc<Value>,
 }
 
 impl Schema {
     /// What `T` is read from.
     #[must_use]
     pub fn of_input<T: JsonSchema>() -> Self {
-        Self::generate::<T>(settings_of_input()).without_null_options()
+        Self::generate::<T>(input_settings()).without_null_options()
     }
 
     /// What `T` is written as.
     #[must_use]
     pub fn of_output<T: JsonSchema>() -> Self {
-        Self::generate::<T>(settings_of_output())
+        Self::generate::<T>(output_settings())
     }
 
     fn generate<T: JsonSchema>(settings: SchemaSettings) -> Self {
         let mut schema = settings.into_generator().into_root_schema_for::<T>();
         // The name of a Rust type tells callers nothing.
         schema.remove("title");
-        finished(schema)
+        from_generated(schema)
     }
 
     /// The published form of the schema.
@@ -48,8 +48,20 @@ impl Schema {
     }
 
     /// The schema's JSON, as values are validated.
-    pub fn accepted(&self) -> &Value {
-        &self.accepted
+    pub fn validated(&self) -> &Value {
+        &self.validated
+    }
+
+    /// The same schema, of which validation checks only the names of members. For types that are read from more forms of
+    /// a value than the schema publishes, and that report invalid values themselves.
+    #[must_use]
+    pub fn checked_by_name(mut self) -> Self {
+        let Value::Object(mut checked) = Value::clone(&self.validated) else { return self };
+        if let Some(Value::Object(members)) = checked.get_mut("properties") {
+            members.values_mut().for_each(|member| *member = Value::Bool(true));
+        }
+        self.validated = Arc::new(checked.into());
+        self
     }
 
     /// The same schema, published without the `null` of members that may be left out. Values are validated
@@ -126,12 +138,12 @@ fn drop_null(schema: &mut Value) {
 }
 
 /// How schemas of what is read are generated.
-pub fn settings_of_input() -> SchemaSettings {
+pub fn input_settings() -> SchemaSettings {
     standing_alone(SchemaSettings::draft2020_12().for_deserialize())
 }
 
 /// How schemas of what is written are generated.
-pub fn settings_of_output() -> SchemaSettings {
+pub fn output_settings() -> SchemaSettings {
     standing_alone(SchemaSettings::draft2020_12().for_serialize())
 }
 
@@ -143,7 +155,7 @@ fn standing_alone(settings: SchemaSettings) -> SchemaSettings {
 }
 
 /// What was generated, as the doors show it.
-pub fn finished(mut schema: schemars::Schema) -> Schema {
+pub fn from_generated(mut schema: schemars::Schema) -> Schema {
     RecursiveTransform(without_noise).transform(&mut schema);
     Schema::from(schema.to_value())
 }
@@ -190,7 +202,7 @@ fn one_line(text: &str) -> String {
 impl From<Value> for Schema {
     fn from(value: Value) -> Self {
         let value = Arc::new(value);
-        Self { published: Arc::clone(&value), accepted: value }
+        Self { published: Arc::clone(&value), validated: value }
     }
 }
 
@@ -242,9 +254,17 @@ mod tests {
         let (plain, nullable) = (json!("object"), json!(["object", "null"]));
         let input = Schema::of_input::<Thing>();
         assert_eq!(*input.as_value(), thing(&plain, &["name"]));
-        assert_eq!(*input.accepted(), thing(&nullable, &["name"]));
+        assert_eq!(*input.validated(), thing(&nullable, &["name"]));
         let output = Schema::of_output::<Thing>();
         assert_eq!(*output.as_value(), thing(&nullable, &["name", "inner"]));
+    }
+
+    #[test]
+    fn validation_can_be_limited_to_names() {
+        let input = Schema::of_input::<Thing>().checked_by_name();
+        assert_eq!(*input.as_value(), *Schema::of_input::<Thing>().as_value());
+        assert_eq!(input.validated()["properties"], json!({ "name": true, "inner": true }));
+        assert_eq!(input.validated()["required"], json!(["name"]));
     }
 
     #[track_caller]
@@ -252,7 +272,7 @@ mod tests {
         let whole = |member: &Value| json!({ "properties": { "a": member }, "required": ["b"] });
         let found = Schema::from(whole(schema)).without_null_options();
         assert_eq!(*found.as_value(), whole(expected));
-        assert_eq!(*found.accepted(), whole(schema));
+        assert_eq!(*found.validated(), whole(schema));
     }
 
     #[test]

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use trunkline_core::call::Registered;
+use trunkline_core::call::RegisteredOperation;
 use trunkline_core::extensions::Extensions;
 use trunkline_core::id::Id;
 use trunkline_core::outcome::{ERROR, Outcome, RESULT};
@@ -32,7 +32,7 @@ impl Draft {
             kind: Kind::Call,
             time: SystemTime::now(),
             duration: Duration::ZERO,
-            door: extensions.door(),
+            door: extensions.endpoint(),
             protocol: extensions.protocol(),
             method: None,
             operation: None,
@@ -58,7 +58,7 @@ impl Draft {
     }
 
     /// Keeps the request, which is of this operation, if it is known.
-    pub(super) fn request(&mut self, text: &[u8], operation: Option<Arc<Registered>>) {
+    pub(super) fn request(&mut self, text: &[u8], operation: Option<Arc<RegisteredOperation>>) {
         let request = Text::new(Passage::whole(text), self.rules(operation, self.room / 2));
         self.room = self.room.saturating_sub(request.weight());
         self.entry().request = Some(request);
@@ -97,7 +97,7 @@ impl Draft {
         self.history.add(self.entry)
     }
 
-    fn rules(&self, operation: Option<Arc<Registered>>, limit: usize) -> Rules {
+    fn rules(&self, operation: Option<Arc<RegisteredOperation>>, limit: usize) -> Rules {
         let redaction = Arc::clone(&self.history.0.redaction);
         // Only hooks are passed the method.
         let method = self.entry.method.as_deref().filter(|_| redaction.has_hooks());

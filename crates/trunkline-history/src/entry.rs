@@ -27,7 +27,7 @@ pub struct Entry {
     /// From then to its end.
     #[serde(flatten, serialize_with = "time::millis_and_micros")]
     pub duration: Duration,
-    /// The door that it came through, as [`Extensions::door`](trunkline_core::extensions::Extensions::door) names it.
+    /// The door that it came through, as [`Extensions::endpoint`](trunkline_core::extensions::Extensions::endpoint) names it.
     pub door: &'static str,
     /// The protocol that it came in, as [`Extensions::protocol`](trunkline_core::extensions::Extensions::protocol) names it.
     pub protocol: &'static str,

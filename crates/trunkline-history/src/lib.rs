@@ -15,7 +15,7 @@
 //! let rpc = Router::new().method("login", || "welcome").build()?.with_history(history.clone());
 //!
 //! let body = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"hunter2"},"id":1}"#;
-//! rpc.handle(body.into(), Extensions::through("json-rpc")).await;
+//! rpc.handle(body.into(), Extensions::from_endpoint("json-rpc")).await;
 //!
 //! let newest = &history.entries(&Filter::default()).entries[0];
 //! let request = newest.request.as_ref().expect("a call has a request").redacted();

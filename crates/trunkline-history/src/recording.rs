@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use trunkline_core::call::{Arrival, Call, Notes, Observation, Observer, Recording, Registered};
+use trunkline_core::call::{MessageInfo, Call, Notes, Observation, Observer, Recording, RegisteredOperation};
 use trunkline_core::dispatch::Dispatcher;
 use trunkline_core::error::ErrorObject;
 use trunkline_core::extensions::Extensions;
@@ -32,30 +32,30 @@ impl History {
 }
 
 impl Observer for History {
-    fn begin(&self, call: &Call, arrival: Arrival<'_>, notes: &Arc<Notes>) -> Recording {
+    fn begin(&self, call: &Call, message: MessageInfo<'_>, notes: &Arc<Notes>) -> Recording {
         let id = call.id();
         let mut draft = Draft::new(self, call.extensions());
         let entry = draft.entry();
         entry.method = Some(short(&call.method()));
         entry.id = id.as_ref().map(short_id);
         entry.notification = id.is_none();
-        entry.batch_index = arrival.batch_index;
-        draft.request(arrival.text, call.operation().cloned());
-        let (notes, reply_bytes) = (Arc::clone(notes), arrival.reply_bytes);
+        entry.batch_index = message.batch_index;
+        draft.request(message.text, call.operation().cloned());
+        let (notes, reply_bytes) = (Arc::clone(notes), message.reply_bytes);
         Recording::new(Running { draft: Some(draft), id, notes, reply_bytes })
     }
 
     fn refuse(
         &self,
         extensions: &Extensions,
-        arrival: Arrival<'_>,
+        message: MessageInfo<'_>,
         error: &ErrorObject,
         id: Option<&Id>,
     ) {
         let mut draft = Draft::new(self, extensions);
         let entry = draft.entry();
-        (entry.id, entry.batch_index) = (id.map(short_id), arrival.batch_index);
-        draft.request(arrival.text, None);
+        (entry.id, entry.batch_index) = (id.map(short_id), message.batch_index);
+        draft.request(message.text, None);
         let id = id.cloned().unwrap_or(Id::NULL);
         draft.end(&Outcome::error(error.clone()), Some(&id), usize::MAX);
     }
@@ -85,7 +85,7 @@ impl Observation for Running {
         }
     }
 
-    fn end_as(mut self: Box<Self>, response: Option<&[u8]>, code: Option<i64>) {
+    fn end_with_response(mut self: Box<Self>, response: Option<&[u8]>, code: Option<i64>) {
         if let Some(draft) = self.take() {
             draft.end_as(response.map(Passage::whole), code);
         }
@@ -106,7 +106,7 @@ fn add_notes(entry: &mut Entry, notes: &Notes) {
         entry.trace_id = Some(trace.trace_id());
     }
     let operation = notes.operation();
-    let name = operation.as_deref().map(Registered::name);
+    let name = operation.as_deref().map(RegisteredOperation::name);
     entry.operation = name.filter(|name| entry.method.as_deref() != Some(name)).map(short);
     if let Some(code) = notes.failure() {
         (entry.status, entry.code) = (Status::Error, Some(code));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use trunkline_core::call::Registered;
+use trunkline_core::call::RegisteredOperation;
 
 use crate::redaction::{Passage, Redacted, Redaction};
 
@@ -35,7 +35,7 @@ pub(super) struct Rules {
     /// The method, for hooks.
     pub(super) method: Box<str>,
     /// The operation, which has the names of params by position.
-    pub(super) operation: Option<Arc<Registered>>,
+    pub(super) operation: Option<Arc<RegisteredOperation>>,
     /// The maximum size of the redacted text, in bytes.
     pub(super) limit: usize,
 }

@@ -1,4 +1,4 @@
-//! A command API that somebody has already, on axum, with JSON-RPC 2.0 put beside it on the same path.
+//! An existing command API on axum that accepts JSON-RPC 2.0 on the same path.
 //!
 //! ```text
 //! cargo run -p trunkline-resources --example adapter
@@ -22,7 +22,7 @@ use trunkline_resources::{Command, Protocol};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let rpc = trunkline::Router::new().build()?.projected(adapter::commands(command));
+    let rpc = trunkline::Router::new().build()?.with_protocol_methods(adapter::commands(command));
     let json_rpc = rpc.http();
     let execute = async move |request: Request| {
         let (head, body) = request.into_parts();
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What the service does, which need not know JSON-RPC; `_caller` has the headers, for who may do it.
+/// The commands of the service, independent of JSON-RPC. `_caller` has the headers, for authorisation.
 async fn command(command: Command, _caller: Extensions) -> Result<Value, ErrorObject> {
     match (&*command.resource, &*command.command) {
         ("todo", "update") => Ok(json!({ "id": command.id, "done": command.payload["done"] })),
@@ -49,7 +49,7 @@ async fn command(command: Command, _caller: Extensions) -> Result<Value, ErrorOb
     }
 }
 
-/// How it has answered its clients so far, and goes on to.
+/// Handles native messages, whose replies stay unchanged.
 async fn native(body: Bytes) -> Response {
     let reply = match adapter::read(&body) {
         Ok(message) => match command(message.clone(), Extensions::new()).await {

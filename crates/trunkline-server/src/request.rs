@@ -51,7 +51,7 @@ impl Head {
 }
 
 impl Origin for Head {
-    fn door(&self) -> &'static str {
+    fn endpoint(&self) -> &'static str {
         self.door
     }
 

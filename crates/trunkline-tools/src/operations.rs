@@ -1,4 +1,4 @@
-//! The operations: one for each tool, and those that manage the folder.
+//! The operations of the tools, and those that manage the folder.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use trunkline::{
     code,
 };
 
-use crate::folder::{FolderError, Reloaded, ToolFolder};
+use crate::folder::{FolderError, ReloadReport, ToolFolder};
 use crate::manifest::ToolManifest;
 use crate::run::{RunError, Tool};
 
 pub(crate) const LIST_TOOLS: &str = "agent.list_tools";
 pub(crate) const RELOAD_TOOLS: &str = "agent.reload_tools";
 
-/// The operations of the tools that are in a folder now, each under the name of its tool, by which language models
-/// call it, too. Arguments are validated against the input schema before the tool is run.
+/// The operations of the current tools of a folder. Each has the name of its tool. Arguments are validated against the
+/// input schema before the tool runs.
 ///
 /// The errors are -32602 with `data.errors` for invalid arguments, -32002 for a tool that fails, -32004
-/// for a timeout, and -32005 if too many tools run; `data.kind` and `data.reason` have the details, see
+/// for a timeout, and -32005 if too many tools are running; `data.kind` and `data.reason` have the details, see
 /// [`RunError`].
 pub fn operations(folder: &ToolFolder) -> Router {
     let catalog = folder.catalog();
@@ -51,14 +51,14 @@ fn operation(folder: &ToolFolder, tool: &Arc<Tool>) -> Operation {
         operation = operation.output_schema(output.clone());
     }
     match manifest.effect {
-        Some(Effect::Reads) => operation.read_only(),
-        Some(Effect::Adds) => operation.additive(),
-        Some(Effect::Destroys) => operation.destructive(),
+        Some(Effect::ReadOnly) => operation.read_only(),
+        Some(Effect::Additive) => operation.additive(),
+        Some(Effect::Destructive) => operation.destructive(),
         None => operation,
     }
 }
 
-/// The command and its environment: a tool that runs another command is another tool.
+/// The command and its environment. A change of them is a change of the operation.
 fn revision(manifest: &ToolManifest) -> String {
     let (program, folder) = (manifest.program.to_string_lossy(), manifest.folder.to_string_lossy());
     json!([program, manifest.arguments, folder, manifest.env]).to_string()
@@ -69,7 +69,7 @@ async fn run(
     tool: &Arc<Tool>,
     arguments: Option<Box<RawValue>>,
 ) -> Result<Box<RawValue>, RunError> {
-    // Params by position are empty here: no operation declares names.
+    // Positional params are empty here, since the operations declare no names.
     let arguments = arguments.filter(|arguments| arguments.get().starts_with('{'));
     folder.run(tool, arguments.as_deref()).await
 }
@@ -82,16 +82,14 @@ async fn run(
 pub fn management<S>(folder: &ToolFolder) -> Router<S> {
     let list = Operation::new(LIST_TOOLS, list)
         .title("List tools")
-        .description("Lists the tools of the folder, and what is rejected there, with the reasons.")
-        .output_schema(listing())
+        .description("Lists the tools of the folder, and the rejected manifests with the reasons.")
+        .output_schema(listing_schema())
         .read_only()
         .closed_world();
     let reload = Operation::new(RELOAD_TOOLS, reload)
         .title("Reload tools")
-        .description(
-            "Reads the folder of tools, and reports which were added, changed and removed.",
-        )
-        .output_schema(listing())
+        .description("Reloads the folder of tools, and lists the added, changed and removed tools.")
+        .output_schema(listing_schema())
         .errors::<FolderError>()
         .additive()
         .idempotent()
@@ -99,15 +97,15 @@ pub fn management<S>(folder: &ToolFolder) -> Router<S> {
     Router::new().operation(list).operation(reload).with_state(folder.clone())
 }
 
-fn list(State(folder): State<ToolFolder>) -> Json<Reloaded> {
-    Json(folder.listing())
+fn list(State(folder): State<ToolFolder>) -> Json<ReloadReport> {
+    Json(folder.listing_schema())
 }
 
-async fn reload(State(folder): State<ToolFolder>) -> Result<Reloaded, FolderError> {
+async fn reload(State(folder): State<ToolFolder>) -> Result<ReloadReport, FolderError> {
     folder.refresh().await
 }
 
-fn listing() -> Value {
+fn listing_schema() -> Value {
     let names = json!({ "type": "array", "items": { "type": "string" } });
     let tool = json!({
         "type": "object",
@@ -139,16 +137,16 @@ fn listing() -> Value {
     })
 }
 
-const UNREADABLE: &str = "The tools could not be read";
+const READ_FAILED: &str = "The tools could not be read";
 
 impl RpcError for FolderError {
     fn into_error_object(self) -> ErrorObject {
         tracing::warn!(
             error = &self as &dyn std::error::Error,
-            "cannot read the tools; keeping the previous ones"
+            "failed to read the tools; keeping the previous ones"
         );
-        let reason = format!("{}; the tools are those of before", self.source);
-        ErrorObject::new(code::APPLICATION, UNREADABLE).with_data(&json!({ "reason": reason }))
+        let reason = format!("{}; keeping the previous tools", self.source);
+        ErrorObject::new(code::APPLICATION, READ_FAILED).with_data(&json!({ "reason": reason }))
     }
 
     fn from_error_object(_: &ErrorObject) -> Option<Self> {
@@ -156,6 +154,6 @@ impl RpcError for FolderError {
     }
 
     fn descriptions() -> Vec<ErrorDescription> {
-        vec![ErrorDescription::new(code::APPLICATION, UNREADABLE)]
+        vec![ErrorDescription::new(code::APPLICATION, READ_FAILED)]
     }
 }

@@ -32,34 +32,34 @@ impl Tools {
     }
 
     async fn reload(State(tools): State<Self>, message: Message) -> Response<ReplyBody> {
-        tools.answer(RELOAD_TOOLS, message.extensions, fault(&message.body)).await
+        tools.answer(RELOAD_TOOLS, message.extensions, body_error(&message.body)).await
     }
 
     async fn answer(
         &self,
         method: &str,
         extensions: Extensions,
-        fault: Option<ErrorObject>,
+        error: Option<ErrorObject>,
     ) -> Response<ReplyBody> {
-        let mut response = match self.call(method, extensions, fault).await {
-            Ok(json) => found(json),
-            Err(error) => failed(error),
+        let mut response = match self.call(method, extensions, error).await {
+            Ok(json) => ok_response(json),
+            Err(error) => error_response(error),
         };
         let no_cache = HeaderValue::from_static("no-cache");
         response.headers_mut().insert(CACHE_CONTROL, no_cache);
         response
     }
 
-    /// A refused request passes the layers, too, so that rules and rate limits apply to it.
+    /// An invalid request passes the layers, too, so that rules and rate limits apply to it.
     async fn call(
         &self,
         method: &str,
         extensions: Extensions,
-        fault: Option<ErrorObject>,
+        error: Option<ErrorObject>,
     ) -> Result<Vec<u8>, ErrorObject> {
         let mut call = Call::request(&Id::from(1), method, &json!({}))?;
-        if let Some(error) = fault {
-            call = call.refused(error);
+        if let Some(error) = error {
+            call = call.with_refusal(error);
         }
         *call.extensions_mut() = extensions;
         let Ok(outcome) = Service::call(&mut self.0.clone(), call).await;
@@ -68,26 +68,26 @@ impl Tools {
 }
 
 /// The error of a body that is neither empty nor an empty object.
-fn fault(body: &[u8]) -> Option<ErrorObject> {
+fn body_error(body: &[u8]) -> Option<ErrorObject> {
     if body.is_empty() {
         return None;
     }
-    let refused = |reason: &str| Some(ErrorObject::invalid_params(reason));
+    let invalid = |reason: &str| Some(ErrorObject::invalid_params(reason));
     match serde_json::from_slice::<Map<String, Value>>(body) {
         Ok(members) if members.is_empty() => None,
-        Ok(_) => refused("there are no params: send {}"),
-        Err(error) => refused(&format!("the body is no JSON object: {error}")),
+        Ok(_) => invalid("the method has no params; send `{}`"),
+        Err(error) => invalid(&format!("the body is not a JSON object: {error}")),
     }
 }
 
-fn found(json: Vec<u8>) -> Response<ReplyBody> {
+fn ok_response(json: Vec<u8>) -> Response<ReplyBody> {
     let mut response = Response::new(ReplyBody::from(json));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(CONTENT_TYPE, json);
     response
 }
 
-fn failed(error: ErrorObject) -> Response<ReplyBody> {
+fn error_response(error: ErrorObject) -> Response<ReplyBody> {
     let code = error.code();
     let reply = Reply::error(error, None);
     let status = match StatusPolicy::ByError.status(&reply) {

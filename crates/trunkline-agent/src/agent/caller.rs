@@ -5,57 +5,57 @@ use trunkline::protocol::TraceContext;
 use trunkline::unix;
 use trunkline::{Call, ErrorObject, Extensions, FromCall};
 
-use super::event::Events;
+use super::event::EventSender;
 
-/// On whose behalf an agent acts: what it calls, it calls as they would.
+/// The caller on whose behalf an agent makes its calls.
 ///
-/// Its calls carry who they are (their [`Principal`], the address of their [`Peer`], on a unix socket their
-/// process), the trace, and what [middleware of their door](Extensions::on_behalf) has set, so that rights,
-/// rates and tenants are theirs. They do not carry what is of the caller's own call alone: its headers,
-/// with their credentials, its id, what layers have added to it (those of the operations add theirs), and
-/// its deadline: a call has that of its operation, and ends with the turn, or when the caller goes.
+/// The agent's calls carry the caller's [`Principal`], the address of its [`Peer`], its process on a unix socket,
+/// the trace, and the extensions set by [transport middleware](Extensions::for_nested_call), so that permissions,
+/// rate limits and tenants apply. They do not carry what belongs to the caller's own call: its headers with the
+/// credentials, its id, the extensions added by its layers, and its deadline. Each call has the deadline of its
+/// operation, and is cancelled when the turn ends or the caller disconnects.
 #[derive(Debug, Clone)]
 pub struct Caller {
     principal: Option<Principal>,
-    /// What its calls carry.
+    /// The extensions of the agent's calls.
     extensions: Extensions,
-    events: Events,
+    events: EventSender,
 }
 
-/// The name of the door that an agent's calls come through.
-const DOOR: &str = "agent";
+/// The transport name of an agent's calls.
+const TRANSPORT: &str = "agent";
 
 impl Caller {
-    /// Who has made a call. If its door has put [`Events`] there, they tell what happens.
+    /// The caller of the call with these extensions. Events go to the [`EventSender`] in them, if there is one.
     #[must_use]
     pub fn of(extensions: &Extensions) -> Self {
         let trace = TraceContext::of(extensions).or_else(TraceContext::current);
         let trace = trace.unwrap_or_else(TraceContext::root);
         let principal = Principal::of(extensions).cloned();
-        let events = extensions.get::<Events>().cloned().unwrap_or_default();
-        let mut carried = extensions.on_behalf(DOOR);
+        let events = extensions.get::<EventSender>().cloned().unwrap_or_default();
+        let mut nested = extensions.for_nested_call(TRANSPORT);
         if let Some(principal) = &principal {
-            carried.insert(principal.clone());
+            nested.insert(principal.clone());
         }
-        carried.insert(Peer::of(extensions));
+        nested.insert(Peer::of(extensions));
         #[cfg(unix)]
         if let Some(peer) = extensions.get::<unix::Peer>() {
-            carried.insert(*peer);
+            nested.insert(*peer);
         }
-        carried.insert(trace);
-        Self { principal, extensions: carried, events }
+        nested.insert(trace);
+        Self { principal, extensions: nested, events }
     }
 
-    /// The owner of conversations. Callers without credentials share theirs.
+    /// The owner key of the caller's conversations. Callers without credentials share one.
     pub(crate) fn key(&self) -> String {
         self.principal.as_ref().and_then(Principal::owner_key).unwrap_or_default()
     }
 
-    pub(crate) fn events(&self) -> &Events {
+    pub(crate) fn events(&self) -> &EventSender {
         &self.events
     }
 
-    /// What the calls that are made on their behalf carry.
+    /// The extensions of a call on the caller's behalf.
     pub(crate) fn extensions(&self) -> Extensions {
         self.extensions.clone()
     }

@@ -1,4 +1,4 @@
-//! What an agent can do: operations as tools.
+//! Capabilities: the operations that an agent can call as tools.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -7,64 +7,64 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use trunkline::layers::validation::Validator;
-use trunkline::protocol::{Description, Registered};
+use trunkline::protocol::{Description, RegisteredOperation};
 use trunkline::{Effect, ErrorObject, JsonSchema, Schema};
 
 use super::config::AgentConfig;
-use super::context::Offered;
+use super::context::ToolCatalog;
 use crate::conversation::Identity;
 use crate::model;
 
 /// An operation that an agent may call.
 #[derive(Debug)]
 pub(crate) struct Capability {
-    operation: Arc<Registered>,
-    /// As the model knows it, in the characters that endpoints take.
-    offered: String,
+    operation: Arc<RegisteredOperation>,
+    /// The name sent to the model, in the characters that endpoints accept.
+    model_name: String,
     input: Schema,
     validator: OnceLock<Result<Validator, String>>,
-    /// Its calls are made at once, whatever they do.
-    is_excepted: bool,
+    /// Whether calls need no confirmation, whatever their effect.
+    skips_confirmation: bool,
 }
 
-/// How a model has said what it wants to have called.
+/// The form in which a model requested a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
-    /// As endpoints have calls.
-    Called,
-    /// As its text, which may repeat what somebody else has written.
-    Written,
+    /// As a tool call of the API.
+    Native,
+    /// As JSON in its text, which may be a quotation.
+    Text,
 }
 
-/// All of them, of one moment.
+/// A snapshot of all capabilities.
 #[derive(Debug)]
 pub(crate) struct Capabilities {
-    operations: Arc<[Arc<Registered>]>,
+    operations: Arc<[Arc<RegisteredOperation>]>,
     all: Vec<Arc<Capability>>,
-    /// The same for each question.
-    offered: Offered,
+    /// The tools as sent with each request.
+    catalog: ToolCatalog,
 }
 
-/// A tool, for those who want to know what there is.
+/// The description of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct CapabilityDescription {
-    /// Its name.
+    /// The tool's name.
     pub name: String,
-    /// What it does.
+    /// A description for people and models.
     pub description: String,
-    /// What its arguments are: a JSON Schema.
+    /// The JSON Schema of its arguments.
     #[serde(rename = "inputSchema")]
     pub input_schema: Value,
 }
 
-/// Endpoints take no longer names.
-const LONGEST_NAME: usize = 64;
+/// The maximum length of a tool name that endpoints accept.
+const MAX_NAME_LENGTH: usize = 64;
 
 impl Capabilities {
-    pub(super) fn of(operations: Arc<[Arc<Registered>]>, config: &AgentConfig) -> Self {
+    pub(super) fn new(operations: Arc<[Arc<RegisteredOperation>]>, config: &AgentConfig) -> Self {
         let mut taken = HashSet::new();
-        let is_offered = |operation: &&Arc<Registered>| {
+        let is_offered = |operation: &&Arc<RegisteredOperation>| {
             let names = [Some(operation.name()), operation.description().tool.as_deref()];
             let is_in = |patterns: &super::Patterns| {
                 names.iter().flatten().any(|name| patterns.matches(name))
@@ -77,31 +77,31 @@ impl Capabilities {
         };
         let offered = operations.iter().filter(is_offered);
         let all = offered.map(|operation| {
-            let name = offered_name(tool_name(operation), &mut taken);
+            let name = unique_model_name(tool_name(operation), &mut taken);
             Arc::new(Capability::new(operation, name, config))
         });
         let all: Vec<_> = all.collect();
-        let offered = Offered::new(all.iter().map(|one| one.tool()).collect(), config);
-        Self { operations, all, offered }
+        let catalog = ToolCatalog::new(all.iter().map(|one| one.tool()).collect(), config);
+        Self { operations, all, catalog }
     }
 
-    /// Whether they are those of these operations, none of which has come or gone since.
-    pub(super) fn are_of(&self, operations: &Arc<[Arc<Registered>]>) -> bool {
+    /// Whether this is the snapshot of `operations`.
+    pub(super) fn is_snapshot_of(&self, operations: &Arc<[Arc<RegisteredOperation>]>) -> bool {
         Arc::ptr_eq(&self.operations, operations)
     }
 
-    /// By the tool's name, or the operation's.
+    /// Finds a capability by the name of its tool or operation.
     pub(super) fn find(&self, name: &str) -> Option<&Arc<Capability>> {
         let by_name = self.all.iter().find(|one| one.name() == name);
-        by_name.or_else(|| self.of_operation(name))
+        by_name.or_else(|| self.find_operation(name))
     }
 
-    /// By the name that a model calls. What it was offered comes first: others may have that name, too.
-    pub(super) fn called(&self, name: &str) -> Option<&Arc<Capability>> {
-        self.all.iter().find(|one| one.offered == name).or_else(|| self.find(name))
+    /// Finds a capability by the name in a model's call. The names sent to the model take precedence over others.
+    pub(super) fn find_by_model_name(&self, name: &str) -> Option<&Arc<Capability>> {
+        self.all.iter().find(|one| one.model_name == name).or_else(|| self.find(name))
     }
 
-    pub(super) fn of_operation(&self, name: &str) -> Option<&Arc<Capability>> {
+    pub(super) fn find_operation(&self, name: &str) -> Option<&Arc<Capability>> {
         self.all.iter().find(|one| one.operation.name() == name)
     }
 
@@ -113,59 +113,59 @@ impl Capabilities {
         self.all.iter().map(|capability| capability.describe()).collect()
     }
 
-    pub(super) fn offered(&self) -> &Offered {
-        &self.offered
+    pub(super) fn catalog(&self) -> &ToolCatalog {
+        &self.catalog
     }
 }
 
 impl Capability {
-    fn new(operation: &Arc<Registered>, offered: String, config: &AgentConfig) -> Self {
+    fn new(operation: &Arc<RegisteredOperation>, model_name: String, config: &AgentConfig) -> Self {
         let description = operation.description();
-        let is_excepted = config.unconfirmed.matches(operation.name())
-            || config.unconfirmed.matches(tool_name(operation));
+        let skips_confirmation = config.skip_confirmation.matches(operation.name())
+            || config.skip_confirmation.matches(tool_name(operation));
         Self {
             operation: Arc::clone(operation),
-            offered,
-            input: description.input.clone().unwrap_or_else(|| undeclared(description)),
+            model_name,
+            input: description.input.clone().unwrap_or_else(|| schema_of_params(description)),
             validator: OnceLock::new(),
-            is_excepted,
+            skips_confirmation,
         }
     }
 
-    /// That of the tool; of what is none, the operation's.
+    /// The name of the tool, or else of the operation.
     pub(crate) fn name(&self) -> &str {
         tool_name(&self.operation)
     }
 
-    /// As the model knows it.
-    pub(super) fn offered(&self) -> &str {
-        &self.offered
+    /// The name sent to the model.
+    pub(super) fn model_name(&self) -> &str {
+        &self.model_name
     }
 
-    /// Whether a call with these arguments waits until it is confirmed.
+    /// Whether a call with these arguments needs confirmation.
     pub(super) fn needs_confirmation(
         &self,
         arguments: &Map<String, Value>,
         origin: Origin,
     ) -> bool {
         let effect = self.operation.description().effect_of(arguments);
-        // What does not say what it does may do anything.
+        // An operation without a declared effect may have any.
         match (origin, effect) {
-            (_, Some(Effect::Reads)) => false,
-            (Origin::Called, Some(Effect::Adds)) => false,
-            (Origin::Called, _) => !self.is_excepted,
-            (Origin::Written, _) => true,
+            (_, Some(Effect::ReadOnly)) => false,
+            (Origin::Native, Some(Effect::Additive)) => false,
+            (Origin::Native, _) => !self.skips_confirmation,
+            (Origin::Text, _) => true,
         }
     }
 
-    pub(crate) fn operation(&self) -> &Arc<Registered> {
+    pub(crate) fn operation(&self) -> &Arc<RegisteredOperation> {
         &self.operation
     }
 
-    /// What it is, as it is kept with a call that waits: another one of its name is not the same.
+    /// The identity saved with a pending call, which another operation of the same name does not match.
     ///
-    /// The hash is the same after a restart. It need not be in another version of this program; then a call
-    /// has to be proposed again.
+    /// The hash is stable across restarts, but not across versions of this program; after an update a call may
+    /// have to be proposed again.
     pub(super) fn identity(&self) -> Identity {
         let Description { title, text, effect, tool, revision, .. } = self.operation.description();
         let effect = effect.map(|effect| format!("{effect:?}"));
@@ -179,20 +179,20 @@ impl Capability {
         self.input.as_value()
     }
 
-    /// What it does, for people and models.
+    /// The description for people and models.
     pub(crate) fn text(&self) -> String {
         let description = self.operation.description();
         let text = description.text.as_ref().or(description.title.as_ref());
         text.cloned().unwrap_or_default()
     }
 
-    /// Whether the arguments fit; or -32602.
+    /// Validates the arguments; the error is -32602.
     pub(crate) fn check(&self, arguments: &Map<String, Value>) -> Result<(), ErrorObject> {
         let validator = self
             .validator
             .get_or_init(|| Validator::new(&self.input).map_err(|error| error.reason().to_owned()));
         let validator = validator.as_ref().map_err(|reason| {
-            ErrorObject::internal(&format_args!("an input schema cannot be used: {reason}"))
+            ErrorObject::internal(&format_args!("invalid input schema: {reason}"))
         })?;
         let value = Value::Object(arguments.clone());
         let size = value.to_string().len();
@@ -201,7 +201,7 @@ impl Capability {
 
     fn tool(&self) -> model::Tool {
         model::Tool {
-            name: self.offered.clone(),
+            name: self.model_name.clone(),
             description: self.text(),
             input: self.input.clone(),
         }
@@ -217,10 +217,10 @@ impl Capability {
     }
 }
 
-/// The tools, and their changes.
+/// The tools after a refresh, and the changes.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[non_exhaustive]
-pub struct Refreshed {
+pub struct RefreshReport {
     /// All tools.
     pub tools: Vec<CapabilityDescription>,
     /// The names of new tools.
@@ -231,7 +231,7 @@ pub struct Refreshed {
     pub removed: Vec<String>,
 }
 
-impl Refreshed {
+impl RefreshReport {
     pub(super) fn between(
         before: &[CapabilityDescription],
         tools: Vec<CapabilityDescription>,
@@ -248,25 +248,25 @@ impl Refreshed {
                 Some(_) => {}
             }
         }
-        let gone = before.iter().filter(|tool| find(&tools, &tool.name).is_none());
-        refreshed.removed = gone.map(|tool| tool.name.clone()).collect();
+        let removed = before.iter().filter(|tool| find(&tools, &tool.name).is_none());
+        refreshed.removed = removed.map(|tool| tool.name.clone()).collect();
         Self { tools, ..refreshed }
     }
 }
 
-fn tool_name(operation: &Registered) -> &str {
+fn tool_name(operation: &RegisteredOperation) -> &str {
     operation.description().tool.as_deref().unwrap_or(operation.name())
 }
 
-/// A name of the characters that endpoints take, which no other has.
-fn offered_name(name: &str, taken: &mut HashSet<String>) -> String {
-    let is_taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let name: String = name.chars().map(|c| if is_taken(c) { c } else { '_' }).collect();
+/// A unique name in the characters that endpoints accept.
+fn unique_model_name(name: &str, taken: &mut HashSet<String>) -> String {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let name: String = name.chars().map(|c| if is_allowed(c) { c } else { '_' }).collect();
     let numbered = (1_u32..).map(|number| match number {
-        1 => name[..name.len().min(LONGEST_NAME)].to_owned(),
+        1 => name[..name.len().min(MAX_NAME_LENGTH)].to_owned(),
         number => {
             let ending = format!("_{number}");
-            format!("{}{ending}", &name[..name.len().min(LONGEST_NAME - ending.len())])
+            format!("{}{ending}", &name[..name.len().min(MAX_NAME_LENGTH - ending.len())])
         }
     });
     let free = numbered.into_iter().find(|name| !taken.contains(name)).unwrap_or_default();
@@ -275,7 +275,7 @@ fn offered_name(name: &str, taken: &mut HashSet<String>) -> String {
 }
 
 /// The input schema of an operation that declares none: the names of its params.
-fn undeclared(description: &Description) -> Schema {
+fn schema_of_params(description: &Description) -> Schema {
     let properties = description.params.iter().map(|name| ((*name).to_owned(), json!({})));
     let properties: Map<String, Value> = properties.collect();
     json!({ "type": "object", "properties": properties }).into()
@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_fit_endpoints_and_differ() {
+    fn model_names_are_valid_and_unique() {
         let mut taken = HashSet::new();
         let long = "x".repeat(100);
         for (name, expected) in [
@@ -297,7 +297,7 @@ mod tests {
             (&long, &long[..64]),
             (&long, &*format!("{}_2", &long[..62])),
         ] {
-            assert_eq!(offered_name(name, &mut taken), expected, "{name}");
+            assert_eq!(unique_model_name(name, &mut taken), expected, "{name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! On whose behalf an agent calls: what its calls carry of the caller's.
+//! The caller's identity in the calls of an agent.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use trunkline::{Call, Extension, Extensions, FromCall, Operation, Router, Rpc, S
 use trunkline_agent::conversation::Conversations;
 use trunkline_agent::{Agent, operations};
 
-use crate::house::includes;
+use crate::support::includes;
 
 const CALL: &str =
     r#"{"jsonrpc": "2.0", "id": 1, "method": "agent.execute_tool", "params": {"tool": "t"}}"#;
@@ -45,13 +45,13 @@ async fn call_from(address: Ipv4Addr, server: SocketAddr) -> Value {
 }
 
 #[tokio::test]
-async fn addresses_have_rates_of_their_own() {
+async fn rate_limits_apply_per_caller_address() {
     let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, ..Rate::default() };
     let tool = Operation::new("t", || 1).read_only().tool("t");
     let service = Router::new().operation(tool).layer(RateLimitLayer::new(rate)).build().unwrap();
     let (api, _directory) = agent(service);
     let server = Server::bind("127.0.0.1:0").serve(api).await.unwrap();
-    // All of them are loopback.
+    // Both are loopback addresses.
     let (one, other) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 2));
     let (made, refused) = (json!({ "result": 1 }), json!({ "code": -32010 }));
     for (address, expected) in [
@@ -65,23 +65,25 @@ async fn addresses_have_rates_of_their_own() {
     }
 }
 
-/// What middleware of HTTP, and what a layer of calls, would tell.
+/// An extension as HTTP middleware sets it.
 #[derive(Clone)]
 struct Tenant(&'static str);
+
+/// An extension as a layer of calls sets it.
 #[derive(Clone)]
-struct Added(&'static str);
+struct LayerExtension(&'static str);
 
-/// All that a tool finds.
-struct Carried(Value);
+/// The extensions of a call.
+struct CallExtensions(Value);
 
-impl<S> FromCall<S> for Carried {
+impl<S> FromCall<S> for CallExtensions {
     fn from_call(call: &mut Call, _: &S) -> Result<Self, trunkline::ErrorObject> {
         let extensions = call.extensions();
         let headers = Headers::of(extensions);
         Ok(Self(json!({
-            "door": extensions.door(),
+            "door": extensions.endpoint(),
             "tenant": Extension::of(extensions).map(|Tenant(name)| name),
-            "added": extensions.get().map(|Added(name)| name),
+            "layer": extensions.get().map(|LayerExtension(name)| name),
             "principal": Principal::of(extensions).map(Principal::name),
             "peer": Peer::of(extensions).0.map(|peer| peer.to_string()),
             "headers": headers.map(http::HeaderMap::len),
@@ -90,8 +92,9 @@ impl<S> FromCall<S> for Carried {
 }
 
 #[tokio::test]
-async fn what_goes_on_is_who_they_are() {
-    let tool = Operation::new("t", |Carried(found): Carried| found).read_only().tool("t");
+async fn calls_carry_the_callers_identity() {
+    let tool =
+        Operation::new("t", |CallExtensions(found): CallExtensions| found).read_only().tool("t");
     let (api, _directory) = agent(Router::new().operation(tool).build().unwrap());
     let peer = SocketAddr::new(IpAddr::from([192, 0, 2, 7]), 7);
     let mut request = http::Request::post("/")
@@ -106,26 +109,26 @@ async fn what_goes_on_is_who_they_are() {
     let reply = to_bytes(reply, 1 << 16).await.unwrap();
     let reply: Value = serde_json::from_slice(&reply).unwrap();
     let found = json!({
-        "door": "agent", "tenant": "blue", "added": null, "principal": "ada", "peer": "192.0.2.7:7", "headers": null,
+        "door": "agent", "tenant": "blue", "layer": null, "principal": "ada", "peer": "192.0.2.7:7", "headers": null,
     });
     assert_eq!(reply["result"]["result"], found, "{reply:#}");
 
-    let mut extensions = Extensions::through("test");
-    extensions.insert(Added("of the caller's call"));
+    let mut extensions = Extensions::from_endpoint("test");
+    extensions.insert(LayerExtension("of the caller's call"));
     extensions.insert(Tenant("red"));
     extensions.insert(Principal::new("ada"));
     extensions.insert(Peer(Some(peer)));
     let reply = api.handle(CALL.into(), extensions).await.into_json().unwrap();
     let reply: Value = serde_json::from_slice(&reply).unwrap();
     let found = json!({
-        "door": "agent", "tenant": null, "added": null, "principal": "ada", "peer": "192.0.2.7:7", "headers": null,
+        "door": "agent", "tenant": null, "layer": null, "principal": "ada", "peer": "192.0.2.7:7", "headers": null,
     });
     assert_eq!(reply["result"]["result"], found, "{reply:#}");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_process_at_a_unix_socket_goes_on() {
+async fn calls_carry_the_process_at_a_unix_socket() {
     use trunkline::client::{Client, Unix};
     use trunkline::unix;
 

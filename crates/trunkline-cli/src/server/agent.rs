@@ -1,4 +1,4 @@
-//! `POST /api`: the agent over everything that is served.
+//! `POST /api`: the agent, which calls the operations that are served.
 
 use std::path::Path;
 
@@ -13,9 +13,8 @@ use trunkline_agent::{Agent, AgentConfig, Patterns, RefreshError, operations};
 use trunkline_tools::{ToolFolder, management};
 
 use super::access::entries;
-use super::records::or_unavailable;
 
-/// The variable of the endpoint's key. There is no flag: other users of the machine can read command lines.
+/// The environment variable of the endpoint's key. It has no flag: other users of the machine can read command lines.
 const KEY: &str = "TRUNKLINE_AGENT_KEY";
 
 /// The remedy in the error of a chat without a model.
@@ -23,19 +22,24 @@ const MODEL_SETUP: &str = "start the server with `--agent-url <BASE> --agent-mod
     `http://127.0.0.1:11434/v1` for Ollama, `https://api.openai.com/v1` for OpenAI, or that of another \
     OpenAI-compatible endpoint, whose key is in `TRUNKLINE_AGENT_KEY`; the other `agent.*` methods need no model";
 
+/// The flags of the agent.
 #[derive(Args)]
-pub(crate) struct Asked {
-    /// The base URL of an OpenAI-compatible endpoint, like http://127.0.0.1:11434/v1, whose model answers
-    /// at POST /api; its key, if it requires one, is in TRUNKLINE_AGENT_KEY. Without it, agent.chat fails,
-    /// and the other methods of the agent work. Needs --agent-model.
+#[command(next_help_heading = "Agent")]
+pub(crate) struct AgentArgs {
+    /// Base URL of an OpenAI-compatible model endpoint
+    ///
+    /// Like http://127.0.0.1:11434/v1. If it requires a key, set TRUNKLINE_AGENT_KEY. The model answers at POST /api;
+    /// without one, agent.chat fails, and the other methods of the agent work. Requires --agent-model.
     #[arg(id = "url", long = "agent-url", value_name = "BASE", env = "TRUNKLINE_AGENT_URL")]
     url: Option<String>,
-    /// The model's name, as the endpoint knows it.
+    /// Name of the model at the endpoint
     #[arg(long = "agent-model", value_name = "NAME", env = "TRUNKLINE_AGENT_MODEL")]
     model: Option<String>,
-    /// Context of the model in tokens: what does not fit into three quarters of it, at four bytes a token, is
-    /// left out of a conversation, the oldest turns first. In a small one, tools are described in brief; one
-    /// that cannot hold the tools and 512 tokens of conversation is refused [default: 128000]
+    /// Context window of the model in tokens [default: 128000]
+    ///
+    /// The oldest turns of a conversation that do not fit into three quarters of it, at four bytes per token, are not
+    /// sent. With a small window, tools are described briefly. A window that cannot hold the tools and 512 tokens of
+    /// conversation is an error.
     #[arg(
         long = "agent-context",
         value_name = "TOKENS",
@@ -44,8 +48,9 @@ pub(crate) struct Asked {
         value_parser = value_parser!(u64).range(1..)
     )]
     context: Option<u64>,
-    /// Methods that the agent may call, and no others, like `db.*`. Repeats, or several with commas between
-    /// them [default: those of the database, of resources, and of command tools]
+    /// Methods that the agent may call, like `db.*` [default: all]
+    ///
+    /// The default is all methods of the database, records and command tools. Repeatable or comma-separated.
     #[arg(
         long = "agent-allow",
         value_name = "METHODS",
@@ -53,8 +58,9 @@ pub(crate) struct Asked {
         value_delimiter = ','
     )]
     allow: Vec<String>,
-    /// Methods that the agent may not call, whatever else is said. Repeats, or several with commas between
-    /// them.
+    /// Methods that the agent may not call
+    ///
+    /// Takes precedence over --agent-allow. Repeatable or comma-separated.
     #[arg(
         long = "agent-deny",
         value_name = "METHODS",
@@ -64,14 +70,19 @@ pub(crate) struct Asked {
     deny: Vec<String>,
 }
 
-impl Asked {
-    /// An agent over a service.
+impl AgentArgs {
+    /// The name of the model; none without a model.
+    pub(crate) fn model_name(&self) -> Option<&str> {
+        non_empty(&self.url).and(non_empty(&self.model)).map(String::as_str)
+    }
+
+    /// The agent of a service.
     pub(crate) fn agent(
         &self,
         rpc: &Rpc,
         tools: Option<&ToolFolder>,
         conversations: Conversations,
-        beginnings: &[String],
+        prefixes: &[String],
     ) -> anyhow::Result<Agent> {
         let operations = rpc.operations();
         let names =
@@ -81,7 +92,7 @@ impl Asked {
         check("--agent-deny", &self.deny, &names, tools.is_some())?;
         let defaults = AgentConfig::default();
         let allow: Patterns = entries(&self.allow).collect();
-        let all = || beginnings.iter().map(|beginning| format!("{beginning}*")).collect();
+        let all = || prefixes.iter().map(|prefix| format!("{prefix}*")).collect();
         let settings = AgentConfig {
             allow: if allow.is_empty() { all() } else { allow },
             deny: entries(&self.deny).collect(),
@@ -95,59 +106,63 @@ impl Asked {
         let required = agent.required_context_tokens();
         ensure!(
             !has_model || context >= required,
-            "--agent-context `{context}` is too small for the {} tools, the instructions and a short \
-             conversation, which need `{required}`; give that or more, if the model has it, or offer \
-             fewer tools with --agent-allow",
+            "--agent-context `{context}` is too small: the {} tools, the instructions and a short \
+             conversation need `{required}`; increase it if the model allows, or reduce the tools \
+             with --agent-allow",
             agent.list_capabilities().len()
         );
         Ok(match tools.cloned() {
             None => agent,
-            Some(folder) => agent.refreshing(move || reload(folder.clone())),
+            Some(folder) => agent.on_refresh(move || reload(folder.clone())),
         })
     }
 
     fn model(&self) -> anyhow::Result<Option<Model>> {
-        // A variable that is set to nothing is not set.
-        let [url, name] =
-            [&self.url, &self.model].map(|one| one.as_ref().filter(|one| !one.is_empty()));
+        let [url, name] = [&self.url, &self.model].map(non_empty);
         let (url, name) = match (url, name) {
             (Some(url), Some(name)) => (url, name),
             (None, None) => return Ok(None),
             (Some(_), None) => {
-                bail!("--agent-url needs --agent-model: the name that the endpoint knows")
+                bail!("--agent-url requires --agent-model, the name of the model at the endpoint")
             }
             (None, Some(_)) => {
-                bail!("--agent-model needs --agent-url: the endpoint that has the model")
+                bail!("--agent-model requires --agent-url, the endpoint of the model")
             }
         };
         let key = std::env::var(KEY).ok().filter(|key| !key.is_empty());
         let key = key.map(|key| key.parse()).transpose();
-        let key = key.with_context(|| format!("{KEY} is no key that a request can carry"))?;
+        let key = key.with_context(|| format!("invalid {KEY}: it cannot be sent in a header"))?;
         let mut settings = model::ModelConfig::new(url, name);
         settings.key = key;
-        Ok(Some(Model::new(settings).context("--agent-url cannot be asked")?))
+        Ok(Some(Model::new(settings).context("invalid --agent-url")?))
     }
 }
 
-/// A slip would offer what nobody wanted to be called. Tools of a folder may come later.
-fn check(flag: &str, patterns: &[String], names: &[&str], may_come: bool) -> anyhow::Result<()> {
-    // Who gives a list wants less to be called than all.
+/// The value of a flag. A variable with an empty value counts as not set.
+fn non_empty(value: &Option<String>) -> Option<&String> {
+    value.as_ref().filter(|value| !value.is_empty())
+}
+
+/// Checks that each pattern matches a method or tool, so that a misspelled one is noticed. With a folder of tools, a
+/// match may be added later.
+fn check(flag: &str, patterns: &[String], names: &[&str], is_dynamic: bool) -> anyhow::Result<()> {
+    // An empty list would allow everything.
     ensure!(
         patterns.is_empty() || entries(patterns).next().is_some(),
         "{flag} is empty: give a value, or leave out the flag and its variable"
     );
     for pattern in entries(patterns) {
-        let is_any = Patterns::from_iter([pattern]);
-        if names.iter().any(|name| is_any.matches(name)) {
+        let matcher = Patterns::from_iter([pattern]);
+        if names.iter().any(|name| matcher.matches(name)) {
             continue;
         }
-        ensure!(may_come, "{flag} {pattern}: no method or tool has such a name");
-        tracing::warn!(pattern, "{flag}: no method or tool has such a name yet");
+        ensure!(is_dynamic, "{flag} {pattern}: no method or tool matches");
+        tracing::warn!(pattern, "{flag}: no method or tool matches yet");
     }
     Ok(())
 }
 
-/// The service of an agent's methods.
+/// The service of the agent's methods.
 pub(crate) fn api(
     agent: &Agent,
     tools: Option<&ToolFolder>,
@@ -164,8 +179,8 @@ pub(crate) fn api(
     };
     let router = router.info("trunkline agent", env!("CARGO_PKG_VERSION")).limits(limits);
     let api = guard(router).build().map_err(|error| match error {
-        BuildError::NoMethod { pattern, .. } => {
-            anyhow!("--require {pattern}=…: the agent has no method of such a name")
+        BuildError::UnmatchedRule { pattern, .. } => {
+            anyhow!("--require {pattern}=…: no method of the agent matches")
         }
         error => error.into(),
     })?;
@@ -175,12 +190,9 @@ pub(crate) fn api(
     })
 }
 
-/// Opens the conversations of the agent in the data directory. With a disk on which that fails, they are unavailable.
-pub(crate) fn conversations(directory: &Path) -> anyhow::Result<Conversations> {
-    let opened = Conversations::open(directory, Default::default());
-    or_unavailable("conversations", directory, opened, |reason| {
-        Conversations::unavailable(Default::default(), reason)
-    })
+/// The conversations of the agent in the data directory. Their file is created by the first one.
+pub(crate) fn conversations(directory: &Path) -> Conversations {
+    Conversations::deferred(directory, Default::default())
 }
 
 async fn reload(folder: ToolFolder) -> Result<(), RefreshError> {

@@ -98,7 +98,7 @@ fn what_people_see() {
             &["limitx=1"],
             1,
             none,
-            &["error -32602: Invalid params\n  reason: no such param\n  params: [\"limitx\"]\n"],
+            &["error -32602: Invalid params\n  reason: unknown param\n  params: [\"limitx\"]\n"],
         ),
         (
             "a table that is none",
@@ -231,7 +231,7 @@ fn wrong_commands() {
         ("no method", &["call", url], "<METHOD>"),
         ("no scheme", &["call", "127.0.0.1:8080", "m"], "write http://127.0.0.1:8080"),
         ("no scheme, IPv6", &["call", "::1:8080", "m"], "write http://[::1]:8080"),
-        ("another scheme", &["call", "ftp://127.0.0.1", "m"], "ftp:// is not spoken"),
+        ("another scheme", &["call", "ftp://127.0.0.1", "m"], "unsupported scheme ftp://"),
         ("no host", &["call", "http://", "m"], "not a URL"),
         ("a port that is none", &["call", "http://localhost:99999", "m"], "not a URL"),
         ("a password", &["call", "http://a:b@localhost", "m"], "use --bearer"),

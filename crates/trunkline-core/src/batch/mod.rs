@@ -20,32 +20,32 @@ use crate::limits::calls::Limits;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
 use crate::reply::Reply;
-pub(crate) use responses::Asked;
+pub(crate) use responses::BatchRequest;
 use responses::Responses;
 
 /// How long a batch may keep its thread while all of its calls end at once.
-const TURN: Duration = Duration::from_millis(1);
+const MAX_SLICE: Duration = Duration::from_millis(1);
 /// How many entries there are between two looks at the clock, each of which costs as much as a small call.
 const ENTRIES_PER_LOOK: usize = 8;
 
 /// The bounds of a batch.
-pub(crate) struct Bounds<'a> {
+pub(crate) struct Resources<'a> {
     pub(crate) limits: &'a Limits,
     /// Batches start their calls in turns.
-    pub(crate) turns: &'a dyn Turns,
+    pub(crate) scheduler: &'a dyn BatchScheduler,
     /// [Reserved](reserve) for the batch.
     pub(crate) memory: Reservation,
 }
 
 /// Gives batches their turns to start calls: a batch that keeps its thread busy waits for another turn after
 /// a millisecond.
-pub trait Turns: fmt::Debug + Send + Sync {
+pub trait BatchScheduler: fmt::Debug + Send + Sync {
     /// Waits for a turn.
-    fn next(&self) -> Pin<Box<dyn Future<Output = Turn> + Send + '_>>;
+    fn acquire(&self) -> Pin<Box<dyn Future<Output = BatchPermit> + Send + '_>>;
 }
 
 /// A turn, until it is dropped.
-pub type Turn = Box<dyn Any + Send>;
+pub type BatchPermit = Box<dyn Any + Send>;
 
 /// Reserves the memory that the responses of a batch need at least.
 ///
@@ -59,31 +59,31 @@ pub(crate) fn reserve(limits: &Limits, entries: usize) -> Result<Reservation, Ou
 /// the order of the requests. The reservation is for the reply.
 pub(crate) async fn run<S>(
     service: &mut S,
-    asked: Asked<'_>,
-    bounds: Bounds<'_>,
+    asked: BatchRequest<'_>,
+    resources: Resources<'_>,
     mut call: impl FnMut(usize, Request) -> Call,
 ) -> (Reply, Reservation)
 where
     S: Service<Call, Response = Outcome, Error = Infallible>,
     S::Future: Unpin,
 {
-    let Bounds { limits, turns, memory } = bounds;
+    let Resources { limits, scheduler, memory } = resources;
     let mut responses = Responses::new(asked, limits.reply_bytes, memory);
     let mut running = FuturesUnordered::new();
     let started = Instant::now();
-    let mut own_turn = turns.next().await;
-    let mut turn = Instant::now();
+    let mut permit = scheduler.acquire().await;
+    let mut slice_start = Instant::now();
     let mut waited = Duration::ZERO;
     for (index, entry) in asked.entries.iter().enumerate() {
-        if index % ENTRIES_PER_LOOK == 0 && turn.elapsed() > TURN {
-            drop(own_turn);
+        if index % ENTRIES_PER_LOOK == 0 && slice_start.elapsed() > MAX_SLICE {
+            drop(permit);
             yield_now().await;
             // The deadlines of the waiting calls do not wait for the rest to be started.
             while let Poll::Ready(Some((index, outcome))) = poll_once(&mut running.next()).await {
                 responses.set(index, outcome);
             }
-            own_turn = turns.next().await;
-            (turn, waited) = (Instant::now(), started.elapsed());
+            permit = scheduler.acquire().await;
+            (slice_start, waited) = (Instant::now(), started.elapsed());
         }
         let request = match entry {
             Ok(request) => *request,
@@ -116,15 +116,15 @@ where
             Poll::Pending => running.push(member),
         }
         while running.len() >= limits.batch_parallelism {
-            drop(own_turn);
+            drop(permit);
             if let Some((index, outcome)) = running.next().await {
                 responses.set(index, outcome);
             }
-            own_turn = turns.next().await;
-            (turn, waited) = (Instant::now(), started.elapsed());
+            permit = scheduler.acquire().await;
+            (slice_start, waited) = (Instant::now(), started.elapsed());
         }
     }
-    drop(own_turn);
+    drop(permit);
     while let Some((index, outcome)) = running.next().await {
         responses.set(index, outcome);
     }

@@ -7,11 +7,11 @@ use crate::envelope::{Entry, InvalidRequest};
 use crate::format::Encodings;
 use crate::limits::{OutOfMemory, Reservation};
 use crate::outcome::Outcome;
-use crate::reply::{Joined, Reply, Response};
+use crate::reply::{Reply, Response, ResponseArray};
 
 /// A batch that was read.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct BatchRequest<'a> {
     pub(crate) body: &'a Bytes,
     pub(crate) entries: &'a [Entry],
     pub(crate) encodings: &'a Encodings,
@@ -19,8 +19,8 @@ pub(crate) struct Asked<'a> {
 
 /// The responses of a batch, joined in the order of the requests.
 pub(super) struct Responses<'a> {
-    asked: Asked<'a>,
-    joined: Joined,
+    asked: BatchRequest<'a>,
+    joined: ResponseArray,
     /// The entry whose response is joined next.
     next: usize,
     /// What later entries are answered with. Empty as long as calls end in their order.
@@ -47,8 +47,8 @@ pub(super) const ENTRY: usize = 256;
 const NEXT: usize = 16 << 10;
 
 impl<'a> Responses<'a> {
-    pub(super) fn new(asked: Asked<'a>, budget: usize, memory: Reservation) -> Self {
-        let joined = Joined::of(asked.entries.len());
+    pub(super) fn new(asked: BatchRequest<'a>, budget: usize, memory: Reservation) -> Self {
+        let joined = ResponseArray::of(asked.entries.len());
         let (waiting, recordings) = Default::default();
         Self {
             asked,
@@ -92,7 +92,7 @@ impl<'a> Responses<'a> {
         let recording = self.recordings.remove(&index);
         if let Some(json) = self.append_in_order(index, &outcome) {
             if let Some(recording) = recording {
-                recording.end_as(Some(json), None);
+                recording.end_with_response(Some(json), None);
             }
             return;
         }
@@ -114,7 +114,7 @@ impl<'a> Responses<'a> {
             code = found.code;
         }
         if let Some(recording) = recording {
-            recording.end_as(response.as_ref().map(|response| &*response.json), code);
+            recording.end_with_response(response.as_ref().map(|response| &*response.json), code);
         }
         self.put(index, response);
     }
@@ -175,7 +175,7 @@ impl<'a> Responses<'a> {
 
     /// The id to answer with; a notification has none.
     fn id(&self, index: usize) -> Option<&'a [u8]> {
-        let Asked { body, entries, .. } = self.asked;
+        let BatchRequest { body, entries, .. } = self.asked;
         match &entries[index] {
             Ok(request) => request.id.map(|id| id.of(body)),
             Err(invalid) => Some(invalid.id.map_or(b"null", |id| id.of(body))),

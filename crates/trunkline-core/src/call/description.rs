@@ -80,11 +80,11 @@ impl Example {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing.
-    Reads,
+    ReadOnly,
     /// It adds, and leaves what was there.
-    Adds,
+    Additive,
     /// It changes or removes what was there.
-    Destroys,
+    Destructive,
 }
 
 /// The effect of a call with these params, by name.

@@ -69,7 +69,7 @@ where
     fn call(&self, call: Call) -> CallFuture {
         // Made when the future is polled, so that no service runs before that.
         let mut service = self.0.clone();
-        CallFuture::later(async move {
+        CallFuture::from_future(async move {
             let Ok(outcome) = service.call(call).await;
             outcome
         })

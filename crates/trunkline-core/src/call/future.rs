@@ -15,7 +15,7 @@ pub struct CallFuture(State);
 
 enum State {
     Ready(Option<Outcome>),
-    Later(Pin<Box<dyn Future<Output = Outcome> + Send>>),
+    Deferred(Pin<Box<dyn Future<Output = Outcome> + Send>>),
 }
 
 impl CallFuture {
@@ -26,15 +26,15 @@ impl CallFuture {
     }
 
     /// An outcome that `future` will have.
-    pub fn later(future: impl Future<Output = Outcome> + Send + 'static) -> Self {
-        Self(State::Later(Box::pin(future)))
+    pub fn from_future(future: impl Future<Output = Outcome> + Send + 'static) -> Self {
+        Self(State::Deferred(Box::pin(future)))
     }
 
     /// The outcome, if it is already there.
     pub fn outcome(&self) -> Option<&Outcome> {
         match &self.0 {
             State::Ready(outcome) => outcome.as_ref(),
-            State::Later(_) => None,
+            State::Deferred(_) => None,
         }
     }
 
@@ -52,7 +52,7 @@ impl CallFuture {
     /// Runs what the guard holds when this future is dropped before it is done.
     pub fn guarded(self, guard: Option<CancelGuard>) -> Self {
         match (self.0, guard) {
-            (State::Later(future), Some(mut guard)) => Self::later(async move {
+            (State::Deferred(future), Some(mut guard)) => Self::from_future(async move {
                 let outcome = future.await;
                 guard.disarm();
                 outcome
@@ -96,7 +96,7 @@ impl Future for CallFuture {
             State::Ready(outcome) => {
                 Poll::Ready(Ok(outcome.take().expect("polled once when ready")))
             }
-            State::Later(future) => future.as_mut().poll(cx).map(Ok),
+            State::Deferred(future) => future.as_mut().poll(cx).map(Ok),
         }
     }
 }

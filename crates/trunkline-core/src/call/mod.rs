@@ -26,8 +26,8 @@ pub use endpoint::Endpoint;
 pub(crate) use endpoint::Route;
 pub use future::{CallFuture, CancelGuard};
 pub use observer::Recording;
-pub use observer::{Arrival, Notes, Observation, Observer};
-pub use registered::Registered;
+pub use observer::{MessageInfo, Notes, Observation, Observer};
+pub use registered::RegisteredOperation;
 
 /// A request that is valid as a request: a method's name, params, an id, and what the transport
 /// knows about its sender.
@@ -39,7 +39,7 @@ pub struct Call {
     method: Option<Text>,
     params: Option<Span>,
     id: Option<Span>,
-    operation: Option<Arc<Registered>>,
+    operation: Option<Arc<RegisteredOperation>>,
     extensions: Extensions,
     /// Whether the body is the text of this request, and nothing else.
     is_whole: bool,
@@ -120,7 +120,7 @@ impl Call {
     ///
     /// A server's history hears of the call that it was made of, and not of this one.
     #[must_use]
-    pub fn again(&self) -> Self {
+    pub fn duplicate(&self) -> Self {
         let rare = self.rare.as_ref().map(|rare| {
             let (encoding, refusal) = (rare.encoding.clone(), rare.refusal.clone());
             Box::new(Rare { encoding, refusal, ..Rare::default() })
@@ -227,7 +227,11 @@ impl Call {
     /// This call made to `operation`, with a part of its params for params: what a protocol makes of
     /// a method of its own. Part and call belong together; it is an object or an array, or nothing.
     #[must_use]
-    pub fn redirected(mut self, operation: Arc<Registered>, params: Option<Part>) -> Self {
+    pub fn redirect_to(
+        mut self,
+        operation: Arc<RegisteredOperation>,
+        params: Option<Part>,
+    ) -> Self {
         self.method = None;
         self.params = params.map(|part| part.0);
         self.operation = Some(operation);
@@ -242,7 +246,7 @@ impl Call {
     /// sent before they run it: all layers, those of the operation included, the history
     /// and the metrics see a call like any other, and may refuse it themselves.
     #[must_use]
-    pub fn refused(mut self, error: ErrorObject) -> Self {
+    pub fn with_refusal(mut self, error: ErrorObject) -> Self {
         self.rare_mut().refusal = Some(error);
         self
     }
@@ -266,7 +270,7 @@ impl Call {
 
     /// The operation that will be called; none when the method is unknown.
     #[must_use]
-    pub fn operation(&self) -> Option<&Arc<Registered>> {
+    pub fn operation(&self) -> Option<&Arc<RegisteredOperation>> {
         self.operation.as_ref()
     }
 
@@ -289,9 +293,9 @@ impl Call {
     }
 
     /// Begins the record of this call.
-    pub(crate) fn observe(&mut self, observer: &dyn Observer, arrival: Arrival<'_>) {
+    pub(crate) fn observe(&mut self, observer: &dyn Observer, message: MessageInfo<'_>) {
         let notes = Arc::default();
-        let recording = observer.begin(self, arrival, &notes);
+        let recording = observer.begin(self, message, &notes);
         let rare = self.rare_mut();
         (rare.recording, rare.notes) = (Some(recording), Some(notes));
     }
@@ -322,7 +326,7 @@ impl Call {
         self.rare.get_or_insert_default()
     }
 
-    pub(crate) fn resolve(&mut self, operation: Option<Arc<Registered>>) {
+    pub(crate) fn resolve(&mut self, operation: Option<Arc<RegisteredOperation>>) {
         self.operation = operation;
     }
 
@@ -334,7 +338,7 @@ impl Call {
     }
 
     /// What to run if the future of the handler is dropped. It lives in that future.
-    pub fn take_guard(&mut self) -> Option<CancelGuard> {
+    pub fn take_cancel_guard(&mut self) -> Option<CancelGuard> {
         self.rare.as_mut()?.cancellation.take()
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Call;
 use super::future::CallFuture;
-use super::registered::Registered;
+use super::registered::RegisteredOperation;
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::id::Id;
@@ -16,13 +16,13 @@ use crate::trace_context::TraceContext;
 /// Watches the calls of a service. What can change or refuse a call is a layer.
 pub trait Observer: Any + fmt::Debug + Send + Sync {
     /// A call was read, and will be run.
-    fn begin(&self, call: &Call, arrival: Arrival<'_>, notes: &Arc<Notes>) -> Recording;
+    fn begin(&self, call: &Call, message: MessageInfo<'_>, notes: &Arc<Notes>) -> Recording;
 
     /// A message was refused before it became a call.
     fn refuse(
         &self,
         extensions: &Extensions,
-        arrival: Arrival<'_>,
+        message: MessageInfo<'_>,
         error: &ErrorObject,
         id: Option<&Id>,
     );
@@ -34,12 +34,12 @@ pub trait Observation: Send + Sync {
     fn end(self: Box<Self>, outcome: &Outcome);
 
     /// The call was answered with this response, or with none if it is a notification.
-    fn end_as(self: Box<Self>, response: Option<&[u8]>, code: Option<i64>);
+    fn end_with_response(self: Box<Self>, response: Option<&[u8]>, code: Option<i64>);
 }
 
 /// How a message came.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrival<'a> {
+pub struct MessageInfo<'a> {
     /// All of its text.
     pub text: &'a [u8],
     /// Its place, if it is a member of a batch.
@@ -55,7 +55,7 @@ pub struct Notes(Mutex<Facts>);
 #[derive(Debug, Default)]
 struct Facts {
     trace: Option<TraceContext>,
-    operation: Option<Arc<Registered>>,
+    operation: Option<Arc<RegisteredOperation>>,
     failure: Option<i64>,
 }
 
@@ -80,7 +80,7 @@ impl Notes {
     }
 
     /// The operation that the call has come to.
-    pub fn operation(&self) -> Option<Arc<Registered>> {
+    pub fn operation(&self) -> Option<Arc<RegisteredOperation>> {
         self.facts().operation.clone()
     }
 
@@ -114,8 +114,8 @@ impl Recording {
     }
 
     /// Ends the record with the response that is sent, or with none for a notification.
-    pub fn end_as(self, response: Option<&[u8]>, code: Option<i64>) {
-        self.0.end_as(response, code);
+    pub fn end_with_response(self, response: Option<&[u8]>, code: Option<i64>) {
+        self.0.end_with_response(response, code);
     }
 
     /// Ends the record with the outcome of `future`, or as cancelled if that is dropped.
@@ -124,7 +124,7 @@ impl Recording {
             self.end(outcome);
             return future;
         }
-        CallFuture::later(async move {
+        CallFuture::from_future(async move {
             let Ok(outcome) = future.await;
             self.end(&outcome);
             outcome

@@ -9,17 +9,17 @@ use crate::extensions::Extensions;
 
 /// A registered operation.
 #[derive(Debug)]
-pub struct Registered {
+pub struct RegisteredOperation {
     pub(crate) description: Description,
     pub(crate) endpoint: Endpoint,
     pub(crate) is_immediate: bool,
-    pub(crate) is_fixed: bool,
+    pub(crate) is_static: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) extensions: Extensions,
-    pub(crate) place: &'static Location<'static>,
+    pub(crate) location: &'static Location<'static>,
 }
 
-impl Registered {
+impl RegisteredOperation {
     /// The method's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -35,8 +35,8 @@ impl Registered {
     /// Whether the operation is there as long as its service is: it is none of those that
     /// come and go.
     #[must_use]
-    pub fn is_fixed(&self) -> bool {
-        self.is_fixed
+    pub fn is_static(&self) -> bool {
+        self.is_static
     }
 
     /// Whether a call has ended when its service returns, so that it never waits.

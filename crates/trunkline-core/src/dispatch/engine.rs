@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use tower_service::Service;
 
-use super::projection::Projection;
+use super::protocol_methods::ProtocolMethods;
 use crate::call::{Call, CallFuture, Notes, Recording};
 use crate::outcome::Outcome;
 
@@ -23,43 +23,43 @@ pub trait Engine: fmt::Debug + Send + Sync {
 #[derive(Debug, Clone)]
 pub(super) struct Runner {
     engine: Arc<dyn Engine>,
-    projection: Option<Arc<dyn Projection>>,
+    protocol_methods: Option<Arc<dyn ProtocolMethods>>,
 }
 
 /// The future of a call through all layers.
 #[derive(Debug)]
 pub struct RpcFuture {
     inner: CallFuture,
-    ending: Ending,
+    recorder: OutcomeRecorder,
 }
 
 /// Who is told the outcome.
 #[derive(Debug)]
-enum Ending {
-    Unrecorded,
-    Recorded(Recording),
+enum OutcomeRecorder {
+    None,
+    Recording(Recording),
     /// The record is of a message that the call was made for.
-    Noted(Arc<Notes>),
+    Notes(Arc<Notes>),
 }
 
 impl Runner {
     pub(super) fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine, projection: None }
+        Self { engine, protocol_methods: None }
     }
 
-    pub(super) fn project(&mut self, projection: Arc<dyn Projection>) {
-        self.projection = Some(projection);
+    pub(super) fn set_protocol_methods(&mut self, protocol_methods: Arc<dyn ProtocolMethods>) {
+        self.protocol_methods = Some(protocol_methods);
     }
 
     /// Runs a call of an operation, or of a method of the projection.
     pub(super) fn run(&self, mut call: Call) -> RpcFuture {
-        let may_be_projected = call.operation().is_none()
+        let is_unresolved = call.operation().is_none()
             && call.encoding().is_none_or(|encoding| encoding.refusal().is_none());
-        let projection = self.projection.as_ref().filter(|_| may_be_projected);
-        match projection.filter(|projection| projection.has(&call.method())) {
-            Some(projection) => {
-                let ending = Ending::of(&mut call);
-                RpcFuture { inner: projection.call(call), ending }
+        let protocol_methods = self.protocol_methods.as_ref().filter(|_| is_unresolved);
+        match protocol_methods.filter(|protocol_methods| protocol_methods.has(&call.method())) {
+            Some(protocol_methods) => {
+                let recorder = OutcomeRecorder::of(&mut call);
+                RpcFuture { inner: protocol_methods.call(call), recorder }
             }
             None => self.call_operation(call),
         }
@@ -67,8 +67,8 @@ impl Runner {
 
     /// Runs a call through the layers; a method that is no operation is unknown.
     pub(super) fn call_operation(&self, mut call: Call) -> RpcFuture {
-        let ending = Ending::of(&mut call);
-        RpcFuture { inner: self.engine.call(call), ending }
+        let recorder = OutcomeRecorder::of(&mut call);
+        RpcFuture { inner: self.engine.call(call), recorder }
     }
 }
 
@@ -89,15 +89,15 @@ impl Service<Call> for Runner {
 impl RpcFuture {
     /// Maps the outcome, without another future if it is already there.
     pub fn map(self, map: impl FnOnce(Outcome) -> Outcome + Send + 'static) -> CallFuture {
-        let Self { inner, ending } = self;
+        let Self { inner, recorder } = self;
         match inner.into_outcome() {
             Ok(outcome) => {
-                ending.end(&outcome);
+                recorder.end(&outcome);
                 CallFuture::ready(map(outcome))
             }
             Err(inner) => {
-                let future = Self { inner, ending };
-                CallFuture::later(async move {
+                let future = Self { inner, recorder };
+                CallFuture::from_future(async move {
                     let Ok(outcome) = future.await;
                     map(outcome)
                 })
@@ -111,25 +111,25 @@ impl Future for RpcFuture {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Ok(outcome) = ready!(Pin::new(&mut self.inner).poll(cx));
-        mem::replace(&mut self.ending, Ending::Unrecorded).end(&outcome);
+        mem::replace(&mut self.recorder, OutcomeRecorder::None).end(&outcome);
         Poll::Ready(Ok(outcome))
     }
 }
 
-impl Ending {
+impl OutcomeRecorder {
     fn of(call: &mut Call) -> Self {
         match (call.take_recording(), call.notes()) {
-            (Some(recording), _) => Self::Recorded(recording),
-            (None, Some(notes)) => Self::Noted(Arc::clone(notes)),
-            (None, None) => Self::Unrecorded,
+            (Some(recording), _) => Self::Recording(recording),
+            (None, Some(notes)) => Self::Notes(Arc::clone(notes)),
+            (None, None) => Self::None,
         }
     }
 
     fn end(self, outcome: &Outcome) {
         match self {
-            Self::Unrecorded => {}
-            Self::Recorded(recording) => recording.end(outcome),
-            Self::Noted(notes) => {
+            Self::None => {}
+            Self::Recording(recording) => recording.end(outcome),
+            Self::Notes(notes) => {
                 if let Some(code) = outcome.code() {
                     notes.failed(code);
                 }

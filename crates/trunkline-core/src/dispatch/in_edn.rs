@@ -21,7 +21,7 @@ impl Dispatcher {
         let Ok(outcome) = self.runner.clone().call(call).await;
         let reply = self.reply_in_edn(outcome, id, encoding);
         if let Some(recording) = recording {
-            recording.end_as(reply.json(), reply.code());
+            recording.end_with_response(reply.json(), reply.code());
         }
         reply
     }

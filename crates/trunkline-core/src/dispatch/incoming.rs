@@ -46,11 +46,11 @@ impl Batch {
     /// The ids that it is answered with, in its order: `null` where an entry is no request and has no
     /// id. Notifications have none.
     pub fn ids(&self) -> impl Iterator<Item = Id> {
-        self.dues().map(|(id, _)| id)
+        self.expected_replies().map(|(id, _)| id)
     }
 
     /// The same, with what goes along with them.
-    pub fn dues(&self) -> impl Iterator<Item = (Id, Option<Encoding>)> {
+    pub fn expected_replies(&self) -> impl Iterator<Item = (Id, Option<Encoding>)> {
         let id = |span: Span| Id::from_raw(self.body.slice(span.range()));
         self.entries.iter().enumerate().filter_map(move |(index, entry)| {
             let id = match entry {

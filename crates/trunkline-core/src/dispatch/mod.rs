@@ -5,7 +5,7 @@ mod engine;
 mod in_edn;
 mod incoming;
 mod observed;
-mod projection;
+mod protocol_methods;
 mod reading;
 
 use std::convert::Infallible;
@@ -15,8 +15,8 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use tower_service::Service;
 
-use crate::batch::{self, Turns};
-use crate::call::{Call, Observer, Registered};
+use crate::batch::{self, BatchScheduler};
+use crate::call::{Call, Observer, RegisteredOperation};
 use crate::extensions::Extensions;
 #[cfg(feature = "edn")]
 use crate::format::Format;
@@ -32,7 +32,7 @@ use engine::Runner;
 pub use engine::Engine;
 pub use engine::RpcFuture;
 pub use incoming::{Batch, Incoming};
-pub use projection::Projection;
+pub use protocol_methods::ProtocolMethods;
 
 /// A service of [`Call`]s, and of bodies that hold them: it reads a body, runs its calls through the layers, and
 /// writes the reply. Cloning is cheap.
@@ -42,7 +42,7 @@ pub struct Dispatcher {
     limits: Arc<Limits>,
     runner: Runner,
     observer: Option<Arc<dyn Observer>>,
-    turns: Arc<dyn Turns>,
+    scheduler: Arc<dyn BatchScheduler>,
 }
 
 impl Dispatcher {
@@ -51,18 +51,18 @@ impl Dispatcher {
         registry: Arc<Registry>,
         limits: Limits,
         engine: Arc<dyn Engine>,
-        turns: Arc<dyn Turns>,
+        scheduler: Arc<dyn BatchScheduler>,
     ) -> Self {
         let (limits, runner) = (Arc::new(limits), Runner::new(engine));
-        Self { registry, limits, runner, observer: None, turns }
+        Self { registry, limits, runner, observer: None, scheduler }
     }
 
     /// This service with the methods of another protocol, which stand for calls of the same
     /// operations. They are methods of bodies only: of [`handle`](Self::handle) and
     /// [`answer`](Self::answer), not of calls that are made with [`Service::call`]. A service has one projection.
     #[must_use]
-    pub fn projected(mut self, projection: Arc<dyn Projection>) -> Self {
-        self.runner.project(projection);
+    pub fn with_protocol_methods(mut self, protocol_methods: Arc<dyn ProtocolMethods>) -> Self {
+        self.runner.set_protocol_methods(protocol_methods);
         self
     }
 
@@ -83,7 +83,7 @@ impl Dispatcher {
     pub async fn handle_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Reply {
         match self.handle_reserved(formats, body, extensions).await {
             Ok((reply, _)) => reply,
-            Err(error) => Reply::error(error.into(), Some(&Id::NULL)).written_in(formats.reply),
+            Err(error) => Reply::error(error.into(), Some(&Id::NULL)).into_format(formats.reply),
         }
     }
 
@@ -97,7 +97,7 @@ impl Dispatcher {
         body: Bytes,
         extensions: Extensions,
     ) -> Result<(Reply, Option<Reservation>), OutOfMemory> {
-        let (incoming, encoding) = self.read_beside(formats, body, extensions);
+        let (incoming, encoding) = self.read_with_encoding(formats, body, extensions);
         let reply = match incoming {
             Incoming::Call(call) => self.answer(call).await,
             Incoming::Batch(batch) => {
@@ -132,12 +132,12 @@ impl Dispatcher {
         let Ok(outcome) = self.runner.run(call).await;
         let reply = self.reply(outcome, id.as_ref());
         if let Some(recording) = recording {
-            recording.end_as(reply.json(), reply.code());
+            recording.end_with_response(reply.json(), reply.code());
         }
         reply
     }
 
-    /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirected),
+    /// Runs the operation of a call that was [read](Self::read) or [redirected](Call::redirect_to),
     /// through all layers, for doors that word its outcome in their own way.
     pub fn run(&self, call: Call) -> RpcFuture {
         self.runner.call_operation(call)
@@ -179,9 +179,10 @@ impl Dispatcher {
             }
             call
         };
-        let asked = batch::Asked { body, entries, encodings };
-        let bounds = batch::Bounds { limits: &self.limits, turns: &*self.turns, memory };
-        Ok(batch::run(&mut self.runner.clone(), asked, bounds, call).await)
+        let request = batch::BatchRequest { body, entries, encodings };
+        let resources =
+            batch::Resources { limits: &self.limits, scheduler: &*self.scheduler, memory };
+        Ok(batch::run(&mut self.runner.clone(), request, resources, call).await)
     }
 
     /// The reply that an outcome is to the call with this id, within the limit of bytes; none to a
@@ -201,14 +202,14 @@ impl Dispatcher {
 
     /// The operations that are there at the moment, in the order of their registration.
     #[must_use]
-    pub fn operations(&self) -> Arc<[Arc<Registered>]> {
+    pub fn operations(&self) -> Arc<[Arc<RegisteredOperation>]> {
         self.registry.operations()
     }
 
     /// Whether there are operations that come and go.
     #[must_use]
-    pub fn is_changing(&self) -> bool {
-        self.registry.is_changing()
+    pub fn has_dynamic_operations(&self) -> bool {
+        self.registry.has_dynamic_operations()
     }
 
     /// Has `listener` called after each change of the operations, on the thread that

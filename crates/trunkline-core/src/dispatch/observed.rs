@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Batch, Dispatcher};
-use crate::call::{Arrival, Call, Observer};
+use crate::call::{Call, MessageInfo, Observer};
 use crate::envelope::{Elements, InvalidRequest, Span};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
@@ -13,7 +13,7 @@ use crate::id::Id;
 
 impl Dispatcher {
     /// This service, whose calls are watched.
-    pub fn observed(mut self, observer: Arc<dyn Observer>) -> Self {
+    pub fn with_observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
@@ -27,7 +27,7 @@ impl Dispatcher {
     pub(super) fn record_single(&self, call: &mut Call) {
         if let Some(observer) = self.observer() {
             let text = call.body().clone();
-            call.observe(observer, self.arrival(text.trim_ascii(), None));
+            call.observe(observer, self.message(text.trim_ascii(), None));
         }
     }
 
@@ -35,8 +35,8 @@ impl Dispatcher {
     pub(super) fn record_own(&self, call: &mut Call) {
         if let Some(observer) = self.observer() {
             let text = call.message();
-            let arrival = Arrival { reply_bytes: usize::MAX, ..self.arrival(&text, None) };
-            call.observe(observer, arrival);
+            let message = MessageInfo { reply_bytes: usize::MAX, ..self.message(&text, None) };
+            call.observe(observer, message);
         }
     }
 
@@ -49,7 +49,7 @@ impl Dispatcher {
         id: Option<&Id>,
     ) {
         if let Some(observer) = self.observer() {
-            observer.refuse(extensions, self.arrival(body.trim_ascii(), None), error, id);
+            observer.refuse(extensions, self.message(body.trim_ascii(), None), error, id);
         }
     }
 
@@ -67,8 +67,8 @@ impl Dispatcher {
         Some(members)
     }
 
-    fn arrival<'a>(&self, text: &'a [u8], batch_index: Option<usize>) -> Arrival<'a> {
-        Arrival { text, batch_index, reply_bytes: self.limits.reply_bytes }
+    fn message<'a>(&self, text: &'a [u8], batch_index: Option<usize>) -> MessageInfo<'a> {
+        MessageInfo { text, batch_index, reply_bytes: self.limits.reply_bytes }
     }
 }
 
@@ -78,8 +78,8 @@ impl Batch {
     pub fn refuse(self, error: &ErrorObject) {
         if let Some(observer) = &self.observer {
             let text = self.body.trim_ascii();
-            let arrival = Arrival { text, batch_index: None, reply_bytes: usize::MAX };
-            observer.refuse(&self.extensions, arrival, error, None);
+            let message = MessageInfo { text, batch_index: None, reply_bytes: usize::MAX };
+            observer.refuse(&self.extensions, message, error, None);
         }
     }
 }
@@ -96,17 +96,17 @@ impl Members<'_> {
     pub(super) fn record(&self, index: usize, call: &mut Call) {
         let body = call.body().clone();
         // The budget of bytes is that of the batch, which knows it.
-        let arrival = Arrival {
+        let message = MessageInfo {
             reply_bytes: usize::MAX,
-            ..self.dispatcher.arrival(self.text(&body, index), Some(index))
+            ..self.dispatcher.message(self.text(&body, index), Some(index))
         };
-        call.observe(self.observer, arrival);
+        call.observe(self.observer, message);
     }
 
     fn invalid(&self, index: usize, invalid: &InvalidRequest, batch: &Batch) {
         let id = invalid.id.map(|span| Id::from_raw(batch.body.slice(span.range())));
-        let arrival = self.dispatcher.arrival(self.text(&batch.body, index), Some(index));
-        self.observer.refuse(&batch.extensions, arrival, &invalid.into(), id.as_ref());
+        let message = self.dispatcher.message(self.text(&batch.body, index), Some(index));
+        self.observer.refuse(&batch.extensions, message, &invalid.into(), id.as_ref());
     }
 
     fn text<'b>(&self, body: &'b Bytes, index: usize) -> &'b [u8] {

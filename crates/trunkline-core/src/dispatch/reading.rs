@@ -20,14 +20,14 @@ impl Dispatcher {
     }
 
     /// The same of a body in these formats. What is [refused](Incoming::Refused) has none yet: see
-    /// [`Reply::written_in`](crate::reply::Reply::written_in).
+    /// [`Reply::into_format`](crate::reply::Reply::into_format).
     #[must_use]
     pub fn read_in(&self, formats: Formats, body: Bytes, extensions: Extensions) -> Incoming {
-        self.read_beside(formats, body, extensions).0
+        self.read_with_encoding(formats, body, extensions).0
     }
 
     /// The same, with what goes along with a request that is refused.
-    pub fn read_beside(
+    pub fn read_with_encoding(
         &self,
         formats: Formats,
         body: Bytes,

@@ -1,17 +1,17 @@
-//! What is wrong with a text that is not JSON.
+//! Errors of text that is not JSON.
 
 use std::fmt;
 
-/// Why a text is not JSON, and where.
+/// The reason why a text is not JSON, and the position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScanError {
-    /// What is wrong.
+    /// The reason.
     pub(crate) reason: ScanReason,
     /// Offset of the offending byte.
     pub(crate) offset: u32,
 }
 
-/// The ways in which a text fails to be JSON.
+/// The reasons why a text is not JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScanReason {
     UnexpectedEnd,
@@ -37,16 +37,16 @@ impl fmt::Display for ScanError {
 impl fmt::Display for ScanReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::UnexpectedEnd => "the text ends inside a value",
+            Self::UnexpectedEnd => "unexpected end of input",
             Self::ExpectedValue => "expected a JSON value",
             Self::ExpectedMemberName => "expected a member name in double quotes",
             Self::ExpectedColon => "expected ':' after a member name",
             Self::ExpectedCommaOrClose => "expected ',' or the end of the array or object",
-            Self::InvalidNumber => "not a JSON number",
-            Self::InvalidLiteral => "expected true, false or null",
-            Self::ControlCharacter => "a control character in a string must be escaped",
-            Self::InvalidEscape => "not a JSON escape sequence",
-            Self::LoneSurrogate => "a \\u escape is half of a surrogate pair",
+            Self::InvalidNumber => "invalid number",
+            Self::InvalidLiteral => "expected `true`, `false` or `null`",
+            Self::ControlCharacter => "unescaped control character in a string",
+            Self::InvalidEscape => "invalid escape sequence",
+            Self::LoneSurrogate => "lone surrogate in a \\u escape",
             Self::TooDeep => "nested deeper than the limit",
             Self::TrailingText => "text after the end of the value",
         })

@@ -7,7 +7,7 @@ use super::plain::{plain, special};
 
 pub(super) type Scan<T> = Result<T, ScanError>;
 
-/// The end of a string. As small as an error, so that a result of either is returned in registers.
+/// The end of a string. It has the size of an error, so that a result of either is returned in registers.
 #[derive(Clone, Copy)]
 pub(super) struct StringEnd {
     offset: u32,
@@ -64,7 +64,7 @@ pub(super) fn value(text: &[u8], at: usize, depth: usize) -> Scan<usize> {
     kind_and_end(text, at, depth).map(|(_, end)| end)
 }
 
-/// The same, which also returns the kind of the value.
+/// Validates a value, and also returns its kind.
 #[inline(always)]
 pub(super) fn kind_and_end(text: &[u8], at: usize, depth: usize) -> Scan<(Kind, usize)> {
     match text.get(at) {
@@ -105,13 +105,13 @@ fn container(text: &[u8], at: usize, depth: usize) -> Scan<usize> {
     }
 }
 
-/// Only white space may follow.
+/// Fails unless only white space follows.
 pub(super) fn end(text: &[u8], at: usize) -> Scan<()> {
     let at = space(text, at);
     if at < text.len() { fail(at, ScanReason::TrailingText) } else { Ok(()) }
 }
 
-/// The depth that is left inside of an array or object.
+/// The remaining depth inside of an array or object.
 #[inline]
 pub(super) fn nested(at: usize, depth: usize) -> Scan<usize> {
     depth.checked_sub(1).map_or_else(|| fail(at, ScanReason::TooDeep), Ok)
@@ -136,7 +136,7 @@ pub(super) fn colon(text: &[u8], at: usize) -> Scan<usize> {
     }
 }
 
-/// Whether a comma follows and not `close`, and the offset after it.
+/// Whether the separator is a comma instead of `close`, and the offset after it.
 #[inline]
 pub(super) fn separator(text: &[u8], at: usize, close: u8) -> Scan<(bool, usize)> {
     let at = space(text, at);
@@ -250,7 +250,7 @@ fn any_number(text: &[u8], at: usize) -> Scan<usize> {
         at = some_digits(text, at + 1 + usize::from(has_sign))?;
     }
     match text.get(at) {
-        // `042`, `1.2.3`, `1x`: the number goes on in a way that none can.
+        // `042`, `1.2.3`, `1x`: characters that cannot continue a number.
         Some(b'0'..=b'9' | b'.' | b'+' | b'-' | b'a'..=b'z' | b'A'..=b'Z') => {
             fail(at, ScanReason::InvalidNumber)
         }
@@ -279,7 +279,7 @@ pub(super) fn fail<T>(offset: usize, reason: ScanReason) -> Scan<T> {
     Err(ScanError { reason, offset: offset as u32 })
 }
 
-/// `reason`, or that the text is at its end.
+/// Fails with `reason`, or with `UnexpectedEnd` at the end of the text.
 #[cold]
 pub(super) fn fail_or_end<T>(text: &[u8], at: usize, reason: ScanReason) -> Scan<T> {
     fail(at, if at >= text.len() { ScanReason::UnexpectedEnd } else { reason })

@@ -1,19 +1,19 @@
-//! The items of an array or object whose text was read before, one at a time.
+//! Iterators over the items of an array or object in validated text.
 //!
-//! No error is expected; the iteration ends at one.
+//! Since the text is valid, no error is expected; iteration stops at an error.
 
 use super::grammar;
 use super::{Span, Text};
 
-/// An array's elements, front to back.
+/// The elements of an array, in order.
 pub struct Elements<'de> {
     text: &'de [u8],
-    /// The offset of the next element; none at the end.
+    /// The offset of the next element. `None` at the end.
     next: Option<usize>,
 }
 
 impl<'de> Elements<'de> {
-    /// The elements of the array that `text` is, after white space.
+    /// Iterates over the array in `text`, after leading white space.
     pub(crate) fn new(text: &'de [u8]) -> Self {
         Self { text, next: first(text, grammar::space(text, 0), b']') }
     }
@@ -24,7 +24,7 @@ impl<'de> Elements<'de> {
         Some(self.next_span()?.of(self.text))
     }
 
-    /// Where the next element is.
+    /// The span of the next element.
     #[inline]
     pub(crate) fn next_span(&mut self) -> Option<Span> {
         let start = self.next?;
@@ -33,38 +33,38 @@ impl<'de> Elements<'de> {
         Some(Span::new(start, end))
     }
 
-    /// How many elements are left. Reads them all.
+    /// The number of remaining elements. Consumes them.
     pub(crate) fn count(&mut self) -> usize {
         std::iter::from_fn(|| self.next_span()).count()
     }
 }
 
-/// An object's members, in the order in which they were written.
+/// The members of an object, in the order of the text.
 pub struct Members<'de> {
     text: &'de [u8],
-    /// The offset of the next member; none at the end.
+    /// The offset of the next member. `None` at the end.
     next: Option<usize>,
 }
 
 impl<'de> Members<'de> {
-    /// `text` starts with `{`.
+    /// Iterates over the object in `text`, which starts with `{`.
     pub(crate) fn new(text: &'de [u8]) -> Self {
         Self { text, next: first(text, 0, b'}') }
     }
 
-    /// The members of the object at `span`. Spans are those of the whole text.
+    /// Iterates over the object at `span`. The returned spans refer to the whole text.
     pub(crate) fn within(text: &'de [u8], span: Span) -> Self {
         Self { text, next: first(text, span.range().start, b'}') }
     }
 
-    /// The next member: its name, and its value's text.
+    /// The name of the next member, and the text of its value.
     #[inline]
     pub(crate) fn next_member(&mut self) -> Option<(Text, &'de [u8])> {
         let (name, value) = self.next_span()?;
         Some((name, value.of(self.text)))
     }
 
-    /// The value of the next member, if its name is `name` and written without escapes. None if `name` needs escapes.
+    /// The value of the next member if its name is `name`, without escapes. `None` if `name` requires escapes.
     #[inline]
     pub(crate) fn next_value_of(&mut self, name: &str) -> Option<&'de [u8]> {
         let start = self.next? + 1;
@@ -77,7 +77,7 @@ impl<'de> Members<'de> {
         Some(value.of(self.text))
     }
 
-    /// The next member: its name, and where its value is.
+    /// The name of the next member, and the span of its value.
     #[inline]
     pub(crate) fn next_span(&mut self) -> Option<(Text, Span)> {
         let start = self.next?;
@@ -96,7 +96,7 @@ impl<'de> Members<'de> {
     }
 }
 
-/// The offset of the first item of the array or object at `at`; none if it is empty.
+/// The offset of the first item of the array or object at `at`. `None` if it is empty.
 #[inline]
 fn first(text: &[u8], at: usize, close: u8) -> Option<usize> {
     let at = grammar::space(text, at + 1);

@@ -3,7 +3,7 @@
 use super::grammar::{self, Kind, Scan};
 use super::span::{Span, Text};
 
-/// A valid request: where its members stand in the body.
+/// A valid request: the spans of its members in the body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// The method's name.
@@ -17,57 +17,57 @@ pub struct Request {
 /// Valid JSON that is not a valid request (-32600).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidRequest {
-    /// What is wrong.
+    /// The reason.
     pub reason: InvalidReason,
-    /// The id, when one can be told: it must be echoed.
+    /// The id, if it is valid. The response must repeat it.
     pub id: Option<Span>,
 }
 
-/// A request, or why an element is invalid.
+/// A request, or an invalid one.
 pub(crate) type Entry = Result<Request, InvalidRequest>;
 
-/// What makes a request invalid, worded for its sender.
+/// The reason why a request is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidReason {
-    /// It is no object.
+    /// It is not an object.
     NotAnObject,
-    /// This member is there twice.
+    /// The member is duplicated.
     Duplicate(&'static str),
-    /// The id is no string, number or null.
+    /// The id is not a string, a number or null.
     BadId,
-    /// There is no `jsonrpc`.
+    /// `jsonrpc` is missing.
     NoVersion,
     /// `jsonrpc` is not `"2.0"`.
     WrongVersion,
-    /// There is no `method`.
+    /// `method` is missing.
     NoMethod,
-    /// `method` is no string.
+    /// `method` is not a string.
     MethodNotAString,
-    /// `params` is no array and no object.
+    /// `params` is neither an array nor an object.
     ParamsNotStructured,
     /// It is a response.
     Response,
 }
 
 impl InvalidReason {
-    /// What is wrong and what would be right.
+    /// The message for the sender.
     pub fn text(self) -> &'static str {
         match self {
-            Self::NotAnObject => "a request is an object",
-            Self::Duplicate(_) => "the member stands twice",
-            Self::BadId => "id is a string, a number or null",
-            Self::NoVersion => "the member \"jsonrpc\": \"2.0\" is missing",
-            Self::WrongVersion => "jsonrpc must be exactly \"2.0\"",
-            Self::NoMethod => "the member \"method\" is missing",
-            Self::MethodNotAString => "method is a string",
+            Self::NotAnObject => "a request must be an object",
+            Self::Duplicate(_) => "duplicate member",
+            Self::BadId => "`id` must be a string, a number or null",
+            Self::NoVersion => "`jsonrpc` is missing; expected \"2.0\"",
+            Self::WrongVersion => "`jsonrpc` must be \"2.0\"",
+            Self::NoMethod => "`method` is missing",
+            Self::MethodNotAString => "`method` must be a string",
             Self::ParamsNotStructured => {
-                "params is an array or an object; leave it out when there are none"
+                "`params` must be an array or an object, or be omitted"
             }
-            Self::Response => "this is a response, and a server takes requests",
+            Self::Response => "expected a request, found a response",
         }
     }
 
-    /// The member at fault.
+    /// The invalid member.
     pub(crate) fn member(self) -> Option<&'static str> {
         match self {
             Self::NotAnObject | Self::Response => None,
@@ -80,7 +80,7 @@ impl InvalidReason {
     }
 }
 
-/// Reads the element of a body that begins at `at`: a request, or anything else. Also returns the offset after it.
+/// Parses the request, or other value, that starts at `at`. Also returns the offset after it.
 pub(super) fn request(text: &[u8], at: usize, depth: usize) -> Scan<(Entry, usize)> {
     if text.get(at) != Some(&b'{') {
         let end = grammar::value(text, at, depth)?;
@@ -111,7 +111,7 @@ pub(super) fn request(text: &[u8], at: usize, depth: usize) -> Scan<(Entry, usiz
     }
 }
 
-/// The version as nearly all clients write it, which costs one comparison.
+/// The version as written by nearly all clients, which takes one comparison.
 const VERSION: &[u8] = b"\"jsonrpc\":\"2.0\"";
 
 /// The name of a member.
@@ -129,7 +129,7 @@ enum Name {
 /// Reads the name of a member, and returns the offset after its colon.
 #[inline]
 fn name(text: &[u8], at: usize) -> Scan<(Name, usize)> {
-    // The spelling of nearly all clients costs one comparison.
+    // The spelling of nearly all clients takes one comparison.
     const USUAL: [(&[u8], Name); 3] =
         [(b"\"method\":", Name::Method), (b"\"params\":", Name::Params), (b"\"id\":", Name::Id)];
     let rest = text.get(at..).unwrap_or_default();
@@ -145,7 +145,7 @@ fn name(text: &[u8], at: usize) -> Scan<(Name, usize)> {
 fn any_name(text: &[u8], at: usize) -> Scan<(Name, usize)> {
     let end = grammar::name(text, at)?;
     let span = Span::new(at, end.offset());
-    // Two readers of a duplicate member may disagree, so every spelling counts.
+    // Parsers disagree on duplicate members, so escaped spellings count as duplicates, too.
     let name = match &*(Text { span, escaped: end.escaped }).value(text) {
         "jsonrpc" => Name::Version,
         "method" => Name::Method,
@@ -159,7 +159,7 @@ fn any_name(text: &[u8], at: usize) -> Scan<(Name, usize)> {
 
 type Value = (Kind, Span);
 
-/// The protocol members of an object, as found.
+/// The protocol members found in an object.
 #[derive(Default)]
 struct Members {
     /// Whether the version is `"2.0"`.

@@ -1,7 +1,7 @@
-//! From a body's bytes to requests: one pass, ranges instead of values.
+//! Parsing of message bodies into requests, in one pass, as spans of the body.
 //!
-//! The whole body is validated before anything runs, so that a body that is not JSON never has
-//! an effect. Choices where JSON-RPC 2.0 is silent are listed in the chapter on the protocol.
+//! The whole body is validated before any call runs, so a body that is not valid JSON has no effect.
+//! The reference on the protocol lists the decisions where JSON-RPC 2.0 leaves a choice.
 
 mod fault;
 mod grammar;
@@ -23,7 +23,7 @@ pub use span::{Span, Text};
 
 pub use fault::ScanError;
 
-/// What a body holds.
+/// A parsed body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Message {
     /// A request or a notification.
@@ -32,50 +32,50 @@ pub enum Message {
     Batch(Vec<Entry>),
 }
 
-/// Why nothing of a body can run.
+/// The reason why a whole body is rejected.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// Nothing but white space (-32700).
+pub enum BodyError {
+    /// Only white space (-32700).
     Empty,
     /// Not JSON (-32700).
     Parse(ScanError),
     /// Not UTF-8 (-32700).
     NotUtf8 {
-        /// The first byte that is not UTF-8.
+        /// The offset of the first invalid byte.
         offset: usize,
     },
     /// `[]` (-32600).
     EmptyBatch,
-    /// Longer than offsets can tell (-32600).
+    /// Larger than 4 GiB, the maximum of offsets (-32600).
     TooLong,
-    /// More entries than the limit (-32600).
+    /// The batch has more entries than the limit (-32600).
     BatchTooLong {
-        /// How many requests a batch may have.
+        /// The maximum number of requests.
         limit: usize,
     },
 }
 
-impl From<ScanError> for Unreadable {
+impl From<ScanError> for BodyError {
     fn from(error: ScanError) -> Self {
         Self::Parse(error)
     }
 }
 
-/// Offsets are of 32 bits. The limits of the doors are far below.
+/// Offsets have 32 bits. Transports have much lower limits.
 const MAX_TEXT: usize = u32::MAX as usize;
 
-/// Reads a body.
-pub fn parse(text: &[u8], max_depth: usize, max_batch: usize) -> Result<Message, Unreadable> {
+/// Parses a body.
+pub fn parse(text: &[u8], max_depth: usize, max_batch: usize) -> Result<Message, BodyError> {
     if text.len() > MAX_TEXT {
-        return Err(Unreadable::TooLong);
+        return Err(BodyError::TooLong);
     }
     if let Err(error) = std::str::from_utf8(text) {
         let offset = error.valid_up_to();
-        return Err(Unreadable::NotUtf8 { offset });
+        return Err(BodyError::NotUtf8 { offset });
     }
     let start = grammar::space(text, 0);
     let (message, end) = match text.get(start) {
-        None => return Err(Unreadable::Empty),
+        None => return Err(BodyError::Empty),
         Some(b'[') => batch(text, start, max_depth, max_batch)?,
         Some(_) => {
             let (entry, end) = member::request(text, start, max_depth)?;
@@ -84,7 +84,7 @@ pub fn parse(text: &[u8], max_depth: usize, max_batch: usize) -> Result<Message,
     };
     grammar::end(text, end)?;
     match message {
-        Message::Batch(entries) if entries.is_empty() => Err(Unreadable::EmptyBatch),
+        Message::Batch(entries) if entries.is_empty() => Err(BodyError::EmptyBatch),
         message => Ok(message),
     }
 }
@@ -94,16 +94,16 @@ fn batch(
     at: usize,
     max_depth: usize,
     limit: usize,
-) -> Result<(Message, usize), Unreadable> {
+) -> Result<(Message, usize), BodyError> {
     let depth = grammar::nested(at, max_depth)?;
     let mut entries = Vec::new();
     let mut at = grammar::space(text, at + 1);
     let mut more = text.get(at) != Some(&b']');
     at += usize::from(!more);
     while more {
-        // The rest is not even read: a batch over the limit must not cost more than one within.
+        // The rest is not parsed: a batch over the limit must not cost more than one within it.
         if entries.len() == limit {
-            return Err(Unreadable::BatchTooLong { limit });
+            return Err(BodyError::BatchTooLong { limit });
         }
         let (entry, end) = member::request(text, grammar::space(text, at), depth)?;
         entries.push(entry);
@@ -112,22 +112,22 @@ fn batch(
     Ok((Message::Batch(entries), at))
 }
 
-impl Unreadable {
-    /// What is wrong, worded for the sender.
+impl BodyError {
+    /// The message for the sender.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Empty => "the body is empty".into(),
             Self::Parse(error) => error.reason.to_string(),
             Self::NotUtf8 { .. } => "the body is not UTF-8".into(),
-            Self::EmptyBatch => "a batch holds at least one request".into(),
-            Self::TooLong => "a body is shorter than 4 GiB".into(),
+            Self::EmptyBatch => "a batch must contain at least one request".into(),
+            Self::TooLong => "the body must be smaller than 4 GiB".into(),
             Self::BatchTooLong { limit } => {
-                format!("a batch holds at most {limit} requests; nothing of it was run")
+                format!("a batch must contain at most {limit} requests; no request was run")
             }
         }
     }
 
-    /// The byte at which reading stopped.
+    /// The offset at which parsing stopped.
     pub(crate) fn offset(&self) -> Option<usize> {
         match self {
             Self::Empty => Some(0),
@@ -138,7 +138,7 @@ impl Unreadable {
     }
 }
 
-/// JSON without the white space between its tokens, which are unchanged. `json` was read before.
+/// Removes the white space between the tokens of `json`, which must be valid.
 #[must_use]
 pub fn compact(json: &str) -> String {
     let (mut is_string, mut is_escaped) = (false, false);

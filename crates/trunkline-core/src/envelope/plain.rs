@@ -1,6 +1,6 @@
-//! The bytes of a string that need no look, found eight at a time.
+//! Search for the end of a string, eight bytes at a time.
 
-/// The offset of the first byte of a string, from `at` on, that ends it, begins an escape, or is a control character.
+/// The offset of the next quote, backslash or control character at or after `at`.
 pub(super) fn plain(text: &[u8], mut at: usize) -> usize {
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
         let special = special(u64::from_le_bytes(*word));
@@ -14,10 +14,9 @@ pub(super) fn plain(text: &[u8], mut at: usize) -> usize {
     at + rest.iter().position(special).unwrap_or(rest.len())
 }
 
-/// Sets the high bit of the bytes that are `"`, `\`, or below 0x20, eight at once.
+/// Sets the high bit of each byte that is `"`, `\`, or below 0x20.
 ///
-/// A subtraction borrows from the byte above one that matches, so bytes above the lowest match may
-/// be marked wrongly. The lowest is right.
+/// Only the lowest match is reliable: a subtraction borrows from the byte above a match.
 pub(super) const fn special(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;

@@ -1,23 +1,23 @@
-//! What a client is told of a body that holds no request.
+//! Error objects for bodies and requests that are invalid.
 
 use serde::Serialize;
 
-use super::{InvalidRequest, Unreadable};
+use super::{BodyError, InvalidRequest};
 use crate::error::{ErrorObject, code};
 
-impl From<&Unreadable> for ErrorObject {
-    fn from(unreadable: &Unreadable) -> Self {
-        let (code, message) = match unreadable {
-            Unreadable::Empty | Unreadable::Parse(_) | Unreadable::NotUtf8 { .. } => {
+impl From<&BodyError> for ErrorObject {
+    fn from(error: &BodyError) -> Self {
+        let (code, message) = match error {
+            BodyError::Empty | BodyError::Parse(_) | BodyError::NotUtf8 { .. } => {
                 (code::PARSE_ERROR, "Parse error")
             }
-            Unreadable::EmptyBatch | Unreadable::TooLong | Unreadable::BatchTooLong { .. } => {
+            BodyError::EmptyBatch | BodyError::TooLong | BodyError::BatchTooLong { .. } => {
                 (code::INVALID_REQUEST, "Invalid Request")
             }
         };
-        let offset = unreadable.offset();
-        let reason = unreadable.text();
-        Self::new(code, message).with_data(&Place { reason: &reason, offset })
+        let offset = error.offset();
+        let reason = error.text();
+        Self::new(code, message).with_data(&ParseErrorData { reason: &reason, offset })
     }
 }
 
@@ -25,19 +25,19 @@ impl From<&InvalidRequest> for ErrorObject {
     fn from(invalid: &InvalidRequest) -> Self {
         let member = invalid.reason.member();
         let reason = invalid.reason.text();
-        Self::new(code::INVALID_REQUEST, "Invalid Request").with_data(&Member { reason, member })
+        Self::new(code::INVALID_REQUEST, "Invalid Request").with_data(&InvalidRequestData { reason, member })
     }
 }
 
 #[derive(Serialize)]
-struct Place<'a> {
+struct ParseErrorData<'a> {
     reason: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
 }
 
 #[derive(Serialize)]
-struct Member {
+struct InvalidRequestData {
     reason: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     member: Option<&'static str>,

@@ -1,8 +1,7 @@
-//! A validating JSON scanner (RFC 8259) that records where things are instead of building values.
+//! A validating JSON scanner (RFC 8259) that returns spans instead of values.
 //!
-//! It expects text that is already known to be UTF-8 and adds what UTF-8 does not say: the
-//! grammar, a depth limit, and that `\u` escapes spell Unicode (no lone surrogate), since an
-//! echoed lone surrogate would break the peer's parser.
+//! The text must be UTF-8. The scanner checks the grammar, a depth limit, and that `\u` escapes contain no
+//! lone surrogates, since an echoed lone surrogate would break the parser of the peer.
 
 use super::fault::ScanError;
 use super::grammar::{self, Kind, Scan};
@@ -13,39 +12,39 @@ use super::span::{Span, Text};
 pub struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    /// The number of arrays and objects that may still be nested.
+    /// The remaining nesting depth.
     depth: usize,
 }
 
 impl<'a> Scanner<'a> {
-    /// A scanner at the beginning of `text`, which refuses values that nest deeper than `max_depth`.
+    /// A scanner at the start of `text`, which rejects values nested deeper than `max_depth`.
     pub fn new(text: &'a [u8], max_depth: usize) -> Self {
         Self { text, at: 0, depth: max_depth }
     }
 
-    /// A scanner of a part of `text` that was validated before.
+    /// A scanner of a validated part of `text`.
     pub(crate) fn within(text: &'a [u8], part: Span) -> Self {
         Self { text, at: part.range().start, depth: usize::MAX }
     }
 
-    /// The offset of what is scanned next.
+    /// The current offset.
     pub(crate) fn offset(&self) -> usize {
         self.at
     }
 
-    /// The next byte after white space, not consumed.
+    /// Skips white space and returns the next byte without consuming it.
     #[inline]
     pub fn peek(&mut self) -> Option<u8> {
         self.at = grammar::space(self.text, self.at);
         self.text.get(self.at).copied()
     }
 
-    /// Only white space may follow.
+    /// Fails unless only white space follows.
     pub fn finish(&self) -> Scan<()> {
         grammar::end(self.text, self.at)
     }
 
-    /// Skips one value of any kind, validating all of it.
+    /// Validates and skips one value.
     #[inline]
     pub fn value(&mut self) -> Scan<(Kind, Span)> {
         let start = grammar::space(self.text, self.at);
@@ -54,7 +53,7 @@ impl<'a> Scanner<'a> {
         Ok((kind, Span::new(start, end)))
     }
 
-    /// Scans an object whose `{` is next; `member` scans each member's value.
+    /// Scans an object whose `{` is next. `member` must scan the value of each member.
     #[inline]
     pub fn object<E: From<ScanError>>(
         &mut self,
@@ -75,8 +74,8 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Scans an object whose `{` is next; `member` scans each member's value, and gets the index of its name among
-    /// `names`.
+    /// Scans an object whose `{` is next. `member` receives the index of the member's name in `names`, and must
+    /// scan its value.
     #[inline]
     pub fn named_members<'n, E: From<ScanError>>(
         &mut self,
@@ -90,7 +89,7 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// Scans an array whose `[` is next; `element` scans each element.
+    /// Scans an array whose `[` is next. `element` must scan each element.
     #[inline]
     pub fn array<E: From<ScanError>>(
         &mut self,

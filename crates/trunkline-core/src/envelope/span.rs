@@ -1,9 +1,9 @@
-//! Places in a text.
+//! Byte ranges of a text.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A half-open byte range of the scanned text. Texts are shorter than 4 GiB.
+/// A half-open byte range of a text of less than 4 GiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
     start: u32,
@@ -15,23 +15,23 @@ impl Span {
         Self { start: start as u32, end: end as u32 }
     }
 
-    /// The range of bytes.
+    /// The byte range.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
-    /// Its part of the text that it was read from.
+    /// The part of `text` in this range. `text` must be the scanned text.
     pub fn of(self, text: &[u8]) -> &[u8] {
         &text[self.range()]
     }
 }
 
-/// A string's range, quotes included.
+/// The span of a string literal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text {
-    /// Where its characters stand, quotes included.
+    /// The span, including the quotes.
     pub span: Span,
-    /// Whether a backslash stands in it: without one, the bytes between the quotes are its value.
+    /// Whether it contains a backslash. Without one, the bytes between the quotes are the value.
     pub escaped: bool,
 }
 
@@ -42,7 +42,7 @@ impl Text {
         &text[start + 1..end - 1]
     }
 
-    /// Whether this string's value is `expected`, however it is spelled.
+    /// Whether the value of this string is `expected`, after resolving escapes.
     #[inline]
     pub fn is(&self, text: &[u8], expected: &str) -> bool {
         if self.escaped {
@@ -52,16 +52,16 @@ impl Text {
         }
     }
 
-    /// The string's value. `text` was checked to be UTF-8.
+    /// The value of the string. `text` must be valid UTF-8.
     pub fn value<'a>(&self, text: &'a [u8]) -> Cow<'a, str> {
         if self.escaped {
             return Cow::Owned(self.unescape(text));
         }
         let value = std::str::from_utf8(self.inner(text));
-        Cow::Borrowed(value.expect("a body was checked to be UTF-8"))
+        Cow::Borrowed(value.expect("the body is valid UTF-8"))
     }
 
-    /// The string's value, escapes resolved.
+    /// The value of the string, with escapes resolved.
     pub(crate) fn unescape(&self, text: &[u8]) -> String {
         serde_json::from_slice(self.span.of(text)).expect("the scanner accepted this string")
     }

@@ -3,7 +3,7 @@
 
 mod oracle;
 
-use super::{Entry, Message, Unreadable, parse};
+use super::{BodyError, Entry, Message, parse};
 use crate::limits::calls::Limits;
 
 const DEPTH: usize = 4;
@@ -28,7 +28,7 @@ fn check_value(value: &str, expected: &str) {
     let before = "{\"x\":";
     let body = format!("{before}{value}}}");
     let found = match parse(body.as_bytes(), DEPTH, BATCH) {
-        Err(Unreadable::Parse(error)) => {
+        Err(BodyError::Parse(error)) => {
             format!("{:?} at {}", error.reason, error.offset as usize - before.len())
         }
         Ok(_) => "ok".to_owned(),
@@ -39,15 +39,15 @@ fn check_value(value: &str, expected: &str) {
 
 /// `method params #id` for a request, `Reason #id` for an invalid one, `Reason at offset` for a
 /// body that is not JSON. Members of a batch are joined by ` | `.
-fn describe(body: &[u8], message: Result<Message, Unreadable>) -> String {
+fn describe(body: &[u8], message: Result<Message, BodyError>) -> String {
     match message {
         Ok(Message::Single(entry)) => describe_entry(body, &entry),
         Ok(Message::Batch(entries)) => {
             let entries: Vec<_> = entries.iter().map(|entry| describe_entry(body, entry)).collect();
             format!("[{}]", entries.join(" | "))
         }
-        Err(Unreadable::Parse(error)) => format!("{:?} at {}", error.reason, error.offset),
-        Err(Unreadable::NotUtf8 { offset }) => format!("NotUtf8 at {offset}"),
+        Err(BodyError::Parse(error)) => format!("{:?} at {}", error.reason, error.offset),
+        Err(BodyError::NotUtf8 { offset }) => format!("NotUtf8 at {offset}"),
         Err(other) => format!("{other:?}"),
     }
 }

@@ -1,36 +1,35 @@
-//! The limits that hold for calls, whatever door they come through.
+//! Limits of calls, for all transports.
 
 use std::time::Duration;
 
 use super::MemoryBudget;
 
-/// Limits of calls. Every limit is on by default; `None` switches one off where that is possible.
+/// Limits of calls. All limits are enabled by default; `None` disables one.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// How deep a body's arrays and objects may nest, 1 to [`Limits::MAX_DEPTH`]. Default 128.
-    /// Deeper is -32700.
+    /// Maximum nesting depth of arrays and objects in a body, 1 to [`Limits::MAX_DEPTH`]. Default 128. A deeper
+    /// body fails with -32700.
     pub depth: usize,
-    /// How many requests a batch may hold. Default 1,000. A longer one is -32600 as a whole.
+    /// Maximum number of requests in a batch. Default 1,000. A larger batch fails with -32600 as a whole.
     pub batch_requests: usize,
-    /// How many calls of one batch run at the same time. Default 16.
+    /// Maximum number of calls of one batch that run concurrently. Default 16.
     pub batch_parallelism: usize,
-    /// How many bytes the replies to one body may have. Default 16 MiB. What does not fit is
-    /// replaced by -32006; calls of a batch that have not started by then are not run.
+    /// Maximum size of the reply to one body, in bytes. Default 16 MiB. A result that exceeds it is replaced by
+    /// -32006, and calls of the batch that have not started are not run.
     pub reply_bytes: usize,
-    /// The budget of bytes that are held for all clients together. Default 256 MiB.
+    /// Memory budget for the requests and replies of all clients. Default 256 MiB.
     pub memory: MemoryBudget,
-    /// How long a call may take, waiting for its turn included, unless its operation says
-    /// [otherwise](crate::operation::Operation::timeout). Default 30 s. Then it is dropped,
-    /// and its reply is -32004. A handler that is not async cannot be dropped: it runs to its end.
-    /// Members of a batch that could not be started in this time are not run, notifications
-    /// included.
+    /// Timeout of a call, including the time in the queue. Default 30 s. An operation may have
+    /// [another](crate::operation::Operation::timeout). After the timeout, the call is dropped and fails with -32004.
+    /// A handler that is not async cannot be dropped and runs to completion. Calls and notifications of a batch
+    /// that have not started within the timeout are not run.
     pub call_timeout: Option<Duration>,
-    /// How many calls run at the same time, without those of handlers that are not async. Default
-    /// 1,024. More wait for their turn.
+    /// Maximum number of concurrent calls, not counting handlers that are not async. Default 1,024. Further calls
+    /// wait.
     pub concurrent_calls: Option<usize>,
-    /// Maximum number of blocking handlers that run at the same time. Default 16.
+    /// Maximum number of blocking handlers that run concurrently. Default 16.
     pub blocking_threads: usize,
-    /// How many blocking calls may wait for their turn. Default 256. More are -32005.
+    /// Maximum number of waiting blocking calls. Default 256. Further calls fail with -32005.
     pub blocking_queue: usize,
 }
 
@@ -51,37 +50,37 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The deepest nesting that can be set: what a thread's stack carries for sure.
+    /// The maximum of [`depth`](Self::depth), which fits the stack of a thread.
     pub const MAX_DEPTH: usize = 1_024;
 
-    /// Checks that the limits can work.
+    /// Validates the limits.
     ///
     /// # Errors
-    /// The first limit that cannot.
+    /// The first invalid limit.
     pub fn check(&self) -> Result<(), LimitError> {
         let fail = |limit, reason| Err(LimitError { limit, reason });
         if self.depth == 0 || self.depth > Self::MAX_DEPTH {
             return fail("depth", "from 1 to 1,024");
         }
         if self.batch_parallelism == 0 {
-            return fail("batch_parallelism", "at least 1, or no batch would ever end");
+            return fail("batch_parallelism", "at least 1");
         }
         if self.concurrent_calls == Some(0) {
-            return fail("concurrent_calls", "at least 1, or no call would ever run");
+            return fail("concurrent_calls", "at least 1");
         }
         if self.blocking_threads == 0 {
-            return fail("blocking_threads", "at least 1, or no blocking call would ever run");
+            return fail("blocking_threads", "at least 1");
         }
         Ok(())
     }
 }
 
-/// A limit that has a value that cannot work.
+/// A limit has an invalid value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("limit `{limit}`: {reason}")]
+#[error("limit `{limit}` must be {reason}")]
 pub struct LimitError {
     /// The field of [`Limits`].
     pub limit: &'static str,
-    /// What would be right.
+    /// The valid values.
     pub reason: &'static str,
 }

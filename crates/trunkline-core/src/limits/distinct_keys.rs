@@ -4,9 +4,9 @@ use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-/// A JSON value in which no object, at any depth, has two members of one name.
+/// A JSON value without duplicate keys, at any depth.
 ///
-/// Of two equal keys most readers take the last one, and a check may see another one than the handler does.
+/// Parsers disagree on duplicate keys, so that a check could see another value than the handler.
 ///
 /// ```
 /// # use trunkline::limits::DistinctKeys;
@@ -17,21 +17,21 @@ use serde_json::{Map, Value};
 pub struct DistinctKeys(pub Value);
 
 impl DistinctKeys {
-    /// Reads an object, for `#[serde(deserialize_with = "DistinctKeys::object")]`.
+    /// Deserializes an object, for `#[serde(deserialize_with = "DistinctKeys::object")]`.
     ///
     /// # Errors
-    /// For a duplicate key, and for what is not an object.
+    /// For a duplicate key, or a value that is not an object.
     pub fn object<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Map<String, Value>, D::Error> {
         Self::optional_object(deserializer)?.ok_or_else(|| D::Error::custom(EXPECTED))
     }
 
-    /// Reads an object, or `null` as none, for
+    /// Deserializes an object or `null`, for
     /// `#[serde(default, deserialize_with = "DistinctKeys::optional_object")]`.
     ///
     /// # Errors
-    /// For a duplicate key, and for what is neither an object nor `null`.
+    /// For a duplicate key, or a value that is neither an object nor `null`.
     pub fn optional_object<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Map<String, Value>>, D::Error> {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_distinct_at_every_depth() {
+    fn rejects_duplicate_keys_at_every_depth() {
         check(
             r#"{"a":{"a":[{"a":1},{"a":-1.5}]},"b":["a","a",null,true,18446744073709551615]}"#,
             None,

@@ -1,4 +1,4 @@
-//! A bound on the bytes that a server holds for its clients.
+//! The memory budget of a server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,14 +10,14 @@ use crate::error::{ErrorObject, code};
 
 /// The maximum number of bytes that a server holds for its clients at one time.
 ///
-/// Counted are request bodies, from their first byte until their calls have ended, and replies, from
-/// the first member of a batch until the last byte is written. A request counts
-/// [4 KiB](Self::PER_REQUEST) more than its body, over HTTP 16 KiB more while the body is incomplete. Clones share one budget: give the same one to all
-/// services of a process.
+/// It includes request bodies, from their first byte until their calls have ended, and replies, from the first
+/// response of a batch until the last byte is written. Each request adds [4 KiB](Self::PER_REQUEST) to the size
+/// of its body, and over HTTP another 16 KiB while the body is incomplete. Clones share one budget; pass the same
+/// budget to all services of a process.
 ///
-/// A request that does not fit is refused before it runs: with -32005, over HTTP with 503
-/// and `Retry-After`. A batch whose replies use up the budget runs no further members and answers
-/// them with -32005. A reply that does not fit when its call has run is dropped and replaced by -32006.
+/// A request that exceeds the budget is not run. It fails with -32005, and over HTTP with 503 and `Retry-After`.
+/// When the replies of a batch exhaust the budget, its remaining calls are not run and fail with -32005. A reply
+/// that exceeds the budget after its call has run is replaced by -32006.
 ///
 /// ```
 /// use trunkline::limits::MemoryBudget;
@@ -46,16 +46,16 @@ pub struct Reservation {
     bytes: usize,
 }
 
-/// A [`MemoryBudget`] is used up.
+/// A [`MemoryBudget`] is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the server holds its maximum of {limit} bytes for clients; try again later")]
+#[error("the memory budget of {limit} bytes is exhausted; try again later")]
 pub struct OutOfMemory {
     /// The size of the budget in bytes.
     pub limit: usize,
 }
 
 impl MemoryBudget {
-    /// The bytes that each request counts in addition to its body: its headers, tasks and futures.
+    /// The bytes that each request adds to the size of its body, for headers, tasks and futures.
     pub const PER_REQUEST: usize = 4 << 10;
 
     /// A budget of this many bytes.
@@ -70,7 +70,7 @@ impl MemoryBudget {
         self.0.limit
     }
 
-    /// The number of bytes that are reserved.
+    /// The number of reserved bytes.
     #[must_use]
     pub fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
@@ -104,7 +104,7 @@ impl Reservation {
     /// Reserves more bytes.
     ///
     /// # Errors
-    /// When fewer bytes are left; the reservation is unchanged.
+    /// When fewer bytes are left. The reservation is unchanged.
     pub fn grow(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         let Usage { limit, used } = &*self.budget.0;
         let grown = |used: usize| used.checked_add(bytes).filter(|sum| sum <= limit);
@@ -114,10 +114,10 @@ impl Reservation {
         Ok(())
     }
 
-    /// Reserves this many bytes in total: more or fewer than before.
+    /// Changes the reservation to this many bytes.
     ///
     /// # Errors
-    /// When fewer bytes are left; the reservation is unchanged.
+    /// When fewer bytes are left. The reservation is unchanged.
     pub fn resize(&mut self, bytes: usize) -> Result<(), OutOfMemory> {
         if let Some(more) = bytes.checked_sub(self.bytes) {
             return self.grow(more);
@@ -126,7 +126,7 @@ impl Reservation {
         Ok(())
     }
 
-    /// Releases what is over this many bytes.
+    /// Releases all but this many bytes.
     pub fn shrink(&mut self, bytes: usize) {
         let released = self.bytes.saturating_sub(bytes);
         self.budget.0.used.fetch_sub(released, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl<T: AsRef<[u8]>> AsRef<[u8]> for Reserved<T> {
     }
 }
 
-/// -32005: nothing was run, so trying again is safe.
+/// Converts to -32005. Nothing was run, so a retry is safe.
 impl From<OutOfMemory> for ErrorObject {
     fn from(error: OutOfMemory) -> Self {
         let data =
@@ -167,10 +167,10 @@ impl From<OutOfMemory> for ErrorObject {
 }
 
 impl OutOfMemory {
-    /// The error of a call that has run, and whose reply does not fit: -32006.
+    /// -32006, for a call that has run and whose reply exceeds the budget.
     #[must_use]
     pub fn reply_dropped(self) -> ErrorObject {
-        let reason = format!("{self}; the call was run, and its reply dropped");
+        let reason = format!("{self}; the call was run, but its reply was dropped");
         let data = json!({ "reason": reason, "limit_bytes": self.limit });
         ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large").with_data(&data)
     }

@@ -1,4 +1,4 @@
-//! Limits of calls, of the memory that they take, and of the input that they accept.
+//! Limits of calls, memory and input.
 
 pub mod calls;
 mod distinct_keys;

@@ -1,4 +1,4 @@
-//! Handlers and their state.
+//! Handlers with their state.
 
 use std::marker::PhantomData;
 
@@ -6,13 +6,13 @@ use super::handler::Handler;
 use crate::call::{Call, CallFuture, Endpoint, Route};
 use crate::outcome::Outcome;
 
-struct Handled<H, M, S> {
+struct HandlerEndpoint<H, M, S> {
     handler: H,
     state: S,
     marker: PhantomData<fn() -> M>,
 }
 
-impl<H: Handler<M, S>, M, S: Send + Sync> Route for Handled<H, M, S> {
+impl<H: Handler<M, S>, M, S: Send + Sync> Route for HandlerEndpoint<H, M, S> {
     fn call(&self, mut call: Call) -> CallFuture {
         if let Some(error) = call.take_refusal() {
             return CallFuture::ready(Outcome::error(error));
@@ -21,7 +21,7 @@ impl<H: Handler<M, S>, M, S: Send + Sync> Route for Handled<H, M, S> {
     }
 }
 
-/// A handler that waits for its state.
+/// A handler without its state.
 pub(super) trait MakeEndpoint<S>: Send {
     fn make(self: Box<Self>, state: S) -> Endpoint;
 }
@@ -38,11 +38,11 @@ where
     S: Send + Sync + 'static,
 {
     fn make(self: Box<Self>, state: S) -> Endpoint {
-        Endpoint::new(Handled { handler: self.handler, state, marker: PhantomData })
+        Endpoint::new(HandlerEndpoint { handler: self.handler, state, marker: PhantomData })
     }
 }
 
-/// A handler whose state has been given before the router was built.
+/// A handler whose state was set before the router is built.
 pub(super) struct Bound<S> {
     pub(super) make: Box<dyn MakeEndpoint<S>>,
     pub(super) state: S,

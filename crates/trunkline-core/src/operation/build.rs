@@ -1,20 +1,20 @@
-//! What registrations have to be like, and the reasons why they are not.
+//! Validation of registrations.
 
 use std::collections::HashMap;
 use std::panic::Location;
 
 use super::Operation;
-use crate::call::Registered;
+use crate::call::RegisteredOperation;
 use crate::limits::LimitError;
 
-/// Where something was registered, as `file:line:column`.
-pub type Place = &'static Location<'static>;
+/// The source location of a registration, displayed as `file:line:column`.
+pub type SourceLocation = &'static Location<'static>;
 
-/// Why a router cannot be built. Places are shown as `file:line:column`.
+/// The reason why a router cannot be built. Locations are displayed as `file:line:column`.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// Two operations have one name.
+    /// Two operations have the same name.
     #[error("method `{name}` is registered twice: at {first} and at {second}")]
     Duplicate {
         /// The name.
@@ -24,159 +24,159 @@ pub enum BuildError {
         /// The later one.
         second: &'static Location<'static>,
     },
-    /// Names that begin with `rpc.` are the protocol's (JSON-RPC 2.0, section 8).
-    #[error("method `{name}`, registered at {place}, begins with `rpc.`, which is reserved")]
+    /// Names that begin with `rpc.` are reserved (JSON-RPC 2.0, section 8).
+    #[error("method `{name}`, registered at {location}, begins with `rpc.`, which is reserved")]
     Reserved {
         /// The name.
         name: String,
         /// The registration.
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     },
-    /// A layer's pattern matches none of the methods registered before it, so it would do nothing.
-    #[error("no method registered before {place} matches the pattern `{pattern}` of this layer")]
-    NothingMatches {
+    /// The pattern of a layer matches no method that was registered before the layer.
+    #[error("no method registered before {location} matches the pattern `{pattern}` of this layer")]
+    UnmatchedLayer {
         /// The pattern.
         pattern: String,
-        /// The layer's place.
-        place: &'static Location<'static>,
+        /// The location of the layer.
+        location: &'static Location<'static>,
     },
-    /// A rule of `Router::authorize` is for no method that there is.
-    #[error("no method matches the pattern `{pattern}` of the rules given at {place}")]
-    NoMethod {
+    /// The pattern of a rule of `Router::authorize` matches no method.
+    #[error("no method matches the pattern `{pattern}` of the rules given at {location}")]
+    UnmatchedRule {
         /// The pattern.
         pattern: String,
-        /// Where the rules were given.
-        place: &'static Location<'static>,
+        /// The location of the rules.
+        location: &'static Location<'static>,
     },
-    /// A method is called as the metrics call those that do not exist.
+    /// The name of a method is the one that metrics use for unknown methods.
     #[error(
-        "method `{name}`, registered at {place}, is called as all unknown methods are in metrics"
+        "method `{name}`, registered at {location}, has the name that metrics use for unknown methods"
     )]
-    UnknownName {
+    ReservedMetricName {
         /// The name.
         name: String,
         /// The registration.
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     },
-    /// Two params of one operation have one name.
-    #[error("method `{name}`, registered at {place}, declares the param `{param}` twice")]
+    /// Two params of an operation have the same name.
+    #[error("method `{name}`, registered at {location}, declares the param `{param}` twice")]
     DuplicateParam {
-        /// The method's name.
+        /// The name of the method.
         name: String,
-        /// The param's name.
+        /// The name of the param.
         param: &'static str,
         /// The registration.
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     },
-    /// A variadic param takes all positions that are left, so nothing can follow it.
+    /// A variadic param is not the last one. It takes all remaining positions.
     #[error(
-        "param `{param}` of method `{name}`, registered at {place}, is variadic but not the last"
+        "param `{param}` of method `{name}`, registered at {location}, is variadic but not the last"
     )]
     VariadicNotLast {
-        /// The method's name.
+        /// The name of the method.
         name: String,
-        /// The param's name.
+        /// The name of the param.
         param: &'static str,
         /// The registration.
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     },
-    /// Two operations are offered as one tool.
-    #[error("tool `{tool}` is method `{first}` and method `{second}`, registered at {place}")]
+    /// Two operations have the same tool name.
+    #[error("tool `{tool}` is used by method `{first}` and method `{second}`, registered at {location}")]
     DuplicateTool {
-        /// The tool's name.
+        /// The name of the tool.
         tool: String,
-        /// The method of the earlier registration.
+        /// The method that was registered first.
         first: String,
-        /// The method of the later one.
+        /// The method that was registered later.
         second: String,
         /// The later registration.
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     },
-    /// A tool's name is one that clients may refuse (MCP, "Tool Names").
+    /// A tool name is invalid (MCP, "Tool Names").
     #[error(
-        "tool `{tool}`, registered at {place}, is named otherwise than with 1 to 128 of A-Z a-z 0-9 _ - ."
+        "invalid tool name `{tool}`, registered at {location}: expected 1 to 128 of the characters A-Z a-z 0-9 _ - ."
     )]
     ToolName {
-        /// The tool's name.
+        /// The name of the tool.
         tool: String,
         /// The registration.
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     },
-    /// Operations that come and go have a place already, in this router or another.
+    /// The same dynamic operations were added more than once, to this router or to another.
     #[error(
-        "the operations under `{namespace}`, which may change, have another place already: this one was given at {place}"
+        "the dynamic operations added under `{namespace}` at {location} are already part of a router"
     )]
-    PlaceTaken {
+    AlreadyMounted {
         /// The namespace.
         namespace: String,
-        /// Where they were given a second place.
-        place: &'static Location<'static>,
+        /// The location where they were added again.
+        location: &'static Location<'static>,
     },
-    /// Operations that come and go are part of others that do.
+    /// A router that replaces dynamic operations has dynamic operations itself.
     #[error(
-        "the operations under `{namespace}`, which may change, are part of others that may: their place was given at {place}"
+        "the dynamic operations added under `{namespace}` at {location} cannot be part of other dynamic operations"
     )]
-    ChangingInside {
+    NestedDynamic {
         /// The namespace.
         namespace: String,
-        /// Where they were given their place.
-        place: &'static Location<'static>,
+        /// The location where they were added.
+        location: &'static Location<'static>,
     },
-    /// A limit has a value that cannot work.
+    /// A limit has an invalid value.
     #[error(transparent)]
     Limit(#[from] LimitError),
 }
 
-/// What every router answers by itself.
+/// The method of every router that returns its OpenRPC document.
 pub const DISCOVER: &str = "rpc.discover";
 
-/// Checks operations that are to join others, which have been checked.
+/// Checks operations that are added to `others`, which have been checked.
 pub(crate) fn check<'a>(
-    others: impl IntoIterator<Item = &'a Registered>,
+    others: impl IntoIterator<Item = &'a RegisteredOperation>,
     operations: &[Operation],
 ) -> Result<(), BuildError> {
-    let mut places: HashMap<&str, Place> = HashMap::new();
+    let mut locations: HashMap<&str, SourceLocation> = HashMap::new();
     let mut tools: HashMap<&str, &str> = HashMap::new();
     for other in others {
-        places.insert(other.name(), other.place);
+        locations.insert(other.name(), other.location);
         if let Some(tool) = &other.description().tool {
             tools.insert(tool, other.name());
         }
     }
     for operation in operations {
         check_one(operation)?;
-        let (name, place) = (&*operation.description.name, operation.place);
-        if let Some(first) = places.insert(name, place) {
-            return Err(BuildError::Duplicate { name: name.to_owned(), first, second: place });
+        let (name, location) = (&*operation.description.name, operation.location);
+        if let Some(first) = locations.insert(name, location) {
+            return Err(BuildError::Duplicate { name: name.to_owned(), first, second: location });
         }
         if let Some(tool) = &operation.description.tool
             && let Some(first) = tools.insert(tool, name)
         {
             let (tool, first, second) = (tool.clone(), first.to_owned(), name.to_owned());
-            return Err(BuildError::DuplicateTool { tool, first, second, place });
+            return Err(BuildError::DuplicateTool { tool, first, second, location });
         }
     }
     Ok(())
 }
 
 fn check_one(operation: &Operation) -> Result<(), BuildError> {
-    let place = operation.place;
+    let location = operation.location;
     let name = &operation.description.name;
     if name.starts_with("rpc.") {
-        return Err(BuildError::Reserved { name: name.clone(), place });
+        return Err(BuildError::Reserved { name: name.clone(), location });
     }
     if name == "unknown" {
-        return Err(BuildError::UnknownName { name: name.clone(), place });
+        return Err(BuildError::ReservedMetricName { name: name.clone(), location });
     }
     if let Some(tool) = &operation.description.tool
         && !is_tool_name(tool)
     {
-        return Err(BuildError::ToolName { tool: tool.clone(), place });
+        return Err(BuildError::ToolName { tool: tool.clone(), location });
     }
     let params = &operation.description.params;
     for (index, param) in params.iter().enumerate() {
         if params[..index].contains(param) {
-            return Err(BuildError::DuplicateParam { name: name.clone(), param, place });
+            return Err(BuildError::DuplicateParam { name: name.clone(), param, location });
         }
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! Functions of extractors as handlers.
+//! Handlers: functions of extractors.
 
 use std::marker::PhantomData;
 
@@ -9,7 +9,7 @@ use crate::extract::FromCall;
 use crate::outcome::Outcome;
 use crate::params::{self, Arguments, Function, Param};
 
-/// Something that answers calls: a function of up to eight [extractors](FromCall), async or not.
+/// A function of up to eight [extractors](FromCall), async or not, that answers calls.
 ///
 /// `M` is inferred.
 #[diagnostic::on_unimplemented(
@@ -23,11 +23,10 @@ pub trait Handler<M, S>: Send + Sync + 'static {
     /// The names of the params that the handler takes.
     fn declared(&self) -> Vec<&'static str>;
 
-    /// Whether the last of them takes, by position, all that are left.
+    /// Whether the last param takes all remaining positions.
     fn is_variadic(&self) -> bool;
 
-    /// Whether a call has ended when [`call`](Self::call) returns: the handler is not async, and
-    /// runs on the thread that calls it.
+    /// Whether the outcome is ready when [`call`](Self::call) returns: the handler is not async.
     fn is_immediate(&self) -> bool;
 }
 
@@ -44,7 +43,7 @@ macro_rules! handlers {
                     Ok(arguments) => arguments,
                     Err(error) => return refused(error),
                 };
-                let guard = call.take_guard();
+                let guard = call.take_cancel_guard();
                 drop(call);
                 self($($value),*).into_reply().guarded(guard)
             }
@@ -74,7 +73,7 @@ handlers!(A a, B b, C c, D d, E e, G g);
 handlers!(A a, B b, C c, D d, E e, G g, H h);
 handlers!(A a, B b, C c, D d, E e, G g, H h, I i);
 
-/// A function whose arguments are the params themselves.
+/// A function whose arguments are params.
 pub(super) struct Named<F, A, R, M, const N: usize> {
     pub(super) function: F,
     pub(super) declared: [Param; N],
@@ -109,7 +108,7 @@ where
     }
 }
 
-/// Extracts the arguments of a handler. One that takes no params refuses those that are sent.
+/// Extracts the arguments of a handler. If the handler takes no params, a call with params is rejected.
 ///
 /// # Errors
 /// The error object of the first argument that cannot be extracted.

@@ -1,4 +1,4 @@
-//! Operations: what is registered, and what every door may know of it.
+//! Operations and their registry.
 
 mod bind;
 mod build;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 
-use crate::call::{Description, Effect, EffectOf, Endpoint, Example, Registered};
+use crate::call::{Description, Effect, EffectOf, Endpoint, Example, RegisteredOperation};
 use crate::error::RpcError;
 use crate::extensions::Extensions;
 use crate::params::{Arguments, Function, Param};
@@ -23,27 +23,27 @@ use crate::schema::Schema;
 use bind::{Bound, MakeEndpoint, Unbound};
 use handler::Named;
 
-pub use build::{BuildError, DISCOVER, Place};
+pub use build::{BuildError, DISCOVER, SourceLocation};
 pub use handler::{Handler, arguments};
 pub use pattern::{Pattern, matches, may_match_below};
 pub use registry::{Dispatch, Registry};
 pub use reply::{IntoOutcome, IntoReply, Json};
 
-/// An operation to register: a name, a handler, and what describes it.
+/// An operation to register: a name, a handler and a description.
 pub struct Operation<S = ()> {
     pub(crate) description: Description,
     make: Box<dyn MakeEndpoint<S>>,
     immediate: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) layers: Vec<LayerFn>,
-    pub(crate) place: &'static Location<'static>,
+    pub(crate) location: &'static Location<'static>,
 }
 
 /// Wraps an endpoint in one layer.
 pub type LayerFn = Arc<dyn Fn(Endpoint) -> Endpoint + Send + Sync>;
 
 impl<S> Operation<S> {
-    /// An operation that is called `name` and answered by `handler`.
+    /// An operation with this name and handler.
     #[track_caller]
     pub fn new<H, M>(name: impl Into<String>, handler: H) -> Self
     where
@@ -54,11 +54,11 @@ impl<S> Operation<S> {
         let immediate = handler.is_immediate();
         let description = Description::new(name.into(), handler.declared(), handler.is_variadic());
         let make = Box::new(Unbound { handler, marker: PhantomData });
-        let place = Location::caller();
-        Self { description, make, immediate, timeout: None, layers: Vec::new(), place }
+        let location = Location::caller();
+        Self { description, make, immediate, timeout: None, layers: Vec::new(), location }
     }
 
-    /// An operation that is called `name` and answered by a function whose arguments are the params.
+    /// An operation with this name, handled by a function whose arguments are the params.
     #[track_caller]
     pub fn function<F, A, R, M, const N: usize>(
         name: impl Into<String>,
@@ -76,68 +76,69 @@ impl<S> Operation<S> {
         Self::new(name, Named { function, declared: params, names, marker: PhantomData })
     }
 
-    /// Says what the operation does, for people and models.
+    /// Sets the description, for people and language models.
     #[must_use]
     pub fn description(mut self, text: impl Into<String>) -> Self {
         self.description.text = Some(text.into());
         self
     }
 
-    /// A name for people: `List tables`.
+    /// Sets the display name, such as `List tables`.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.description.title = Some(title.into());
         self
     }
 
-    /// Says what the params are: those that `T` is read from, by name.
+    /// Sets the schema of the params, by name, to that of `T`.
     #[must_use]
     pub fn input<T: JsonSchema>(self) -> Self {
         self.input_schema(Schema::of_input::<T>())
     }
 
-    /// Says what the params are, by name.
+    /// Sets the schema of the params, by name.
     #[must_use]
     pub fn input_schema(mut self, schema: impl Into<Schema>) -> Self {
         self.description.input = Some(schema.into());
         self
     }
 
-    /// Says what the result is: what `T` is written as.
+    /// Sets the schema of the result to that of `T`.
     #[must_use]
     pub fn output<T: JsonSchema>(self) -> Self {
         self.output_schema(Schema::of_output::<T>())
     }
 
-    /// Says what the result is.
+    /// Sets the schema of the result.
     #[must_use]
     pub fn output_schema(mut self, schema: impl Into<Schema>) -> Self {
         self.description.output = Some(schema.into());
         self
     }
 
-    /// Says that the operation changes nothing.
+    /// Declares that the operation changes nothing.
     #[must_use]
     pub fn read_only(self) -> Self {
-        self.effect(Effect::Reads)
+        self.effect(Effect::ReadOnly)
     }
 
-    /// Says that the operation adds, and neither changes nor removes what was there.
+    /// Declares that the operation adds data, but changes and removes none.
     #[must_use]
     pub fn additive(self) -> Self {
-        self.effect(Effect::Adds)
+        self.effect(Effect::Additive)
     }
 
-    /// Says that the operation changes or removes what was there.
+    /// Declares that the operation changes or removes data.
     #[must_use]
     pub fn destructive(self) -> Self {
-        self.effect(Effect::Destroys)
+        self.effect(Effect::Destructive)
     }
 
-    /// Declares the effect of each call by its params, by name. The effect of the operation itself is the
-    /// worst case: clients that list operations see it.
+    /// Sets a function that returns the effect of a call from its params, by name. The effect declared for the
+    /// operation is the worst case, which clients that list operations see.
     ///
-    /// `effect_of` sees the params before they are validated. What it does not recognise has the worst effect.
+    /// `effect_of` gets params that have not been validated. It should return the worst effect for those that it
+    /// does not recognise.
     ///
     /// ```
     /// # use serde_json::Value;
@@ -145,8 +146,8 @@ impl<S> Operation<S> {
     /// # let query = || ();
     /// let query: Operation =
     ///     Operation::new("query", query).destructive().effect_of(|params| match params.get("read_only") {
-    ///         None | Some(Value::Bool(true)) => Effect::Reads,
-    ///         _ => Effect::Destroys,
+    ///         None | Some(Value::Bool(true)) => Effect::ReadOnly,
+    ///         _ => Effect::Destructive,
     ///     });
     /// ```
     #[must_use]
@@ -160,67 +161,66 @@ impl<S> Operation<S> {
         self
     }
 
-    /// Says that the same call made again has no further effect.
+    /// Declares that repeating a call has no further effect.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.description.idempotent = true;
         self
     }
 
-    /// Says that the operation reaches nothing but this service's own data: no web, no other system.
+    /// Declares that the operation accesses only this service's data, and no other system.
     #[must_use]
     pub fn closed_world(mut self) -> Self {
         self.description.closed_world = true;
         self
     }
 
-    /// Offers the operation to language models, as the tool of this name.
+    /// Offers the operation to language models as a tool of this name.
     ///
-    /// Names are 1 to 128 of the characters `A-Z a-z 0-9 _ - .`; no two tools have the same.
+    /// A name consists of 1 to 128 of the characters `A-Z a-z 0-9 _ - .` and is unique among the tools.
     #[must_use]
     pub fn tool(mut self, name: impl Into<String>) -> Self {
         self.description.tool = Some(name.into());
         self
     }
 
-    /// Tells the operation from others that had its name before and look the same, where
-    /// operations change: who has agreed to a call of one has not agreed to the other.
+    /// Distinguishes a dynamic operation from earlier ones with the same name and description: a confirmation of
+    /// a call applies to one revision only.
     #[must_use]
     pub fn revision(mut self, revision: impl Into<String>) -> Self {
         self.description.revision = Some(revision.into());
         self
     }
 
-    /// Adds a value that a protocol needs to know of the operation, in place of the earlier one of its type.
+    /// Sets extension data for a protocol. Replaces the earlier value of the same type.
     #[must_use]
     pub fn extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.description.extensions.insert(value);
         self
     }
 
-    /// Says which errors the operation may answer with: all of `E`'s.
+    /// Declares the errors that the operation may return: all of `E`.
     #[must_use]
     pub fn errors<E: RpcError>(mut self) -> Self {
         self.description.errors = E::descriptions();
         self
     }
 
-    /// Shows a call, and what comes of it.
+    /// Adds an example of a call and its result.
     #[must_use]
     pub fn example(mut self, example: Example) -> Self {
         self.description.examples.push(example);
         self
     }
 
-    /// Says that the operation is meant to be notified of. It can be called all the same.
+    /// Declares that the operation is meant for notifications. Calls with an id work as well.
     #[must_use]
     pub fn notification(mut self) -> Self {
         self.description.notification = true;
         self
     }
 
-    /// How long a call may take, in the place of [`Limits::call_timeout`](crate::limits::calls::Limits::call_timeout): for an
-    /// operation that takes longer than others by its nature, or has to be quicker.
+    /// Sets the timeout of calls, instead of [`Limits::call_timeout`](crate::limits::calls::Limits::call_timeout).
     #[must_use]
     pub fn timeout(mut self, after: Duration) -> Self {
         self.timeout = Some(after);
@@ -233,23 +233,23 @@ impl<S> Operation<S> {
         &self.description.name
     }
 
-    /// Wraps the operation, its layers so far included.
+    /// Wraps the operation, including its current layers.
     pub fn wrap(&mut self, layer: LayerFn) {
         self.layers.push(layer);
     }
 
-    /// Wraps the handler, inside of all layers.
+    /// Wraps the handler, inside of all layers of the operation.
     pub fn wrap_handler(&mut self, layer: LayerFn) {
         self.layers.insert(0, layer);
     }
 
-    /// Puts the operation under `namespace.`.
+    /// Prefixes the name with `namespace.`.
     pub fn nest(&mut self, namespace: &str) {
         let name = &mut self.description.name;
         *name = format!("{namespace}.{name}");
     }
 
-    /// The same operation with its state given.
+    /// Sets the state of the handler.
     pub fn bind<S2>(self, state: S) -> Operation<S2>
     where
         S: Send + 'static,
@@ -261,24 +261,33 @@ impl<S> Operation<S> {
             immediate: self.immediate,
             timeout: self.timeout,
             layers: self.layers,
-            place: self.place,
+            location: self.location,
         }
     }
 
-    /// Whether a call of it has ended when its service returns. Layers may wait.
+    /// Whether the outcome is ready when the service returns. With layers, it may not be.
     pub(crate) fn is_immediate(&self) -> bool {
         self.immediate && self.layers.is_empty()
     }
 }
 
 impl Operation {
-    /// The operation as it is called. One that may go counts where the last one of its name has ended.
-    pub(crate) fn register(self, is_fixed: bool, extensions: Extensions) -> Registered {
+    /// Builds the endpoint of the operation. A dynamic operation continues with the `extensions` of the previous
+    /// one of its name.
+    pub(crate) fn register(self, is_static: bool, extensions: Extensions) -> RegisteredOperation {
         let is_immediate = self.is_immediate();
         let endpoint = self.make.make(());
         let endpoint = self.layers.iter().fold(endpoint, |endpoint, layer| layer(endpoint));
-        let Self { description, timeout, place, .. } = self;
-        Registered { description, endpoint, is_immediate, is_fixed, timeout, extensions, place }
+        let Self { description, timeout, location, .. } = self;
+        RegisteredOperation {
+            description,
+            endpoint,
+            is_immediate,
+            is_static,
+            timeout,
+            extensions,
+            location,
+        }
     }
 }
 

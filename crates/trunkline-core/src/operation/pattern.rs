@@ -1,11 +1,11 @@
 //! Patterns of method names.
 
-/// A method's name, or a prefix and `*` for all names that start so: `math.*`, or `*` for all.
+/// A method name, or a prefix followed by `*`: `math.*`, or `*` for all methods.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(String);
 
 impl Pattern {
-    /// Reads a pattern.
+    /// Creates a pattern.
     pub fn new(pattern: &str) -> Self {
         Self(pattern.to_owned())
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::{Pattern, may_match_below};
 
     #[test]
-    fn a_star_stands_for_any_end() {
+    fn star_matches_any_suffix() {
         let rows = [
             ("math.add", "math.add", true),
             ("math.add", "math.add2", false),
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_may_match_what_is_not_there_yet() {
+    fn patterns_may_match_names_in_a_namespace() {
         let rows = [
             ("tool.shout", true),
             ("tool.a.b", true),

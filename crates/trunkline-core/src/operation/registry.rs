@@ -11,43 +11,42 @@ use tower_service::Service;
 
 use super::Operation;
 use super::build::{self, BuildError};
-use crate::call::{Call, CallFuture, Registered};
+use crate::call::{Call, CallFuture, RegisteredOperation};
 use crate::error::ErrorObject;
 use crate::extensions::Extensions;
 use crate::outcome::Outcome;
 
-type Operations = Vec<Arc<Registered>>;
+type Operations = Vec<Arc<RegisteredOperation>>;
 type Listener = Arc<dyn Fn() + Send + Sync>;
 
-/// All operations of a built router: those that stay, and those that are there at the moment.
+/// All operations of a built router: static ones and the current dynamic ones.
 pub struct Registry {
-    /// Those that stay, in the order of their registration.
-    fixed: Operations,
+    /// In the order of registration.
+    static_operations: Operations,
     built_in: Operations,
-    /// Both, [sorted].
+    /// Static and built-in operations, [sorted].
     by_name: Operations,
-    /// Whether there are parts.
-    is_changing: bool,
-    /// What each part has. Whoever changes one holds this, and changes come one after the other.
-    changing: Mutex<Vec<Operations>>,
-    moment: RwLock<Moment>,
+    has_dynamic_operations: bool,
+    /// The dynamic operations of each part. Held during a change, so that changes are sequential.
+    parts: Mutex<Vec<Operations>>,
+    current: RwLock<Snapshot>,
     listeners: Mutex<Vec<Listener>>,
-    /// Those of an operation that is new.
+    /// Creates the extensions of a new operation.
     extensions: Box<dyn Fn() -> Extensions + Send + Sync>,
 }
 
-/// What is there between two changes.
-struct Moment {
-    /// All operations, in the order of their registration.
-    operations: Arc<[Arc<Registered>]>,
-    /// Those of parts, [sorted].
+/// The operations between two changes.
+struct Snapshot {
+    /// All operations, in the order of registration.
+    operations: Arc<[Arc<RegisteredOperation>]>,
+    /// The dynamic operations, [sorted].
     by_name: Operations,
 }
 
 impl Registry {
-    /// The registry of `operations` and of those that are `built_in`, whose names are not checked and
-    /// which are listed last, with `parts` parts that are empty until they are [replaced](Self::replace).
-    /// Each operation gets its [extensions](Registered::extensions) from `extensions`.
+    /// A registry of `operations`, and of `built_in` operations, whose names are not checked and which are listed
+    /// last. The number of sets of dynamic operations is `parts`; they are empty until [`replace`](Self::replace).
+    /// Each operation gets its [extensions](RegisteredOperation::extensions) from `extensions`.
     pub fn new(
         operations: Vec<Operation>,
         built_in: Vec<Operation>,
@@ -59,48 +58,47 @@ impl Registry {
             let register = |operation: Operation| Arc::new(operation.register(true, extensions()));
             operations.into_iter().map(register).collect()
         };
-        let (fixed, built_in) = (registered(operations), registered(built_in));
-        let all: Operations = fixed.iter().chain(&built_in).cloned().collect();
-        let moment = Moment { operations: all.clone().into(), by_name: Vec::new() };
-        let changing = vec![Vec::new(); parts];
+        let (static_operations, built_in) = (registered(operations), registered(built_in));
+        let all: Operations = static_operations.iter().chain(&built_in).cloned().collect();
+        let current = Snapshot { operations: all.clone().into(), by_name: Vec::new() };
         Ok(Self {
-            fixed,
+            static_operations,
             built_in,
             by_name: sorted(all),
-            is_changing: parts > 0,
-            changing: Mutex::new(changing),
-            moment: RwLock::new(moment),
+            has_dynamic_operations: parts > 0,
+            parts: Mutex::new(vec![Vec::new(); parts]),
+            current: RwLock::new(current),
             listeners: Mutex::default(),
             extensions: Box::new(extensions),
         })
     }
 
-    pub(crate) fn is_changing(&self) -> bool {
-        self.is_changing
+    pub(crate) fn has_dynamic_operations(&self) -> bool {
+        self.has_dynamic_operations
     }
 
-    /// The current operations, in the order of their registration.
-    pub fn operations(&self) -> Arc<[Arc<Registered>]> {
-        Arc::clone(&read(&self.moment).operations)
+    /// The current operations, in the order of registration.
+    pub fn operations(&self) -> Arc<[Arc<RegisteredOperation>]> {
+        Arc::clone(&read(&self.current).operations)
     }
 
-    /// The operation of this name. Those that stay are found without a lock.
-    pub(crate) fn find(&self, name: &[u8]) -> Option<Arc<Registered>> {
-        let fixed = find(&self.by_name, name);
-        if fixed.is_some() || !self.is_changing {
-            return fixed.cloned();
+    /// The operation of this name. Static operations are found without a lock.
+    pub(crate) fn find(&self, name: &[u8]) -> Option<Arc<RegisteredOperation>> {
+        let found = find(&self.by_name, name);
+        if found.is_some() || !self.has_dynamic_operations {
+            return found.cloned();
         }
-        find(&read(&self.moment).by_name, name).cloned()
+        find(&read(&self.current).by_name, name).cloned()
     }
 
     pub(crate) fn on_change(&self, listener: impl Fn() + Send + Sync + 'static) {
         lock(&self.listeners).push(Arc::new(listener));
     }
 
-    /// Gives the part these operations in place of those that it has, or leaves all as it is.
+    /// Replaces the operations of a part. On error, nothing changes.
     pub fn replace(&self, part: usize, operations: Vec<Operation>) -> Result<(), BuildError> {
         let before = self.exchange(part, operations)?;
-        // With their handlers goes what those own, and that takes how long it takes.
+        // Dropping the values owned by handlers may take long, so this happens outside of the lock.
         drop(before);
         let listeners = lock(&self.listeners).clone();
         listeners.iter().for_each(|listener| listener());
@@ -111,27 +109,27 @@ impl Registry {
         &self,
         part: usize,
         operations: Vec<Operation>,
-    ) -> Result<(Operations, Moment), BuildError> {
-        let mut changing = lock(&self.changing);
-        let others = changing.iter().enumerate().filter(|(index, _)| *index != part);
+    ) -> Result<(Operations, Snapshot), BuildError> {
+        let mut parts = lock(&self.parts);
+        let others = parts.iter().enumerate().filter(|(index, _)| *index != part);
         let others = others.flat_map(|(_, operations)| operations);
-        build::check(self.fixed.iter().chain(others).map(|other| &**other), &operations)?;
+        build::check(self.static_operations.iter().chain(others).map(|other| &**other), &operations)?;
 
-        let known = sorted(changing[part].clone());
+        let known = sorted(parts[part].clone());
         let registered = |operation: Operation| {
             let known = find(&known, operation.description.name.as_bytes());
             let known = known.map(|known| known.extensions().clone());
             Arc::new(operation.register(false, known.unwrap_or_else(&self.extensions)))
         };
         let registered = operations.into_iter().map(registered).collect();
-        let before = mem::replace(&mut changing[part], registered);
+        let before = mem::replace(&mut parts[part], registered);
 
-        let passing: Operations = changing.iter().flatten().cloned().collect();
-        let all = self.fixed.iter().chain(&passing).chain(&self.built_in);
+        let dynamic: Operations = parts.iter().flatten().cloned().collect();
+        let all = self.static_operations.iter().chain(&dynamic).chain(&self.built_in);
         let operations = all.cloned().collect();
-        let after = Moment { operations, by_name: sorted(passing) };
-        let mut moment = self.moment.write().unwrap_or_else(PoisonError::into_inner);
-        Ok((before, mem::replace(&mut *moment, after)))
+        let after = Snapshot { operations, by_name: sorted(dynamic) };
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        Ok((before, mem::replace(&mut *current, after)))
     }
 }
 
@@ -140,18 +138,21 @@ fn sorted(mut operations: Operations) -> Operations {
     operations
 }
 
-/// The order in which operations are found. Most names differ in length, which is compared first.
+/// The search order. Compares lengths first, since most names differ in length.
 fn order(one: &[u8], other: &[u8]) -> Ordering {
     one.len().cmp(&other.len()).then_with(|| one.cmp(other))
 }
 
-/// `by_name` is [sorted].
-fn find<'a>(by_name: &'a [Arc<Registered>], name: &[u8]) -> Option<&'a Arc<Registered>> {
-    let order = |operation: &Arc<Registered>| order(operation.name().as_bytes(), name);
+/// `by_name` must be [sorted].
+fn find<'a>(
+    by_name: &'a [Arc<RegisteredOperation>],
+    name: &[u8],
+) -> Option<&'a Arc<RegisteredOperation>> {
+    let order = |operation: &Arc<RegisteredOperation>| order(operation.name().as_bytes(), name);
     by_name.binary_search_by(order).ok().map(|index| &by_name[index])
 }
 
-/// What is under these locks is put there whole, so a panic leaves nothing half done.
+/// Values under these locks are replaced as a whole, so a panic leaves them consistent.
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -166,7 +167,7 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// Calls the operation that a call was resolved to.
+/// A service that runs the operation of a resolved call.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Dispatch;
 
@@ -186,9 +187,9 @@ impl Service<Call> for Dispatch {
 }
 
 impl Dispatch {
-    /// Calls `operation`, which the call was resolved to.
-    pub fn run(operation: Option<&Registered>, call: Call) -> CallFuture {
-        // Whatever operation it is for, it has no params that one could take.
+    /// Runs `operation`, to which the call was resolved.
+    pub fn run(operation: Option<&RegisteredOperation>, call: Call) -> CallFuture {
+        // The params could not be decoded, so no operation can run.
         if let Some(refusal) = call.encoding().and_then(|encoding| encoding.refusal()) {
             return CallFuture::ready(Outcome::error(refusal.clone()));
         }

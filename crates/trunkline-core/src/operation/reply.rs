@@ -1,4 +1,4 @@
-//! What handlers return.
+//! Return types of handlers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -12,20 +12,20 @@ use crate::error::RpcError;
 use crate::format::edn::outcome_of;
 use crate::outcome::Outcome;
 
-/// What a handler returns: a result, or a future of one. `M` tells which and is inferred.
+/// The return type of a handler: a result, or a future of one. `M` distinguishes the two and is inferred.
 pub trait IntoReply<M> {
-    /// Whether the reply is there when the handler returns.
+    /// Whether the outcome is ready when the handler returns.
     const IMMEDIATE: bool;
 
-    /// The reply of a call.
+    /// Returns the future of the outcome.
     fn into_reply(self) -> CallFuture;
 }
 
-/// Marks handlers that return their result.
+/// Marker of handlers that return a result.
 #[derive(Debug)]
 pub enum Immediate {}
 
-/// Marks handlers that return a future of their result.
+/// Marker of handlers that return a future.
 #[derive(Debug)]
 pub enum Deferred {}
 
@@ -44,25 +44,25 @@ where
     const IMMEDIATE: bool = false;
 
     fn into_reply(self) -> CallFuture {
-        CallFuture::later(async move { self.await.into_outcome() })
+        CallFuture::from_future(async move { self.await.into_outcome() })
     }
 }
 
-/// A handler's result.
+/// A type that handlers may return as a result.
 ///
-/// `Result<T, E>` where `T` serialises and `E` is an [`RpcError`]; the types below; [`Json`] for
-/// any other type that serialises. (Not every `Serialize`: a `Result` serialises too, and its
-/// error would be sent as a success.)
+/// Implemented by `Result<T, E>` where `T: Serialize` and `E: RpcError`, by common types such as numbers, strings,
+/// `Vec` and `Option`, and by [`Json`] for any other `Serialize`. (Not by every `Serialize`, since a `Result`
+/// implements that as well, and its error would be sent as a success.)
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a handler's result",
     note = "wrap a value that serialises in `trunkline::Json`, or return `Result<T, E>` where `E: RpcError`"
 )]
 pub trait IntoOutcome {
-    /// The outcome of the call.
+    /// Returns the outcome of the call.
     fn into_outcome(self) -> Outcome;
 }
 
-/// A result that is whatever `T` serialises to.
+/// Returns any `Serialize` value as a result.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Json<T>(pub T);
 
@@ -81,7 +81,7 @@ impl<T: Serialize + 'static, E: RpcError> IntoOutcome for Result<T, E> {
     }
 }
 
-/// What a value serialises to. (With the feature `edn`, a `Value` keeps what JSON does not tell.)
+/// A result in JSON. (With the feature `edn`, a `Value` is kept as EDN.)
 #[cfg(not(feature = "edn"))]
 fn outcome_of<T: Serialize>(value: T) -> Outcome {
     Outcome::result(&value)

@@ -11,7 +11,7 @@ use crate::error::{ErrorObject, code};
 #[non_exhaustive]
 pub enum ParamsError {
     /// A param without a default is not there.
-    #[error("the param is missing")]
+    #[error("missing param")]
     Missing {
         /// The param's name.
         param: String,
@@ -26,7 +26,7 @@ pub enum ParamsError {
     },
     /// A named param that the method does not declare. A typo in the name of an optional param
     /// would lose data in silence, so it is refused.
-    #[error("no such param")]
+    #[error("unknown param")]
     Unknown {
         /// The names, as sent.
         params: Vec<String>,
@@ -34,13 +34,13 @@ pub enum ParamsError {
         declared: Vec<&'static str>,
     },
     /// A named param stands twice.
-    #[error("the param stands twice")]
+    #[error("duplicate param")]
     Duplicate {
         /// The param's name.
         param: &'static str,
     },
     /// More positional params than the method declares.
-    #[error("too many params: {given} given, at most {} taken", declared.len())]
+    #[error("too many params: {given} given, at most {} expected", declared.len())]
     TooMany {
         /// How many were sent.
         given: usize,
@@ -107,7 +107,7 @@ impl ParamsError {
 
     /// More positions were sent than a tuple has.
     pub(crate) fn longer_than_tuple(given: usize, taken: usize) -> Self {
-        Self::Shape(format!("too many params: {given} given, at most {taken} taken"))
+        Self::Shape(format!("too many params: {given} given, at most {taken} expected"))
     }
 
     /// `error` arose in the params as a whole.

@@ -9,7 +9,7 @@ use crate::format::edn;
 use crate::id::Id;
 use crate::outcome::Outcome;
 
-pub use response::{Joined, Response};
+pub use response::{Response, ResponseArray};
 
 /// What a body is answered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,13 +141,13 @@ impl Reply {
 
     /// The reply in this format. What already is stays as it is; what is not keeps what JSON tells.
     #[must_use]
-    pub fn written_in(self, format: Format) -> Self {
+    pub fn into_format(self, format: Format) -> Self {
         match (self, format) {
             #[cfg(feature = "edn")]
             (Self::Edn(edn), Format::Json) => edn.json,
             #[cfg(feature = "edn")]
             (reply @ (Self::Single { .. } | Self::Batch { .. }), Format::Edn) => {
-                let text = edn::translated(reply.json().unwrap_or_default());
+                let text = edn::translate_reply(reply.json().unwrap_or_default());
                 Self::Edn(Box::new(EdnReply { json: reply, text }))
             }
             (reply, _) => reply,
@@ -167,7 +167,7 @@ impl Response {
     }
 }
 
-impl Joined {
+impl ResponseArray {
     /// All responses; none if there is no response.
     pub fn end(mut self) -> Reply {
         if self.json.is_empty() {

@@ -57,13 +57,13 @@ impl Response {
 
 /// Responses as one array.
 #[derive(Default)]
-pub struct Joined {
+pub struct ResponseArray {
     pub(super) json: Vec<u8>,
     #[cfg(feature = "edn")]
     pub(super) edn: Vec<u8>,
 }
 
-impl Joined {
+impl ResponseArray {
     /// A buffer for the responses to this number of entries.
     pub fn of(entries: usize) -> Self {
         let mut joined = Self::default();

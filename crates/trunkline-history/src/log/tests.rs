@@ -104,7 +104,7 @@ fn check_queue(max_bytes: usize, entries: u64, waiting: usize, lost: u64) {
     history.queue_to(Arc::clone(&queue));
     let refuse = || {
         let error = trunkline_core::error::ErrorObject::new(7, "no");
-        history.refused(&trunkline_core::extensions::Extensions::through("test"), &error);
+        history.refused(&trunkline_core::extensions::Extensions::from_endpoint("test"), &error);
     };
     let mut taken = Vec::new();
     for _ in 0..2 {
@@ -132,7 +132,7 @@ fn entries_that_wait_are_bounded() {
     let weight = {
         let history = History::new(crate::HistoryConfig::default());
         let error = trunkline_core::error::ErrorObject::new(7, "no");
-        history.refused(&trunkline_core::extensions::Extensions::through("test"), &error);
+        history.refused(&trunkline_core::extensions::Extensions::from_endpoint("test"), &error);
         history.entries(&crate::Filter::default()).entries[0].weight()
     };
     check_queue(3 * weight, 10, 3, 7);
@@ -145,7 +145,7 @@ fn names_of_clients_are_bounded() {
     let mut counters = Counters::new();
     for number in 0..1_000 {
         let recording = history.stream(
-            &trunkline_core::extensions::Extensions::through("test"),
+            &trunkline_core::extensions::Extensions::from_endpoint("test"),
             &number.to_string(),
             None,
         );

@@ -2,22 +2,23 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-use trunkline::protocol::{CallFuture, Projection};
+use trunkline::protocol::{CallFuture, ProtocolMethods};
 use trunkline::{Call, Extensions, Outcome, RpcError};
 
 use super::command_of;
 use crate::command::Command;
 
-/// A function of commands as the methods `resource.command` of JSON-RPC.
+/// A command handler as the JSON-RPC methods `resource.command`.
 struct Commands<F>(F);
 
-/// Makes every method of two segments or more a command that `execute` answers: for
-/// [`Rpc::projected`](trunkline::Rpc::projected).
+/// Passes every method with at least two segments to `execute` as a command, for
+/// [`Rpc::with_protocol_methods`](trunkline::Rpc::with_protocol_methods).
 ///
-/// The service then reads requests, batches and notifications, and renders results and errors; `execute`
-/// need not know JSON-RPC. It is given what the transport knows of the caller, as that was given to
-/// [`Rpc::handle`](trunkline::protocol::Dispatcher::handle). What it does not know it refuses with
-/// [`ErrorObject::method_not_found`](trunkline::ErrorObject::method_not_found). Methods that are registered go before.
+/// The service parses requests, batches and notifications, and serialises results and errors; `execute` is independent
+/// of JSON-RPC. It receives the caller's extensions, as passed to
+/// [`Rpc::handle`](trunkline::protocol::Dispatcher::handle), and returns
+/// [`ErrorObject::method_not_found`](trunkline::ErrorObject::method_not_found) for unknown commands. Registered methods
+/// take precedence.
 ///
 /// ```
 /// use serde_json::{Value, json};
@@ -30,7 +31,7 @@ struct Commands<F>(F);
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let rpc = Router::new().build()?.projected(adapter::commands(execute));
+/// let rpc = Router::new().build()?.with_protocol_methods(adapter::commands(execute));
 /// let request = r#"{"jsonrpc": "2.0", "method": "todo.update", "params": {"id": "a", "done": true}, "id": 1}"#;
 /// let reply = rpc.handle(request.into(), Extensions::new()).await;
 /// assert_eq!(
@@ -40,26 +41,28 @@ struct Commands<F>(F);
 /// # Ok(())
 /// # }
 /// ```
-pub fn commands<F, R, T, E>(execute: F) -> Arc<dyn Projection>
+pub fn commands<F, R, T, E>(execute: F) -> Arc<dyn ProtocolMethods>
 where
     F: Fn(Command, Extensions) -> R + Send + Sync + 'static,
     R: Future<Output = Result<T, E>> + Send + 'static,
     T: Serialize,
     E: RpcError,
 {
-    let answer = move |command: Command, caller: Extensions| {
+    let handler = move |command: Command, caller: Extensions| {
         let result = execute(command, caller);
-        CallFuture::later(async move {
+        CallFuture::from_future(async move {
             match result.await {
                 Ok(result) => Outcome::result(&result),
                 Err(error) => Outcome::error(error.into_error_object()),
             }
         })
     };
-    Arc::new(Commands(answer))
+    Arc::new(Commands(handler))
 }
 
-impl<F: Fn(Command, Extensions) -> CallFuture + Send + Sync + 'static> Projection for Commands<F> {
+impl<F: Fn(Command, Extensions) -> CallFuture + Send + Sync + 'static> ProtocolMethods
+    for Commands<F>
+{
     fn has(&self, _method: &str) -> bool {
         true
     }

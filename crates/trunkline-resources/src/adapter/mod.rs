@@ -1,17 +1,18 @@
-//! Conversion between native commands and JSON-RPC 2.0 calls: for a command API that adds JSON-RPC on the same path,
-//! without a change for its clients.
+//! Conversion between native commands and JSON-RPC 2.0 calls. An existing command API can accept JSON-RPC on the same
+//! path, without a change for its clients.
 //!
 //! | native | JSON-RPC |
 //! |---|---|
 //! | `command`, `resource` | `method`, `resource.command`: the last segment is the command |
-//! | `id` | `params.id`, or the only one of params by position of `read` and `delete` |
+//! | `id` | `params.id`, or the first param by position of `read` and `delete` |
 //! | `payload` | all other members of `params` |
 //! | `metadata` | `params.metadata` |
 //! | `{"result": …}`, 201 and `"statusCode": 201` for `create`, 204 for `delete` | `result` |
 //! | `{"error": "…"}` and a status | `error` with code, message and data |
 //!
-//! Pure functions, but for [`commands`], which makes a [`Projection`](trunkline::protocol::Projection) of your own
-//! function: all that a service of commands needs in order to be one of JSON-RPC.
+//! All functions are pure. [`commands`] turns a command handler into
+//! [`ProtocolMethods`](trunkline::protocol::ProtocolMethods), which is all that an existing service needs to accept
+//! JSON-RPC.
 
 mod commands;
 pub(crate) mod fault;

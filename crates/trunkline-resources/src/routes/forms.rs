@@ -5,19 +5,19 @@ use http::uri::{Authority, Scheme, Uri};
 use serde::Serialize;
 use serde_json::Value;
 use trunkline::http::Headers;
-use trunkline::protocol::Registered;
+use trunkline::protocol::RegisteredOperation;
 use trunkline::{Effect, Extensions, Schema};
 
 use super::Routes;
 use crate::declaration::Field;
 
-/// A path, or a command that a path takes.
+/// A path, or a command that a path accepts.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Form<'a> {
-    /// Its key: `execute`, or an operation's name: `todo.create`.
+    /// The key: `execute`, or the name of an operation, `todo.create`.
     rel: &'a str,
-    /// The method of HTTP.
+    /// The HTTP method.
     method: &'static str,
     href: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,27 +36,27 @@ struct Operation<'a> {
     read_only: bool,
     destructive: bool,
     idempotent: bool,
-    /// The declared fields of a resource, in their order.
+    /// The declared fields of the resource, in their order.
     #[serde(skip_serializing_if = "Option::is_none")]
     fields: Option<Vec<&'a str>>,
-    /// The schema of the params by name; in native commands `id` and `metadata` are next to the payload.
+    /// The schema of the params by name. In native commands, `id` and `metadata` are next to the payload.
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<&'a Value>,
 }
 
-/// The paths, by what they are for.
+/// The paths: key, HTTP method and description.
 const PATHS: [(&str, &str, &str); 5] = [
     ("execute", "POST", "{command, resource, id?, payload?, metadata?}, or JSON-RPC 2.0"),
-    ("repeat", "POST", "The same, for what may have been done already"),
-    ("revert", "POST", "{requestId}: undoes the request with this metadata.requestId"),
+    ("repeat", "POST", "The same for a command that may have been executed before"),
+    ("revert", "POST", "{requestId}: reverts the request with this metadata.requestId"),
     ("forms", "GET", "This document"),
     ("ping", "GET", "{\"status\": \"ok\"}"),
 ];
 
 impl Routes {
-    /// The JSON text of all forms, for a client that reached the server by `uri`.
+    /// The JSON text of all forms, for a client that requested `uri`.
     pub(super) fn forms(&self, uri: &Uri, extensions: &Extensions) -> Vec<u8> {
         let base = base(uri, extensions);
         let paths = PATHS.map(|(rel, method, description)| Form {
@@ -72,20 +72,20 @@ impl Routes {
         serde_json::to_vec(&forms).expect("structs with text keys serialise into memory")
     }
 
-    /// None of an operation that is of no resource.
-    fn form<'a>(&'a self, operation: &'a Registered, base: &str) -> Option<Form<'a>> {
+    /// The form of an operation. `None` for operations without a resource.
+    fn form<'a>(&'a self, operation: &'a RegisteredOperation, base: &str) -> Option<Form<'a>> {
         let rel = operation.name();
         let (resource, command) =
             rel.rsplit_once('.').filter(|(resource, _)| *resource != "rpc")?;
         let kind = self.resources.types().get(resource);
         let description = operation.description();
-        let read_only = description.effect == Some(Effect::Reads);
+        let read_only = description.effect == Some(Effect::ReadOnly);
         let operation = Operation {
             command,
             resource,
             title: description.title.as_deref(),
             read_only,
-            destructive: description.effect == Some(Effect::Destroys),
+            destructive: description.effect == Some(Effect::Destructive),
             idempotent: read_only || description.idempotent,
             fields: kind.map(|kind| kind.fields().iter().map(Field::name).collect()),
             input: description.input.as_ref().map(Schema::as_value),
@@ -101,12 +101,13 @@ impl Routes {
     }
 }
 
-/// `http://HOST`, as the client called the server: by a name that it answers to.
+/// `http://HOST`, with the host that the client requested.
 fn base(uri: &Uri, extensions: &Extensions) -> String {
     let headers = Headers::of(extensions);
     let header = |name| headers.and_then(|headers| headers.get(name)?.to_str().ok());
     let host = uri.authority().map(Authority::as_str).or_else(|| header(HOST.as_str()));
-    let told = header("x-forwarded-proto").filter(|scheme| matches!(*scheme, "http" | "https"));
-    let scheme = told.or_else(|| extensions.get::<Scheme>().map(Scheme::as_str));
+    let forwarded =
+        header("x-forwarded-proto").filter(|scheme| matches!(*scheme, "http" | "https"));
+    let scheme = forwarded.or_else(|| extensions.get::<Scheme>().map(Scheme::as_str));
     format!("{}://{}", scheme.unwrap_or("http"), host.unwrap_or("localhost"))
 }

@@ -1,14 +1,14 @@
-//! The HTTP routes of native commands and of JSON-RPC on the same path: `POST /execute`, `/repeat`, `/revert`, `GET /forms`,
-//! `/ping`.
+//! The HTTP routes of native commands, which accept JSON-RPC on the same path: `POST /execute`, `/repeat`, `/revert`,
+//! `GET /forms`, `/ping`.
 //!
-//! | native status | when |
+//! | native status | reason |
 //! |---|---|
-//! | 200, 201, 204 | done; 201 of `create`, 204 of `delete` |
-//! | 400 | no command that could be read; unknown; a value that does not fit |
-//! | 401, 403, 429 | who may not call, or calls too often |
-//! | 404, 409 | no such record; it is there already, or has changed |
-//! | 500 | the storage fails |
-//! | 503, 504 | too many calls wait; the call's time is up |
+//! | 200, 201, 204 | success; 201 for `create`, 204 for `delete` |
+//! | 400 | unreadable message, unknown command, invalid value |
+//! | 401, 403, 429 | missing authentication, missing permission, rate limit |
+//! | 404, 409 | unknown record; the record already exists or has changed |
+//! | 500 | failed storage |
+//! | 503, 504 | overload; timeout |
 
 mod forms;
 mod repeat;
@@ -29,27 +29,26 @@ use crate::excerpt::excerpt;
 use crate::resources::{Mode, Resources};
 use response::NativeResponse;
 
-/// The routes of native commands.
+/// Returns the routes of native commands.
 ///
-/// `POST /execute` takes native commands and JSON-RPC, in JSON or EDN: a command
-/// `{"command", "resource", …}` is a call of the operation `resource.command` of `rpc`, whatever
-/// registered it, through all layers. `POST /repeat` does the same for what may have been done already.
-/// `POST /revert` undoes a request to `resources`, `GET /forms` describes what can be asked for, and
-/// `GET /ping` is answered as long as the server runs.
+/// `POST /execute` accepts native commands and JSON-RPC, in JSON or EDN: a command `{"command", "resource", …}` calls
+/// the operation `resource.command` of `rpc`, which need not be an operation of `resources`, through all layers.
+/// `POST /repeat` does the same for commands that may have been executed before. `POST /revert` reverts a request to
+/// `resources`, `GET /forms` describes the available commands, and `GET /ping` is a liveness check.
 pub fn routes(rpc: &Rpc, resources: &Resources) -> endpoint::Routes {
     let forms = async |State(routes): State<Routes>, uri: Uri, context: Context| {
         plain(routes.forms(&uri, &context.extensions), &context)
     };
     let ping = async |context: Context| plain(*br#"{"status":"ok"}"#, &context);
-    let answer = |action| {
+    let handler = |action| {
         post(async move |State(routes): State<Routes>, message: Message| {
-            routes.answer(message, action).await
+            routes.handle(message, action).await
         })
     };
     let router = axum::Router::new()
-        .route("/execute", answer(Action::Command(Mode::Execute)))
-        .route("/repeat", answer(Action::Command(Mode::Repeat)))
-        .route("/revert", answer(Action::Revert))
+        .route("/execute", handler(Action::Command(Mode::Execute)))
+        .route("/repeat", handler(Action::Command(Mode::Repeat)))
+        .route("/revert", handler(Action::Revert))
         .route("/forms", get(forms))
         .route("/ping", get(ping))
         .with_state(Routes { rpc: rpc.clone(), resources: resources.clone() });
@@ -65,7 +64,7 @@ struct Routes {
     resources: Resources,
 }
 
-/// The key of JSON-RPC messages, which is also searched in EDN that cannot be read.
+/// The key of JSON-RPC messages, which is also searched in invalid EDN.
 const JSON_RPC: &[u8] = b"jsonrpc";
 
 /// The action of a path.
@@ -76,26 +75,26 @@ enum Action {
 }
 
 impl Routes {
-    async fn answer(&self, message: Message, action: Action) -> Response<ReplyBody> {
+    async fn handle(&self, message: Message, action: Action) -> Response<ReplyBody> {
         let Message { extensions, body, formats, status_policy, .. } = message;
         let read = formats.request.read(body.clone(), self.rpc.limits());
         let is_json_rpc = match &read {
             Ok(json) => adapter::protocol(json) == Protocol::JsonRpc,
-            // EDN that cannot be read has no members to check; invalid JSON is passed on.
+            // Invalid EDN has no members to check; invalid JSON is passed on.
             Err(_) => body.windows(JSON_RPC.len()).any(|part| part == JSON_RPC),
         };
         if is_json_rpc {
-            let mut extensions = extensions.speaking(adapter::JSON_RPC);
+            let mut extensions = extensions.with_protocol(adapter::JSON_RPC);
             if let Action::Command(mode) = action {
                 extensions.insert(mode);
             }
             if let (Action::Command(Mode::Repeat), Ok(json)) = (action, &read) {
-                let sent = (formats, body.clone());
-                if let Some(reply) = self.refuse_repetition(json, sent, &extensions) {
+                let message = (formats, body.clone());
+                if let Some(reply) = self.refuse_repetition(json, message, &extensions) {
                     return respond(status_policy.status(&reply), reply);
                 }
             }
-            // Unchanged, so that an id in EDN is returned exactly.
+            // The unchanged body, so that an id in EDN is returned exactly.
             let reply = self.rpc.handle_in(formats, body, extensions).await;
             return respond(status_policy.status(&reply), reply);
         }
@@ -120,7 +119,7 @@ impl Routes {
         }
     }
 
-    /// Executes a native message. The error is that of an invalid command.
+    /// Executes a native message. Returns an error for invalid commands.
     async fn execute(
         &self,
         json: &[u8],
@@ -130,7 +129,7 @@ impl Routes {
         let command = adapter::read(json)?;
         let call = adapter::call_of(&command)?;
         if mode == Mode::Repeat
-            && let Some(error) = self.would_act_again(&call.method())
+            && let Some(error) = self.repetition_error(&call.method())
         {
             return Err(error);
         }
@@ -155,10 +154,10 @@ impl Routes {
             resources.sort_unstable();
             resources.dedup();
             let (name, others) = (excerpt(resource), resources.join(", "));
-            return format!("there is no resource {name:?}: there is {others}");
+            return format!("unknown resource {name:?}; the resources are {others}");
         }
         let (name, commands) = (excerpt(command), commands.join(", "));
-        format!("{resource} has no command {name:?}: it has {commands}")
+        format!("{resource} has no command {name:?}; its commands are {commands}")
     }
 
     async fn run(&self, mut call: Call, extensions: Extensions) -> Outcome {
@@ -171,7 +170,7 @@ impl Routes {
         }
     }
 
-    /// Records a message that was refused before it became a call.
+    /// Records a message that was rejected before it became a call.
     fn record(&self, error: &ErrorObject, extensions: &Extensions) {
         if let Some(history) = self.rpc.history() {
             history.refused(extensions, error);
@@ -184,7 +183,7 @@ fn plain(json: impl Into<Vec<u8>>, context: &Context) -> Response<ReplyBody> {
 }
 
 fn too_large(limit: usize) -> ErrorObject {
-    let reason = format!("the reply is over the limit of {limit} bytes: ask for less");
+    let reason = format!("the reply exceeds the limit of {limit} bytes; request less data");
     ErrorObject::new(code::REPLY_TOO_LARGE, "Reply too large")
         .with_data(&serde_json::json!({ "reason": reason }))
 }

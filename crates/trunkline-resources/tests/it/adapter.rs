@@ -404,7 +404,7 @@ proptest! {
     #[test]
     fn a_command_comes_back_from_its_call(command in command()) {
         let mut call = adapter::call_of(&command).unwrap();
-        *call.extensions_mut() = Extensions::new().speaking("native");
+        *call.extensions_mut() = Extensions::new().with_protocol("native");
         let back = adapter::command_of(&call).unwrap();
         prop_assert_eq!(json!(back), json!(command));
     }

@@ -138,7 +138,7 @@ async fn operations_that_want_numbers_for_ids_get_them() {
         (r#""payload":{"id":7}"#, 200, json!({ "result": 7 })),
         (r#""id":7,"payload":{"id":7}"#, 200, json!({ "result": 7 })),
         (r#""id":"7""#, 400, json!({ "error": "id: *" })),
-        (r#""payload":{}"#, 400, json!({ "error": "id: the param is missing" })),
+        (r#""payload":{}"#, 400, json!({ "error": "id: missing param" })),
     ];
     for (members, status, expected) in rows {
         let body = format!(r#"{{"command":"show","resource":"page",{members}}}"#);
@@ -228,7 +228,7 @@ async fn a_handler_of_commands_knows_the_headers() {
         let name = Headers::of(&caller).and_then(|headers| headers.get("x-name")?.to_str().ok());
         Ok::<Value, ErrorObject>(json!(name))
     };
-    let rpc = Router::new().build().unwrap().projected(adapter::commands(execute));
+    let rpc = Router::new().build().unwrap().with_protocol_methods(adapter::commands(execute));
     let handle = Server::bind("127.0.0.1:0").serve(rpc.http()).await.unwrap();
     let mut client = Client::connect(handle.local_addr()).await;
     let headers = "Content-Type: application/json\r\nX-Name: ada\r\n";

@@ -146,7 +146,7 @@ where
     let rpc = Router::new()
         .build()
         .unwrap()
-        .projected(adapter::commands(move |command, _| execute(command)));
+        .with_protocol_methods(adapter::commands(move |command, _| execute(command)));
     let handle = Server::bind("127.0.0.1:0").serve(rpc.http()).await.unwrap();
     let client = Client::connect(handle.local_addr()).await;
     (handle, client)

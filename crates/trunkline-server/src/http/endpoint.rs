@@ -45,7 +45,7 @@ impl Endpoint {
 
     /// The extensions of a request about which nothing else is known.
     pub(super) fn extensions(&self) -> Extensions {
-        Extensions::through(self.name).speaking(self.protocol)
+        Extensions::from_endpoint(self.name).with_protocol(self.protocol)
     }
 }
 

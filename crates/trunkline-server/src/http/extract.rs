@@ -64,7 +64,7 @@ impl Admitted {
     }
 
     fn extensions(&self, parts: Parts) -> Extensions {
-        Extensions::of(Head::new(parts, None, self.endpoint.name, self.endpoint.protocol))
+        Extensions::from_origin(Head::new(parts, None, self.endpoint.name, self.endpoint.protocol))
     }
 
     /// Refuses a request whose path has no such method.

@@ -146,7 +146,7 @@ impl Routes {
     }
 
     /// Sets the protocol of requests in history and traces, unless a handler
-    /// [changes it](trunkline_core::extensions::Extensions::speaking). Default: `jsonrpc`.
+    /// [changes it](trunkline_core::extensions::Extensions::with_protocol). Default: `jsonrpc`.
     pub fn protocol(mut self, protocol: &'static str) -> Self {
         self.endpoint.protocol = protocol;
         self

@@ -22,6 +22,7 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 use trunkline_core::extensions::Extensions;
 use trunkline_core::format::{Format, Formats};
 
+use super::accept::accepts_by_name;
 use super::bearer::Caller;
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
@@ -168,7 +169,7 @@ impl HttpService {
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
         let path = request.uri().path();
-        if self.0.has_calls(path) {
+        if self.0.has_calls(path) && !self.0.accepts_page(request.method(), request.headers()) {
             return self.begin_call(Target::Calls, request, peer);
         }
         if let Some(target) = self.0.messages(request.method(), path, request.headers()) {
@@ -304,6 +305,13 @@ impl Inner {
         }
     }
 
+    /// Whether a request at a path of JSON-RPC is that of a browser, for the routes.
+    fn accepts_page(&self, method: &Method, headers: &HeaderMap) -> bool {
+        self.guard.settings.html_routes
+            && method == Method::GET
+            && accepts_by_name(headers, "text/html")
+    }
+
     /// The handler of a message, unless its reply may be compressed, which is a layer of the router.
     fn messages(&self, method: &Method, path: &str, headers: &HeaderMap) -> Option<Target> {
         let (endpoint, handler) = self.routes.iter().find_map(|routes| routes.handler(path))?;
@@ -336,7 +344,7 @@ enum Step<B> {
 }
 
 fn extensions(endpoint: &Endpoint, parts: Parts, peer: Option<SocketAddr>) -> Extensions {
-    Extensions::of(Head::new(parts, peer, endpoint.name, endpoint.protocol))
+    Extensions::from_origin(Head::new(parts, peer, endpoint.name, endpoint.protocol))
 }
 
 async fn route<B>(

@@ -72,7 +72,7 @@ fn unavailable(error: ErrorObject, reason: &str, format: Format) -> Response<Ful
 }
 
 fn refuse(status: StatusCode, error: ErrorObject, format: Format) -> Response<Full<Bytes>> {
-    let reply = Reply::error(error, Some(&Id::NULL)).written_in(format);
+    let reply = Reply::error(error, Some(&Id::NULL)).into_format(format);
     respond(status, reply.into_text().unwrap_or_default(), format)
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Connection {
 impl Connection {
     /// The only client of a process, or one that counts by itself.
     pub(crate) fn alone(rpc: &Dispatcher, door: &'static str) -> Self {
-        let (extensions, counts) = (Extensions::through(door), Arc::new(Counts::new()));
+        let (extensions, counts) = (Extensions::from_endpoint(door), Arc::new(Counts::new()));
         Self { rpc: rpc.clone(), extensions, counts, unanswered: Unanswered::default() }
     }
 
@@ -85,14 +85,14 @@ impl Protocol for JsonRpc {
         };
         let bytes = body.len();
         let Connection { rpc, extensions, unanswered, .. } = &self.client;
-        let (incoming, encoding) = rpc.read_beside(Formats::both(format), body, extensions.clone());
+        let (incoming, encoding) = rpc.read_with_encoding(Formats::both(format), body, extensions.clone());
         match incoming {
             Incoming::Call(mut call) if is_cancellation(&call) => {
                 if let Some(key) = cancelled_key(&call) {
                     self.calls.cancel(&key);
                 }
                 if let Some(recording) = call.take_recording() {
-                    recording.end_as(None, None);
+                    recording.end_with_response(None, None);
                 }
             }
             Incoming::Call(mut call) => {
@@ -135,7 +135,7 @@ impl JsonRpc {
             history.refused(extensions, error);
         }
         let request = Request::new(Asked::by_unread(None, None), None, unanswered);
-        let reply = request.asked.refused(error).written_in(format);
+        let reply = request.asked.refused(error).into_format(format);
         self.replies.send(reply, None, request).await;
     }
 

@@ -13,7 +13,7 @@ use trunkline_core::format::{Encoding, Format};
 use trunkline_core::id::Id;
 use trunkline_core::limits::{MemoryBudget, Reservation};
 use trunkline_core::outcome::Outcome;
-use trunkline_core::reply::{Joined, Reply, Response};
+use trunkline_core::reply::{ResponseArray, Reply, Response};
 
 use crate::status::Counts;
 
@@ -108,7 +108,7 @@ impl Asked {
     }
 
     pub(super) fn by_batch(batch: &Batch) -> Self {
-        Self::Batch(batch.dues().map(|(id, encoding)| Due { id, encoding }).collect())
+        Self::Batch(batch.expected_replies().map(|(id, encoding)| Due { id, encoding }).collect())
     }
 
     /// By a message that is not a call.
@@ -133,7 +133,7 @@ impl Asked {
             Self::Nothing => Reply::None,
             Self::Call(due) => due.refused(error).into_reply(),
             Self::Batch(dues) => {
-                let mut joined = Joined::of(dues.len());
+                let mut joined = ResponseArray::of(dues.len());
                 dues.iter().for_each(|due| joined.push(&due.refused(error)));
                 joined.end()
             }
@@ -192,12 +192,12 @@ impl Replies {
             Err(_) if request.begun.is_none() => None,
             Err(error) => {
                 let dropped = request.asked.refused(&error.reply_dropped());
-                reply = dropped.written_in(reply.format());
+                reply = dropped.into_format(reply.format());
                 None
             }
         };
         if let Some(recording) = request.recording.take() {
-            recording.end_as(reply.json(), reply.code());
+            recording.end_with_response(reply.json(), reply.code());
         }
         let is_json = (reply.format(), self.format) == (Format::Json, Format::Json);
         let format = (!is_json).then_some(reply.format());

@@ -84,7 +84,7 @@ async fn serve(
     shared: &Shared,
     unanswered: Unanswered,
 ) -> Result<(), StreamError> {
-    let mut extensions = Extensions::through("unix");
+    let mut extensions = Extensions::from_endpoint("unix");
     if let Some(peer) = Peer::of(&socket) {
         extensions.insert(peer);
     }

@@ -1,11 +1,11 @@
-//! A database as operations of a router: the one place where this crate knows JSON-RPC.
+//! The operations of a database in a router. The only module that depends on JSON-RPC.
 
 mod render;
 
 use serde::Serialize;
 use serde_json::Value;
 use trunkline::tool::ToolOperation;
-use trunkline::{Effect, ErrorObject, Operation, Params, Router, State, code};
+use trunkline::{Effect, ErrorObject, Operation, Params, Router, Schema, State, code};
 
 use crate::model::change::{Affected, DeleteRecord, InsertRecord, Inserted, UpdateRecord};
 use crate::model::create_table::{CreateTable, Created};
@@ -17,7 +17,7 @@ use crate::sqlite::Database;
 
 /// The operation of a method of [`Database`], which is a tool of the same name.
 macro_rules! operation {
-    ($name:ident($request:ty) -> $result:ty, $render:path) => {{
+    ($name:ident($request:ty) -> $result:ty) => {{
         async fn $name(
             State(database): State<Database>,
             Params(request): Params<$request>,
@@ -25,118 +25,94 @@ macro_rules! operation {
             Ok(database.$name(request).await?)
         }
         Operation::new(stringify!($name), $name)
-            .input::<$request>()
+            // The request reads more forms of values than its schema publishes.
+            .input_schema(Schema::of_input::<$request>().checked_by_name())
             .output::<$result>()
             .closed_world()
             .tool(stringify!($name))
-            .render_text($render)
     }};
 }
 
 /// The operations of a database: `list_tables`, `describe_table`, `query_records`, `execute_raw_query`,
-/// `insert_record`, `update_record`, `delete_record` and `create_table`. Nest them under a name of yours,
-/// `db` as a rule. Each is also a tool of the same name for language models.
+/// `insert_record`, `update_record`, `delete_record` and `create_table`. Nest them under a name, usually `db`. Each is
+/// also a tool of the same name for language models.
 ///
-/// All eight exist for a read-only database too; those that write then return an error.
+/// All eight exist for a read-only database too. Those that write then return an error, and lists of tools omit them.
 ///
 /// A call that is cancelled interrupts its query, and a change is rolled back.
 ///
-/// Errors are -32602 for arguments that no database could take, -32004 for a call that did not end
-/// in time, -32005 for what may work later (no free reader or writer, a lock, a file that keeps
-/// changing), and -32003 for all else that this database refuses; `data` holds the `reason`, its
-/// `kind`, and the table, column, argument or offset in the SQL text that it concerns.
+/// Errors are -32602 for invalid arguments, -32004 for a timeout, -32005 for a call that can be retried (no free
+/// reader or writer, a lock, a file that keeps changing), and -32003 for other errors of the database. `data` contains
+/// the `reason`, its `kind`, and the table, column, argument or offset in the SQL text.
 pub fn operations<S>(database: Database) -> Router<S> {
     router(&database).with_state(database)
 }
 
 /// Not generic, so that it is compiled in this crate.
 fn router(database: &Database) -> Router<Database> {
-    let raw_query = operation!(execute_raw_query(RawQuery) -> RawOutcome, render::raw_outcome)
+    let raw_query = operation!(execute_raw_query(RawQuery) -> RawOutcome).render_text(render::raw_outcome)
         .title("Execute SQL");
     let raw_query = if database.config().writable {
         raw_query
-            .description(
-                "Runs exactly one SQLite statement. Reading is the default; a statement that \
-                 changes rows or the schema needs \"read_only\": false and runs in a transaction \
-                 of its own.",
-            )
+            .description("Runs one SQLite statement. Changes require \"read_only\": false.")
             .destructive()
-            // The statement is refused if it would do more.
+            // With `read_only`, the database refuses every change.
             .effect_of(|params| match params.get("read_only") {
-                Some(Value::Bool(false)) => Effect::Destroys,
-                _ => Effect::Reads,
+                Some(Value::Bool(false)) => Effect::Destructive,
+                _ => Effect::ReadOnly,
             })
     } else {
-        raw_query
-            .description(
-                "Runs exactly one reading SQLite statement: SELECT, VALUES, EXPLAIN, WITH.",
-            )
-            .read_only()
+        raw_query.description("Runs one reading SQLite statement.").read_only()
     };
-    let list_tables = operation!(list_tables(ListTables) -> TableList, render::as_json)
+    let list_tables = operation!(list_tables(ListTables) -> TableList).render_text(render::as_json)
         .title("List tables")
-        .description(
-            "Lists the tables and views of the database with their number of columns and an \
-             estimate of their rows. Begin here.",
-        )
+        .description("Lists tables and views with estimated row counts. Start here.")
         .read_only();
     let describe_table =
-        operation!(describe_table(DescribeTable) -> TableDescription, render::as_json)
+        operation!(describe_table(DescribeTable) -> TableDescription).render_text_only(render::described)
             .title("Describe a table")
-            .description(
-                "Describes a table or view: columns with types, keys, indexes, triggers, the \
-                 statement that created it, and up to 5 sample rows.",
-            )
+            .description("Returns the SQL of a table with its indexes and triggers, and sample rows.")
             .read_only();
-    let query_records = operation!(query_records(QueryRecords) -> Rowset, render::rows)
+    let query_records = operation!(query_records(QueryRecords) -> Rowset).render_text(render::rows)
         .title("Query records")
         .description(
-            "Reads rows of one table or view without SQL: filters, columns, order, and pages. For \
-             joins and aggregates use execute_raw_query.",
+            "Reads rows of one table by filters. Use execute_raw_query for joins and aggregates.",
         )
         .read_only();
-    let insert_record = operation!(insert_record(InsertRecord) -> Inserted, render::inserted)
+    let insert_record = operation!(insert_record(InsertRecord) -> Inserted).render_text(render::inserted)
         .title("Insert records")
-        .description(
-            "Inserts one record or several into a table, all or none. \"on_conflict\": \"replace\" \
-             deletes rows that are in the way, and rows that refer to them.",
-        )
+        .description("Inserts records into a table, all or none.")
         .destructive()
-        // What triggers of the table do besides is part of inserting into it.
+        // Changes by triggers of the table are part of the insertion.
         .effect_of(|params| match params.get("on_conflict") {
-            None | Some(Value::Null) => Effect::Adds,
-            Some(Value::String(word)) if word == "abort" || word == "ignore" => Effect::Adds,
-            _ => Effect::Destroys,
+            None | Some(Value::Null) => Effect::Additive,
+            Some(Value::String(word)) if word == "abort" || word == "ignore" => Effect::Additive,
+            _ => Effect::Destructive,
         });
-    let update_record = operation!(update_record(UpdateRecord) -> Affected, render::updated)
+    let update_record = operation!(update_record(UpdateRecord) -> Affected).render_text(render::updated)
         .title("Update records")
-        .description(
-            "Changes the rows of a table that match filters, in one transaction. \"dry_run\": true \
-             tells how many rows that would be and changes nothing.",
-        )
+        .description("Updates the rows of a table that match filters.")
         .destructive();
-    let delete_record = operation!(delete_record(DeleteRecord) -> Affected, render::deleted)
+    let delete_record = operation!(delete_record(DeleteRecord) -> Affected).render_text(render::deleted)
         .title("Delete records")
-        .description(
-            "Deletes the rows of a table that match filters, in one transaction. \"dry_run\": true \
-             tells how many rows that would be and deletes nothing.",
-        )
+        .description("Deletes the rows of a table that match filters.")
         .destructive();
-    let create_table = operation!(create_table(CreateTable) -> Created, render::created)
+    let create_table = operation!(create_table(CreateTable) -> Created).render_text(render::created)
         .title("Create a table")
-        .description(
-            "Creates a table from column names and types, with keys, constraints and defaults.",
-        )
+        .description("Creates a table.")
         .additive();
-    Router::new()
+    let readers = Router::new()
         .operation(list_tables)
         .operation(describe_table)
         .operation(query_records)
-        .operation(raw_query)
-        .operation(insert_record)
-        .operation(update_record)
-        .operation(delete_record)
-        .operation(create_table)
+        .operation(raw_query);
+    // Models of a read-only server need not read about these; their calls name the flag that allows them.
+    let listed = |operation: Operation<Database>| match database.config().writable {
+        true => operation,
+        false => operation.unlisted(),
+    };
+    let writers = [insert_record, update_record, delete_record, create_table];
+    writers.into_iter().map(listed).fold(readers, Router::operation)
 }
 
 impl From<Error> for ErrorObject {

@@ -24,16 +24,16 @@ fn eight_tools() {
     for writable in [false, true] {
         let fixture = Fixture::with(SqliteConfig { writable, ..SqliteConfig::default() });
         let rpc = rpc(&fixture);
-        let raw = if writable { Effect::Destroys } else { Effect::Reads };
+        let raw = if writable { Effect::Destructive } else { Effect::ReadOnly };
         let expected = [
-            ("list_tables", Effect::Reads),
-            ("describe_table", Effect::Reads),
-            ("query_records", Effect::Reads),
+            ("list_tables", Effect::ReadOnly),
+            ("describe_table", Effect::ReadOnly),
+            ("query_records", Effect::ReadOnly),
             ("execute_raw_query", raw),
-            ("insert_record", Effect::Destroys),
-            ("update_record", Effect::Destroys),
-            ("delete_record", Effect::Destroys),
-            ("create_table", Effect::Adds),
+            ("insert_record", Effect::Destructive),
+            ("update_record", Effect::Destructive),
+            ("delete_record", Effect::Destructive),
+            ("create_table", Effect::Additive),
         ];
         let operations = rpc.operations();
         let tools: Vec<_> = operations
@@ -60,20 +60,20 @@ fn effects_follow_the_arguments() {
     let insert =
         |on_conflict: Value| json!({ "table_name": "emp", "data": {}, "on_conflict": on_conflict });
     for (name, params, effect) in [
-        ("execute_raw_query", json!({}), Effect::Reads),
-        ("execute_raw_query", json!({ "query": "DELETE FROM t" }), Effect::Reads),
-        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": true }), Effect::Reads),
-        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": null }), Effect::Reads),
-        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": false }), Effect::Destroys),
-        ("insert_record", json!({ "table_name": "emp", "data": {} }), Effect::Adds),
-        ("insert_record", insert(json!(null)), Effect::Adds),
-        ("insert_record", insert(json!("abort")), Effect::Adds),
-        ("insert_record", insert(json!("ignore")), Effect::Adds),
-        ("insert_record", insert(json!("replace")), Effect::Destroys),
+        ("execute_raw_query", json!({}), Effect::ReadOnly),
+        ("execute_raw_query", json!({ "query": "DELETE FROM t" }), Effect::ReadOnly),
+        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": true }), Effect::ReadOnly),
+        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": null }), Effect::ReadOnly),
+        ("execute_raw_query", json!({ "query": "SELECT 1", "read_only": false }), Effect::Destructive),
+        ("insert_record", json!({ "table_name": "emp", "data": {} }), Effect::Additive),
+        ("insert_record", insert(json!(null)), Effect::Additive),
+        ("insert_record", insert(json!("abort")), Effect::Additive),
+        ("insert_record", insert(json!("ignore")), Effect::Additive),
+        ("insert_record", insert(json!("replace")), Effect::Destructive),
         // What serde or a later version may read as `replace`.
-        ("insert_record", insert(json!("REPLACE")), Effect::Destroys),
-        ("insert_record", insert(json!({ "replace": null })), Effect::Destroys),
-        ("insert_record", insert(json!(2)), Effect::Destroys),
+        ("insert_record", insert(json!("REPLACE")), Effect::Destructive),
+        ("insert_record", insert(json!({ "replace": null })), Effect::Destructive),
+        ("insert_record", insert(json!(2)), Effect::Destructive),
     ] {
         let operation = operations.iter().find(|operation| operation.name() == name).unwrap();
         let found = operation.description().effect_of(params.as_object().unwrap());

@@ -1,4 +1,4 @@
-//! Batches (JSON-RPC 2.0, section 6): what runs, how much of it at a time, and what is answered.
+//! Batches (JSON-RPC 2.0, section 6): execution, concurrency, limits and replies.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use tokio::runtime::Builder;
 use tokio::time::sleep;
 use trunkline::{ErrorObject, Extensions, Limits, Operation, Router, Rpc, blocking};
 
-/// Runs a batch with a clock that stands still while there is anything to do.
+/// Runs a batch with tokio's paused clock.
 fn run(rpc: &Rpc, batch: &str) -> Option<Vec<u8>> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(rpc.handle(batch.to_owned().into(), Extensions::new())).into_json()
@@ -31,7 +31,7 @@ fn notification(method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()
 }
 
-/// Runs a batch and compares each reply with its id, and either its result or its error's code.
+/// Runs a batch and compares the id and the result or error code of each reply.
 #[track_caller]
 fn check(rpc: &Rpc, members: &[String], expected: &[(Value, Result<Value, i64>)]) {
     let reply = run(rpc, &batch(members)).unwrap_or_else(|| b"[]".to_vec());
@@ -49,7 +49,7 @@ fn describe(reply: &Value) -> (Value, Result<Value, i64>) {
     (reply["id"].clone(), outcome)
 }
 
-/// Counts the calls that run at the same time.
+/// Counts concurrent calls.
 #[derive(Debug, Clone, Default)]
 struct Gauge(Arc<(AtomicUsize, AtomicUsize)>);
 
@@ -62,12 +62,12 @@ impl Gauge {
         milliseconds
     }
 
-    fn most(&self) -> usize {
+    fn max(&self) -> usize {
         self.0.1.load(Ordering::SeqCst)
     }
 }
 
-/// Handlers of every kind. `log` takes what the notifications say when they have finished.
+/// Handlers of every kind. Notifications write to `log` when they have finished.
 fn service(limits: Limits, log: &Arc<Mutex<Vec<u64>>>) -> Rpc {
     let log = Arc::clone(log);
     Router::new()
@@ -195,7 +195,7 @@ proptest! {
             members.iter().enumerate().filter_map(|(n, member)| member.reply(n)).collect();
         check(&rpc, &texts, &expected);
 
-        // Notifications are not answered, but they have finished.
+        // Notifications have no reply, but have finished.
         let mut logged = log.lock().unwrap().clone();
         logged.sort_unstable();
         let logs = members.iter().enumerate().filter(|(_, member)| matches!(member, Member::Log(_)));
@@ -204,7 +204,7 @@ proptest! {
 }
 
 #[test]
-fn as_many_members_run_at_a_time_as_the_limit_says() {
+fn limits_concurrent_members() {
     for (batch_parallelism, members, most) in [(1, 5, 1), (2, 9, 2), (7, 50, 7), (16, 3, 3)] {
         let gauge = Gauge::default();
         let counted = gauge.clone();
@@ -216,12 +216,12 @@ fn as_many_members_run_at_a_time_as_the_limit_says() {
         let work = (0..members).map(|n| call("work", &json!([n % 4 + 1]), n)).collect::<Vec<_>>();
         let replies = (0..members).map(|n| (json!(n), Ok(json!(n % 4 + 1)))).collect::<Vec<_>>();
         check(&rpc, &work, &replies);
-        assert_eq!(gauge.most(), most, "{members} members, {batch_parallelism} at a time");
+        assert_eq!(gauge.max(), most, "{members} members, {batch_parallelism} at a time");
     }
 }
 
 #[test]
-fn a_member_that_is_too_slow_or_panics_fails_alone() {
+fn timeouts_and_panics_fail_single_members() {
     let limits = Limits { call_timeout: Some(Duration::from_millis(50)), ..Limits::default() };
     let rpc = service(limits, &Arc::default());
     let members = [
@@ -244,7 +244,7 @@ fn a_member_that_is_too_slow_or_panics_fails_alone() {
 }
 
 #[test]
-fn nothing_is_run_after_the_replies_are_over_their_limit() {
+fn runs_no_members_after_the_reply_limit_is_exceeded() {
     let ran = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&ran);
     let rpc = Router::new()
@@ -279,7 +279,7 @@ fn nothing_is_run_after_the_replies_are_over_their_limit() {
         too_large(7),
     ];
     check(&rpc, &members, &expected);
-    assert_eq!(ran.swap(0, Ordering::SeqCst), 3, "the third was run to see how large it is");
+    assert_eq!(ran.swap(0, Ordering::SeqCst), 3, "the third ran, since its size was unknown");
 
     let many: Vec<_> = (0..500).map(|id| text(400, id)).collect();
     let reply = run(&rpc, &batch(&many)).unwrap();
@@ -290,7 +290,7 @@ fn nothing_is_run_after_the_replies_are_over_their_limit() {
 }
 
 #[test]
-fn a_member_that_was_running_already_is_answered_if_it_fits() {
+fn sends_replies_of_running_members_that_fit_the_limit() {
     let limits = Limits { reply_bytes: 1_000, batch_parallelism: 2, ..Limits::default() };
     let rpc = Router::new()
         .function("text", ["length", "ms"], async |length: usize, ms: u64| {
@@ -310,7 +310,7 @@ fn a_member_that_was_running_already_is_answered_if_it_fits() {
 }
 
 #[test]
-fn a_batch_of_notifications_is_not_answered() {
+fn a_batch_of_notifications_has_no_reply() {
     let log = Arc::default();
     let rpc = service(Limits::default(), &log);
     let notifications = [
@@ -330,7 +330,7 @@ fn a_batch_over_the_limit_runs_nothing() {
     let rpc = service(Limits { batch_requests: 2, ..Limits::default() }, &log);
     let log_one = |n| notification("log", &json!([0, n]));
     let reply = run(&rpc, &batch([log_one(1), log_one(2), log_one(3)])).unwrap();
-    let reason = "a batch holds at most 2 requests; nothing of it was run";
+    let reason = "a batch must contain at most 2 requests; no request was run";
     let error =
         json!({ "code": -32600, "message": "Invalid Request", "data": { "reason": reason } });
     let expected = json!({ "jsonrpc": "2.0", "error": error, "id": null });
@@ -340,16 +340,16 @@ fn a_batch_over_the_limit_runs_nothing() {
     assert_eq!(*log.lock().unwrap(), [1, 2]);
 }
 
-/// Work that takes its thread for longer than a batch may keep it.
+/// Work that occupies a thread for longer than the turn of a batch.
 fn busy() {
     thread::sleep(Duration::from_millis(2));
 }
 
 #[test]
-fn a_long_batch_lets_other_tasks_have_their_turn() {
+fn a_long_batch_yields_to_other_tasks() {
     let rpc = Router::new().method("busy", busy).build().unwrap();
     let calls: Vec<_> = (0..80).map(|id| call("busy", &json!([]), id)).collect();
-    // What is refused does not count as a call, wherever it stands.
+    // Invalid members do not count as calls.
     let refused = calls.chunks(7).flat_map(|calls| [calls, &["1".to_owned()]].concat());
     for members in [calls.clone(), refused.collect()] {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
@@ -366,13 +366,13 @@ fn a_long_batch_lets_other_tasks_have_their_turn() {
             other.abort();
             turns.load(Ordering::SeqCst)
         });
-        // One after every 8 entries, but for the last.
-        assert!(turns >= 9, "{turns} turns beside 80 calls");
+        // One turn after every 8 entries except the last.
+        assert!(turns >= 9, "{turns} turns during 80 calls");
     }
 }
 
 #[test]
-fn a_member_that_waits_goes_on_while_the_others_take_their_time() {
+fn polls_waiting_members_while_others_are_busy() {
     let ended = Arc::new(Mutex::new(Vec::new()));
     let (one, other) = (Arc::clone(&ended), Arc::clone(&ended));
     let rpc = Router::new()
@@ -396,11 +396,11 @@ fn a_member_that_waits_goes_on_while_the_others_take_their_time() {
     run(&rpc, &batch([first].into_iter().chain(rest)));
     let ended = ended.lock().unwrap();
     let place = ended.iter().position(|end| *end == "waited").unwrap();
-    assert!(place < 40, "it was held up by {place} of 59 others");
+    assert!(place < 40, "it ended after {place} of 59 others");
 }
 
 #[test]
-fn members_whose_turn_does_not_come_in_time_are_not_run() {
+fn does_not_run_members_that_cannot_begin_in_time() {
     let run_count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&run_count);
     let rpc = Router::new()

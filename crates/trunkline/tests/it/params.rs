@@ -1,6 +1,6 @@
-//! Params as clients send them, and exactly what they are told when the params do not fit.
+//! Params of all forms, and the errors for invalid ones.
 
-#![expect(dead_code, reason = "fields are shown through Debug")]
+#![expect(dead_code, reason = "fields are only formatted with Debug")]
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -87,7 +87,7 @@ struct TailOf<T> {
     rest: T,
 }
 
-/// A router with one method `m` that shows what it got.
+/// A service with one method `m`, which formats its argument.
 fn showing<H, M: 'static>(handler: H) -> Rpc
 where
     H: Handler<M, ()>,
@@ -95,7 +95,7 @@ where
     Router::new().method("m", handler).build().unwrap()
 }
 
-/// Shows the params as a `T`.
+/// Formats the params as a `T`.
 fn params<T: serde::de::DeserializeOwned + std::fmt::Debug + 'static>() -> Rpc {
     showing(|Params(params): Params<T>| format!("{params:?}"))
 }
@@ -104,7 +104,7 @@ fn variadic<T: serde::de::DeserializeOwned + std::fmt::Debug + 'static>() -> Rpc
     showing(|VariadicParams(params): VariadicParams<T>| format!("{params:?}"))
 }
 
-/// Calls `m` with `params`, or without params when they are empty.
+/// Calls `m` with `params`, or without params if the text is empty.
 fn call(rpc: &Rpc, params: &str) -> Value {
     let params = if params.is_empty() { String::new() } else { format!(r#","params":{params}"#) };
     let body = format!(r#"{{"jsonrpc":"2.0","method":"m"{params},"id":1}}"#);
@@ -113,13 +113,13 @@ fn call(rpc: &Rpc, params: &str) -> Value {
     serde_json::from_slice(&reply.into_json().unwrap()).unwrap()
 }
 
-/// What the method shows of `params`.
+/// Checks the result for `params`.
 #[track_caller]
 fn check(rpc: &Rpc, params: &str, shown: &str) {
     assert_eq!(call(rpc, params)["result"], shown, "{params}: {}", call(rpc, params));
 }
 
-/// The whole error that `params` are refused with: -32602 and this `data`.
+/// Checks that `params` are refused with -32602 and this `data`.
 #[track_caller]
 fn refused(rpc: &Rpc, params: &str, data: &Value) {
     let error = json!({ "code": code::INVALID_PARAMS, "message": "Invalid params", "data": data });
@@ -134,11 +134,11 @@ fn a_struct_takes_its_fields_by_name_and_by_position() {
     check(&rpc, " { \"y\" :\t2 , \"\\u0078\" :\n1 } ", "Point { x: 1, y: 2 }");
     check(&rpc, "[1,2]", "Point { x: 1, y: 2 }");
     check(&rpc, " [ 1 ,\n2 ] ", "Point { x: 1, y: 2 }");
-    refused(&rpc, "", &json!({ "reason": "the param is missing", "param": "x" }));
-    refused(&rpc, "[]", &json!({ "reason": "the param is missing", "param": "x" }));
-    refused(&rpc, "{}", &json!({ "reason": "the param is missing", "param": "x" }));
-    refused(&rpc, "[1]", &json!({ "reason": "the param is missing", "param": "y" }));
-    refused(&rpc, r#"{"x":1}"#, &json!({ "reason": "the param is missing", "param": "y" }));
+    refused(&rpc, "", &json!({ "reason": "missing param", "param": "x" }));
+    refused(&rpc, "[]", &json!({ "reason": "missing param", "param": "x" }));
+    refused(&rpc, "{}", &json!({ "reason": "missing param", "param": "x" }));
+    refused(&rpc, "[1]", &json!({ "reason": "missing param", "param": "y" }));
+    refused(&rpc, r#"{"x":1}"#, &json!({ "reason": "missing param", "param": "y" }));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_value_of_the_wrong_type_names_its_param() {
         (r#"["a",1,1e400]"#, "page", "number out of range"),
         (r#"["a",1,1,{}]"#, "tags", "invalid type: map, expected a sequence"),
         (r#"["a",1,1,["t",2]]"#, "tags", "invalid type: integer `2`, expected a string"),
-        // The position that serde tells is left out, and only that.
+        // The position that serde_json appends is removed, and nothing else.
         (
             r#"["a",1,1,"at line 3 column 4"]"#,
             "tags",
@@ -195,7 +195,7 @@ fn a_value_of_the_wrong_type_names_its_param() {
 }
 
 #[test]
-fn nested_values_are_read_as_json_is() {
+fn deserialises_nested_values() {
     let rpc = params::<Nested>();
     let from = "Nested { from: Point { x: 1, y: 2 }";
     check(&rpc, r#"[{"x":1,"y":2}]"#, &format!("{from}, to: None }}"));
@@ -212,14 +212,14 @@ fn nested_values_are_read_as_json_is() {
 fn too_many_positions_are_refused() {
     let declared = json!(["x", "y"]);
     for (params, given) in [("[1,2,3]", 3), ("[1,2,null]", 3), ("[1,2,[],{},\"\"]", 5)] {
-        let reason = format!("too many params: {given} given, at most 2 taken");
+        let reason = format!("too many params: {given} given, at most 2 expected");
         let data = json!({ "reason": reason, "declared": declared });
         refused(&self::params::<Point>(), params, &data);
     }
 }
 
 #[test]
-fn unknown_names_are_refused_and_all_of_them_are_told() {
+fn refuses_unknown_names_and_lists_all() {
     let rows = [
         (r#"{"x":1,"y":2,"z":3}"#, json!(["z"])),
         (r#"{"z":3}"#, json!(["z"])),
@@ -229,14 +229,14 @@ fn unknown_names_are_refused_and_all_of_them_are_told() {
         (r#"{"x ":3}"#, json!(["x "])),
     ];
     for (params, unknown) in rows {
-        let data = json!({ "reason": "no such param", "params": unknown, "declared": ["x", "y"] });
+        let data = json!({ "reason": "unknown param", "params": unknown, "declared": ["x", "y"] });
         refused(&self::params::<Point>(), params, &data);
     }
 }
 
 #[test]
-fn a_name_that_stands_twice_is_refused_in_every_spelling() {
-    let data = json!({ "reason": "the param stands twice", "param": "x" });
+fn refuses_duplicate_names_also_if_escaped() {
+    let data = json!({ "reason": "duplicate param", "param": "x" });
     for params in [r#"{"x":1,"x":1}"#, r#"{"x":1,"y":2,"\u0078":3}"#, r#"{"\u0078":1,"x":2}"#] {
         refused(&self::params::<Point>(), params, &data);
     }
@@ -245,12 +245,12 @@ fn a_name_that_stands_twice_is_refused_in_every_spelling() {
 }
 
 #[test]
-fn names_are_those_that_serde_knows() {
+fn supports_renamed_and_aliased_fields() {
     let rpc = params::<Renamed>();
     check(&rpc, r#"["a",1]"#, "Renamed { first_name: \"a\", type: 1 }");
     check(&rpc, r#"{"firstName":"a","type":1}"#, "Renamed { first_name: \"a\", type: 1 }");
-    refused(&rpc, r#"["a"]"#, &json!({ "reason": "the param is missing", "param": "type" }));
-    let data = json!({ "reason": "no such param", "params": ["first_name"], "declared": ["firstName", "type"] });
+    refused(&rpc, r#"["a"]"#, &json!({ "reason": "missing param", "param": "type" }));
+    let data = json!({ "reason": "unknown param", "params": ["first_name"], "declared": ["firstName", "type"] });
     refused(&rpc, r#"{"first_name":"a"}"#, &data);
 }
 
@@ -292,7 +292,7 @@ fn a_tuple_and_a_vec_take_positions_only() {
         refused(&rpc, "[1]", &json!({ "reason": reason }));
         let reason = format!("invalid length 0, expected {name}");
         refused(&rpc, "", &json!({ "reason": reason }));
-        let reason = "too many params: 4 given, at most 2 taken";
+        let reason = "too many params: 4 given, at most 2 expected";
         refused(&rpc, "[1,2,3,4]", &json!({ "reason": reason }));
     }
 }
@@ -302,13 +302,13 @@ fn other_types_are_read_as_serde_declares_them() {
     let rpc = params::<Newtype>();
     check(&rpc, "[1,2]", "Newtype(Point { x: 1, y: 2 })");
     check(&rpc, r#"{"x":1,"y":2}"#, "Newtype(Point { x: 1, y: 2 })");
-    refused(&rpc, "[1]", &json!({ "reason": "the param is missing", "param": "y" }));
+    refused(&rpc, "[1]", &json!({ "reason": "missing param", "param": "y" }));
 
     let rpc = params::<Option<Point>>();
     check(&rpc, "", "None");
     check(&rpc, "[1,2]", "Some(Point { x: 1, y: 2 })");
     check(&rpc, r#"{"x":1,"y":2}"#, "Some(Point { x: 1, y: 2 })");
-    refused(&rpc, "[]", &json!({ "reason": "the param is missing", "param": "x" }));
+    refused(&rpc, "[]", &json!({ "reason": "missing param", "param": "x" }));
 
     let rpc = params::<Shape>();
     check(&rpc, r#"{"circle":{"r":1}}"#, "Circle { r: 1 }");
@@ -320,9 +320,9 @@ fn other_types_are_read_as_serde_declares_them() {
 }
 
 #[test]
-fn who_takes_no_params_refuses_any() {
-    let too_many = json!({ "reason": "too many params: 2 given, at most 0 taken", "declared": [] });
-    let unknown = json!({ "reason": "no such param", "params": ["a"], "declared": [] });
+fn a_method_without_params_refuses_any() {
+    let too_many = json!({ "reason": "too many params: 2 given, at most 0 expected", "declared": [] });
+    let unknown = json!({ "reason": "unknown param", "params": ["a"], "declared": [] });
     let none = showing(|| "called");
     let unit = showing(|_: Params<()>| "called");
     let unit_struct = showing(|_: Params<Unit>| "called");
@@ -338,7 +338,7 @@ fn who_takes_no_params_refuses_any() {
 }
 
 #[test]
-fn raw_params_are_the_text_that_was_sent() {
+fn raw_params_are_the_unchanged_text() {
     let rpc = showing(|RawParams(params): RawParams| params.map(|params| params.get().to_owned()));
     check(&rpc, r#"{"a" : 1e400, "a":"\u0041"}"#, r#"{"a" : 1e400, "a":"\u0041"}"#);
     check(&rpc, "[ 1.0 ]", "[ 1.0 ]");
@@ -346,7 +346,7 @@ fn raw_params_are_the_text_that_was_sent() {
 }
 
 #[test]
-fn a_variadic_struct_gathers_the_rest_of_the_positions() {
+fn a_variadic_struct_collects_the_remaining_positions() {
     let rpc = variadic::<Tail>();
     check(&rpc, "[1,2,3]", "Tail { first: 1, rest: [2, 3] }");
     check(&rpc, "[1,2]", "Tail { first: 1, rest: [2] }");
@@ -354,21 +354,21 @@ fn a_variadic_struct_gathers_the_rest_of_the_positions() {
     check(&rpc, r#"{"first":1,"rest":[2,3]}"#, "Tail { first: 1, rest: [2, 3] }");
     check(&rpc, r#"{"rest":[],"first":1}"#, "Tail { first: 1, rest: [] }");
     check(&rpc, r#"{"first":1}"#, "Tail { first: 1, rest: [] }");
-    refused(&rpc, "", &json!({ "reason": "the param is missing", "param": "first" }));
-    refused(&rpc, "[]", &json!({ "reason": "the param is missing", "param": "first" }));
+    refused(&rpc, "", &json!({ "reason": "missing param", "param": "first" }));
+    refused(&rpc, "[]", &json!({ "reason": "missing param", "param": "first" }));
     let reason = "invalid type: string \"a\", expected i64";
     refused(&rpc, r#"[1,2,"a"]"#, &json!({ "reason": reason, "param": "rest" }));
     let reason = "invalid type: integer `2`, expected a sequence";
     refused(&rpc, r#"{"first":1,"rest":2}"#, &json!({ "reason": reason, "param": "rest" }));
     let data =
-        json!({ "reason": "no such param", "params": ["more"], "declared": ["first", "rest"] });
+        json!({ "reason": "unknown param", "params": ["more"], "declared": ["first", "rest"] });
     refused(&rpc, r#"{"first":1,"more":2}"#, &data);
     // As a plain struct it takes two positions.
     check(&params::<Tail>(), "[1,[2,3]]", "Tail { first: 1, rest: [2, 3] }");
 }
 
 #[test]
-fn no_rest_is_an_empty_rest_whatever_the_default() {
+fn missing_variadic_params_are_empty_whatever_the_default() {
     #[derive(Debug, Deserialize)]
     struct Defaulted {
         #[serde(default = "nine")]
@@ -387,7 +387,7 @@ fn no_rest_is_an_empty_rest_whatever_the_default() {
 }
 
 #[test]
-fn the_rest_can_be_whatever_reads_a_sequence() {
+fn variadic_params_can_be_any_sequence_type() {
     check(&variadic::<TailOf<List>>(), "[1,2,3]", "TailOf { first: 1, rest: List([2, 3]) }");
     check(&variadic::<TailOf<Value>>(), "[1,2]", "TailOf { first: 1, rest: Array [Number(2)] }");
     let rpc = variadic::<TailOf<Option<Vec<i64>>>>();
@@ -397,18 +397,18 @@ fn the_rest_can_be_whatever_reads_a_sequence() {
     check(&rpc, "[1,2,3]", "TailOf { first: 1, rest: (2, 3) }");
     let reason = "invalid length 1, expected a tuple of size 2";
     refused(&rpc, "[1,2]", &json!({ "reason": reason, "param": "rest" }));
-    // Nothing that was sent is lost in silence.
+    // Surplus values are errors.
     let rpc_of_function = Router::new()
         .function("m", ["first".into(), param("rest").variadic()], |_: i64, _: (i64, i64)| ())
         .build()
         .unwrap();
     for rpc in [rpc, rpc_of_function] {
-        let reason = "too many values, by 1";
+        let reason = "1 value too many";
         refused(&rpc, "[1,2,3,4]", &json!({ "reason": reason, "param": "rest" }));
     }
 }
 
-/// 70 fields: more than the bits that remember what was seen.
+/// 70 fields: more than the bits of the mask of seen fields.
 mod wide {
     use super::*;
 
@@ -433,7 +433,7 @@ mod wide {
     );
 
     #[test]
-    fn a_struct_may_have_more_fields_than_a_word_has_bits() {
+    fn a_struct_may_have_more_than_64_fields() {
         let rpc = showing(|Params(wide): Params<Wide>| wide.sum().to_string());
         let positions: Vec<_> = (0..70).map(|n| n.to_string()).collect();
         check(&rpc, &format!("[{}]", positions.join(",")), "2415");
@@ -443,10 +443,10 @@ mod wide {
     }
 
     #[test]
-    fn a_name_that_stands_twice_is_refused_wherever_its_field_stands() {
+    fn refuses_duplicate_names_of_any_field() {
         let rpc = showing(|Params(wide): Params<Wide>| wide.sum().to_string());
         for name in ["f0", "f5", "f63", "f64", "f69"] {
-            let data = json!({ "reason": "the param stands twice", "param": name });
+            let data = json!({ "reason": "duplicate param", "param": name });
             refused(&rpc, &format!(r#"{{"{name}":1,"{name}":1}}"#), &data);
         }
     }
@@ -485,12 +485,12 @@ fn a_function_takes_its_arguments_by_name_and_by_position() {
         let members: Vec<_> = members.rev().collect();
         check(&rpc, &format!("{{{}}}", members.join(",")), &shown);
 
-        let reason = format!("too many params: {} given, at most {arity} taken", arity + 1);
+        let reason = format!("too many params: {} given, at most {arity} expected", arity + 1);
         let many = vec!["0"; arity + 1].join(",");
         let data = json!({ "reason": reason, "declared": names[..arity] });
         refused(&rpc, &format!("[{many}]"), &data);
         if arity > 0 {
-            let missing = json!({ "reason": "the param is missing", "param": names[arity - 1] });
+            let missing = json!({ "reason": "missing param", "param": names[arity - 1] });
             refused(&rpc, &format!("[{}]", values[1..].join(",")), &missing);
             refused(&rpc, &format!("{{{}}}", members[1..].join(",")), &missing);
         }
@@ -506,14 +506,14 @@ fn arguments_of_a_function_may_be_options_or_have_defaults() {
     check(&rpc, r#"{"a":1}"#, "1 None 7 Some(8)");
     check(&rpc, "[1,null,2,null]", "1 None 2 None");
     check(&rpc, r#"{"d":3,"b":4,"a":5}"#, "5 Some(4) 7 Some(3)");
-    refused(&rpc, "", &json!({ "reason": "the param is missing", "param": "a" }));
+    refused(&rpc, "", &json!({ "reason": "missing param", "param": "a" }));
     let reason = "invalid type: null, expected i64";
     refused(&rpc, "[1,2,null]", &json!({ "reason": reason, "param": "c" }));
     refused(&rpc, r#"{"a":null}"#, &json!({ "reason": reason, "param": "a" }));
 }
 
 #[test]
-fn a_variadic_argument_of_a_function_gathers_the_rest() {
+fn a_variadic_argument_collects_the_remaining_params() {
     let function = |a: i64, rest: Vec<i64>| format!("{a} {rest:?}");
     let rpc = |last| Router::new().function("m", ["a".into(), last], function).build().unwrap();
     let plain = rpc(param("rest").variadic());
@@ -521,7 +521,7 @@ fn a_variadic_argument_of_a_function_gathers_the_rest() {
     check(&plain, "[1]", "1 []");
     check(&plain, r#"{"a":1,"rest":[2]}"#, "1 [2]");
     check(&plain, r#"{"a":1}"#, "1 []");
-    refused(&plain, "[]", &json!({ "reason": "the param is missing", "param": "a" }));
+    refused(&plain, "[]", &json!({ "reason": "missing param", "param": "a" }));
     let reason = "invalid type: sequence, expected i64";
     refused(&plain, "[1,[2]]", &json!({ "reason": reason, "param": "rest" }));
     let with_default = rpc(param("rest").variadic().default([9]));
@@ -535,7 +535,7 @@ fn a_variadic_argument_of_a_function_gathers_the_rest() {
 }
 
 #[test]
-fn values_nest_to_128_whatever_the_limit_of_the_body() {
+fn values_nest_to_128_whatever_the_body_limit() {
     let limits = Limits { depth: 1_024, ..Limits::default() };
     let nested = |depth| format!("[{}{}]", "[".repeat(depth), "]".repeat(depth));
     let rpc = Router::new().function("m", ["a"], |_: Value| "read").limits(limits).build().unwrap();
@@ -544,7 +544,7 @@ fn values_nest_to_128_whatever_the_limit_of_the_body() {
     refused(&rpc, &nested(128), &data);
 }
 
-/// Params against `serde_json`, which reads the same struct from an object.
+/// Comparison with `serde_json`, which deserialises the same struct from an object.
 mod oracle {
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -610,7 +610,7 @@ mod oracle {
 }
 
 #[test]
-fn a_declared_name_is_the_value_of_a_string() {
+fn compares_declared_names_with_unescaped_names() {
     let rpc = Router::new()
         .function("f", [param("a\\b"), param("c")], |b: i64, c: i64| b + c)
         .build()

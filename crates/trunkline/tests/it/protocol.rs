@@ -20,19 +20,19 @@ fn reply(rpc: &Rpc, body: &[u8]) -> Reply {
     runtime.block_on(rpc.handle(body.to_vec().into(), Extensions::new()))
 }
 
-/// The reply's text; empty for none.
+/// The text of the reply, or empty if there is no reply.
 fn text(reply: Reply) -> String {
     String::from_utf8(reply.into_json().unwrap_or_default()).unwrap()
 }
 
-/// Compares the text of the reply to `body`; empty for none.
+/// Compares the text of the reply to `body`. Empty if there is no reply.
 #[track_caller]
 fn check(rpc: &Rpc, body: impl AsRef<[u8]>, expected: &str) {
     let body = body.as_ref();
     assert_eq!(text(reply(rpc, body)), expected, "{}", String::from_utf8_lossy(body));
 }
 
-/// Compares the error that a body without a readable id is answered with, text and code.
+/// Checks the code and the text of the error for a body without a valid id.
 #[track_caller]
 fn refused(rpc: &Rpc, body: impl AsRef<[u8]>, code: i64, data: &str) {
     let reply = reply(rpc, body.as_ref());
@@ -57,7 +57,7 @@ fn rpc() -> Rpc {
 }
 
 #[test]
-fn a_call_is_answered_with_its_result_or_its_error() {
+fn replies_with_the_result_or_the_error() {
     let rpc = rpc();
     let body = |method, id| format!(r#"{{"jsonrpc":"2.0","method":"{method}","id":{id}}}"#);
     check(&rpc, body("one", "7"), r#"{"jsonrpc":"2.0","result":1,"id":7}"#);
@@ -76,7 +76,7 @@ fn a_call_is_answered_with_its_result_or_its_error() {
 }
 
 #[test]
-fn a_notification_is_never_answered() {
+fn never_replies_to_a_notification() {
     let rpc = rpc();
     for method in ["one", "later", "fails", "panics", "unknown", "text", "rpc.discover", ""] {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
@@ -86,44 +86,44 @@ fn a_notification_is_never_answered() {
 }
 
 #[test]
-fn what_is_not_json_is_answered_with_the_place() {
+fn reports_the_offset_of_invalid_json() {
     let rpc = rpc();
     refused(&rpc, "", -32700, r#"{"reason":"the body is empty","offset":0}"#);
     refused(&rpc, " \r\n", -32700, r#"{"reason":"the body is empty","offset":0}"#);
-    refused(&rpc, "{", -32700, r#"{"reason":"the text ends inside a value","offset":1}"#);
+    refused(&rpc, "{", -32700, r#"{"reason":"unexpected end of input","offset":1}"#);
     refused(&rpc, "{}x", -32700, r#"{"reason":"text after the end of the value","offset":2}"#);
     let reason = "expected ',' or the end of the array or object";
     refused(&rpc, "[1;2]", -32700, &format!(r#"{{"reason":"{reason}","offset":2}}"#));
     refused(&rpc, b"\"\xff\"", -32700, r#"{"reason":"the body is not UTF-8","offset":1}"#);
-    let reason = r"a \\u escape is half of a surrogate pair";
+    let reason = r"lone surrogate in a \\u escape";
     refused(&rpc, r#""\ud800""#, -32700, &format!(r#"{{"reason":"{reason}","offset":1}}"#));
     let deep = "[".repeat(129);
     refused(&rpc, deep, -32700, r#"{"reason":"nested deeper than the limit","offset":128}"#);
 }
 
 #[test]
-fn what_is_not_a_request_is_answered_with_the_member_at_fault() {
+fn reports_the_member_of_an_invalid_request() {
     let rpc = rpc();
-    refused(&rpc, "1", -32600, r#"{"reason":"a request is an object"}"#);
-    refused(&rpc, "[]", -32600, r#"{"reason":"a batch holds at least one request"}"#);
-    let reason = r#"{"reason":"the member \"jsonrpc\": \"2.0\" is missing","member":"jsonrpc"}"#;
+    refused(&rpc, "1", -32600, r#"{"reason":"a request must be an object"}"#);
+    refused(&rpc, "[]", -32600, r#"{"reason":"a batch must contain at least one request"}"#);
+    let reason = r#"{"reason":"`jsonrpc` is missing; expected \"2.0\"","member":"jsonrpc"}"#;
     refused(&rpc, "{}", -32600, reason);
     let rows = [
         (
             r#""jsonrpc":"1.0","method":"one""#,
-            r#"jsonrpc must be exactly \"2.0\"","member":"jsonrpc"#,
+            r#"`jsonrpc` must be \"2.0\"","member":"jsonrpc"#,
         ),
-        (r#""jsonrpc":"2.0""#, r#"the member \"method\" is missing","member":"method"#),
-        (r#""jsonrpc":"2.0","method":1"#, r#"method is a string","member":"method"#),
+        (r#""jsonrpc":"2.0""#, r#"`method` is missing","member":"method"#),
+        (r#""jsonrpc":"2.0","method":1"#, r#"`method` must be a string","member":"method"#),
         (
             r#""jsonrpc":"2.0","method":"one","params":1"#,
-            r#"params is an array or an object; leave it out when there are none","member":"params"#,
+            r#"`params` must be an array or an object, or be omitted","member":"params"#,
         ),
         (
             r#""jsonrpc":"2.0","method":"one","meth\u006fd":"one""#,
-            r#"the member stands twice","member":"method"#,
+            r#"duplicate member","member":"method"#,
         ),
-        (r#""jsonrpc":"2.0","result":1"#, r#"this is a response, and a server takes requests"#),
+        (r#""jsonrpc":"2.0","result":1"#, r#"expected a request, found a response"#),
     ];
     for (members, data) in rows {
         let data = format!(r#"{{"reason":"{data}"}}"#);
@@ -133,9 +133,9 @@ fn what_is_not_a_request_is_answered_with_the_member_at_fault() {
         let expected = expected.replace("1.50", "null");
         check(&rpc, format!("{{{members}}}"), &expected);
     }
-    let data = r#"{"reason":"id is a string, a number or null","member":"id"}"#;
+    let data = r#"{"reason":"`id` must be a string, a number or null","member":"id"}"#;
     refused(&rpc, r#"{"jsonrpc":"2.0","method":"one","id":[]}"#, -32600, data);
-    let data = r#"{"reason":"the member stands twice","member":"id"}"#;
+    let data = r#"{"reason":"duplicate member","member":"id"}"#;
     refused(&rpc, r#"{"jsonrpc":"2.0","method":"one","id":1,"id":1}"#, -32600, data);
 }
 
@@ -149,7 +149,7 @@ fn a_reply_over_the_limit_is_replaced() {
         |length, id| format!(r#"{{"jsonrpc":"2.0","result":"{}","id":{id}}}"#, "x".repeat(length));
     let around = result(0, 1).len();
     check(&rpc, body(300 - around, 1), &result(300 - around, 1));
-    let reason = "the replies to this body are over the limit: ask for less, or in smaller batches";
+    let reason = "the replies to this body exceed the limit; request less data or send smaller batches";
     let data = format!(r#"{{"limit_bytes":300,"reason":"{reason}"}}"#);
     let error = format!(r#"{{"code":-32006,"message":"Reply too large","data":{data}}}"#);
     let expected = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":1}}"#);
@@ -159,7 +159,7 @@ fn a_reply_over_the_limit_is_replaced() {
 }
 
 #[test]
-fn the_depth_limit_is_the_one_that_was_set() {
+fn applies_the_configured_depth_limit() {
     let rpc = service().limits(Limits { depth: 3, ..Limits::default() }).build().unwrap();
     let body = |params| format!(r#"{{"jsonrpc":"2.0","method":"echo","params":{params},"id":1}}"#);
     check(&rpc, body("[[]]"), r#"{"jsonrpc":"2.0","result":[[]],"id":1}"#);
@@ -167,7 +167,7 @@ fn the_depth_limit_is_the_one_that_was_set() {
     refused(&rpc, body("[[[]]]"), -32700, data);
 }
 
-/// Any JSON text that an id can have.
+/// Any valid JSON text of an id.
 fn ids() -> impl Strategy<Value = String> {
     prop_oneof![
         Just("null".to_owned()),
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn params_reach_their_handler_as_they_were_sent(params in any::<Vec<(String, f64, Option<String>)>>()) {
+    fn params_reach_the_handler_unchanged(params in any::<Vec<(String, f64, Option<String>)>>()) {
         let params = serde_json::to_string(&params).unwrap();
         let body = format!(r#"{{"jsonrpc":"2.0","method":"echo","params":{params},"id":1}}"#);
         let expected = format!(r#"{{"jsonrpc":"2.0","result":{params},"id":1}}"#);
@@ -222,11 +222,11 @@ fn a_method_can_be_called_without_a_transport() {
     assert_eq!(wait(rpc.call::<i64>("one", &())).unwrap(), 1, "no params");
     assert_eq!(error("one", &json!(7)), code::INVALID_PARAMS);
     assert_eq!(error("one", &json!("[]")), code::INVALID_PARAMS);
-    assert_eq!(error("later", &json!([])), code::INTERNAL_ERROR, "the result is no i64");
+    assert_eq!(error("later", &json!([])), code::INTERNAL_ERROR, "the result is not an i64");
 }
 
 #[test]
-fn params_that_no_body_could_hold_are_refused_without_a_transport_too() {
+fn refuses_invalid_params_without_a_transport() {
     let nested = |depth: usize| {
         RawValue::from_string(format!("{}{}", "[".repeat(depth), "]".repeat(depth))).unwrap()
     };
@@ -257,12 +257,12 @@ fn the_service_is_a_tower_service_of_calls() {
 }
 
 #[test]
-fn a_body_whose_reply_nobody_awaits_is_cancelled() {
-    let kept = Arc::new(Mutex::new(None));
-    let keep = Arc::clone(&kept);
+fn dropping_the_reply_future_cancels_the_calls() {
+    let seen = Arc::new(Mutex::new(None));
+    let slot = Arc::clone(&seen);
     let rpc = Router::new()
         .method("waits", move |token: CancellationToken| {
-            *keep.lock().unwrap() = Some(token);
+            *slot.lock().unwrap() = Some(token);
             pending::<()>()
         })
         .build()
@@ -275,7 +275,7 @@ fn a_body_whose_reply_nobody_awaits_is_cancelled() {
             let mut reply = pin!(rpc.handle(body.into(), Extensions::new()));
             let mut cx = Context::from_waker(Waker::noop());
             assert!(matches!(reply.as_mut().poll(&mut cx), Poll::Pending));
-            let token = kept.lock().unwrap().take().expect("the call runs");
+            let token = seen.lock().unwrap().take().expect("the call runs");
             assert!(!token.is_cancelled());
             token
         };

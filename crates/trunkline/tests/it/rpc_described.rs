@@ -1,4 +1,4 @@
-//! What `#[rpc]` and `#[derive(RpcError)]` say of methods, for the doors that show it.
+//! The descriptions of methods by `#[rpc]` and `#[derive(RpcError)]`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use trunkline::openrpc::Example;
 use trunkline::protocol::Description;
 use trunkline::{Effect, ErrorDescription, JsonSchema, RpcError, Schema, State, rpc};
 
-/// A type that nothing is known of.
+/// A type without a schema.
 #[derive(Serialize, Deserialize)]
 struct Plain;
 
@@ -48,8 +48,8 @@ impl Parser {
     #[example(text = "-" => -1)]
     fn parse(
         &self,
-        /// What is
-        /// parsed.
+        /// The text
+        /// to parse.
         ///
         /// Any text.
         text: String,
@@ -112,7 +112,7 @@ fn params_are_described_by_their_types() {
     let expected = json!({
         "type": "object",
         "properties": {
-            "text": { "type": "string", "description": "What is parsed.\n\nAny text." },
+            "text": { "type": "string", "description": "The text to parse.\n\nAny text." },
             "base": { "type": "integer", "minimum": 0, "maximum": 255, "default": 10 },
             "plain": { "description": "Whatever." },
             "rest": {
@@ -141,7 +141,7 @@ fn params_are_described_by_their_types() {
         "additionalProperties": false,
     });
     check_input("parser.fixed", maybe);
-    // Null is what an absent param is anyway.
+    // The default null is omitted, since a missing param is null.
     let plain = json!({
         "type": "object",
         "properties": { "plain": {} },
@@ -153,7 +153,7 @@ fn params_are_described_by_their_types() {
 }
 
 #[test]
-fn a_type_that_holds_itself_is_defined_apart() {
+fn recursive_types_have_definitions() {
     let expected = json!({
         "type": "object",
         "properties": {
@@ -191,7 +191,7 @@ fn check_output(method: &str, expected: impl Into<Option<Value>>) {
 }
 
 #[test]
-fn results_are_described_as_far_as_their_types_are() {
+fn results_with_a_schema_are_described() {
     check_output("parser.parse", json!({}));
     check_output("parser.clear", json!({ "type": "null" }));
     check_output("parser.log", None);
@@ -201,7 +201,7 @@ fn results_are_described_as_far_as_their_types_are() {
 }
 
 #[test]
-fn attributes_say_what_a_call_does() {
+fn attributes_are_part_of_the_description() {
     let parse = described("parser.parse");
     assert_eq!(parse.title.as_deref(), Some("Parse"));
     assert_eq!(parse.tool.as_deref(), Some("parse"));
@@ -267,7 +267,7 @@ fn errors_are_described_by_their_enum() {
     assert_eq!(described("parser.plain").errors, []);
 }
 
-/// Says itself what its messages are.
+/// Messages from `thiserror`.
 #[derive(Debug, thiserror::Error, RpcError)]
 enum Displayed {
     #[error("no table {}", .table.to_uppercase())]
@@ -285,7 +285,7 @@ enum Displayed {
 #[error("wrapped")]
 struct Wrapped;
 
-/// Has a `Display` that no macro has seen.
+/// A manual implementation of `Display`.
 #[derive(Debug, RpcError)]
 enum Manual {
     #[rpc(code = 13)]
@@ -309,7 +309,7 @@ struct Generic<K: std::fmt::Debug> {
     key: K,
 }
 
-/// Compares codes, messages, and whether something is known of the data.
+/// Compares codes, messages and the schemas of data.
 #[track_caller]
 fn check_errors<E: RpcError>(expected: &[(i64, &str, Option<Value>)]) {
     let found: Vec<_> = E::descriptions()
@@ -324,7 +324,7 @@ fn check_errors<E: RpcError>(expected: &[(i64, &str, Option<Value>)]) {
 }
 
 #[test]
-fn messages_come_from_where_they_are_written() {
+fn messages_are_taken_from_attributes_or_variant_names() {
     let object = |name: &str, schema: Value| {
         let properties = json!({ name: schema });
         Some(json!({ "type": "object", "properties": properties, "required": [name] }))
@@ -336,6 +336,6 @@ fn messages_come_from_where_they_are_written() {
     ]);
     let byte = json!({ "type": "integer", "minimum": 0, "maximum": 255 });
     check_errors::<Manual>(&[(13, "occupied", None), (14, "very busy", Some(byte))]);
-    // Of a parameter nothing is known, whatever it stands for.
+    // The schema of a type parameter is unknown, whatever type is used.
     check_errors::<Generic<u8>>(&[(15, "{key} is taken", object("key", json!(true)))]);
 }

@@ -21,14 +21,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::envelope::fault::ScanReason;
-use crate::envelope::{Unreadable, parse};
+use crate::envelope::{BodyError, parse};
 
 const DEPTH: usize = 128;
 
 /// Why we do not read `text`, if we do not.
-fn refusal(text: &[u8]) -> Option<Unreadable> {
+fn refusal(text: &[u8]) -> Option<BodyError> {
     match parse(text, DEPTH, usize::MAX) {
-        Ok(_) | Err(Unreadable::EmptyBatch) => None,
+        Ok(_) | Err(BodyError::EmptyBatch) => None,
         Err(unreadable) => Some(unreadable),
     }
 }
@@ -72,7 +72,7 @@ fn check(text: &[u8]) -> Result<(), TestCaseError> {
             prop_assert!(value.is_err(), "we refuse what Value takes: {unreadable:?}");
             let known = matches!(
                 &unreadable,
-                Unreadable::Parse(error)
+                BodyError::Parse(error)
                     if matches!(error.reason, ScanReason::LoneSurrogate | ScanReason::TooDeep)
             );
             prop_assert!(known || raw.is_err(), "we refuse JSON: {unreadable:?}");

@@ -53,7 +53,7 @@ fn id_text(json: &[u8]) -> String {
 }
 
 /// A whole reply in EDN that was written in JSON: one that goes with no call.
-pub fn translated(json: &[u8]) -> Vec<u8> {
+pub fn translate_reply(json: &[u8]) -> Vec<u8> {
     let failed = |error| {
         let error: ErrorObject = fault::unconvertible(error, None);
         let json = Outcome::error(error).into_response(b"null");

@@ -57,7 +57,7 @@ fn read(body: &[u8], limits: &Limits) -> Result<Value, ErrorObject> {
         .map_err(|error| unreadable("the body is not UTF-8", error.valid_up_to()))?;
     // To the reader it would be a symbol.
     if text.starts_with('\u{feff}') {
-        return Err(unreadable("the body begins with a byte-order mark", 0));
+        return Err(unreadable("the body starts with a byte-order mark", 0));
     }
     let depth = Depth { depth: limits.depth, ..Depth::default() };
     read_with(text, &depth).map_err(|error| fault::unreadable(&error))

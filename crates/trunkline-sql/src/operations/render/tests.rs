@@ -150,7 +150,7 @@ fn failures() {
     };
     let near = Error::UnknownTable { table: "emps".into(), candidates: vec!["emp".into()] };
     let unknown =
-        json!({"reason": "no such param", "params": ["tabel"], "declared": ["table_name"]});
+        json!({"reason": "unknown param", "params": ["tabel"], "declared": ["table_name"]});
     for (error, arguments, expected) in [
         (
             ErrorObject::from(sql),
@@ -173,7 +173,7 @@ fn failures() {
         (
             ErrorObject::new(-32602, "Invalid params").with_data(&unknown),
             json!({}),
-            "Invalid params: no such param: \"tabel\"; there are \"table_name\".",
+            "Invalid params: unknown param: \"tabel\"; there are \"table_name\".",
         ),
         (ErrorObject::new(1, "Strange"), json!([]), "Strange."),
     ] {

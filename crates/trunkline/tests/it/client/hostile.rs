@@ -1,4 +1,4 @@
-//! What answers a call, and should not.
+//! Invalid replies to a call.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use trunkline::client::{Client, Error};
 use super::peer::{Answer, Peer};
 use crate::support::in_time;
 
-/// Long for a reply on loopback; rows that run into it wait as long.
+/// The timeout of calls: longer than a reply over loopback takes, and short, since some rows wait for it.
 const TIMEOUT: Duration = Duration::from_millis(300);
 
 const MAX_REPLY: usize = 1 << 20;
@@ -16,7 +16,7 @@ const MAX_REPLY: usize = 1 << 20;
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
 const ERROR: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}"#;
 
-/// The variant of an error, as `Debug` begins it, and all of its text. `PEER` stands for the URL.
+/// The beginning of the `Debug` output of an error, and its text. `PEER` represents the URL.
 type Expected<'e> = (&'e str, &'e str);
 
 #[track_caller]
@@ -33,7 +33,7 @@ async fn check(name: &str, answer: Answer, expected: Expected<'_>) {
     let ended = in_time(name, client.call::<i64>("m", ()).into_future()).await;
     assert!(started.elapsed() < Duration::from_secs(5), "{name}: {:?}", started.elapsed());
     compare(name, &peer, &ended.unwrap_err(), expected);
-    assert_eq!(peer.asked().len(), 1, "{name}: it is not made again");
+    assert_eq!(peer.requests().len(), 1, "{name}: no retry");
 }
 
 async fn check_json(name: &str, body: impl AsRef<[u8]>, expected: Expected<'_>) {
@@ -41,62 +41,62 @@ async fn check_json(name: &str, body: impl AsRef<[u8]>, expected: Expected<'_>) 
 }
 
 #[tokio::test]
-async fn replies_that_are_none() {
+async fn rejects_invalid_responses() {
     let wrong = |name, id: &'static str| {
-        let text = format!("a reply is to another call: its id is {id}, not 1");
+        let text = format!("reply does not belong to this call: its id is {id}, not 1");
         (name, RESULT.replace("\"id\":1", &format!("\"id\":{id}")), text)
     };
     for (name, body, text) in [
         wrong("another id", "2"),
         wrong("an id of another type", "\"1\""),
-        wrong("an id that is none of ours", "-1"),
+        wrong("an unknown id", "-1"),
         wrong("nearly the id", "1.5"),
     ] {
         check_json(name, body, ("Protocol(WrongId", &text)).await;
     }
     let malformed = |name, body: &str, reason: &str| {
-        let text = format!("the reply is no JSON-RPC 2.0 response: {reason}: {body:?}");
+        let text = format!("invalid JSON-RPC 2.0 response: {reason}: {body:?}");
         (name, body.to_owned(), text)
     };
     let more = |member: &str| RESULT.replace('}', &format!(",{member}}}"));
     for (name, body, text) in [
-        malformed("an array", &format!("[{RESULT}]"), "it is an array, and answers a single call"),
-        malformed("an empty array", "[]", "it is an array, and answers a single call"),
+        malformed("an array", &format!("[{RESULT}]"), "array in reply to a single call"),
+        malformed("an empty array", "[]", "array in reply to a single call"),
         malformed(
             "two replies",
             &format!("{RESULT}{RESULT}"),
             "text after the end of the value at byte 35",
         ),
-        malformed("both", &more(r#""error":null"#), "it has both a result and an error"),
-        malformed("neither", r#"{"jsonrpc":"2.0","id":1}"#, "it has neither a result nor an error"),
-        malformed("two results", &more(r#""result":2"#), "its result stands twice"),
-        malformed("two ids", &more(r#""\u0069d":1"#), "its id stands twice"),
+        malformed("both", &more(r#""error":null"#), "both a result and an error"),
+        malformed("neither", r#"{"jsonrpc":"2.0","id":1}"#, "neither a result nor an error"),
+        malformed("two results", &more(r#""result":2"#), "duplicate `result`"),
+        malformed("two ids", &more(r#""\u0069d":1"#), "duplicate `id`"),
         malformed(
-            "a result to nobody",
+            "a result without an id",
             &RESULT.replace("1,", "null,"),
-            "its result is to no call: it has no id",
+            "result without an `id`",
         ),
-        malformed("another version", &RESULT.replace("2.0", "1.0"), "its jsonrpc is not \"2.0\""),
+        malformed("another version", &RESULT.replace("2.0", "1.0"), "`jsonrpc` is not \"2.0\""),
         malformed(
             "a request",
             r#"{"jsonrpc":"2.0","id":1,"method":"m"}"#,
-            "it has neither a result nor an error",
+            "neither a result nor an error",
         ),
         malformed("text", "done", "expected a JSON value at byte 0"),
-        malformed("half", &RESULT[..20], "the text ends inside a value at byte 20"),
+        malformed("half", &RESULT[..20], "unexpected end of input at byte 20"),
     ] {
         check_json(name, body, ("Protocol(Malformed", &text)).await;
     }
-    let text = "the reply is no JSON-RPC 2.0 response: it is not UTF-8: \"\u{fffd}\u{fffd}\"";
+    let text = "invalid JSON-RPC 2.0 response: not UTF-8: \"\u{fffd}\u{fffd}\"";
     check_json("not UTF-8", b"\xff\xfe", ("Protocol(Malformed", text)).await;
     let bomb = RESULT.replace(":1}", &format!(":{}}}", "[".repeat(MAX_REPLY / 2)));
     let text = format!(
-        "the reply is no JSON-RPC 2.0 response: nested deeper than the limit at byte {}: {:?}",
+        "invalid JSON-RPC 2.0 response: nested deeper than the limit at byte {}: {:?}",
         33 + 1023,
         bomb[..200].to_owned() + "…"
     );
     check_json("a nesting bomb", bomb, ("Protocol(Malformed", &text)).await;
-    let text = "the result is not what was expected: invalid type: string \"1\", expected i64 at line 1 column 3";
+    let text = "unexpected result: invalid type: string \"1\", expected i64 at line 1 column 3";
     check_json(
         "a result of another type",
         RESULT.replace(":1}", ":\"1\"}"),
@@ -106,7 +106,7 @@ async fn replies_that_are_none() {
 }
 
 #[tokio::test]
-async fn http_that_is_no_reply() {
+async fn rejects_invalid_http() {
     let html = "Content-Type: text/html; charset=utf-8";
     let refused = "HTTP 502 Bad Gateway, without a JSON-RPC reply: \"<html>\"";
     let (empty, no_content) = (
@@ -117,7 +117,7 @@ async fn http_that_is_no_reply() {
         (
             "HTML",
             Answer::http(&format!("200 OK\n{html}"), "<html>"),
-            ("Protocol(MediaType", "the reply is \"text/html\", not JSON: \"<html>\""),
+            ("Protocol(MediaType", "reply has media type \"text/html\" instead of JSON: \"<html>\""),
         ),
         (
             "HTML of a gateway",
@@ -129,7 +129,7 @@ async fn http_that_is_no_reply() {
             Answer::http("200 OK", RESULT),
             (
                 "Protocol(MediaType",
-                "the reply is \"\", not JSON: \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":1}\"",
+                "reply has media type \"\" instead of JSON: \"{\\\"jsonrpc\\\":\\\"2.0\\\",\\\"id\\\":1,\\\"result\\\":1}\"",
             ),
         ),
         (
@@ -142,43 +142,43 @@ async fn http_that_is_no_reply() {
         (
             "garbage",
             Answer::bytes("SSH-2.0-OpenSSH_9.6\r\n"),
-            ("Transport(NotHttp", "PEER does not speak HTTP"),
+            ("Transport(NotHttp", "reply from PEER is not HTTP"),
         ),
         (
             "an endless head",
             Answer::flood("HTTP/1.1 200 OK\r\nX: ", vec![b'a'; 1 << 16]),
-            ("Transport(NotHttp", "PEER does not speak HTTP"),
+            ("Transport(NotHttp", "reply from PEER is not HTTP"),
         ),
         (
             "nothing at all",
             Answer::bytes(""),
-            ("Transport(Broken", "the connection to PEER broke before the reply was there"),
+            ("Transport(Broken", "connection to PEER closed before the reply was complete"),
         ),
         (
             "half a head",
             Answer::bytes("HTTP/1.1 200 OK\r\nCont"),
-            ("Transport(Broken", "the connection to PEER broke before the reply was there"),
+            ("Transport(Broken", "connection to PEER closed before the reply was complete"),
         ),
         (
             "half a body",
             Answer::bytes(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
             ),
-            ("Transport(Broken", "the connection to PEER broke before the reply was there"),
+            ("Transport(Broken", "connection to PEER closed before the reply was complete"),
         ),
         (
             "half a chunk",
             Answer::bytes(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{",
             ),
-            ("Transport(Broken", "the connection to PEER broke before the reply was there"),
+            ("Transport(Broken", "connection to PEER closed before the reply was complete"),
         ),
         (
-            "a chunk that is none",
+            "an invalid chunk",
             Answer::bytes(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nxx\r\n{",
             ),
-            ("Transport(Broken", "the connection to PEER broke before the reply was there"),
+            ("Transport(Broken", "connection to PEER closed before the reply was complete"),
         ),
     ] {
         check(name, answer, expected).await;
@@ -186,39 +186,39 @@ async fn http_that_is_no_reply() {
 }
 
 #[tokio::test]
-async fn replies_without_an_end() {
+async fn endless_replies_are_limited() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
     let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n");
     let mut chunk = b"10000\r\n".to_vec();
     chunk.resize(7 + 0x10000, b' ');
     chunk.extend_from_slice(b"\r\n");
     let late = ("Transport(Timeout", "PEER did not answer within 300 ms");
-    let large = ("Transport(TooLarge", "the reply of PEER has more than 1048576 bytes");
+    let large = ("Transport(TooLarge", "reply from PEER exceeds 1048576 bytes");
     for (name, answer, expected) in [
         ("10 GB", Answer::drip(format!("{head}Content-Length: 10000000000\r\n\r\n"), " "), large),
         (
             "more than can be counted",
             Answer::drip(format!("{head}Content-Length: 18446744073709551615\r\n\r\n"), " "),
-            ("Transport(NotHttp", "PEER does not speak HTTP"),
+            ("Transport(NotHttp", "reply from PEER is not HTTP"),
         ),
         ("chunks without an end", Answer::flood(chunked.clone(), chunk), large),
         ("a body without an end", Answer::flood(format!("{head}\r\n"), vec![b' '; 1 << 16]), large),
         (
-            "a body that drips",
+            "a slow body",
             Answer::drip(format!("{head}Content-Length: 1000000\r\n\r\n"), " "),
             late,
         ),
-        ("chunks that drip", Answer::drip(chunked, "1\r\n \r\n"), late),
-        ("a head that drips", Answer::drip("HTTP/1.1 200 OK\r\nX: ", "a"), late),
+        ("slow chunks", Answer::drip(chunked, "1\r\n \r\n"), late),
+        ("a slow head", Answer::drip("HTTP/1.1 200 OK\r\nX: ", "a"), late),
         ("informational heads", Answer::drip("", "HTTP/1.1 103 Early Hints\r\n\r\n"), late),
-        ("a page that drips", Answer::drip("HTTP/1.1 502 Bad Gateway\r\n\r\n", "a"), late),
+        ("a slow page", Answer::drip("HTTP/1.1 502 Bad Gateway\r\n\r\n", "a"), late),
     ] {
         check(name, answer, expected).await;
     }
 }
 
 #[tokio::test]
-async fn errors_keep_what_the_server_says() {
+async fn returns_error_objects_whatever_the_status() {
     for status in [
         "200 OK",
         "400 Bad Request",
@@ -231,7 +231,7 @@ async fn errors_keep_what_the_server_says() {
         {
             check(status, Answer::refusal(status, &body), ("Application(", "no (-32000)")).await;
         }
-        let text = "a reply is to another call: its id is 7, not 1";
+        let text = "reply does not belong to this call: its id is 7, not 1";
         let other = ERROR.replace("1,", "7,");
         check(status, Answer::refusal(status, &other), ("Protocol(WrongId", text)).await;
     }
@@ -249,10 +249,10 @@ async fn redirects_are_not_followed() {
     ] {
         let head = format!("{status}\nContent-Type: application/json\nLocation: {}/x", other.url);
         let text =
-            format!("HTTP {status}: it redirects to \"{}/x\", which is not followed", other.url);
+            format!("HTTP {status}: redirect to \"{}/x\" was not followed", other.url);
         check(status, Answer::http(&head, RESULT), ("Protocol(Redirect", &text)).await;
     }
-    assert_eq!(other.asked().len(), 0, "the token went nowhere else");
+    assert_eq!(other.requests().len(), 0, "the token was not sent elsewhere");
 }
 
 #[tokio::test]
@@ -266,11 +266,11 @@ async fn notifications() {
             (Err(error), Some(expected)) => compare(name, &peer, &error, expected),
             (ended, _) => panic!("{name}: {ended:?}"),
         }
-        let [request] = &peer.asked()[..] else { panic!("{name}") };
+        let [request] = &peer.requests()[..] else { panic!("{name}") };
         let body: Value = serde_json::from_str(request.lines().last().unwrap()).unwrap();
         assert_eq!(body, serde_json::json!({ "jsonrpc": "2.0", "method": "m" }), "{name}");
     }
-    let array = "the reply is no JSON-RPC 2.0 response: it is an array, and notifications have no reply: \"[]\"";
+    let array = "invalid JSON-RPC 2.0 response: array in reply to a notification: \"[]\"";
     for (name, answer, expected) in [
         ("204", Answer::http("204 No Content", ""), None),
         ("202", Answer::http("202 Accepted", ""), None),
@@ -278,12 +278,12 @@ async fn notifications() {
         (
             "a result",
             Answer::json(RESULT),
-            Some(("Protocol(Unexpected", "a notification was answered, to a call with id 1")),
+            Some(("Protocol(Unexpected", "unexpected reply to a notification, with id 1")),
         ),
         (
             "an error to a call",
             Answer::json(ERROR),
-            Some(("Protocol(Unexpected", "a notification was answered, to a call with id 1")),
+            Some(("Protocol(Unexpected", "unexpected reply to a notification, with id 1")),
         ),
         (
             "an error",
@@ -294,7 +294,7 @@ async fn notifications() {
         (
             "a page",
             Answer::http("200 OK\nContent-Type: text/html", "<html>"),
-            Some(("Protocol(MediaType", "the reply is \"text/html\", not JSON: \"<html>\"")),
+            Some(("Protocol(MediaType", "reply has media type \"text/html\" instead of JSON: \"<html>\"")),
         ),
         (
             "502",

@@ -1,4 +1,4 @@
-//! Layers around a client: tower's, and ones of one's own.
+//! Layers around a client: those of tower, and custom ones.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use trunkline::{Call, ErrorObject, Outcome, layers};
 
 use super::scripted::{Scripted, broken, numbers};
 
-/// Notes the methods that pass.
+/// Records the methods of calls.
 fn noting(
     log: &Arc<Mutex<Vec<String>>>,
     prefix: &'static str,
@@ -36,11 +36,11 @@ async fn layers_see_each_member_of_a_batch_and_each_call_once() {
         _ => Some(Ok(numbers(message))),
     });
     let log = Arc::default();
-    // The last one added is the outermost.
+    // The layer added last is the outermost.
     let client = Client::new(script.clone()).layer(noting(&log, "in ")).layer(noting(&log, "out "));
     let take = || std::mem::take(&mut *log.lock().unwrap());
     client.call::<i64>("m1", ()).idempotent().await.unwrap();
-    assert_eq!(take(), ["out m1", "in m1"], "however often it is made: {:?}", script.sent());
+    assert_eq!(take(), ["out m1", "in m1"], "once for all attempts: {:?}", script.sent());
     client.notify("n1", ()).await.unwrap_err();
     assert_eq!(take(), ["out n1", "in n1"]);
     let mut batch = client.batch();
@@ -54,7 +54,7 @@ async fn layers_see_each_member_of_a_batch_and_each_call_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_layer_that_lets_few_through_delays_a_batch_and_never_holds_it() {
+async fn a_concurrency_limit_splits_a_batch() {
     for (limit, messages) in [(1, 3), (2, 2), (3, 1)] {
         let script = Scripted::numbering();
         let client = Client::new(script.clone()).layer(ConcurrencyLimitLayer::new(limit));
@@ -66,9 +66,9 @@ async fn a_layer_that_lets_few_through_delays_a_batch_and_never_holds_it() {
     }
 }
 
-/// Calls that no layer can let pass are not waited for.
+/// Calls that wait in a layer do not delay the message.
 #[tokio::test(start_paused = true)]
-async fn a_layer_that_lets_one_through_at_a_time_costs_no_time() {
+async fn a_concurrency_limit_of_one_adds_no_delay() {
     let script = Scripted::numbering();
     let client = Client::new(script.clone()).layer(ConcurrencyLimitLayer::new(1));
     let mut batch = client.batch();
@@ -83,7 +83,7 @@ async fn a_layer_that_lets_one_through_at_a_time_costs_no_time() {
     assert_eq!(script.sent().len(), 50);
 }
 
-/// More calls than a task may make progress with in one turn, and a layer in which they wait.
+/// More calls than the cooperative budget of a task allows, without and with a layer in which they wait.
 #[tokio::test(start_paused = true)]
 async fn a_large_batch_is_one_message() {
     let script = Scripted::numbering();
@@ -109,7 +109,7 @@ async fn a_large_batch_is_one_message() {
 
 #[tokio::test(start_paused = true)]
 async fn layers_of_this_crate_fit_clients() {
-    let client = meddling(Client::new(Scripted::numbering()))
+    let client = intercepting(Client::new(Scripted::numbering()))
         .layer(layers::ConcurrencyLimitLayer::new(1))
         .layer(layers::TimeoutLayer::new(Duration::from_secs(1)))
         .layer(MapRequestLayer::new(|call: Call| {
@@ -127,7 +127,7 @@ async fn layers_of_this_crate_fit_clients() {
     }
 }
 
-/// Makes each call so often at the same time, and takes the first of the outcomes.
+/// Makes each call several times concurrently, and returns the first outcome.
 fn hedging(client: Client, times: usize) -> Client {
     client.layer(layer_fn(move |remote: Remote| {
         service_fn(move |call: Call| {
@@ -137,7 +137,7 @@ fn hedging(client: Client, times: usize) -> Client {
     }))
 }
 
-/// Makes each call until it ends well.
+/// Repeats each call until it succeeds.
 fn stubborn(client: Client) -> Client {
     client.layer(layer_fn(|remote: Remote| {
         service_fn(move |call: Call| {
@@ -154,18 +154,18 @@ fn stubborn(client: Client) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_layer_may_make_a_call_more_than_once() {
+async fn layers_can_repeat_calls() {
     let fails = |times| {
         Scripted::new(move |before, message| match before < times {
             true => Some(Err(broken())),
             false => Some(Ok(numbers(message))),
         })
     };
-    type Made = fn(Client) -> Client;
-    // How many messages a single call is, and a batch of two.
-    let rows: [(&str, Scripted, Made, usize, usize); 2] = [
-        ("one after the other", fails(2), stubborn, 3, 1),
-        ("at the same time", fails(0), |client| hedging(client, 3), 3, 5),
+    type AddLayer = fn(Client) -> Client;
+    // The numbers of messages of a single call and of a batch of two.
+    let rows: [(&str, Scripted, AddLayer, usize, usize); 2] = [
+        ("in sequence", fails(2), stubborn, 3, 1),
+        ("concurrently", fails(0), |client| hedging(client, 3), 3, 5),
     ];
     for (name, script, layered, alone, batched) in rows {
         let client = layered(Client::new(script.clone()));
@@ -179,8 +179,8 @@ async fn a_layer_may_make_a_call_more_than_once() {
     }
 }
 
-/// Answers `m1` by itself, fails `m2`, and never ends `m3`.
-fn meddling(client: Client) -> Client {
+/// A layer that returns a result for `m1`, fails `m2`, and never ends `m3`.
+fn intercepting(client: Client) -> Client {
     client.layer(layer_fn(|remote: Remote| {
         service_fn(move |call: Call| {
             let mut remote = remote.clone();
@@ -197,15 +197,15 @@ fn meddling(client: Client) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_layer_may_answer_by_itself() {
+async fn layers_can_return_outcomes_themselves() {
     let script = Scripted::numbering();
-    let client = meddling(Client::new(script.clone()));
+    let client = intercepting(Client::new(script.clone()));
     assert_eq!(client.call::<i64>("m1", ()).await.unwrap(), 100);
     let error = client.call::<i64>("m2", ()).await.unwrap_err();
     let Error::Layer(source) = &error else { panic!("{error:?}") };
     assert_eq!(
         (error.to_string(), source.to_string()),
-        ("a layer of the client failed".to_owned(), "no m2".to_owned())
+        ("client layer failed".to_owned(), "no m2".to_owned())
     );
     assert!(client.call::<i64>("m3", ()).await.unwrap_err().is_timeout());
     assert_eq!(script.sent().len(), 0);
@@ -218,7 +218,7 @@ async fn a_layer_may_answer_by_itself() {
     assert!(matches!(two, Err(Error::Layer(_))));
     assert_eq!(script.sent().len(), 1);
 
-    // One that never ends does not delay the others.
+    // A call that never ends does not delay the others.
     let mut batch = client.batch().timeout(Duration::from_secs(1));
     let _ = ["m4", "m3"].map(|method| batch.add(client.call::<i64>(method, ())));
     assert!(batch.send().await.unwrap_err().is_timeout());
@@ -226,7 +226,7 @@ async fn a_layer_may_answer_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_layer_may_mend_what_comes_back() {
+async fn layers_can_replace_errors() {
     let script = Scripted::new(|_, _| Some(Err(broken())));
     let settings = ClientConfig { retry: Some(Retry::default()), ..ClientConfig::default() };
     let client = Client::with_config(script, settings).layer(MapResultLayer::new(
@@ -239,26 +239,26 @@ async fn a_layer_may_mend_what_comes_back() {
         },
     ));
     let error = client.call::<i64>("m1", ()).await.unwrap_err();
-    let data = "\"the connection to the script broke before the reply was there\"";
+    let data = "\"connection to the script closed before the reply was complete\"";
     let object = error.error_object().unwrap();
     assert_eq!((object.code(), object.data().unwrap().get()), (9, data));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_that_is_dropped_keeps_nothing() {
-    let kept = Arc::new(());
-    let held = Arc::clone(&kept);
+async fn a_dropped_batch_releases_its_calls() {
+    let value = Arc::new(());
+    let held = Arc::clone(&value);
     let hold = MapRequestLayer::new(move |mut call: Call| {
         call.extensions_mut().insert(Arc::clone(&held));
         call
     });
-    // `m4` waits for `m3`, which never comes.
+    // `m4` waits for `m3`, which never ends.
     let script = Scripted::numbering();
-    let client = meddling(Client::new(script.clone())).layer(hold);
+    let client = intercepting(Client::new(script.clone())).layer(hold);
     let mut batch = client.batch().timeout(Duration::from_millis(5));
     let _ = ["m4", "m3"].map(|method| batch.add(client.call::<i64>(method, ())));
     let batch = batch.send();
-    assert_eq!(Arc::strong_count(&kept), 2);
+    assert_eq!(Arc::strong_count(&value), 2);
     assert!(batch.await.unwrap_err().is_timeout());
-    assert_eq!(Arc::strong_count(&kept), 2, "the layer's alone");
+    assert_eq!(Arc::strong_count(&value), 2, "only the layer holds it");
 }

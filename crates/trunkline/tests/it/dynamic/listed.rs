@@ -1,4 +1,4 @@
-//! All that lists operations gives those of the moment.
+//! Lists of operations contain the current ones.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use trunkline::{DynamicOperations, Router, Rpc, code, server};
 use super::{call, named, names, service};
 use crate::support::{Client, in_time, on_loopback, serve_with};
 
-/// Compares what lists operations with `expected`, of which each answers what follows its last dot.
+/// Compares all lists of operations with `expected`, and calls each. The result is the part after the last dot.
 #[track_caller]
 fn check(rpc: &Rpc, expected: &[&str]) {
     assert_eq!(names(rpc), [expected, &["rpc.discover"]].concat());
@@ -28,7 +28,7 @@ fn check(rpc: &Rpc, expected: &[&str]) {
 }
 
 #[test]
-fn what_is_listed_is_what_is_there() {
+fn lists_current_operations() {
     let (rpc, tools) = service();
     check(&rpc, &["ping"]);
     tools.replace(named(["b", "a"])).unwrap();
@@ -44,7 +44,7 @@ fn what_is_listed_is_what_is_there() {
 }
 
 #[test]
-fn places_stand_in_their_order_and_under_their_names() {
+fn lists_dynamic_operations_in_order_with_their_namespaces() {
     let (one, two) = (DynamicOperations::new(), DynamicOperations::new());
     let inner = named(["x"]).dynamic("one", &one);
     let router = named(["first"]).nest("in", inner).dynamic("two", &two);
@@ -61,7 +61,7 @@ fn places_stand_in_their_order_and_under_their_names() {
 }
 
 #[test]
-fn what_was_given_last_before_the_service_is_what_it_starts_with() {
+fn starts_with_the_operations_that_were_set_last() {
     let tools = DynamicOperations::new();
     tools.replace(named(["a"])).unwrap();
     let router = named(["ping"]).dynamic("tool", &tools);
@@ -70,22 +70,22 @@ fn what_was_given_last_before_the_service_is_what_it_starts_with() {
 }
 
 #[test]
-fn listeners_find_what_is_new() {
+fn listeners_see_the_new_operations() {
     let (rpc, tools) = service();
-    let told: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Vec<String>>>> = Arc::default();
     for _ in 0..2 {
-        let (told, service) = (Arc::clone(&told), rpc.clone());
-        rpc.on_change(move || told.lock().unwrap().push(names(&service)));
+        let (seen, service) = (Arc::clone(&seen), rpc.clone());
+        rpc.on_change(move || seen.lock().unwrap().push(names(&service)));
     }
     tools.replace(named(["a"])).unwrap();
     tools.replace(named(["ping", "ping"])).unwrap_err();
     tools.replace(Router::new()).unwrap();
     let [with, without] = [&["ping", "tool.a", "rpc.discover"][..], &["ping", "rpc.discover"]];
-    assert_eq!(*told.lock().unwrap(), [with, with, without, without]);
+    assert_eq!(*seen.lock().unwrap(), [with, with, without, without]);
 }
 
 #[test]
-fn a_listener_may_change_operations_itself() {
+fn a_listener_may_replace_operations() {
     let (tools, copies) = (DynamicOperations::new(), DynamicOperations::new());
     let rpc = Router::new().dynamic("tool", &tools).dynamic("copy", &copies).build().unwrap();
     let (service, copy) = (rpc.clone(), copies.clone());
@@ -99,7 +99,7 @@ fn a_listener_may_change_operations_itself() {
 }
 
 #[tokio::test]
-async fn the_page_of_the_document_follows() {
+async fn the_openrpc_endpoint_follows_changes() {
     let (rpc, tools) = service();
     let service = rpc.http_with(on_loopback()).merge(rpc.openrpc_routes());
     let server = serve_with(service, server::ServerConfig::default()).await;
@@ -107,7 +107,7 @@ async fn the_page_of_the_document_follows() {
     let mut tag = String::new();
     for (change, expected) in [
         (named(["a"]), Some("tool.a")),
-        // The same document again, though the operation is another one.
+        // Another operation, but the same document.
         (named(["a"]), None),
         (named(["b"]), Some("tool.b")),
     ] {
@@ -128,7 +128,7 @@ async fn the_page_of_the_document_follows() {
 }
 
 #[test]
-fn calls_are_recorded_under_their_names() {
+fn records_calls_by_full_name() {
     let tools = DynamicOperations::new();
     let history = History::new(HistoryConfig::default());
     let router = Router::new().dynamic("tool", &tools);

@@ -139,11 +139,11 @@ fn handlers_that_speak_edn() {
     );
     check(
         r#"{:jsonrpc "2.0" :method "job" :params {:queue :mail, :urgent true} :id 1}"#,
-        r#"{:jsonrpc "2.0", :error {:code -32602, :message "Invalid params", :data {:reason "no such param", :params ["urgent"], :declared ["queue" "run-at" "tags"]}}, :id 1}"#,
+        r#"{:jsonrpc "2.0", :error {:code -32602, :message "Invalid params", :data {:reason "unknown param", :params ["urgent"], :declared ["queue" "run-at" "tags"]}}, :id 1}"#,
     );
     check(
         r#"{:jsonrpc "2.0" :method "job" :params [:mail nil [] 4] :id 1}"#,
-        r#"{:jsonrpc "2.0", :error {:code -32602, :message "Invalid params", :data {:reason "too many params: 4 given, at most 3 taken", :declared ["queue" "run-at" "tags"]}}, :id 1}"#,
+        r#"{:jsonrpc "2.0", :error {:code -32602, :message "Invalid params", :data {:reason "too many params: 4 given, at most 3 expected", :declared ["queue" "run-at" "tags"]}}, :id 1}"#,
     );
     check(
         r#"{:jsonrpc "2.0" :method "fail" :params [:a] :id 1}"#,
@@ -244,7 +244,7 @@ fn what_cannot_be_read() {
             r#"{:reason "there is more text behind the form", :path "", :line 1, :column 3, :offset 2}"#,
         ),
     );
-    check("\u{feff}[]", &error(r#"{:offset 0, :reason "the body begins with a byte-order mark"}"#));
+    check("\u{feff}[]", &error(r#"{:offset 0, :reason "the body starts with a byte-order mark"}"#));
     let deep = format!(r#"{{:method "echo" :params {}}}"#, "[".repeat(16));
     assert!(ask(Format::Edn, Format::Edn, &deep).unwrap().contains("nested deeper than 16 forms"));
 }
@@ -288,26 +288,26 @@ fn what_is_no_request() {
             r#"{{:jsonrpc "2.0", :error {{:code -32600, :message "Invalid Request", :data {{:reason {reason}{member}}}}}, :id {id}}}"#
         )
     };
-    check("1", &invalid("", "a request is an object", "nil"));
+    check("1", &invalid("", "a request must be an object", "nil"));
     check(
         r#"{:jsonrpc 2.0 :method "echo" :id 7}"#,
-        &invalid(", :member \"jsonrpc\"", "jsonrpc must be exactly \"2.0\"", "7"),
+        &invalid(", :member \"jsonrpc\"", "`jsonrpc` must be \"2.0\"", "7"),
     );
     for id in [":first", "1/3", "#uuid \"f81d4fae-7dec-11d0-a765-00a0c91e6bf6\""] {
         let body = format!("{{:jsonrpc \"2.0\" :id {id}}}");
-        let expected = invalid(", :member \"method\"", "the member \"method\" is missing", id);
+        let expected = invalid(", :member \"method\"", "`method` is missing", id);
         check(&body, &expected);
         check(&format!("[{body}]"), &format!("[{expected}]"));
     }
     for id in ["{:a 1}", "[1]", "true"] {
         let body = format!("{{:jsonrpc \"2.0\" :method \"echo\" :id {id}}}");
-        let expected = invalid(", :member \"id\"", "id is a string, a number or null", "nil");
+        let expected = invalid(", :member \"id\"", "`id` must be a string, a number or null", "nil");
         check(&body, &expected);
         check(&format!("[{body}]"), &format!("[{expected}]"));
     }
-    check("[]", &invalid("", "a batch holds at least one request", "nil"));
+    check("[]", &invalid("", "a batch must contain at least one request", "nil"));
     let many = format!("[{}]", "{:jsonrpc \"2.0\" :method \"echo\"}".repeat(7));
-    check(&many, &invalid("", "a batch holds at most 6 requests; nothing of it was run", "nil"));
+    check(&many, &invalid("", "a batch must contain at most 6 requests; no request was run", "nil"));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn batches() {
             {:jsonrpc "2.0" :method "echo" :params [##NaN] :id :b}
             {:jsonrpc "2.0" :method "same" :params [:k] :id 1/2}
             5)"#,
-        r###"[{:jsonrpc "2.0", :result 3, :id :a} {:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/params/0", :reason "JSON has no ##NaN"}}, :id :b} {:jsonrpc "2.0", :result [:k], :id 1/2} {:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a request is an object"}}, :id nil}]"###,
+        r###"[{:jsonrpc "2.0", :result 3, :id :a} {:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/params/0", :reason "JSON has no ##NaN"}}, :id :b} {:jsonrpc "2.0", :result [:k], :id 1/2} {:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a request must be an object"}}, :id nil}]"###,
     );
     check(r#"[{:jsonrpc "2.0" :method "add" :params [1 2]}]"#, "");
     check_mixed(

@@ -54,7 +54,7 @@ async fn messages() {
         ),
         (
             r#"[{:jsonrpc "2.0" :method "sum" :params [1 2 4] :id "a"} {:jsonrpc "2.0" :method "update" :params [1]} 7]"#,
-            r#"[{:jsonrpc "2.0", :result 7, :id "a"} {:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a request is an object"}}, :id nil}]"#,
+            r#"[{:jsonrpc "2.0", :result 7, :id "a"} {:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a request must be an object"}}, :id nil}]"#,
         ),
         (
             r#"{:jsonrpc "2.0" :method "fail" :params {:code 7 :message "no" :data {:a/b [nil]}} :id #uuid "F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6"}"#,

@@ -157,7 +157,7 @@ fn check_edn<T: DeserializeOwned + Debug + 'static>(params: &str, shown: &str) {
     assert_eq!(reply["result"], shown, "{params}: {reply}");
 }
 
-const MISSING: [&str; 2] = ["the param is missing"; 2];
+const MISSING: [&str; 2] = ["missing param"; 2];
 
 #[test]
 fn a_struct_takes_its_fields_by_name_and_by_position() {
@@ -173,9 +173,9 @@ fn a_struct_takes_its_fields_by_name_and_by_position() {
         refused::<Point>(params, MISSING, json!({ "param": "y" }));
     }
     let declared = json!({ "declared": ["x", "y"] });
-    refused::<Point>("[1 2 3]", ["too many params: 3 given, at most 2 taken"; 2], declared);
+    refused::<Point>("[1 2 3]", ["too many params: 3 given, at most 2 expected"; 2], declared);
     let unknown = json!({ "params": ["z", "1"], "declared": ["x", "y"] });
-    refused::<Point>("{:x 1 :z 2 1 :y}", ["no such param"; 2], unknown);
+    refused::<Point>("{:x 1 :z 2 1 :y}", ["unknown param"; 2], unknown);
 }
 
 #[test]
@@ -197,12 +197,12 @@ fn a_field_may_be_absent_when_it_is_an_option_or_has_a_default() {
 fn names_are_those_that_serde_is_told() {
     check::<Aliased>("{:w 1}", "Aliased { w: 1, h: 0 }");
     check::<Aliased>("{:width 1 :h 2}", "Aliased { w: 1, h: 2 }");
-    refused::<Aliased>("{:w 1 :width 2}", ["the param stands twice"; 2], json!({ "param": "w" }));
+    refused::<Aliased>("{:w 1 :width 2}", ["duplicate param"; 2], json!({ "param": "w" }));
     refused::<Aliased>("{:h 1}", MISSING, json!({ "param": "w" }));
     check::<Renamed>(r#"{:first-name "a" :io.x/kind "b"}"#, &renamed("Some(\"b\")"));
     check::<Renamed>(r#"["a"]"#, &renamed("None"));
     let unknown = json!({ "params": ["first_name"], "declared": ["first-name", "io.x/kind"] });
-    refused::<Renamed>(r#"{:first_name "a"}"#, ["no such param"; 2], unknown);
+    refused::<Renamed>(r#"{:first_name "a"}"#, ["unknown param"; 2], unknown);
     refused::<Renamed>("{}", MISSING, json!({ "param": "first-name" }));
 }
 
@@ -273,7 +273,7 @@ fn positions<T: DeserializeOwned + Debug + 'static>(shown: &str, name: &str) {
     check::<T>("[1 2]", shown);
     refused::<T>("[1]", [&*format!("invalid length 1, expected {name}"); 2], json!({}));
     refused::<T>("", [&*format!("invalid length 0, expected {name}"); 2], json!({}));
-    refused::<T>("[1 2 3]", ["too many params: 3 given, at most 2 taken"; 2], json!({}));
+    refused::<T>("[1 2 3]", ["too many params: 3 given, at most 2 expected"; 2], json!({}));
 }
 
 #[test]
@@ -306,9 +306,9 @@ fn none<T: DeserializeOwned + Debug + 'static>(shown: &str) {
         check::<T>(params, shown);
     }
     let many = json!({ "declared": [] });
-    refused::<T>("[1 2]", ["too many params: 2 given, at most 0 taken"; 2], many);
+    refused::<T>("[1 2]", ["too many params: 2 given, at most 0 expected"; 2], many);
     let unknown = json!({ "params": ["a"], "declared": [] });
-    refused::<T>("{:a 1}", ["no such param"; 2], unknown);
+    refused::<T>("{:a 1}", ["unknown param"; 2], unknown);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn a_param_that_stands_twice_in_json_is_named() {
         let params = r#"{"x":1,"x":1,"y":2}"#;
         call(&rpc::<Point>(), Format::Json, method, params)["error"].take()
     };
-    let data = json!({ "reason": "the param stands twice", "param": "x" });
+    let data = json!({ "reason": "duplicate param", "param": "x" });
     assert_eq!(error("edn")["data"], data);
     assert_eq!(error("edn"), error("json"));
 }

@@ -66,7 +66,7 @@ async fn lines() {
     check(r#"{:jsonrpc "2.0" :method "ping"}"#, &[]).await;
     check(
         r#"{:jsonrpc "2.0" :id :first}"#,
-        &[r#"{:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "the member \"method\" is missing", :member "method"}}, :id :first}"#],
+        &[r#"{:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "`method` is missing", :member "method"}}, :id :first}"#],
     )
     .await;
     // A line that says nothing is a blank one.
@@ -82,7 +82,7 @@ async fn lines() {
         &[r#"{:jsonrpc "2.0", :error {:code -32603, :message "JSON conversion error", :data {:path "/params/0", :reason "JSON has no equivalent of the tag #a/b"}}, :id x/y}"#],
     )
     .await;
-    check("[]", &[r#"{:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a batch holds at least one request"}}, :id nil}"#]).await;
+    check("[]", &[r#"{:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a batch must contain at least one request"}}, :id nil}"#]).await;
 }
 
 /// What is refused before it is read is in EDN, and the stream goes on.

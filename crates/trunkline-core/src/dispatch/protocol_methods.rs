@@ -6,7 +6,7 @@ use crate::call::{Call, CallFuture};
 /// calls of them: MCP's `tools/call` is one.
 ///
 /// A method that is registered is an operation, whatever a projection makes of its name.
-pub trait Projection: fmt::Debug + Send + Sync + 'static {
+pub trait ProtocolMethods: fmt::Debug + Send + Sync + 'static {
     /// Whether the protocol has this method.
     fn has(&self, method: &str) -> bool;
 
