@@ -12,6 +12,8 @@ pub enum Rendering {
     Json,
     /// Text that a function renders from each outcome, including errors.
     Text(RenderText),
+    /// Such text instead of the structured result, so that a client receives one representation.
+    TextOnly(RenderText),
     /// Content blocks as MCP defines them: the result is an array of them.
     Blocks,
 }
@@ -26,6 +28,16 @@ impl Rendering {
     pub fn of(description: &Description) -> Self {
         description.extensions.get().copied().unwrap_or_default()
     }
+}
+
+/// Marks an operation that lists of tools omit.
+#[derive(Debug, Clone, Copy)]
+struct Unlisted;
+
+/// Whether lists of tools contain the operation. One that they omit can still be called.
+#[must_use]
+pub fn is_listed(description: &Description) -> bool {
+    description.extensions.get::<Unlisted>().is_none()
 }
 
 /// Sets the form in which language models read the results of an operation. Default: [`Rendering::Json`].

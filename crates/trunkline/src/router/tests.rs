@@ -16,7 +16,7 @@ use trunkline_core::outcome::Outcome;
 use trunkline_core::params::{Param, Params, RawParams, param};
 use trunkline_server::request::Extension;
 
-use super::{BuildError, Operation, Place, Router};
+use super::{BuildError, Operation, Router, SourceLocation};
 use crate::layers::{FromFnLayer, Next, TimeoutLayer, from_fn};
 use crate::rpc::Rpc;
 
@@ -51,7 +51,7 @@ fn problem(router: Router, expected: &str) {
 
 /// Registers `name`, and returns the place.
 #[track_caller]
-fn register(router: Router, name: &str) -> (Router, Place) {
+fn register(router: Router, name: &str) -> (Router, SourceLocation) {
     (router.method(name, || ()), Location::caller())
 }
 
@@ -114,7 +114,7 @@ fn rejects_reserved_names() {
 #[test]
 fn rejects_duplicate_params_and_variadic_params_before_others() {
     #[track_caller]
-    fn pair(names: [Param; 2]) -> (Router, Place) {
+    fn pair(names: [Param; 2]) -> (Router, SourceLocation) {
         let router = Router::new().function("m", names, |_: Vec<i64>, _: Vec<i64>| ());
         (router, Location::caller())
     }
@@ -129,7 +129,7 @@ fn rejects_duplicate_params_and_variadic_params_before_others() {
 #[test]
 fn rejects_a_layer_that_matches_nothing() {
     #[track_caller]
-    fn layered(router: Router, pattern: &str) -> (Router, Place) {
+    fn layered(router: Router, pattern: &str) -> (Router, SourceLocation) {
         (router.route_layer(pattern, mark("x")), Location::caller())
     }
 

@@ -11,15 +11,15 @@ use trunkline::http::{Hosts, HttpConfig};
 
 use crate::support::{Client, Reply, assert_replies, on_loopback, rows, serve};
 
-/// Cases that hyper answers before the service sees them, in a way that their rows allow
-/// (`alt_status`) but do not choose. `docs/decisions/0001-what-hyper-answers-first.md` says why.
+/// Cases that hyper answers before the service, with the alternative status of their rows (`alt_status`). See
+/// `docs/decisions/0001-what-hyper-answers-first.md`.
 const HYPER_ANSWERS_FIRST: [&str; 1] = ["cl_same_twice"];
 
-/// Cases of OPTIONS without CORS, which is a method like any other: their rows allow that (`alt_status`), with
-/// the body of a refusal.
+/// Cases of OPTIONS without CORS, which is an unsupported method. Their rows allow that (`alt_status`), with the
+/// body of a refusal.
 const OPTIONS_IS_NOT_SERVED: [&str; 2] = ["options_plain", "preflight_no_cors"];
 
-/// Cases of protocols that this server does not have.
+/// Cases of unsupported protocols.
 const WEBSOCKET: [&str; 1] = ["ws_bad_version"];
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! The protocol cases of `tests/data/jsonrpc.jsonl`: through HTTP and in process.
+//! The protocol cases of `tests/data/jsonrpc.jsonl`, over HTTP and in process.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -46,7 +46,7 @@ async fn every_case_in_process() {
     }
 }
 
-/// All on one connection: no body, however broken, costs the client more than its reply.
+/// All on one connection: an invalid body does not end it.
 #[tokio::test]
 async fn every_case_over_http() {
     let server = serve(on_loopback()).await;

@@ -1,6 +1,6 @@
-//! What the macros accept, and what they say of what they do not.
+//! Code that the macros accept, and their error messages for other code.
 //!
-//! `TRYBUILD=overwrite` writes the messages; they are those of the toolchain in CI.
+//! `TRYBUILD=overwrite` updates the messages. They are those of the toolchain in CI.
 
 #[test]
 fn macros() {

@@ -1,10 +1,10 @@
-//! The examples of the documentation, as programs.
+//! The output of the examples.
 
 use std::process::Command;
 
 use crate::process::example;
 
-/// What an example prints, line by line.
+/// Runs an example and compares the lines of its output.
 #[track_caller]
 fn check(name: &str, expected: &[&str]) {
     let output = Command::new(example(name)).output().unwrap();
@@ -16,7 +16,7 @@ fn check(name: &str, expected: &[&str]) {
 }
 
 #[test]
-fn examples_print_what_they_show() {
+fn examples_print_the_expected_output() {
     check(
         "client_batch",
         &[

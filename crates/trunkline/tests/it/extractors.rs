@@ -1,4 +1,4 @@
-//! What handlers learn of the request that their call came with, here and mounted in axum.
+//! Extractors of the HTTP request: headers, peer and extensions, also mounted in axum.
 
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
@@ -10,7 +10,7 @@ use trunkline::{Extension, Router, Rpc, code};
 
 use crate::support::{CALL, Client, post, post_with, serve_with};
 
-/// What a middleware found out about the sender.
+/// An extension that a middleware sets.
 #[derive(Clone)]
 struct Tenant(&'static str);
 
@@ -27,7 +27,7 @@ fn rpc() -> Rpc {
         .unwrap()
 }
 
-/// The door in axum, below a middleware that knows the tenants.
+/// The service in an axum application, inside of a middleware that sets the tenant.
 fn mounted() -> axum::Router {
     let tenant = from_fn(|mut request: Request, next: Next| {
         request.extensions_mut().insert(Tenant("ours"));
@@ -72,21 +72,21 @@ async fn headers_and_peer() {
 }
 
 #[tokio::test]
-async fn without_a_door_there_is_neither() {
+async fn calls_in_process_have_no_headers_and_no_peer() {
     let none: [u8; 0] = [];
     assert_eq!(rpc().call::<Value>("header", &none).await.unwrap(), json!([null, 0]));
     assert_eq!(rpc().call::<Value>("peer", &none).await.unwrap(), Value::Null);
 }
 
 #[tokio::test]
-async fn an_extension_that_nobody_set_is_an_internal_error() {
+async fn a_missing_extension_is_an_internal_error() {
     let server = serve_with(rpc(), ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let reply = client.ask(post(call("tenant"))).await;
     assert_eq!(reply.json()["error"]["code"], code::INTERNAL_ERROR);
 }
 
-/// Checks an axum app that listens somewhere.
+/// Checks the axum application, over a connection to it.
 async fn check_mounted(mut client: Client, peer: Value) {
     let reply = client.ask(post_to("/rpc", &call("tenant"))).await;
     check(&reply.json(), &json!("ours"));
@@ -99,7 +99,7 @@ async fn check_mounted(mut client: Client, peer: Value) {
     let reply = client.ask("GET /about HTTP/1.1\r\nHost: localhost\r\n\r\n").await;
     assert_eq!(reply.body, b"axum");
     let foreign = post_to("/rpc", CALL).replacen("localhost", "evil.example", 1);
-    assert_eq!(client.ask(foreign).await.status, 403, "the door keeps its guard");
+    assert_eq!(client.ask(foreign).await.status, 403, "hosts are checked, too");
     assert_eq!(client.ask(post_to("/nope", CALL)).await.status, 404);
 }
 

@@ -1,5 +1,4 @@
-//! What users of JSON-RPC libraries ask for: one test for each row of `docs/reference/comparison.md`, through the
-//! door that they use.
+//! One test for each row of `docs/reference/comparison.md`, over HTTP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ fn client(address: SocketAddr) -> Client {
     Client::new(Http::connect(&format!("http://{address}")).unwrap())
 }
 
-/// What a body is answered with, as a client of any language sees it.
+/// Posts a body. Returns the HTTP status and the body of the response.
 async fn ask(server: &ServerHandle, body: &Value) -> (u16, Value) {
     let mut client = support::Client::connect(server.local_addr()).await;
     let reply = client.ask(post(body.to_string())).await;
@@ -104,19 +103,19 @@ async fn small_batches_cannot_ask_for_large_replies() {
 
 #[tokio::test]
 async fn a_notification_runs_its_handler() {
-    let heard = Arc::new(AtomicUsize::new(0));
-    let hearing = Arc::clone(&heard);
+    let logged = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&logged);
     let router = Router::new().function("log", ["line"], move |line: String| {
-        hearing.fetch_add(line.len(), Ordering::SeqCst);
+        count.fetch_add(line.len(), Ordering::SeqCst);
     });
     let (_server, client) = serve(router).await;
     client.notify("log", ["four"]).await.unwrap();
-    // Over HTTP it has run when it is answered.
-    assert_eq!(heard.load(Ordering::SeqCst), 4);
+    // Over HTTP, the response is sent after the handler has run.
+    assert_eq!(logged.load(Ordering::SeqCst), 4);
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_cut_off() {
+async fn a_slow_call_times_out() {
     let limits = Limits { call_timeout: Some(Duration::from_millis(20)), ..Limits::default() };
     let (_server, client) = serve(Gate::new().router().limits(limits)).await;
     match in_time("the timeout", async { client.call::<()>("wait", ()).await }).await {
@@ -126,19 +125,19 @@ async fn a_call_that_takes_too_long_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_cancels_its_call() {
+async fn a_disconnected_client_cancels_its_call() {
     let gate = Gate::new();
     let (_server, client) = serve(gate.router()).await;
     let call = tokio::spawn(async move { client.call::<()>("work", ()).await });
     until("the call runs", || gate.entered() == 1).await;
     call.abort();
-    until("its handler is told", || gate.cancelled() == 1).await;
+    until("the handler is cancelled", || gate.cancelled() == 1).await;
 }
 
 #[tokio::test]
 async fn a_panic_is_an_error_of_its_own_call() {
     fn fail() -> i64 {
-        panic!("nobody expects this")
+        panic!("secret")
     }
     let router = Router::new().method("fail", fail).method("ping", || "pong");
     let (server, _) = serve(router).await;
@@ -146,13 +145,13 @@ async fn a_panic_is_an_error_of_its_own_call() {
     let (_, replies) = ask(&server, &json!([call(1, "fail"), call(2, "ping")])).await;
     assert_eq!(replies[0]["error"]["code"], code::INTERNAL_ERROR);
     assert_eq!(replies[1]["result"], "pong");
-    assert!(!replies.to_string().contains("expects"), "{replies}");
+    assert!(!replies.to_string().contains("secret"), "{replies}");
 }
 
-/// One declaration: the server, the client, and what describes both.
+/// One declaration of the server, the client and the OpenRPC description.
 #[rpc(namespace = "shop")]
 trait Shop {
-    /// What so many cost.
+    /// The price of several items.
     async fn price(&self, count: u32, #[param(default = 10)] each: u32) -> u32;
 }
 
@@ -171,14 +170,14 @@ async fn one_trait_is_the_server_the_client_and_the_description() {
     let document: Value = client.call("rpc.discover", ()).await.unwrap();
     let method = &document["methods"][0];
     assert_eq!(method["name"], "shop.price");
-    assert_eq!(method["description"], "What so many cost.");
+    assert_eq!(method["description"], "The price of several items.");
     assert_eq!(method["params"][0]["required"], true);
     assert_eq!(method["params"][1]["schema"]["default"], 10);
     assert_eq!(method["result"]["schema"]["type"], "integer");
 }
 
 #[tokio::test]
-async fn a_server_drains_with_a_deadline_and_says_what_it_cut_off() {
+async fn a_server_drains_with_a_deadline_and_reports_interrupted_requests() {
     let settings =
         server::ServerConfig { drain_timeout: Duration::from_millis(50), ..Default::default() };
     let gate = Gate::new();
@@ -206,12 +205,12 @@ async fn it_mounts_in_axum() {
 
 #[tokio::test]
 async fn handlers_see_headers_and_the_peer() {
-    let router = Router::new().method("who", |headers: Headers, Peer(peer): Peer| {
+    let router = Router::new().method("peer", |headers: Headers, Peer(peer): Peer| {
         let host = headers.get("host").is_some();
         (host, peer.map(|peer| peer.ip().is_loopback()))
     });
     let (_server, client) = serve(router).await;
-    let found: (bool, Option<bool>) = client.call("who", ()).await.unwrap();
+    let found: (bool, Option<bool>) = client.call("peer", ()).await.unwrap();
     assert_eq!(found, (true, Some(true)));
 }
 
@@ -227,7 +226,7 @@ async fn an_error_takes_one_line() {
 }
 
 #[tokio::test]
-async fn the_status_of_errors_is_a_setting() {
+async fn the_status_of_errors_is_configurable() {
     for (status_policy, expected) in [(StatusPolicy::AlwaysOk, 200), (StatusPolicy::ByError, 400)] {
         let rpc = Router::new().method("ping", || "pong").build().unwrap();
         let service = rpc.http_with(HttpConfig { status_policy, ..HttpConfig::default() });
@@ -238,9 +237,9 @@ async fn the_status_of_errors_is_a_setting() {
 }
 
 #[tokio::test]
-async fn idempotent_calls_are_made_again() {
-    let asked = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&asked);
+async fn idempotent_calls_are_retried() {
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&attempts);
     let router =
         Router::new().method("read", move || match counted.fetch_add(1, Ordering::SeqCst) {
             0 => Err(ErrorObject::new(code::BUSY, "Server is busy")),
@@ -248,6 +247,6 @@ async fn idempotent_calls_are_made_again() {
         });
     let (_server, client) = serve(router).await;
     assert!(client.call::<String>("read", ()).await.is_err());
-    asked.store(0, Ordering::SeqCst);
+    attempts.store(0, Ordering::SeqCst);
     assert_eq!(client.call::<String>("read", ()).idempotent().await.unwrap(), "read");
 }

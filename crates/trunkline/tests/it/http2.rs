@@ -20,7 +20,7 @@ use crate::support::{
     CALL, DONE, Gate, RESULT, WAIT, in_time, on_loopback, serve, serve_with, until,
 };
 
-/// A connection; its frames are read and written by a task of its own.
+/// A connection, whose frames are read and written by a separate task.
 #[derive(Clone)]
 struct Connection(SendRequest<Bytes>);
 
@@ -113,14 +113,14 @@ async fn a_hundred_calls_at_once() {
     in_time("the replies", calls.join_all()).await;
 }
 
-/// More streams than may run wait for their turn.
+/// Streams over the limit wait.
 #[tokio::test]
 async fn streams_are_limited() {
     let gate = Gate::new();
     let settings = ServerConfig { streams: 2, ..Default::default() };
     let server = serve_with(gate.router().build().unwrap(), settings).await;
     let connection = Connection::open(&server).await;
-    assert!(connection.ask("localhost", "[]").await.is_ok(), "the limit is known from now on");
+    assert!(connection.ask("localhost", "[]").await.is_ok(), "the settings were received");
     let mut calls = JoinSet::new();
     for _ in 0..5 {
         let connection = connection.clone();
@@ -142,17 +142,17 @@ async fn a_stream_that_is_reset_cancels_its_call() {
     let (one, other) = (connection.clone(), connection.clone());
     let work = r#"{"jsonrpc":"2.0","method":"work","id":1}"#;
     let cancelled = tokio::spawn(async move { one.ask("localhost", work).await });
-    let kept = tokio::spawn(async move { other.ask("localhost", WAIT).await });
+    let other = tokio::spawn(async move { other.ask("localhost", WAIT).await });
     until("both calls", || gate.entered() == 2).await;
     cancelled.abort();
-    until("the handler to be told", || gate.cancelled() == 1).await;
+    until("the cancellation", || gate.cancelled() == 1).await;
     gate.open(1);
-    let (status, body) = in_time("the other reply", kept).await.unwrap().unwrap();
+    let (status, body) = in_time("the other reply", other).await.unwrap().unwrap();
     assert_eq!((status, body.as_ref()), (StatusCode::OK, DONE.as_bytes()));
 }
 
 #[tokio::test]
-async fn stop_finishes_the_streams_that_run() {
+async fn stop_completes_running_streams() {
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), ServerConfig::default()).await;
     let connection = Connection::open(&server).await;
@@ -171,7 +171,7 @@ async fn stop_finishes_the_streams_that_run() {
     assert!(in_time("the server to stop", stop).await.unwrap().is_complete());
 }
 
-/// Frames between requests are no heads: the head timeout is not for them.
+/// The head timeout does not apply to frames between requests.
 #[tokio::test]
 async fn pings_do_not_end_an_idle_connection() {
     let head_timeout = Duration::from_millis(50);
@@ -179,7 +179,7 @@ async fn pings_do_not_end_an_idle_connection() {
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), settings).await;
     for first in [1, 3, 24] {
-        let stream = Begun::connect(&server, first).await;
+        let stream = SplitPreface::connect(&server, first).await;
         let (connection, mut pings) = Connection::with_pings(stream).await;
         assert!(connection.ask("localhost", "[]").await.is_ok());
         let begun = tokio::time::Instant::now();
@@ -192,23 +192,23 @@ async fn pings_do_not_end_an_idle_connection() {
     }
 }
 
-/// A connection whose first bytes have been sent before the rest.
-struct Begun {
+/// A connection whose first bytes are sent separately.
+struct SplitPreface {
     stream: TcpStream,
     sent: usize,
 }
 
-impl Begun {
+impl SplitPreface {
     async fn connect(server: &ServerHandle, count: usize) -> Self {
         let mut stream = TcpStream::connect(server.local_addr()).await.unwrap();
         stream.write_all(&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..count]).await.unwrap();
-        // Time for the server to read them by themselves, which nothing here can see.
+        // Gives the server time to read them separately, which the test cannot observe.
         tokio::time::sleep(Duration::from_millis(10)).await;
         Self { stream, sent: count }
     }
 }
 
-impl AsyncRead for Begun {
+impl AsyncRead for SplitPreface {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -218,15 +218,15 @@ impl AsyncRead for Begun {
     }
 }
 
-impl AsyncWrite for Begun {
+impl AsyncWrite for SplitPreface {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         if self.sent > 0 {
-            let again = bytes.len().min(std::mem::take(&mut self.sent));
-            return Poll::Ready(Ok(again));
+            let skipped = bytes.len().min(std::mem::take(&mut self.sent));
+            return Poll::Ready(Ok(skipped));
         }
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
@@ -240,7 +240,7 @@ impl AsyncWrite for Begun {
     }
 }
 
-/// A reply that takes longer than the idle timeout is no idle connection.
+/// A connection with a reply that takes longer than the idle timeout is not idle.
 #[tokio::test]
 async fn a_slow_reply_is_not_idle() {
     let idle_timeout = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! What the HTTP door lets in, and how it refuses the rest.
+//! Checks of HTTP requests: hosts, origins, tokens, methods, media types, framing and limits.
 
 use std::error::Error;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ use crate::support::{
     CALL, Client, RESULT, Reply, on_loopback, post, post_with, serve, serve_with, service,
 };
 
-/// The reply that a row expects, and what becomes of its connection.
+/// The expected reply of a row, and whether the connection closes.
 struct Expected {
     status: u16,
     body: Body,
@@ -44,7 +44,7 @@ fn refused(status: u16) -> Expected {
     Expected { status, body: Body::Refusal, ..served() }
 }
 
-/// What hyper refuses by itself, see `docs/decisions/0001-what-hyper-answers-first.md`.
+/// A refusal by hyper, see `docs/decisions/0001-what-hyper-answers-first.md`.
 fn refused_by_hyper(status: u16) -> Expected {
     empty(status).closing()
 }
@@ -60,7 +60,7 @@ impl Expected {
         self
     }
 
-    /// The reply says that the connection ends, and it does.
+    /// Expects `Connection: close`, and that the server closes the connection.
     fn closing(mut self) -> Self {
         self.closes = true;
         self.with("connection", "close")
@@ -95,11 +95,11 @@ fn check_refusal(name: &str, status: u16, json: &Value) {
     assert_eq!(json["error"]["code"], code, "{name}");
     assert_eq!(json["error"]["data"]["status"], status, "{name}");
     let reason = json["error"]["data"]["reason"].as_str().unwrap_or_default();
-    assert!(!reason.is_empty(), "{name}: a refusal says why");
+    assert!(!reason.is_empty(), "{name}: a refusal has a reason");
 }
 
-/// Sends a request on a connection of its own and compares the reply. Then the connection either
-/// ends or carries a correct call.
+/// Sends a request on a new connection and compares the reply. Then checks that the connection closes or
+/// accepts a valid call.
 async fn check(server: &ServerHandle, name: &str, request: impl AsRef<[u8]>, expected: Expected) {
     let mut client = Client::connect(server.local_addr()).await;
     client.send(request).await;
@@ -111,7 +111,7 @@ async fn check(server: &ServerHandle, name: &str, request: impl AsRef<[u8]>, exp
     }
 }
 
-/// Sends a request to a server whose settings refuse the call that [`check`] sends after it.
+/// Like [`check`], for servers whose configuration refuses the call that [`check`] sends afterwards.
 async fn check_once(
     server: &ServerHandle,
     name: &str,
@@ -123,7 +123,7 @@ async fn check_once(
     expected.check(name, &client.reply().await);
 }
 
-/// A POST of the call with these lines in place of `Host` and `Content-Type`.
+/// A POST of the call with these header lines instead of `Host` and `Content-Type`.
 fn post_lines(lines: &str) -> String {
     format!("POST / HTTP/1.1\r\n{lines}Content-Length: {}\r\n\r\n{CALL}", CALL.len())
 }
@@ -150,7 +150,7 @@ fn chunked(lines: &str, body: &str) -> String {
     format!("{head}{lines}Transfer-Encoding: chunked\r\n\r\n{body}")
 }
 
-/// The call as one chunk, and the end.
+/// The call as one chunk, and the last chunk.
 fn chunks() -> String {
     format!("{:x}\r\n{CALL}\r\n0\r\n\r\n", CALL.len())
 }
@@ -203,7 +203,7 @@ async fn hosts() {
     let json = "Content-Type: application/json\r\n";
     for (name, lines) in [
         ("no host", String::new()),
-        ("the same host twice", "Host: localhost\r\nHost: localhost\r\n".to_owned()),
+        ("a duplicate host", "Host: localhost\r\nHost: localhost\r\n".to_owned()),
         ("two hosts", "Host: localhost\r\nHost: evil.example\r\n".to_owned()),
     ] {
         check(&server, name, post_lines(&format!("{lines}{json}")), refused(400)).await;
@@ -239,7 +239,7 @@ async fn authorities_of_absolute_targets() {
 }
 
 #[tokio::test]
-async fn hosts_that_are_allowed_by_settings() {
+async fn accepts_configured_hosts() {
     let settings = |hosts| HttpConfig { hosts, ..on_loopback() };
     let rpc = service::router(Limits::default()).build().unwrap();
 
@@ -273,7 +273,7 @@ async fn serve_pages() -> ServerHandle {
 }
 
 #[tokio::test]
-async fn any_origin_and_any_host_when_the_guards_are_off() {
+async fn accepts_any_origin_and_host_if_configured() {
     let settings =
         HttpConfig { hosts: Hosts::Any, allow_origins: vec!["*".to_owned()], ..on_loopback() };
     let server = serve(settings).await;
@@ -292,7 +292,7 @@ async fn origins() {
     let listed = from("https://listed.example");
     check(&server, "a listed origin", listed, served().without(ALLOW_ORIGIN)).await;
     let capitals = from("https://capitals.example");
-    check(&server, "one listed with capitals", capitals, served().without(ALLOW_ORIGIN)).await;
+    check(&server, "listed in upper case", capitals, served().without(ALLOW_ORIGIN)).await;
     for origin in [
         "null",
         "",
@@ -307,17 +307,17 @@ async fn origins() {
     ] {
         check(&server, origin, from(origin), refused(403).without(ALLOW_ORIGIN)).await;
     }
-    let twice = post_with("Origin: http://localhost\r\nOrigin: http://localhost\r\n", CALL);
-    check(&server, "two origins", twice, refused(400).without(ALLOW_ORIGIN)).await;
+    let duplicate = post_with("Origin: http://localhost\r\nOrigin: http://localhost\r\n", CALL);
+    check(&server, "two origins", duplicate, refused(400).without(ALLOW_ORIGIN)).await;
     let same_port = post_lines(
         "Host: localhost:8080\r\nOrigin: http://localhost:8080\r\nContent-Type: application/json\r\n",
     );
     check(&server, "the same port", same_port, served()).await;
 }
 
-/// Entries of the lists, and what is wrong with those that no request could match.
+/// Valid and invalid entries of the lists of hosts and origins.
 #[test]
-fn entries_of_the_lists() {
+fn parses_hosts_and_origins() {
     #[track_caller]
     fn check<T>(text: &str, expected: Result<&str, &str>)
     where
@@ -394,7 +394,7 @@ fn entries_of_the_lists() {
 }
 
 #[tokio::test]
-async fn replies_are_shared_with_listed_origins_only() {
+async fn sends_cors_headers_to_listed_origins_only() {
     let server = serve_pages().await;
     let origin = "Origin: https://shared.example\r\n";
     let shared = |expected: Expected| {
@@ -412,9 +412,9 @@ async fn replies_are_shared_with_listed_origins_only() {
     check(&server, "too large", large, shared(refused(413)).closing()).await;
 }
 
-/// What a cache keeps of a reply to one origin, it must not show to another.
+/// A cache must not reuse a reply to one origin for another.
 #[tokio::test]
-async fn replies_that_could_have_been_shared_vary() {
+async fn replies_without_cors_headers_vary_by_origin() {
     let server = serve_pages().await;
     let withheld = |expected: Expected| expected.with("vary", "origin").without(ALLOW_ORIGIN);
     let listed = post_with("Origin: https://listed.example\r\n", CALL);
@@ -430,7 +430,7 @@ async fn replies_that_could_have_been_shared_vary() {
 }
 
 #[tokio::test]
-async fn preflights_are_answered_before_the_origin_is_checked() {
+async fn replies_to_preflights_before_checking_the_origin() {
     let server = serve_pages().await;
     let preflight = |origin: &str| {
         let lines = format!("Origin: {origin}\r\nAccess-Control-Request-Method: POST\r\n");
@@ -517,8 +517,8 @@ async fn media_types() {
     ] {
         check(&server, media, post_type(media), refused(415)).await;
     }
-    let twice = post_with("Content-Type: application/json\r\n", CALL);
-    check(&server, "two types", twice, refused(400)).await;
+    let duplicate = post_with("Content-Type: application/json\r\n", CALL);
+    check(&server, "two types", duplicate, refused(400)).await;
 }
 
 #[tokio::test]
@@ -543,7 +543,7 @@ async fn codings_and_expectations() {
 }
 
 #[tokio::test]
-async fn a_body_is_asked_for_only_if_it_will_be_read() {
+async fn sends_100_continue_only_for_acceptable_bodies() {
     let server = serve(HttpConfig { max_body: 1_000, ..on_loopback() }).await;
     let head = |headers: &str, length: usize| {
         let expects = format!("{headers}Expect: 100-Continue\r\nContent-Length: {length}\r\n");
@@ -553,7 +553,7 @@ async fn a_body_is_asked_for_only_if_it_will_be_read() {
 
     let mut client = Client::connect(server.local_addr()).await;
     assert_eq!(client.ask(head(json, CALL.len())).await.status, 100);
-    served().check("asked for", &client.ask(CALL).await);
+    served().check("accepted", &client.ask(CALL).await);
 
     for (name, head, status) in [
         ("too large", head(json, 1_001), 413),
@@ -580,19 +580,19 @@ async fn tokens() {
         let mut client = Client::connect(server.local_addr()).await;
         served().check(value, &client.ask(with(value)).await);
     }
-    let asked = "Bearer";
-    let wrong = "Bearer error=\"invalid_token\"";
+    let missing = "Bearer";
+    let invalid = "Bearer error=\"invalid_token\"";
     for (value, challenge) in [
-        ("Basic c2VjcmV0", asked),
-        ("secret", asked),
-        ("Bearer", asked),
-        ("Bearersecret", asked),
-        ("Bearer wrong", wrong),
-        ("Bearer secre", wrong),
-        ("Bearer secrets", wrong),
-        ("Bearer SECRET", wrong),
-        ("Bearer secret another-secret", wrong),
-        ("Bearer secret\r\nAuthorization: Bearer secret", asked),
+        ("Basic c2VjcmV0", missing),
+        ("secret", missing),
+        ("Bearer", missing),
+        ("Bearersecret", missing),
+        ("Bearer wrong", invalid),
+        ("Bearer secre", invalid),
+        ("Bearer secrets", invalid),
+        ("Bearer SECRET", invalid),
+        ("Bearer secret another-secret", invalid),
+        ("Bearer secret\r\nAuthorization: Bearer secret", missing),
     ] {
         let mut client = Client::connect(server.local_addr()).await;
         let expected = refused(401).with("www-authenticate", challenge);
@@ -600,11 +600,11 @@ async fn tokens() {
         served().check(value, &client.ask(with("Bearer secret")).await);
     }
     let mut client = Client::connect(server.local_addr()).await;
-    refused(401).with("www-authenticate", asked).check("none", &client.ask(post(CALL)).await);
+    refused(401).with("www-authenticate", missing).check("none", &client.ask(post(CALL)).await);
 }
 
 #[tokio::test]
-async fn bodies_that_are_too_large() {
+async fn refuses_large_bodies() {
     let server = serve(HttpConfig { max_body: 1_000, ..on_loopback() }).await;
     let over = " ".repeat(1_001);
     let at_limit = format!("{CALL:1000}");
@@ -614,9 +614,9 @@ async fn bodies_that_are_too_large() {
         chunked("", &format!("{}{}0\r\n\r\n", half(one), half(other)))
     };
     check(&server, "at the limit", post(&at_limit), served()).await;
-    check(&server, "over it", post(&over), refused(413).closing()).await;
+    check(&server, "over the limit", post(&over), refused(413).closing()).await;
     check(&server, "at the limit in chunks", in_chunks(&at_limit), served()).await;
-    check(&server, "over it in chunks", in_chunks(&over), refused(413).closing()).await;
+    check(&server, "over the limit in chunks", in_chunks(&over), refused(413).closing()).await;
 
     let announced = bare("POST", "/", "Content-Type: application/json\r\nContent-Length: 1001\r\n");
     check(&server, "only announced", announced, refused(413).closing()).await;
@@ -624,8 +624,8 @@ async fn bodies_that_are_too_large() {
     check(&server, "without an end", endless, refused(413).closing()).await;
 }
 
-/// A socket that is closed with bytes unread resets the connection, and the client may lose the
-/// reply. So the server takes in what is still coming, for a while.
+/// Closing a socket with unread bytes resets the connection, and the client may lose the reply. The server therefore
+/// reads further bytes for a while.
 #[tokio::test]
 async fn a_refusal_reaches_a_client_that_is_still_sending() {
     let server = serve(on_loopback()).await;
@@ -642,13 +642,13 @@ async fn a_refusal_reaches_a_client_that_is_still_sending() {
     ] {
         let mut client = Client::connect(server.local_addr()).await;
         let sent = client.try_send(format!("{head}{megabytes}")).await;
-        sent.unwrap_or_else(|error| panic!("{name}: the server takes it in: {error}"));
+        sent.unwrap_or_else(|error| panic!("{name}: the server must read the body: {error}"));
         expected.check(name, &client.reply().await);
     }
 }
 
 #[tokio::test]
-async fn bodies_that_stall() {
+async fn times_out_stalled_bodies() {
     let settings = HttpConfig { body_timeout: Some(Duration::from_millis(100)), ..on_loopback() };
     let server = serve(settings).await;
     let half = &post(CALL)[..100];
@@ -657,14 +657,14 @@ async fn bodies_that_stall() {
 }
 
 #[tokio::test]
-async fn bodies_that_end_too_early() {
+async fn refuses_incomplete_bodies() {
     let server = serve(on_loopback()).await;
     let whole = post(CALL);
     for (name, request, expected) in [
         ("half a body", whole[..100].to_vec(), refused(400).closing()),
         ("half a chunk", chunked("", "3d\r\n{").into_bytes(), refused(400).closing()),
         ("no last chunk", chunked("", "2\r\n{}\r\n").into_bytes(), refused(400).closing()),
-        ("all of it", whole, served()),
+        ("a complete body", whole, served()),
     ] {
         let mut client = Client::connect(server.local_addr()).await;
         client.send(request).await;
@@ -675,10 +675,10 @@ async fn bodies_that_end_too_early() {
 }
 
 #[tokio::test]
-async fn bodies_with_broken_framing() {
+async fn refuses_invalid_chunks() {
     let server = serve(on_loopback()).await;
     for (name, body) in [
-        ("a size that is no number", "zz\r\n{}\r\n0\r\n\r\n"),
+        ("a size that is not a number", "zz\r\n{}\r\n0\r\n\r\n"),
         ("a size over 64 bits", "fffffffffffffffff\r\n{}\r\n0\r\n\r\n"),
         ("a negative size", "-2\r\n{}\r\n0\r\n\r\n"),
         ("no size", "\r\n{}\r\n0\r\n\r\n"),
@@ -691,7 +691,7 @@ async fn bodies_with_broken_framing() {
     check(&server, "extensions and trailers", chunked("", &extended), served()).await;
 }
 
-/// RFC 9112, section 6.1: nobody may guess what a body in an unknown coding is.
+/// Unknown transfer codings are refused (RFC 9112, section 6.1).
 #[tokio::test]
 async fn transfer_codings() {
     let server = serve(on_loopback()).await;
@@ -702,9 +702,9 @@ async fn transfer_codings() {
     }
 }
 
-/// hyper settles these before the door, other servers may not.
+/// hyper resolves these cases itself. Other servers may not.
 #[tokio::test]
-async fn framing_in_doubt_is_refused_behind_any_server() {
+async fn refuses_ambiguous_framing_in_any_server() {
     let service = service::router(Limits::default()).build().unwrap().http();
     for (name, lines) in [
         ("length and chunks", [("content-length", "61"), ("transfer-encoding", "chunked")]),
@@ -724,7 +724,7 @@ async fn framing_in_doubt_is_refused_behind_any_server() {
 }
 
 #[tokio::test]
-async fn what_hyper_refuses_by_itself() {
+async fn requests_that_hyper_refuses() {
     let server = serve(on_loopback()).await;
     let headers =
         |count: usize| (0..count).map(|index| format!("X-{index}: x\r\n")).collect::<String>();
@@ -736,7 +736,7 @@ async fn what_hyper_refuses_by_itself() {
     let rows: [(&str, String, u16); 20] = [
         ("conflicting lengths", length("Content-Length: 61\r\nContent-Length: 5\r\n"), 400),
         ("lengths in a list", length("Content-Length: 61, 61\r\n"), 400),
-        ("a length that is no number", length("Content-Length: abc\r\n"), 400),
+        ("a length that is not a number", length("Content-Length: abc\r\n"), 400),
         ("a signed length", length("Content-Length: +61\r\n"), 400),
         ("a negative length", length("Content-Length: -1\r\n"), 400),
         ("an empty length", length("Content-Length: \r\n"), 400),
@@ -766,18 +766,18 @@ async fn what_hyper_refuses_by_itself() {
     for (name, request, status) in rows {
         check(&server, name, request, refused_by_hyper(status)).await;
     }
-    let most = String::from_utf8(post_with(&headers(97), CALL)).unwrap();
-    check(&server, "100 headers", most, served()).await;
+    let max = String::from_utf8(post_with(&headers(97), CALL)).unwrap();
+    check(&server, "100 headers", max, served()).await;
     let target = format!("/?{}", "a".repeat((1 << 16) - 100));
     check(&server, "a target of almost 64 KiB", post_target(&target), served()).await;
     let large = post_with(&format!("X: {}\r\n", "x".repeat(120_000)), CALL);
     check(&server, "a head of 117 KiB", large, served()).await;
 }
 
-/// RFC 9112, section 6.3: Transfer-Encoding counts and the connection ends, so that nothing in
-/// the body is ever taken for a request.
+/// Transfer-Encoding overrides Content-Length, and the connection closes, so that no part of the body is read as a
+/// request (RFC 9112, section 6.3).
 #[tokio::test]
-async fn length_and_chunks_together_end_the_connection() {
+async fn content_length_with_chunks_closes_the_connection() {
     let server = serve(on_loopback()).await;
     let smuggled = "POST / HTTP/1.1\r\nHost: localhost\r\n\r\n";
     for lines in ["Content-Length: 5\r\n", "Content-Length: 61\r\nX: x\r\n"] {
@@ -793,7 +793,7 @@ async fn length_and_chunks_together_end_the_connection() {
 }
 
 #[tokio::test]
-async fn requests_in_a_row_are_answered_in_order() {
+async fn replies_to_pipelined_requests_in_order() {
     let server = serve(on_loopback()).await;
     let mut client = Client::connect(server.local_addr()).await;
     let call =
@@ -806,7 +806,7 @@ async fn requests_in_a_row_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn the_status_may_tell_the_error() {
+async fn maps_errors_to_statuses_by_policy() {
     let rpc = service::router(Limits::default()).build().unwrap();
     let call = |method: &str, params: &str| {
         format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params},"id":1}}"#)
@@ -822,7 +822,7 @@ async fn the_status_may_tell_the_error() {
         ("an internal error", fail(code::INTERNAL_ERROR), 200, 500),
         ("an application's error", fail(1), 200, 200),
         ("an application's failure", fail(code::APPLICATION), 200, 500),
-        ("no such record", fail(code::NOT_FOUND), 200, 200),
+        ("an unknown record", fail(code::NOT_FOUND), 200, 200),
         ("a conflict", fail(code::CONFLICT), 200, 200),
         ("no credentials", fail(code::UNAUTHENTICATED), 401, 401),
         ("not allowed", fail(code::FORBIDDEN), 403, 403),

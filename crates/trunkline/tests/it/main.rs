@@ -1,5 +1,5 @@
-//! The library's tests, through the doors that its users take.
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
+//! Integration tests, through the public API and its transports.
+#![expect(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod access;
 mod batch;

@@ -321,7 +321,8 @@ fn other_types_are_read_as_serde_declares_them() {
 
 #[test]
 fn a_method_without_params_refuses_any() {
-    let too_many = json!({ "reason": "too many params: 2 given, at most 0 expected", "declared": [] });
+    let too_many =
+        json!({ "reason": "too many params: 2 given, at most 0 expected", "declared": [] });
     let unknown = json!({ "reason": "unknown param", "params": ["a"], "declared": [] });
     let none = showing(|| "called");
     let unit = showing(|_: Params<()>| "called");

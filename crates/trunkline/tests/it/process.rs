@@ -1,4 +1,4 @@
-//! A server as a process of its own, and the signals that end it.
+//! A server in a separate process, and the signals that stop it.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::support::{CALL, Client, RESULT, in_time, post, post_with};
 
-/// A running `spec_server`; killed when a test fails.
+/// A running `spec_server`, which is killed when it is dropped.
 struct Process {
     child: Child,
     address: SocketAddr,
@@ -27,12 +27,12 @@ impl Process {
     }
 
     fn signal(&self, name: &str) {
-        // The one of the shell: there may be no program of this name.
+        // The builtin of the shell, since there may be no program `kill`.
         let script = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
-    /// Waits for the end of the process; whether it ended by itself and well.
+    /// Waits for the end of the process. Returns whether it ended successfully.
     async fn ended(mut self) -> bool {
         let wait = tokio::task::spawn_blocking(move || self.child.wait().unwrap().success());
         in_time("the process to end", wait).await.unwrap()
@@ -41,12 +41,12 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended, as a rule.
+        // Fails if the process has ended.
         let _ = self.child.kill();
     }
 }
 
-/// An example's binary, which cargo builds next to the tests.
+/// The path of an example, which cargo builds next to the tests.
 pub(crate) fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().unwrap().with_file_name("examples").join(name);
@@ -55,7 +55,7 @@ pub(crate) fn example(name: &str) -> PathBuf {
 }
 
 #[tokio::test]
-async fn a_signal_ends_the_process_after_the_calls_that_run() {
+async fn a_signal_ends_the_process_after_running_calls() {
     for signal in ["TERM", "INT"] {
         let process = Process::start();
         let call = post_with("Expect: 100-continue\r\n", CALL);
@@ -63,14 +63,14 @@ async fn a_signal_ends_the_process_after_the_calls_that_run() {
         let mut clients = Vec::new();
         for _ in 0..100 {
             let mut client = Client::connect(process.address).await;
-            // The call runs from now on: its body is awaited.
+            // The call has begun: the server awaits its body.
             assert_eq!(client.ask(head).await.status, 100);
             clients.push(client);
         }
         process.signal(signal);
         in_time("the process to drain", async {
-            // A connection that comes with the signal may be closed before its request is read.
-            while !asked_once(process.address).await.starts_with(b"HTTP/1.1 503") {}
+            // A connection that is opened at the time of the signal may be closed before its request is read.
+            while !call_once(process.address).await.starts_with(b"HTTP/1.1 503") {}
         })
         .await;
         for client in &mut clients {
@@ -81,8 +81,8 @@ async fn a_signal_ends_the_process_after_the_calls_that_run() {
     }
 }
 
-/// What comes on a connection for one call.
-async fn asked_once(address: SocketAddr) -> Vec<u8> {
+/// Makes one call on a new connection. Returns all received bytes.
+async fn call_once(address: SocketAddr) -> Vec<u8> {
     let mut client = Client::connect(address).await;
     client.send(post_with("Connection: close\r\n", CALL)).await;
     client.rest().await
@@ -98,9 +98,9 @@ async fn a_signal_ends_an_idle_process() {
     assert!(process.ended().await);
 }
 
-/// Whoever has read the address may send a signal.
+/// A signal may be sent as soon as the address was printed.
 #[tokio::test]
-async fn a_signal_is_taken_in_from_the_announcement_on() {
+async fn handles_signals_once_the_address_is_printed() {
     for _ in 0..20 {
         let process = Process::start();
         process.signal("TERM");

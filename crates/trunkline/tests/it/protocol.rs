@@ -109,10 +109,7 @@ fn reports_the_member_of_an_invalid_request() {
     let reason = r#"{"reason":"`jsonrpc` is missing; expected \"2.0\"","member":"jsonrpc"}"#;
     refused(&rpc, "{}", -32600, reason);
     let rows = [
-        (
-            r#""jsonrpc":"1.0","method":"one""#,
-            r#"`jsonrpc` must be \"2.0\"","member":"jsonrpc"#,
-        ),
+        (r#""jsonrpc":"1.0","method":"one""#, r#"`jsonrpc` must be \"2.0\"","member":"jsonrpc"#),
         (r#""jsonrpc":"2.0""#, r#"`method` is missing","member":"method"#),
         (r#""jsonrpc":"2.0","method":1"#, r#"`method` must be a string","member":"method"#),
         (
@@ -149,7 +146,8 @@ fn a_reply_over_the_limit_is_replaced() {
         |length, id| format!(r#"{{"jsonrpc":"2.0","result":"{}","id":{id}}}"#, "x".repeat(length));
     let around = result(0, 1).len();
     check(&rpc, body(300 - around, 1), &result(300 - around, 1));
-    let reason = "the replies to this body exceed the limit; request less data or send smaller batches";
+    let reason =
+        "the replies to this body exceed the limit; request less data or send smaller batches";
     let data = format!(r#"{{"limit_bytes":300,"reason":"{reason}"}}"#);
     let error = format!(r#"{{"code":-32006,"message":"Reply too large","data":{data}}}"#);
     let expected = format!(r#"{{"jsonrpc":"2.0","error":{error},"id":1}}"#);

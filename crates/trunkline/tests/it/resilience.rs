@@ -1,4 +1,4 @@
-//! What clients may do to a server, on purpose or not, and what it does then.
+//! Slow, idle, hostile and disconnecting clients.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,17 +15,17 @@ use crate::support::{
     until,
 };
 
-/// Short for a timeout, long for a reply on loopback.
+/// A short timeout, which is longer than a reply over loopback takes.
 const SHORT: Duration = Duration::from_millis(100);
 
-/// Long after anything of [`SHORT`], and before any default of a timeout.
+/// Longer than any timeout of [`SHORT`], and shorter than all default timeouts.
 const LONG: Duration = Duration::from_secs(8);
 
 async fn serve_cases(settings: ServerConfig) -> ServerHandle {
     serve_with(service::router(Limits::default()).build().unwrap(), settings).await
 }
 
-/// The server answers others as ever.
+/// Checks that the server replies to a new client.
 async fn check_lives(server: &ServerHandle) {
     let mut client = Client::connect(server.local_addr()).await;
     let reply = client.ask(post(CALL)).await;
@@ -33,7 +33,7 @@ async fn check_lives(server: &ServerHandle) {
 }
 
 #[tokio::test]
-async fn a_head_that_drips_is_cut_off() {
+async fn closes_connections_with_slow_heads() {
     let server = serve_cases(ServerConfig { head_timeout: SHORT, ..Default::default() }).await;
     let begun = format!("{}X: ", &String::from_utf8(post(CALL)).unwrap()[..30]);
     for (name, before) in [("the first head", None), ("a later head", Some(post(CALL)))] {
@@ -50,7 +50,7 @@ async fn a_head_that_drips_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_body_that_drips_is_408() {
+async fn a_slow_body_is_408() {
     let rpc = service::router(Limits::default()).build().unwrap();
     let http = trunkline::http::HttpConfig { body_timeout: Some(SHORT), ..on_loopback() };
     let server = serve_with(rpc.http_with(http), ServerConfig::default()).await;
@@ -75,7 +75,7 @@ async fn a_connection_without_requests_is_closed() {
     assert!(started.elapsed() < LONG, "{:?}", started.elapsed());
 }
 
-/// No timeout of the connection is for a call: it has its own.
+/// The timeouts of a connection do not apply to running calls.
 #[tokio::test]
 async fn a_long_call_outlives_the_timeouts_of_its_connection() {
     let gate = Gate::new();
@@ -90,7 +90,7 @@ async fn a_long_call_outlives_the_timeouts_of_its_connection() {
     assert_eq!(client.reply().await.body, DONE.as_bytes());
 }
 
-/// The number of files that this process may have open.
+/// The limit on open files of this process.
 fn open_files() -> usize {
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
@@ -99,7 +99,7 @@ fn open_files() -> usize {
 }
 
 #[tokio::test]
-async fn two_thousand_idle_connections_disturb_nobody() {
+async fn serves_calls_next_to_2000_idle_connections() {
     let (found, needed) = (open_files(), 4_500);
     assert!(found >= needed, "this test opens {needed} files, the limit is {found}: ulimit -n");
     let server = serve(on_loopback()).await;
@@ -119,7 +119,7 @@ async fn two_thousand_idle_connections_disturb_nobody() {
 }
 
 #[tokio::test]
-async fn connections_over_the_limit_wait_for_a_place() {
+async fn connections_over_the_limit_wait() {
     let server = serve_cases(ServerConfig { connections: 2, ..Default::default() }).await;
     let mut one = Client::connect(server.local_addr()).await;
     let mut two = Client::connect(server.local_addr()).await;
@@ -137,7 +137,7 @@ async fn connections_over_the_limit_wait_for_a_place() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_cancels_its_call() {
+async fn a_disconnected_client_cancels_its_calls() {
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), ServerConfig::default()).await;
     for (count, method) in [(1, "work"), (2, "block")] {
@@ -154,7 +154,7 @@ async fn a_client_that_leaves_cancels_its_call() {
     client.send(post(format!("[{},{},{}]", member("work"), member("block"), member("ping")))).await;
     until("both members", || gate.entered() == 4).await;
     drop(client);
-    until("both members to be told", || gate.cancelled() == 4).await;
+    until("the cancellation of both members", || gate.cancelled() == 4).await;
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_handler_that_panics_is_an_internal_error() {
     assert_eq!(server.status().total_connections, 1);
 }
 
-/// A router whose one method answers with as many bytes as it is asked for.
+/// A router with a method that returns the requested number of bytes.
 fn large(limits: Limits) -> Router {
     Router::new().function("large", ["bytes"], |bytes: usize| "x".repeat(bytes)).limits(limits)
 }
@@ -199,7 +199,7 @@ fn call_large(bytes: usize) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"large","params":[{bytes}],"id":1}}"#)
 }
 
-/// Far over what the sockets of both sides buffer.
+/// Much larger than the buffers of both sockets.
 const LARGE: usize = 15 << 20;
 
 #[tokio::test]
@@ -211,7 +211,7 @@ async fn a_client_that_reads_nothing_is_dropped() {
     let mut one_reply = Client::connect(server.local_addr()).await;
     one_reply.send(post(call_large(LARGE))).await;
     until("the reply to begin", || server.status().total_requests == 1).await;
-    until("the client to be dropped", || server.status().connections == 0).await;
+    until("the end of the connection", || server.status().connections == 0).await;
 
     let mut many_replies = Client::connect(server.local_addr()).await;
     let call = post(call_large(100_000)).repeat(100);
@@ -219,7 +219,7 @@ async fn a_client_that_reads_nothing_is_dropped() {
         while many_replies.try_send(&call).await.is_ok() {}
     })
     .await;
-    until("the client to be forgotten", || server.status().connections == 0).await;
+    until("the end of the second connection", || server.status().connections == 0).await;
     assert!(started.elapsed() < LONG, "{:?}", started.elapsed());
 }
 
@@ -242,7 +242,7 @@ async fn a_client_that_reads_slowly_gets_its_reply() {
 }
 
 #[tokio::test]
-async fn hostile_bodies_cost_their_sender_one_reply() {
+async fn replies_to_hostile_bodies() {
     let notification = r#"{"jsonrpc":"2.0","method":"update"}"#;
     let megabyte = |text: &str| text.repeat((1 << 20) / text.len());
     let batch = |member: &str, count: usize| format!("[{}]", vec![member; count].join(","));
@@ -280,7 +280,7 @@ async fn hostile_bodies_cost_their_sender_one_reply() {
                 let end = reply.body.len() - 30;
                 let start = String::from_utf8_lossy(&reply.body[..30]);
                 assert!(start.starts_with(r#"{"jsonrpc":"2.0","result":null"#), "{name}: {start}");
-                assert!(end > 999_900, "{name}: the id comes back whole");
+                assert!(end > 999_900, "{name}: the whole id is sent back");
             }
         }
         assert_eq!(client.ask(post(CALL)).await.body, RESULT.as_bytes(), "after {name}");
@@ -289,7 +289,7 @@ async fn hostile_bodies_cost_their_sender_one_reply() {
 }
 
 #[tokio::test]
-async fn replies_stay_within_their_budget() {
+async fn replies_stay_within_the_limit() {
     let limits = Limits { reply_bytes: 1 << 20, ..Default::default() };
     let server = serve_with(large(limits).build().unwrap(), ServerConfig::default()).await;
     let mut client = Client::connect(server.local_addr()).await;
@@ -303,12 +303,12 @@ async fn replies_stay_within_their_budget() {
     let results = members.iter().filter(|member| member.get("result").is_some()).count();
     let refused = members.iter().filter(|m| m["error"]["code"] == code::REPLY_TOO_LARGE).count();
     assert_eq!((results, refused), (10, 90));
-    // What stands in place of the others has to go somewhere.
+    // The errors that replace other replies are not counted.
     assert!(reply.body.len() < (1 << 20) + 90 * 250, "{} bytes", reply.body.len());
 }
 
 #[tokio::test]
-async fn replies_that_nobody_takes_are_bounded_together() {
+async fn unread_replies_share_the_memory_budget() {
     let memory = MemoryBudget::new(20 << 20);
     let limits = Limits { memory: memory.clone(), ..Default::default() };
     let router = Router::new().method("large", || "x".repeat(8 << 20)).limits(limits);
@@ -332,9 +332,9 @@ async fn replies_that_nobody_takes_are_bounded_together() {
     until("the memory to be released in the end", || memory.used() == 0).await;
 }
 
-/// Bodies that do not end share the budget, and a request beyond it is refused before it runs.
+/// Incomplete bodies share the memory budget. A request over the budget is refused before it runs.
 #[tokio::test]
-async fn bodies_that_do_not_end_are_bounded_together() {
+async fn incomplete_bodies_share_the_memory_budget() {
     let memory = MemoryBudget::new(1 << 20);
     let limits = Limits { memory: memory.clone(), ..Default::default() };
     let router = Router::new().method("ping", || "pong").limits(limits);
@@ -359,9 +359,9 @@ async fn bodies_that_do_not_end_are_bounded_together() {
     until("the memory to be released", || memory.used() == 0).await;
 }
 
-/// A batch reserves memory before its members run: members beyond the budget do not run.
+/// A batch reserves memory before its members run. Members over the budget do not run.
 #[tokio::test]
-async fn members_without_room_are_not_run() {
+async fn does_not_run_members_over_the_memory_budget() {
     let memory = MemoryBudget::new(1 << 20);
     let limits = Limits { memory: memory.clone(), ..Default::default() };
     let ran = Arc::new(AtomicUsize::new(0));

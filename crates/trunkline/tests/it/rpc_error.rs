@@ -25,7 +25,7 @@ enum MathError {
     Store(String),
 }
 
-/// Encodes `error`, compares the object, and decodes it again.
+/// Converts `error`, compares the object, and converts it back.
 #[track_caller]
 fn check<E: RpcError + PartialEq + Debug + Clone>(
     error: &E,
@@ -57,7 +57,7 @@ fn fields_are_data() {
     check(&MathError::Raw { r#type: 5 }, 18, "5", json!({"type": 5}));
 }
 
-/// What `MathError` makes of an error object of another origin.
+/// Converts an error object to `MathError`.
 #[track_caller]
 fn check_decoding(code: i64, data: Option<Value>, expected: impl Into<Option<MathError>>) {
     let object = ErrorObject::new(code, "any message");
@@ -69,7 +69,7 @@ fn check_decoding(code: i64, data: Option<Value>, expected: impl Into<Option<Mat
 }
 
 #[test]
-fn only_what_fits_is_decoded() {
+fn rejects_error_objects_that_do_not_match() {
     check_decoding(1, None, Some(MathError::DivisionByZero));
     check_decoding(1, Some(json!({"more": 1})), Some(MathError::DivisionByZero));
     let out_of_range = MathError::OutOfRange { value: 12, limit: None };
@@ -92,7 +92,7 @@ fn an_internal_error_keeps_its_cause() {
     assert_eq!(MathError::from_error_object(&object), None);
 }
 
-/// Says itself what its messages are.
+/// Messages from `thiserror`.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, RpcError)]
 enum FindError {
     #[error("no table {table}")]
@@ -151,7 +151,7 @@ impl Api {
 }
 
 #[tokio::test]
-async fn a_client_gets_the_error_back() {
+async fn a_typed_client_returns_the_error() {
     let rpc = Router::new().merge(Api.into_router()).build().unwrap();
     let error = rpc.call::<()>("find", &["users"]).await.unwrap_err();
     let expected = FindError::NoTable { table: "users".to_owned() };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::task::yield_now;
 use trunkline::{Call, CallId, ErrorObject, FromCall, Router, Rpc, RpcError, code, rpc};
 
-/// Calls `method` and compares its result, or the code of its error.
+/// Calls `method` and compares the result or the error code.
 #[track_caller]
 fn check(
     rpc: &Rpc,
@@ -28,7 +28,7 @@ const REFUSED: Result<Value, i64> = Err(code::INVALID_PARAMS);
 const UNKNOWN: Result<Value, i64> = Err(code::METHOD_NOT_FOUND);
 
 fn built(router: Router) -> Rpc {
-    router.build().expect("no name twice")
+    router.build().expect("unique names")
 }
 
 #[derive(Debug, RpcError)]
@@ -115,7 +115,7 @@ async fn params_come_by_name_and_by_position() {
 }
 
 #[tokio::test]
-async fn a_default_stands_in_for_an_absent_param() {
+async fn a_missing_param_has_its_default() {
     let rpc = built(Calculator::new().into_router());
     check(&rpc, "math.Divide", json!([6]), Ok(json!(3.0))).await;
     check(&rpc, "math.Divide", json!({"dividend": 6}), Ok(json!(3.0))).await;
@@ -127,7 +127,7 @@ async fn a_default_stands_in_for_an_absent_param() {
 }
 
 #[tokio::test]
-async fn a_variadic_param_takes_the_rest() {
+async fn a_variadic_param_takes_the_remaining_positions() {
     let rpc = built(Calculator::new().into_router());
     check(&rpc, "math.sum", json!([1]), Ok(json!(1))).await;
     check(&rpc, "math.sum", json!([1, 2, 3]), Ok(json!(6))).await;
@@ -138,7 +138,7 @@ async fn a_variadic_param_takes_the_rest() {
 }
 
 #[tokio::test]
-async fn a_method_runs_as_it_says() {
+async fn supports_sync_async_and_blocking_methods() {
     let rpc = built(Calculator::new().into_router());
     check(&rpc, "math.root", json!([10]), Ok(json!(3))).await;
     check(&rpc, "math.root", json!([-1]), Err(1)).await;
@@ -173,17 +173,17 @@ fn a_doc_comment_is_the_description() {
 }
 
 #[test]
-fn the_place_of_a_registration_is_the_method() {
-    let twice =
+fn the_source_location_of_a_registration_is_the_method() {
+    let duplicate =
         Router::new().merge(Calculator::new().into_router()).merge(Calculator::new().into_router());
-    let error = twice.build().unwrap_err().to_string();
+    let error = duplicate.build().unwrap_err().to_string();
     let line =
         include_str!("rpc_macro.rs").lines().position(|line| line.contains("fn add(")).unwrap();
     let place = format!("rpc_macro.rs:{}:8", line + 1);
     assert_eq!(error.matches(&place).count(), 2, "{error} has no {place}");
 }
 
-/// Who calls.
+/// The caller.
 struct Caller(String);
 
 impl<S> FromCall<S> for Caller {
@@ -197,7 +197,7 @@ struct SendParams {
     size: u8,
 }
 
-/// The names that the expansion itself uses, those of `Arc`, and those of traits in the prelude.
+/// Names that the generated code uses, and names of `Arc` and of traits in the prelude.
 #[derive(Clone)]
 struct Mail;
 
@@ -243,7 +243,7 @@ fn default_router() -> u8 {
 }
 
 #[tokio::test]
-async fn names_are_free() {
+async fn allows_any_names() {
     let rpc = built(Mail.into_router());
     let full = json!({"from": "ada", "type": {"size": 3}, "router": 8});
     check(&rpc, "send", full, Ok(json!("ada Some(3) 9 true"))).await;
@@ -260,7 +260,7 @@ async fn names_are_free() {
     check(&rpc, "fixed", json!([]), Ok(json!("fixed"))).await;
 }
 
-/// Something that a service is generic over.
+/// A trait for the type parameter of a service.
 trait Database: Send + Sync + 'static {
     fn rows(&self, query: &str) -> Vec<String>;
 }
@@ -291,7 +291,7 @@ async fn a_service_may_be_generic() {
     check(&rpc, "search.find", json!(["a"]), Ok(json!(["a"]))).await;
 }
 
-/// A trait with both kinds of functions, with and without a body.
+/// A trait with methods with and without a default implementation.
 #[rpc(namespace = "shop")]
 trait Shop {
     async fn price(
@@ -332,7 +332,7 @@ impl Shop for Corner {
             "apple" => 3,
             _ => return Err(ErrorObject::new(4, "out of stock")),
         };
-        // A future that is suspended holds its arguments.
+        // A pending future holds its arguments.
         yield_now().await;
         Ok(price * count - self.discount("").await)
     }
@@ -347,7 +347,7 @@ impl Shop for Corner {
 }
 
 #[tokio::test]
-async fn a_trait_serves_any_implementor() {
+async fn serves_any_implementation_of_a_trait() {
     let rpc = built(Shop::into_router(Corner));
     check(&rpc, "shop.price", json!(["apple"]), Ok(json!(3))).await;
     check(&rpc, "shop.price", json!({"item": "apple", "count": 2}), Ok(json!(6))).await;

@@ -1,4 +1,4 @@
-//! The server as an object: its life, what it counts, and its end.
+//! The server: start, status, health and stop.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -31,7 +31,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
 }
 
-/// A server with a gate, and a client whose call waits at it.
+/// A server with a gate, and a client with a waiting call.
 async fn with_a_waiting_call(settings: ServerConfig) -> (ServerHandle, Gate, Client) {
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), settings).await;
@@ -41,7 +41,7 @@ async fn with_a_waiting_call(settings: ServerConfig) -> (ServerHandle, Gate, Cli
     (server, gate, client)
 }
 
-/// Begins to stop a server, and waits until it drains.
+/// Begins to stop a server and waits until it is draining.
 async fn draining(server: &ServerHandle) -> tokio::task::JoinHandle<trunkline::server::Drained> {
     let stopping = server.clone();
     let stop = tokio::spawn(async move { stopping.stop().await });
@@ -50,7 +50,7 @@ async fn draining(server: &ServerHandle) -> tokio::task::JoinHandle<trunkline::s
 }
 
 #[tokio::test]
-async fn the_address_is_the_one_that_the_system_chose() {
+async fn reports_the_bound_address() {
     let server = serve(on_loopback()).await;
     let address = server.local_addr();
     assert_eq!(address.ip(), Ipv4Addr::LOCALHOST);
@@ -88,7 +88,7 @@ async fn connections_and_requests_are_counted() {
 }
 
 #[tokio::test]
-async fn the_health_page_is_open_to_all() {
+async fn the_health_page_needs_no_token() {
     let gate = Gate::new();
     let mut http = on_loopback();
     http.bearer.allow("secret");
@@ -111,14 +111,14 @@ async fn the_health_page_is_open_to_all() {
 }
 
 #[tokio::test]
-async fn without_the_setting_there_is_no_health_page() {
+async fn has_no_health_page_by_default() {
     let server = serve(on_loopback()).await;
     let mut client = Client::connect(server.local_addr()).await;
     assert_eq!(client.ask(get("/health")).await.status, 404);
 }
 
 #[tokio::test]
-async fn stop_finishes_the_calls_that_run() {
+async fn stop_completes_running_calls() {
     let (server, gate, mut client) = with_a_waiting_call(ServerConfig::default()).await;
     let mut idle = Client::connect(server.local_addr()).await;
     assert_eq!(idle.ask(post(PING)).await.status, 200);
@@ -140,7 +140,7 @@ async fn stop_finishes_the_calls_that_run() {
 }
 
 #[tokio::test]
-async fn a_draining_server_says_so_to_new_connections() {
+async fn a_draining_server_refuses_new_connections_with_503() {
     let (server, gate, _client) = with_a_waiting_call(with_health()).await;
     let stop = draining(&server).await;
 
@@ -161,13 +161,13 @@ async fn a_draining_server_says_so_to_new_connections() {
     assert_eq!((reply.status, &reply.json()["status"]), (503, &json!("draining")));
     assert_eq!(prober.rest().await, b"", "a prober does not hold the server up");
 
-    assert_eq!(gate.entered(), 1, "nothing further was run");
+    assert_eq!(gate.entered(), 1, "no other call has run");
     gate.open(1);
     assert!(in_time("the server to stop", stop).await.unwrap().is_complete());
 }
 
 #[tokio::test]
-async fn calls_are_cut_off_after_the_drain_timeout() {
+async fn interrupts_calls_after_the_drain_timeout() {
     let settings = ServerConfig { drain_timeout: Duration::from_millis(50), ..Default::default() };
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), settings).await;
@@ -187,12 +187,12 @@ async fn calls_are_cut_off_after_the_drain_timeout() {
     for mut client in clients {
         assert_eq!(client.rest().await, b"", "no reply");
     }
-    until("both to be told", || gate.cancelled() == 2).await;
+    until("the cancellation of both", || gate.cancelled() == 2).await;
     assert_eq!((server.status().in_flight, server.status().connections), (0, 0));
 }
 
 #[tokio::test]
-async fn stopping_twice_waits_for_the_same_end() {
+async fn stop_can_be_awaited_several_times() {
     let (server, gate, mut client) = with_a_waiting_call(ServerConfig::default()).await;
     let (one, other) = (draining(&server).await, draining(&server).await);
     let observer = server.clone();
@@ -203,14 +203,14 @@ async fn stopping_twice_waits_for_the_same_end() {
     for stop in [one, other] {
         assert!(in_time("the server to stop", stop).await.unwrap().is_complete());
     }
-    in_time("to be told of it", stopped).await.unwrap();
+    in_time("`stopped` to return", stopped).await.unwrap();
     let drained = in_time("the stopped server to stop", server.stop()).await;
     assert_eq!((drained.in_flight, drained.cut), (0, 0));
     assert_eq!(server.status().phase, Phase::Stopped);
 }
 
 #[tokio::test]
-async fn stop_that_is_not_awaited_is_taken_up_again() {
+async fn stop_can_be_resumed_after_its_future_is_dropped() {
     let (server, gate, mut client) = with_a_waiting_call(ServerConfig::default()).await;
     let stop = draining(&server).await;
     stop.abort();
@@ -246,7 +246,7 @@ async fn a_port_can_be_bound_again_after_stop() {
 }
 
 #[tokio::test]
-async fn a_server_goes_on_when_its_handle_is_dropped() {
+async fn a_server_continues_when_its_handle_is_dropped() {
     let server = serve(on_loopback()).await;
     let address = server.local_addr();
     drop(server);
@@ -279,13 +279,13 @@ async fn a_port_and_handlers_make_a_server() {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     assert_eq!(error.to_string(), format!("cannot listen on {address}"));
 
-    let handlers = Router::new().method("twice", || 1).method("twice", || 2);
+    let handlers = Router::new().method("same", || 1).method("same", || 2);
     let error = create_server(Config { port: 0, handlers }).await.unwrap_err();
     assert!(matches!(error, ServeError::Build(_)), "{error}");
 }
 
 #[tokio::test]
-async fn settings_that_cannot_work_are_refused() {
+async fn rejects_invalid_configurations() {
     let rows = [
         ("connections", ServerConfig { connections: 0, ..Default::default() }),
         ("head_bytes", ServerConfig { head_bytes: 100, ..Default::default() }),
@@ -298,7 +298,7 @@ async fn settings_that_cannot_work_are_refused() {
 }
 
 #[tokio::test]
-async fn the_size_of_heads_is_a_setting() {
+async fn limits_the_size_of_heads() {
     let settings = ServerConfig { head_bytes: 8 * 1024, ..Default::default() };
     let rpc = Router::new().method("ping", || "pong").build().unwrap();
     let server = serve_with(rpc, settings).await;
@@ -309,7 +309,7 @@ async fn the_size_of_heads_is_a_setting() {
     }
 }
 
-/// A tower service that panics, at once or later.
+/// A tower service that panics, in the first poll or later.
 async fn panics(request: Request<Incoming>) -> Result<Response<String>, Infallible> {
     if request.uri().path() == "/later" {
         tokio::task::yield_now().await;

@@ -1,5 +1,5 @@
-//! Many calls through many clients, while calls are dropped and servers come and go.
-#![expect(clippy::print_stdout, reason = "what a test says is shown when it fails")]
+//! Many calls by many clients, while calls are dropped and servers restart.
+#![expect(clippy::print_stdout, reason = "the output of a failed test is shown")]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,16 +20,16 @@ use crate::support::in_time;
 
 const CALLS: usize = 100_000;
 const CLIENTS: usize = 64;
-/// So many calls of one client are under way at a time, over one connection if it is a socket.
+/// The number of concurrent calls of one client. Over a unix socket, they share one connection.
 const LANES: usize = 4;
-/// Both servers are restarted after each so many calls.
+/// The number of calls between two restarts of both servers.
 const RESTART: usize = 8_000;
-/// The memory by then is that at the end.
+/// The number of calls after which memory must no longer grow.
 const WARM: usize = 30_000;
-/// How much more it may be then: 45 bytes for each call between.
+/// The allowed growth of memory until the end, in bytes: 45 per call.
 const GROWTH: usize = 3 << 20;
 
-/// Set in the process that makes the calls: beside other tests, memory is not to be measured.
+/// Set in the process that makes the calls. It is a separate one, since other tests would change its memory.
 const SEED: &str = "TRUNKLINE_SOAK_SEED";
 
 #[test]
@@ -50,28 +50,28 @@ fn each_call_ends_in_one_way() {
         .env(SEED, seed.to_string())
         .output()
         .unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    println!("{said}");
-    assert!(output.status.success() && said.contains("all calls ended"), "{SEED}={seed}");
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    println!("{printed}");
+    assert!(output.status.success() && printed.contains("all calls ended"), "{SEED}={seed}");
 }
 
-/// How calls have ended.
+/// The numbers of calls by outcome.
 #[derive(Default)]
 struct Ends {
     begun: AtomicUsize,
     results: AtomicUsize,
     errors: AtomicUsize,
     dropped: AtomicUsize,
-    /// Handlers that run.
+    /// The number of running handlers.
     running: AtomicUsize,
-    /// What has begun and has not ended: each call, and what it does.
+    /// The calls that have begun and not ended, with their state.
     under_way: Mutex<BTreeMap<usize, String>>,
 }
 
 impl Ends {
-    fn note(&self, call: usize, does: String) {
-        self.under_way.lock().unwrap().insert(call, does);
+    fn note(&self, call: usize, state: String) {
+        self.under_way.lock().unwrap().insert(call, state);
     }
 
     fn ended(&self) -> usize {
@@ -144,7 +144,7 @@ async fn soak(seed: u64) {
     println!("{results} results, {errors} errors, {dropped} dropped, {restarts} restarts");
     assert_eq!(results + errors + dropped, CALLS);
     assert!(results > CALLS / 2 && dropped > CALLS / 50 && restarts >= 5);
-    // Whatever was dropped has been cancelled.
+    // All dropped calls were cancelled.
     in_time("the handlers' end", async {
         while ends.running.load(Ordering::SeqCst) > 0 {
             yield_now().await;
@@ -158,7 +158,7 @@ async fn soak(seed: u64) {
     println!("all calls ended");
 }
 
-/// `echo` answers at once, `later` a moment later, `never` not at all.
+/// `echo` returns at once, `later` after some turns of the runtime, `never` not at all.
 fn rpc(ends: &Arc<Ends>) -> Rpc {
     let [later, never] = [ends, ends].map(Arc::clone);
     Router::new()
@@ -189,7 +189,7 @@ struct Servers {
     unix: unix::ServerHandle,
 }
 
-/// Calls that are never answered are cut off: a restart is a matter of moments.
+/// The drain timeout, which is short, since calls of `never` do not end.
 const DRAIN: Duration = Duration::from_millis(20);
 
 impl Servers {
@@ -197,7 +197,7 @@ impl Servers {
         let settings = server::ServerConfig { drain_timeout: DRAIN, ..Default::default() };
         let http = in_time("the port", async {
             loop {
-                // A client that connects while nobody listens may be given the very port, for a moment.
+                // A client that connects while no server listens may get this port as its own for a moment.
                 let server = Server::bind(address).settings(settings.clone());
                 match server.serve(rpc.clone()).await {
                     Ok(http) => return http,
@@ -223,7 +223,7 @@ fn of(transport: impl client::Transport) -> Client {
     Client::with_config(transport, settings)
 }
 
-/// Makes calls as long as there are any to make.
+/// Makes calls until the total number is reached.
 async fn run(
     client: Client,
     number: usize,
@@ -259,7 +259,7 @@ async fn run(
         match ended {
             None => ends.dropped.fetch_add(1, Ordering::SeqCst),
             Some(Ok(found)) => {
-                assert_eq!(found, text, "the result is another call's");
+                assert_eq!(found, text, "the result of another call");
                 ends.results.fetch_add(1, Ordering::SeqCst)
             }
             Some(Err(error)) => {
@@ -274,7 +274,7 @@ async fn run(
     }
 }
 
-/// Waits for so many turns of the runtime; `usize::MAX` is for ever.
+/// Yields to the runtime `count` times. `usize::MAX` never returns.
 async fn turns(count: usize) {
     if count == usize::MAX {
         std::future::pending::<()>().await;
@@ -284,21 +284,21 @@ async fn turns(count: usize) {
     }
 }
 
-/// A server that comes and goes is no excuse for what is no reply, nor for none.
+/// Checks that an error is one that a restart of the server explains.
 #[track_caller]
 fn check(error: &Error) {
     match error {
         Error::Transport(TransportError::Connect { .. } | TransportError::Broken { .. }) => {}
-        // -32005: it stops.
+        // The server is stopping.
         Error::Application(error) if error.code() == trunkline::code::BUSY => {}
         other => panic!("{other}: {other:?}"),
     }
 }
 
-/// A call that has not ended by then waits for what does not come.
+/// The time without progress after which calls are considered stuck.
 const STALL: Duration = Duration::from_secs(15);
 
-/// Waits as long as calls go on ending: a busy machine takes its time for all of them.
+/// Waits until `ended` calls have ended, for as long as there is progress: a busy machine may be slow.
 async fn until(ends: &Ends, ended: usize) {
     let mut before = ends.ended();
     while before < ended {
@@ -308,20 +308,20 @@ async fn until(ends: &Ends, ended: usize) {
             }
         };
         if tokio::time::timeout(STALL, moved).await.is_err() {
-            panic!("nothing ends any more: {:?}", ends.under_way.lock().unwrap());
+            panic!("no progress: {:?}", ends.under_way.lock().unwrap());
         }
         before = ends.ended();
     }
 }
 
-/// How many bytes of memory this process has.
+/// The resident memory of this process, in bytes.
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
     pages * 4096
 }
 
-/// Numbers that are the same for the same seed (SplitMix64).
+/// A deterministic random number generator (SplitMix64).
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Who may call which methods.
+//! Authorization of calls by rules.
 
 use serde_json::{Map, Value, json};
 use trunkline::access::{Claims, Principal};
@@ -10,7 +10,7 @@ use trunkline::{Extensions, Router, Rpc, code};
 
 use super::call;
 
-/// Methods in two groups and one by itself, under a requirement each.
+/// A service with methods in two namespaces and one without, and a requirement for those that match `pattern`.
 fn rpc(pattern: &str, requirement: Requirement) -> Rpc {
     Router::new()
         .method("admin.stop", || "stopped")
@@ -37,7 +37,7 @@ async fn handle(rpc: &Rpc, body: String, who: Option<Principal>) -> Value {
     }
 }
 
-/// The code of a call's error, or none.
+/// The error code of a call, if it fails.
 async fn outcome(rpc: &Rpc, method: &str, who: Option<Principal>) -> Option<i64> {
     handle(rpc, call(method), who).await["error"]["code"].as_i64()
 }
@@ -45,7 +45,7 @@ async fn outcome(rpc: &Rpc, method: &str, who: Option<Principal>) -> Option<i64>
 const DENIED: Option<i64> = Some(code::FORBIDDEN);
 
 #[tokio::test]
-async fn what_requirements_are_met_by() {
+async fn checks_requirements() {
     let admin = || claim("role", "admin");
     let deep = || claim("realm_access.roles", "admin");
     let dotted = || claim("https://a.example/roles", "admin");
@@ -102,23 +102,23 @@ async fn what_requirements_are_met_by() {
     }
 }
 
-/// A name that is listed, and the same as the subject of tokens.
+/// The name of a listed token, and the same name as the subject of signed tokens.
 #[tokio::test]
-async fn names_are_those_of_who_has_given_them() {
+async fn distinguishes_listed_names_from_subjects() {
     let listed = || Principal::new("root");
     let signed = || Principal::signed("https://a.example", "root");
-    let unsaid = || Principal::signed("", "root");
+    let no_issuer = || Principal::signed("", "root");
     let by_a = || subject("https://a.example", "root");
     let rows = [
         ("listed, as listed", principal("root"), listed(), None),
         ("signed, as listed", principal("root"), signed(), DENIED),
-        ("signed by nobody said, as listed", principal("root"), unsaid(), DENIED),
+        ("signed without issuer, as listed", principal("root"), no_issuer(), DENIED),
         ("signed, as signed", by_a(), signed(), None),
         ("listed, as signed", by_a(), listed(), DENIED),
-        ("signed by nobody said, as signed", by_a(), unsaid(), DENIED),
+        ("signed without issuer, as signed", by_a(), no_issuer(), DENIED),
         ("another issuer", subject("https://b.example", "root"), signed(), DENIED),
         ("another subject", subject("https://a.example", "ann"), signed(), DENIED),
-        ("no issuer, as such", subject("", "root"), unsaid(), None),
+        ("no issuer, as required", subject("", "root"), no_issuer(), None),
         ("no issuer, listed", subject("", "root"), listed(), DENIED),
         ("no name", principal(""), Principal::new(""), DENIED),
         (
@@ -141,7 +141,7 @@ async fn names_are_those_of_who_has_given_them() {
 }
 
 #[tokio::test]
-async fn which_methods_a_pattern_is_of() {
+async fn matches_methods_by_pattern() {
     for (pattern, stop, total, ping) in [
         ("*", DENIED, DENIED, DENIED),
         ("admin.*", DENIED, None, None),
@@ -157,7 +157,7 @@ async fn which_methods_a_pattern_is_of() {
 }
 
 #[tokio::test]
-async fn all_patterns_that_match_have_their_say() {
+async fn requires_all_matching_rules() {
     let rpc = Router::new()
         .method("admin.stop", || "stopped")
         .authorize(
@@ -175,7 +175,7 @@ async fn all_patterns_that_match_have_their_say() {
 }
 
 #[tokio::test]
-async fn a_refusal_tells_nothing_of_what_is_required() {
+async fn a_refusal_does_not_name_the_requirements() {
     let rpc = rpc("admin.*", claim("role", "admin").or(scope("root")));
     let refused = handle(&rpc, call("admin.stop"), alice(&json!({"role": "user"}))).await;
     let data = json!({"reason": "the caller may not call this method"});
@@ -186,7 +186,7 @@ async fn a_refusal_tells_nothing_of_what_is_required() {
 }
 
 #[tokio::test]
-async fn members_of_a_batch_are_asked_one_by_one() {
+async fn checks_each_member_of_a_batch() {
     let rpc = rpc("admin.*", claim("role", "admin"));
     let batch = format!("[{},{}]", call("admin.stop"), call("ping"));
     let replies = handle(&rpc, batch, alice(&json!({}))).await;
@@ -195,7 +195,7 @@ async fn members_of_a_batch_are_asked_one_by_one() {
 }
 
 #[tokio::test]
-async fn claims_as_a_type() {
+async fn deserialises_claims() {
     #[derive(serde::Deserialize)]
     struct Tenant {
         tenant: String,
@@ -209,10 +209,10 @@ async fn claims_as_a_type() {
         .unwrap();
     let rows = [
         ("all", json!({"tenant": "a", "level": 3, "more": []}), Ok(json!(["a", 3]))),
-        ("what must be", json!({"tenant": "a"}), Ok(json!(["a", null]))),
-        ("too little", json!({}), Err("token claims do not match: missing field `tenant`")),
-        ("another type", json!({"tenant": 1}), Err("token claims do not match")),
-        ("too much", json!({"tenant": "a", "level": 256}), Err("token claims do not match")),
+        ("required claims", json!({"tenant": "a"}), Ok(json!(["a", null]))),
+        ("missing claim", json!({}), Err("token claims do not match: missing field `tenant`")),
+        ("wrong type", json!({"tenant": 1}), Err("token claims do not match")),
+        ("out of range", json!({"tenant": "a", "level": 256}), Err("token claims do not match")),
     ];
     for (name, claims, expected) in rows {
         let reply = handle(&rpc, call("tenant"), alice(&claims)).await;

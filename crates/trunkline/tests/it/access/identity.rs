@@ -1,4 +1,4 @@
-//! Who is who: the names that are listed, and those of issuers.
+//! Identity of callers: listed names, subjects of issuers, and tokens without a subject.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use super::signer::Signer;
 use super::{call, now, set};
 
 #[tokio::test]
-async fn a_subject_is_known_by_its_issuer() {
+async fn identifies_subjects_by_issuer() {
     let signer = Signer::new(Algorithm::Hs256);
     let jwt = Jwt::new(Keys::jwks(&set([signer.jwk()])).unwrap(), JwtConfig::default());
     for (claims, issuer, name) in [
@@ -44,7 +44,7 @@ async fn a_subject_is_known_by_its_issuer() {
 }
 
 #[test]
-fn no_subject_is_a_token_and_no_token_is_a_subject() {
+fn owner_keys_of_subjects_and_tokens_differ() {
     let issuer = "https://a.example";
     let principals = [
         Principal::new("jti:1"),
@@ -62,9 +62,9 @@ fn no_subject_is_a_token_and_no_token_is_a_subject() {
     assert_eq!(Principal::signed(issuer, "").owner_key(), None);
 }
 
-/// Calls of which two are counted together, if they are of one caller.
+/// Pairs of calls, which share a rate limit if they are of one caller.
 #[tokio::test]
-async fn calls_are_counted_by_who_has_given_the_name() {
+async fn limits_the_rate_of_each_identity() {
     let rate = Rate { calls: 1, per: Duration::from_secs(3_600), burst: 1, callers: 100 };
     let [a, b] = ["https://a.example", "https://b.example"];
     let anonymous = |issuer: &str, token: &str| Principal::anonymous(issuer, token);
@@ -84,8 +84,18 @@ async fn calls_are_counted_by_who_has_given_the_name() {
         ("tokens", (anonymous(a, "1"), near), (anonymous(a, "2"), near), false),
         ("tokens of issuers", (anonymous(a, "1"), near), (anonymous(b, "1"), near), false),
         ("a subject", (anonymous(a, "1"), near), (Principal::signed(a, "1"), near), false),
-        ("nobody", (Principal::signed(a, ""), near), (Principal::signed(a, ""), far), false),
-        ("nobody, here", (Principal::signed(a, ""), near), (Principal::signed(b, ""), near), true),
+        (
+            "no identity, two addresses",
+            (Principal::signed(a, ""), near),
+            (Principal::signed(a, ""), far),
+            false,
+        ),
+        (
+            "no identity, one address",
+            (Principal::signed(a, ""), near),
+            (Principal::signed(b, ""), near),
+            true,
+        ),
     ];
     for (name, first, second, are_one) in rows {
         let layer = RateLimitLayer::new(rate);

@@ -1,4 +1,4 @@
-//! Keys as operators have them: PEM, JSON Web Keys, sets of them, files.
+//! Key formats: PEM, JSON Web Keys, and key sets.
 
 use std::error::Error;
 
@@ -8,27 +8,27 @@ use trunkline::access::jwt::{Algorithm, Jwt, JwtConfig, Key, KeyError, Keys};
 use super::set;
 use super::signer::{ALL, Signer, encode};
 
-/// Whether a key that was read checks what its owner signs.
-async fn checks(key: Key, signer: &Signer) -> bool {
+/// Whether a key verifies the signatures of `signer`.
+async fn verifies(key: Key, signer: &Signer) -> bool {
     let jwt = Jwt::new(Keys::fixed([key]), JwtConfig::default());
     jwt.verify(&signer.token("a")).await.is_ok()
 }
 
 #[tokio::test]
-async fn public_keys_in_pem() {
+async fn reads_public_keys_in_pem() {
     for algorithm in ALL.into_iter().skip(3) {
         let signer = Signer::new(algorithm);
         let key = Key::from_pem(algorithm, &signer.pem);
         let key = key.unwrap_or_else(|error| panic!("{algorithm}: {error}"));
-        assert!(checks(key, &signer).await, "{algorithm}");
-        // Text around it, and the line ends of Windows.
+        assert!(verifies(key, &signer).await, "{algorithm}");
+        // Text around the key, and CRLF.
         let text = format!("# a comment\n{}\n", signer.pem).replace('\n', "\r\n");
-        assert!(checks(Key::from_pem(algorithm, &text).unwrap(), &signer).await, "{algorithm}");
+        assert!(verifies(Key::from_pem(algorithm, &text).unwrap(), &signer).await, "{algorithm}");
     }
 }
 
 #[test]
-fn texts_that_are_no_public_keys() {
+fn rejects_invalid_pem() {
     let [rsa, p256, ed] = [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa]
         .map(|algorithm| Signer::new(algorithm).pem);
     let cut = rsa.replacen("MIIB", "MIIC", 1);
@@ -42,7 +42,7 @@ fn texts_that_are_no_public_keys() {
     let rows = [
         ("nothing", Algorithm::Rs256, "", KeyError::Pem),
         ("no end", Algorithm::Rs256, &broken, KeyError::Pem),
-        ("no base64", Algorithm::Rs256, letters, KeyError::Pem),
+        ("invalid base64", Algorithm::Rs256, letters, KeyError::Pem),
         ("empty", Algorithm::Rs256, empty, KeyError::Unsupported),
         ("another length", Algorithm::Rs256, &cut, KeyError::Unsupported),
         ("a private key", Algorithm::EdDsa, private, KeyError::Private),
@@ -73,26 +73,26 @@ fn secrets() {
     assert_eq!(error, KeyError::Algorithm(Algorithm::Rs256));
 }
 
-/// What keys without an `alg` are for.
+/// The algorithms that keys without an `alg` are valid for.
 #[tokio::test]
 async fn json_web_keys_without_an_algorithm() {
     for algorithm in ALL {
         let signer = Signer::new(algorithm);
         let key = Key::from_jwk(&signer.jwk().to_string()).unwrap();
-        assert!(checks(key, &signer).await, "{algorithm}");
+        assert!(verifies(key, &signer).await, "{algorithm}");
     }
     let secret = |bytes: usize| json!({"kty": "oct", "k": encode(vec![7; bytes])}).to_string();
     for (bytes, expected) in [(32, [true, false, false]), (48, [true, true, false])] {
         for (algorithm, expected) in ALL.into_iter().zip(expected) {
             let signer = Signer::with_secret(algorithm, &vec![7; bytes]);
             let key = Key::from_jwk(&secret(bytes)).unwrap();
-            assert_eq!(checks(key, &signer).await, expected, "{algorithm} of {bytes} bytes");
+            assert_eq!(verifies(key, &signer).await, expected, "{algorithm} of {bytes} bytes");
         }
     }
 }
 
 #[test]
-fn json_web_keys_that_are_of_no_use() {
+fn rejects_unusable_json_web_keys() {
     let [rsa, ec, ed] = [Algorithm::Rs256, Algorithm::Es256, Algorithm::EdDsa]
         .map(|algorithm| Signer::new(algorithm).jwk());
     let with = |jwk: &Value, name: &str, value: Value| {
@@ -102,7 +102,7 @@ fn json_web_keys_that_are_of_no_use() {
     };
     let short = encode([7; 31]);
     let rows = [
-        ("no JSON", "{".to_owned(), "invalid JSON Web Key"),
+        ("invalid JSON", "{".to_owned(), "invalid JSON Web Key"),
         ("no type", "{}".to_owned(), "invalid JSON Web Key"),
         ("a set", set([rsa.clone()]), "invalid JSON Web Key"),
         ("another type", r#"{"kty":"AKP"}"#.to_owned(), "unsupported"),
@@ -114,7 +114,7 @@ fn json_web_keys_that_are_of_no_use() {
         ("P-256 for ES384", with(&ec, "alg", json!("ES384")), "does not match the algorithm ES384"),
         ("for encryption", with(&rsa, "use", json!("enc")), "`use`"),
         ("for signing only", with(&rsa, "key_ops", json!(["sign"])), "`use`"),
-        ("a curve that the point is not of", with(&ec, "crv", json!("P-384")), "malformed"),
+        ("a point on another curve", with(&ec, "crv", json!("P-384")), "malformed"),
         ("no coordinate", json!({"kty": "EC", "crv": "P-256", "x": ec["x"]}).to_string(), "malf"),
         ("a short coordinate", with(&ec, "x", json!(short)), "malformed"),
         ("a short key", with(&ed, "x", json!(short)), "malformed"),
@@ -138,18 +138,18 @@ async fn sets_of_keys() {
     let rsa = Signer::new(Algorithm::Rs256).jwk();
     let useful = [json!({"kty": "AKP", "x": 1}), signer.jwk(), json!({"kty": "EC"})];
     let jwt = Jwt::new(Keys::jwks(&set(useful)).unwrap(), JwtConfig::default());
-    assert!(jwt.verify(&signer.token("a")).await.is_ok(), "keys for others are left out");
+    assert!(jwt.verify(&signer.token("a")).await.is_ok(), "unsupported keys are skipped");
     for (name, text, expected) in [
         ("nothing", String::new(), "not a JSON Web Key Set"),
         ("one key", rsa.to_string(), "not a JSON Web Key Set"),
         ("a list", "[]".to_owned(), "not a JSON Web Key Set"),
-        ("keys that are no list", r#"{"keys":{}}"#.to_owned(), "not a JSON Web Key Set"),
+        ("keys that are not a list", r#"{"keys":{}}"#.to_owned(), "not a JSON Web Key Set"),
         ("no keys", set([]), "no usable key among 0"),
-        ("none of use", set([json!({"kty": "AKP"}), json!(1)]), "no usable key among 2"),
+        ("no usable key", set([json!({"kty": "AKP"}), json!(1)]), "no usable key among 2"),
     ] {
         let error = Keys::jwks(&text).unwrap_err();
-        let told =
+        let message =
             format!("{error} {}", error.source().map(ToString::to_string).unwrap_or_default());
-        assert!(told.contains(expected), "{name}: no {expected:?} in {told:?}");
+        assert!(message.contains(expected), "{name}: no {expected:?} in {message:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Who may call: tokens that are listed and tokens that are signed, claims, and what they allow.
+//! Access: listed and signed tokens, claims, and authorization.
 
 mod authorize;
 mod identity;
@@ -24,7 +24,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Tells callers what is known of them.
+/// A service with the method `whoami`, which returns the name and the claims of the caller.
 fn whoami() -> Rpc {
     Router::new()
         .method("whoami", |who: Principal| (who.name().to_owned(), who.claims().clone()))
@@ -45,7 +45,7 @@ fn call(method: &str) -> String {
     json!({"jsonrpc": "2.0", "method": method, "id": 1}).to_string()
 }
 
-/// Calls `whoami` on a connection of its own.
+/// Calls `whoami` on a new connection.
 async fn ask(server: &ServerHandle, token: &str) -> Reply {
     let mut client = Client::connect(server.local_addr()).await;
     client.ask(post_with(&format!("Authorization: Bearer {token}\r\n"), call("whoami"))).await

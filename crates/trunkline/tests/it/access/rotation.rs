@@ -1,4 +1,4 @@
-//! Keys at a URL and in a file: fetched, kept, and changed while the server runs.
+//! Rotation of keys at a URL and in a file while the server runs.
 
 use std::error::Error;
 use std::fs;
@@ -22,21 +22,21 @@ use super::signer::Signer;
 use super::{ask, serve_jwt, set};
 use crate::support::{in_time, until};
 
-/// Where an issuer publishes its keys.
+/// A server that publishes the keys of an issuer.
 #[derive(Clone)]
 struct Issuer(Arc<Published>);
 
 struct Published {
     reply: Mutex<(StatusCode, String)>,
     fetches: AtomicUsize,
-    /// Fetches that may be answered.
+    /// Permits for replies to fetches.
     open: Semaphore,
 }
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
 impl Issuer {
-    /// Serves a set of keys on this machine.
+    /// Serves a key set on a free port.
     async fn serve(keys: String) -> (Self, Url) {
         let reply = Mutex::new((StatusCode::OK, keys));
         let open = Semaphore::new(Semaphore::MAX_PERMITS);
@@ -69,7 +69,7 @@ impl Issuer {
         self.0.fetches.load(Ordering::SeqCst)
     }
 
-    /// Keeps fetches waiting from now on.
+    /// Delays replies to further fetches.
     fn close(&self) {
         self.0.open.forget_permits(usize::MAX);
     }
@@ -89,7 +89,7 @@ fn refresh(after: Duration, interval: Duration) -> Refresh {
     refresh
 }
 
-/// Asks again until the status is this one.
+/// Repeats the request until the response has this status.
 async fn until_status(server: &ServerHandle, token: &str, status: u16) {
     in_time("a status", async {
         while ask(server, token).await.status != status {
@@ -100,23 +100,23 @@ async fn until_status(server: &ServerHandle, token: &str, status: u16) {
 }
 
 #[tokio::test]
-async fn rotated_keys_are_fetched_when_a_token_names_one() {
+async fn fetches_keys_when_a_token_names_an_unknown_one() {
     let [old, new] = [signer(), signer()];
     let (issuer, url) = Issuer::serve(set([old.named_jwk("old")])).await;
     let keys = Keys::url_with(url, refresh(HOUR, Duration::from_millis(20))).unwrap();
     let server = serve_jwt(keys, JwtConfig::default()).await;
-    assert_eq!(issuer.fetches(), 0, "nobody has asked");
+    assert_eq!(issuer.fetches(), 0, "no request yet");
     assert_eq!(ask(&server, &old.token("old")).await.status, 200, "the first token waits");
     assert_eq!(issuer.fetches(), 1);
     issuer.publish(StatusCode::OK, set([new.named_jwk("new")]));
-    assert_eq!(ask(&server, &old.token("old")).await.status, 200, "the key is still at hand");
+    assert_eq!(ask(&server, &old.token("old")).await.status, 200, "the key is cached");
     until_status(&server, &new.token("new"), 200).await;
-    assert_eq!(ask(&server, &old.token("old")).await.status, 401, "it has been taken away");
+    assert_eq!(ask(&server, &old.token("old")).await.status, 401, "the key was removed");
     assert_eq!(ask(&server, &new.token("new")).await.status, 200);
 }
 
 #[tokio::test]
-async fn keys_that_are_due_are_fetched_beside_the_calls() {
+async fn fetches_expired_keys_in_the_background() {
     let [old, new] = [signer(), signer()];
     let (issuer, url) = Issuer::serve(set([old.named_jwk("a")])).await;
     let keys = Keys::url_with(url, refresh(Duration::ZERO, Duration::ZERO)).unwrap();
@@ -125,7 +125,7 @@ async fn keys_that_are_due_are_fetched_beside_the_calls() {
     issuer.close();
     issuer.publish(StatusCode::OK, set([new.named_jwk("a")]));
     for _ in 0..10 {
-        assert_eq!(ask(&server, &old.token("a")).await.status, 200, "nobody waits for it");
+        assert_eq!(ask(&server, &old.token("a")).await.status, 200, "requests do not wait");
     }
     until("the fetch", || issuer.fetches() == 2).await;
     issuer.reopen();
@@ -134,11 +134,11 @@ async fn keys_that_are_due_are_fetched_beside_the_calls() {
 }
 
 #[tokio::test]
-async fn a_flood_of_unknown_keys_is_no_flood_of_fetches() {
+async fn many_unknown_keys_cause_few_fetches() {
     let good = signer();
     let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
 
-    // Within the interval nothing is fetched again.
+    // Within the interval, keys are fetched once.
     let keys = Keys::url_with(url.clone(), refresh(HOUR, HOUR)).unwrap();
     keys.load().await.unwrap();
     let server = serve_jwt(keys, JwtConfig::default()).await;
@@ -149,7 +149,7 @@ async fn a_flood_of_unknown_keys_is_no_flood_of_fetches() {
     assert_eq!(issuer.fetches(), 1);
     assert_eq!(ask(&server, &good.token("a")).await.status, 200);
 
-    // All who come while keys are fetched wait for the same fetch.
+    // All requests during a fetch wait for it.
     let keys = Keys::url_with(url, refresh(HOUR, Duration::ZERO)).unwrap();
     let jwt = Jwt::new(keys, JwtConfig::default());
     issuer.close();
@@ -163,9 +163,9 @@ async fn a_flood_of_unknown_keys_is_no_flood_of_fetches() {
     assert_eq!(issuer.fetches(), 2);
 }
 
-/// The keys are fetched for all who wait, so nobody stops that by leaving.
+/// A fetch serves all waiting requests, so the end of one does not cancel it.
 #[tokio::test]
-async fn a_client_that_leaves_does_not_stop_the_fetch() {
+async fn a_dropped_request_does_not_cancel_the_fetch() {
     let good = signer();
     let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
     let jwt = Jwt::new(Keys::url_with(url, refresh(HOUR, HOUR)).unwrap(), JwtConfig::default());
@@ -173,7 +173,7 @@ async fn a_client_that_leaves_does_not_stop_the_fetch() {
     let token = good.token("a");
     tokio::select! {
         biased;
-        _ = jwt.verify(&token) => panic!("there is no key yet"),
+        _ = jwt.verify(&token) => panic!("no key was fetched yet"),
         () = until("the fetch", || issuer.fetches() == 1) => {}
     }
     issuer.reopen();
@@ -182,7 +182,7 @@ async fn a_client_that_leaves_does_not_stop_the_fetch() {
 }
 
 #[tokio::test]
-async fn keys_stay_while_they_cannot_be_fetched() {
+async fn keeps_keys_while_fetches_fail() {
     let good = signer();
     let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
     let mut refresh = refresh(Duration::ZERO, Duration::ZERO);
@@ -205,13 +205,13 @@ async fn keys_stay_while_they_cannot_be_fetched() {
         ),
         ("no keys", StatusCode::OK, set([]), &["unusable key set", "no usable key among 0"]),
         ("only secrets", StatusCode::OK, secret, &["unusable key set", "all keys are secrets"]),
-        ("too large", StatusCode::OK, huge, &["cannot fetch", "more than 10000 bytes"]),
+        ("too large", StatusCode::OK, huge, &["cannot fetch", "exceeds 10000 bytes"]),
     ];
     for (name, status, body, expected) in rows {
         issuer.publish(status, body);
         check_failure(name, keys.load().await, expected);
         assert_eq!(ask(&server, &good.token("a")).await.status, 200, "{name}: the key stays");
-        assert_eq!(ask(&server, &good.token("b")).await.status, 401, "{name}: of no other");
+        assert_eq!(ask(&server, &good.token("b")).await.status, 401, "{name}: another key");
     }
     issuer.publish(StatusCode::OK, set([good.named_jwk("a")]));
     issuer.close();
@@ -223,14 +223,15 @@ async fn keys_stay_while_they_cannot_be_fetched() {
 #[track_caller]
 fn check_failure(name: &str, loaded: Result<(), KeysError>, expected: &[&str]) {
     let error = loaded.expect_err(name);
-    let told = format!("{error} {}", error.source().map(ToString::to_string).unwrap_or_default());
+    let message =
+        format!("{error} {}", error.source().map(ToString::to_string).unwrap_or_default());
     for part in expected {
-        assert!(told.contains(part), "{name}: no {part:?} in {told:?}");
+        assert!(message.contains(part), "{name}: no {part:?} in {message:?}");
     }
 }
 
 #[tokio::test]
-async fn keys_do_not_stay_for_ever() {
+async fn drops_keys_after_the_maximum_age() {
     let good = signer();
     let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
     let mut refresh = refresh(HOUR, Duration::ZERO);
@@ -242,21 +243,21 @@ async fn keys_do_not_stay_for_ever() {
     until_status(&server, &good.token("a"), 503).await;
     let reply = ask(&server, &good.token("a")).await;
     assert_eq!(reply.json()["error"]["data"]["status"], 503);
-    assert_eq!(reply.header("www-authenticate"), None, "the token may be good");
-    assert_eq!(ask(&server, "no.token").await.status, 401, "and this one is not");
+    assert_eq!(reply.header("www-authenticate"), None, "the token may be valid");
+    assert_eq!(ask(&server, "no.token").await.status, 401, "this token is invalid");
 }
 
 #[tokio::test]
-async fn nobody_at_the_url() {
+async fn reports_a_refused_connection() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url: Url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
     drop(listener);
     let keys = Keys::url(url).unwrap();
-    check_failure("nobody", keys.load().await, &["cannot fetch http://127.0.0.1:"]);
+    check_failure("no server", keys.load().await, &["cannot fetch http://127.0.0.1:"]);
 }
 
 #[tokio::test]
-async fn a_file_is_read_again_when_it_changes() {
+async fn reads_a_changed_file_again() {
     let [old, new] = [signer(), signer()];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jwks.json");
@@ -264,7 +265,7 @@ async fn a_file_is_read_again_when_it_changes() {
     let keys = Keys::file(&path);
     check_failure("no file", keys.load().await, &["cannot read", "jwks.json", "No such file"]);
     let server = serve_jwt(keys.clone(), JwtConfig::default()).await;
-    assert_eq!(ask(&server, &old.token("old")).await.status, 503, "there are no keys");
+    assert_eq!(ask(&server, &old.token("old")).await.status, 503, "no keys yet");
 
     write([old.named_jwk("old")]);
     until_status(&server, &old.token("old"), 200).await;
@@ -282,9 +283,9 @@ async fn a_file_is_read_again_when_it_changes() {
     until_status(&server, &new.token("new"), 401).await;
 }
 
-/// However long nobody has called.
+/// Also if there were no calls in the meantime.
 #[tokio::test(start_paused = true)]
-async fn a_key_taken_out_of_a_file_opens_nothing_after_a_pause() {
+async fn refuses_a_key_that_was_removed_from_a_file_during_a_pause() {
     let [old, new] = [signer(), signer()];
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("jwks.json");
@@ -297,12 +298,15 @@ async fn a_key_taken_out_of_a_file_opens_nothing_after_a_pause() {
 
     fs::remove_file(&path).unwrap();
     tokio::time::advance(HOUR).await;
-    assert!(jwt.verify(&new.token("new")).await.is_ok(), "it cannot be read: the keys stay");
+    assert!(
+        jwt.verify(&new.token("new")).await.is_ok(),
+        "the keys are kept if the file cannot be read"
+    );
 }
 
-/// Tokens and keys without names, of which one is replaced.
+/// Replacement of keys without ids, and tokens without them.
 #[tokio::test]
-async fn keys_without_names_are_rotated() {
+async fn rotates_keys_without_ids() {
     let [old, new, other] = [signer(), signer(), signer()];
     let nameless =
         |signer: &Signer| signer.sign(&json!({"alg": "ES256"}), &json!({"exp": super::now() + 60}));
@@ -313,12 +317,12 @@ async fn keys_without_names_are_rotated() {
     assert_eq!(ask(&server, &nameless(&old)).await.status, 200);
     issuer.publish(StatusCode::OK, set([old.jwk(), new.jwk()]));
     until_status(&server, &nameless(&new), 200).await;
-    assert_eq!(ask(&server, &nameless(&old)).await.status, 200, "it is still there");
+    assert_eq!(ask(&server, &nameless(&old)).await.status, 200, "the key was kept");
     issuer.publish(StatusCode::OK, set([other.jwk()]));
     until_status(&server, &nameless(&other), 200).await;
     assert_eq!(ask(&server, &nameless(&new)).await.status, 401);
 
-    // Wrong signatures are no flood of fetches either.
+    // Invalid signatures cause few fetches, too.
     let fetches = issuer.fetches();
     let jwt = Jwt::new(Keys::url_with(url, refresh(HOUR, HOUR)).unwrap(), JwtConfig::default());
     for _ in 0..10 {
@@ -328,7 +332,7 @@ async fn keys_without_names_are_rotated() {
 }
 
 #[tokio::test]
-async fn a_load_that_fails_shuts_no_door() {
+async fn fetches_again_after_a_failed_load() {
     let good = signer();
     let (issuer, url) = Issuer::serve(String::new()).await;
     issuer.publish(StatusCode::BAD_GATEWAY, String::new());
@@ -339,10 +343,10 @@ async fn a_load_that_fails_shuts_no_door() {
     assert!(jwt.verify(&good.token("a")).await.is_ok());
 }
 
-/// Tokens that come while keys are loaded wait for them, also when who loads them leaves.
+/// Tokens are checked after a pending load of keys, even if the loading future is dropped.
 #[tokio::test]
-async fn tokens_wait_for_the_keys_that_are_loaded() {
-    for leaves in [false, true] {
+async fn tokens_wait_for_a_pending_load() {
+    for is_dropped in [false, true] {
         let good = signer();
         let (issuer, url) = Issuer::serve(set([good.named_jwk("a")])).await;
         issuer.close();
@@ -351,10 +355,10 @@ async fn tokens_wait_for_the_keys_that_are_loaded() {
         let mut loading = Box::pin(async move { keys.load().await });
         tokio::select! {
             biased;
-            _ = &mut loading => panic!("nothing has been answered"),
+            _ = &mut loading => panic!("no reply was sent yet"),
             () = until("the fetch", || issuer.fetches() == 1) => {}
         }
-        let loading = (!leaves).then_some(loading);
+        let loading = (!is_dropped).then_some(loading);
         let token = good.token("a");
         let mut checking = Box::pin(jwt.verify(&token));
         assert!(futures_util::poll!(&mut checking).is_pending(), "it waits");
@@ -367,9 +371,9 @@ async fn tokens_wait_for_the_keys_that_are_loaded() {
     }
 }
 
-/// The same at a URL: keys that are long due are fetched before a token is checked.
+/// At a URL: keys that expired long ago are fetched before a token is checked.
 #[tokio::test]
-async fn a_key_taken_away_from_a_url_opens_nothing_after_a_pause() {
+async fn refuses_a_key_that_was_removed_from_a_url_during_a_pause() {
     let [old, new] = [signer(), signer()];
     let (issuer, url) = Issuer::serve(set([old.named_jwk("a")])).await;
     let mut refresh = refresh(Duration::ZERO, Duration::ZERO);

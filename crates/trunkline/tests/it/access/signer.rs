@@ -1,4 +1,4 @@
-//! An issuer of tokens, with one key.
+//! A token issuer with one key.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -42,7 +42,7 @@ pub(crate) const ALL: [Algorithm; 12] = [
 ];
 
 impl Signer {
-    /// With a new key. Only that of RSA is always the same: making one takes long.
+    /// A signer with a new key. The RSA key is fixed, since generating one is slow.
     pub(crate) fn new(algorithm: Algorithm) -> Self {
         use Algorithm::{EdDsa, Es256, Es384, Hs256, Hs384, Hs512};
 
@@ -64,12 +64,12 @@ impl Signer {
         Self { algorithm, secret, pem }
     }
 
-    /// What signs by HMAC with these bytes.
+    /// A signer by HMAC with these bytes.
     pub(crate) fn with_secret(algorithm: Algorithm, secret: &[u8]) -> Self {
         Self { algorithm, secret: Secret::Hmac(secret.to_vec()), pem: String::new() }
     }
 
-    /// The key that checks what this one signs, without a name and a use.
+    /// The JSON Web Key that verifies the signatures, without `kid` and `use`.
     pub(crate) fn jwk(&self) -> Value {
         match &self.secret {
             Secret::Hmac(secret) => json!({"kty": "oct", "k": encode(secret)}),
@@ -111,7 +111,7 @@ impl Signer {
         format!("{message}.{signature}")
     }
 
-    /// A token that is good for a minute, with the usual header.
+    /// A token that is valid for a minute, with a standard header.
     pub(crate) fn token(&self, id: &str) -> String {
         let header = json!({"alg": self.algorithm.name(), "kid": id, "typ": "JWT"});
         self.sign(&header, &json!({"sub": "alice", "exp": super::now() + 60}))

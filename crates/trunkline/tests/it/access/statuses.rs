@@ -1,4 +1,4 @@
-//! What HTTP says of calls that are refused for who made them.
+//! HTTP statuses of calls that are refused by authorization and rate limits.
 
 use serde_json::{Value, json};
 use trunkline::http::{HttpConfig, HttpService, StatusPolicy};
@@ -13,7 +13,7 @@ fn limited(data: &Value) -> ErrorObject {
     ErrorObject::new(code::RATE_LIMITED, "Too many calls").with_data(data)
 }
 
-/// Methods that are refused in different ways. The caller is known if it sends a token.
+/// Methods that are refused in different ways. Callers with a token are authenticated.
 fn service(settings: HttpConfig) -> HttpService {
     let limited = |data: Value| move || Err::<(), _>(limited(&data));
     Router::new()
@@ -30,7 +30,7 @@ fn service(settings: HttpConfig) -> HttpService {
 }
 
 #[tokio::test]
-async fn a_refused_call_has_the_status_of_the_refusal() {
+async fn maps_refusals_to_statuses() {
     let mut guarded = on_loopback();
     guarded.bearer.allow_as("alice", "secret");
     let open = serve_with(service(on_loopback()), server::ServerConfig::default()).await;
@@ -65,7 +65,7 @@ async fn a_refused_call_has_the_status_of_the_refusal() {
 }
 
 #[tokio::test]
-async fn the_status_is_always_200_if_it_is_set_to_be() {
+async fn can_be_configured_to_always_send_200() {
     let settings = HttpConfig { status_policy: StatusPolicy::AlwaysOk, ..on_loopback() };
     let server = serve_with(service(settings), server::ServerConfig::default()).await;
     for method in ["known", "later"] {

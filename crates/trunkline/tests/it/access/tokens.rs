@@ -1,4 +1,4 @@
-//! Which tokens open the door, and what the others are told.
+//! Valid and invalid tokens.
 
 use serde_json::{Value, json};
 use trunkline::Router;
@@ -13,12 +13,12 @@ use crate::support::{Client, Reply, post, post_with, serve_with};
 const AUDIENCE: &str = "https://api.example";
 const ISSUER: &str = "https://issuer.example";
 
-/// How the door answers.
+/// The expected response.
 #[derive(Clone, Copy)]
 enum Expected {
-    /// As the principal of this name.
+    /// 200, with this principal.
     Served(&'static str),
-    /// 401, and why; an empty reason is not told.
+    /// 401, with this reason. An empty reason is not sent.
     Refused(&'static str),
 }
 
@@ -35,20 +35,20 @@ fn check(name: &str, reply: &Reply, expected: Expected) {
             assert_eq!(reply.status, 200, "{name}: {reply:?}");
             assert_eq!(reply.json()["result"][0], principal, "{name}");
         }
-        Refused(why) => {
+        Refused(reason) => {
             assert_eq!(reply.status, 401, "{name}: {reply:?}");
             let error = &reply.json()["error"];
             assert_eq!(error["code"], -32007, "{name}");
-            let (reason, description) = match why {
+            let (reason, description) = match reason {
                 "" => ("the token is not valid", String::new()),
-                why => (why, format!(", error_description=\"{why}\"")),
+                reason => (reason, format!(", error_description=\"{reason}\"")),
             };
             assert_eq!(error["data"]["reason"], reason, "{name}");
             let challenge = format!("Bearer error=\"invalid_token\"{description}");
             assert_eq!(reply.header("www-authenticate"), Some(challenge.as_str()), "{name}");
             let text = String::from_utf8_lossy(&reply.body);
             for expected in [AUDIENCE, ISSUER] {
-                assert!(!text.contains(expected), "{name}: {text} tells what is accepted");
+                assert!(!text.contains(expected), "{name}: {text} names {expected}");
             }
         }
     }
@@ -62,7 +62,7 @@ fn claims() -> Value {
     json!({"sub": "alice", "iss": ISSUER, "aud": AUDIENCE, "exp": now() + 300})
 }
 
-/// The usual value with other members; null takes one away.
+/// `value` with other members. Null removes a member.
 fn but(mut value: Value, changes: Value) -> Value {
     for (name, change) in changes.as_object().unwrap() {
         match change {
@@ -82,7 +82,7 @@ fn settings() -> JwtConfig {
 }
 
 #[tokio::test]
-async fn every_algorithm_with_its_own_key_and_no_other() {
+async fn accepts_an_algorithm_only_with_its_own_key() {
     let signers = ALL.map(Signer::new);
     for signer in &signers {
         let keys = Keys::jwks(&set([signer.named_jwk("a")])).unwrap();
@@ -92,7 +92,7 @@ async fn every_algorithm_with_its_own_key_and_no_other() {
             let expected = if std::ptr::eq(other, signer) { Served("alice") } else { INVALID };
             check(&name, &ask(&server, &other.token("a")).await, expected);
         }
-        // Signed right, and said to be signed in another way.
+        // A valid signature, but another algorithm in the header.
         for algorithm in ALL.into_iter().filter(|algorithm| *algorithm != signer.algorithm) {
             let header = json!({"alg": algorithm.name(), "kid": "a"});
             let token = signer.sign(&header, &json!({"sub": "alice", "exp": now() + 60}));
@@ -139,12 +139,12 @@ async fn claims_of_tokens() {
         let token = signer.sign(&header(&signer, "a"), &but(claims(), changes));
         check(name, &ask(&server, &token).await, expected);
     }
-    let twice = |members: &str| {
+    let with = |members: &str| {
         format!(r#"{{"exp":{},"iss":"{ISSUER}","aud":"{AUDIENCE}",{members}}}"#, now + 60)
     };
     for (name, members, expected) in [
-        ("an expiry that stands twice", r#""exp":9999999999"#, MALFORMED),
-        ("a role that stands twice", r#""role":"user","role":"admin""#, MALFORMED),
+        ("a duplicate expiry", r#""exp":9999999999"#, MALFORMED),
+        ("a duplicate role", r#""role":"user","role":"admin""#, MALFORMED),
         ("the same, deeper", r#""a":[{"role":"user","role":"admin"}]"#, MALFORMED),
         ("the same, escaped", r#""role":"user","r\u006fle":"admin""#, MALFORMED),
         (
@@ -153,7 +153,7 @@ async fn claims_of_tokens() {
             Served("ada"),
         ),
     ] {
-        let token = signer.sign_texts(&header(&signer, "a").to_string(), &twice(members));
+        let token = signer.sign_texts(&header(&signer, "a").to_string(), &with(members));
         check(name, &ask(&server, &token).await, expected);
     }
     for text in ["", "null", "[]", "{", "\u{feff}{}"] {
@@ -212,12 +212,12 @@ async fn headers_and_signatures_of_tokens() {
         ("no alg", with(&ec, json!({"kid": "ec"})), MALFORMED),
         ("an alg that is a list", with(&ec, ec_header(json!({"alg": ["ES256"]}))), MALFORMED),
         (
-            "an alg that stands twice",
+            "a duplicate alg",
             ec.sign_texts(r#"{"alg":"none","alg":"ES256","kid":"ec"}"#, &claims().to_string()),
             MALFORMED,
         ),
         (
-            "a member that stands twice",
+            "a duplicate member",
             ec.sign_texts(r#"{"alg":"ES256","kid":"ec","x":1,"x":2}"#, &claims().to_string()),
             MALFORMED,
         ),
@@ -247,7 +247,7 @@ async fn headers_and_signatures_of_tokens() {
             INVALID,
         ),
         (
-            "an embedded key is not looked at",
+            "an embedded key is ignored",
             with(&ec, ec_header(json!({"jwk": evil.jwk()}))),
             Served("alice"),
         ),
@@ -265,15 +265,15 @@ async fn headers_and_signatures_of_tokens() {
         ("only dots", "..".to_owned(), MALFORMED),
         ("padding", join([parts[0], parts[1], &format!("{}==", parts[2])]), MALFORMED),
         ("base64 of the other alphabet", join(["+/+/", parts[1], parts[2]]), MALFORMED),
-        ("a header that is no JSON", join([&encode("x"), parts[1], parts[2]]), MALFORMED),
+        ("a header with invalid JSON", join([&encode("x"), parts[1], parts[2]]), MALFORMED),
         ("not a token", "secret".to_owned(), MALFORMED),
         (
-            "as long as is allowed",
+            "maximum length",
             with(&ec, but(header(&ec, "ec"), json!({"x": "x".repeat(11 << 10)}))),
             Served("alice"),
         ),
-        ("longer than that", with(&ec, long_header), MALFORMED),
-        ("absurdly long", "x".repeat(100 << 10), MALFORMED),
+        ("over the maximum length", with(&ec, long_header), MALFORMED),
+        ("very long", "x".repeat(100 << 10), MALFORMED),
     ];
     for (name, token, expected) in rows {
         check(name, &ask(&server, &token).await, expected);
@@ -281,7 +281,7 @@ async fn headers_and_signatures_of_tokens() {
 }
 
 #[tokio::test]
-async fn each_key_that_may_be_meant_is_tried() {
+async fn tries_all_matching_keys() {
     let [one, other, third] = [(); 3].map(|()| Signer::new(Algorithm::EdDsa));
     let rsa = Signer::new(Algorithm::Rs256);
     let nameless = |signer: &Signer| {
@@ -295,13 +295,13 @@ async fn each_key_that_may_be_meant_is_tried() {
         ("one fits", set([a.clone(), c.clone()]), nameless(&one), Served("alice")),
         ("the one that fits is another", set([b.clone(), c.clone()]), nameless(&one), INVALID),
         (
-            "two of a name",
+            "two with one id",
             set([a.clone(), other.named_jwk("a")]),
             other.token("a"),
             Served("alice"),
         ),
-        ("another's name", set([a.clone(), b.clone()]), other.token("a"), INVALID),
-        ("a key without a name", set([one.jwk(), c]), one.token("any"), Served("alice")),
+        ("the id of another key", set([a.clone(), b.clone()]), other.token("a"), INVALID),
+        ("a key without an id", set([one.jwk(), c]), one.token("any"), Served("alice")),
         ("two of them", set([one.jwk(), other.jwk()]), other.token("any"), Served("alice")),
         (
             "the named one goes first",
@@ -311,7 +311,7 @@ async fn each_key_that_may_be_meant_is_tried() {
         ),
         ("and is the only one", set([a, other.jwk()]), other.token("a"), INVALID),
         ("the eighth", nameless_keys(7, &one), nameless(&one), Served("alice")),
-        ("no more than eight are tried", nameless_keys(8, &one), nameless(&one), INVALID),
+        ("the ninth", nameless_keys(8, &one), nameless(&one), INVALID),
     ];
     for (name, keys, token, expected) in rows {
         let server = serve_jwt(Keys::jwks(&keys).unwrap(), JwtConfig::default()).await;
@@ -319,15 +319,15 @@ async fn each_key_that_may_be_meant_is_tried() {
     }
 }
 
-/// A set of keys without names, the last of which is this one.
+/// A set of keys without ids, whose last key is that of `last`.
 fn nameless_keys(others: usize, last: &Signer) -> String {
     let others = (0..others).map(|_| Signer::new(last.algorithm).jwk());
     set(others.chain([last.jwk()]))
 }
 
-/// The lines of a request, and what comes of them with both kinds of tokens.
+/// Header lines of requests to a server with both kinds of tokens, and the results.
 #[tokio::test]
-async fn signed_and_listed_tokens_together() {
+async fn accepts_signed_and_listed_tokens() {
     let signer = Signer::new(Algorithm::Hs256);
     let jwt = Jwt::new(Keys::jwks(&set([signer.jwk()])).unwrap(), JwtConfig::default());
     let mut http = guarded(jwt);
@@ -376,11 +376,11 @@ async fn signed_and_listed_tokens_together() {
     let in_target = String::from_utf8(in_target).unwrap();
     let in_target = in_target.replacen(" / ", &format!(" /?access_token={token} "), 1);
     let mut client = Client::connect(server.local_addr()).await;
-    assert_eq!(client.ask(in_target).await.status, 401, "a token in the target is not looked for");
+    assert_eq!(client.ask(in_target).await.status, 401, "a token in the target is ignored");
 }
 
 #[tokio::test]
-async fn handlers_see_the_claims() {
+async fn handlers_receive_the_claims() {
     let signer = Signer::new(Algorithm::EdDsa);
     let keys = Keys::jwks(&set([signer.named_jwk("a")])).unwrap();
     let server: ServerHandle = serve_jwt(keys, JwtConfig::default()).await;
@@ -390,9 +390,9 @@ async fn handlers_see_the_claims() {
     assert_eq!(reply["result"], json!(["alice", claims]));
 }
 
-/// Whatever is shown of what holds them.
+/// `Debug` output, errors and the headers in handlers.
 #[tokio::test]
-async fn secrets_are_not_shown() {
+async fn does_not_expose_secrets() {
     let signer = Signer::with_secret(Algorithm::Hs256, b"0123456789-0123456789-0123456789");
     let keys = Keys::jwks(&set([signer.jwk()])).unwrap();
     let jwt = Jwt::new(keys.clone(), JwtConfig::default());
@@ -405,7 +405,7 @@ async fn secrets_are_not_shown() {
         assert!(!shown.contains(secret), "{secret} in {shown}");
     }
 
-    // What handlers see of the request.
+    // The headers in handlers.
     let headers = |headers: Headers| format!("{headers:?}");
     let rpc = Router::new().method("headers", headers).build().unwrap();
     let server = serve_with(rpc.http_with(http), server::ServerConfig::default()).await;

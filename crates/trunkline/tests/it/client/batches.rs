@@ -1,4 +1,4 @@
-//! Batches: ids, messages, and what becomes of each member.
+//! Batches: ids, messages, and the result of each member.
 
 use std::time::Duration;
 
@@ -10,10 +10,12 @@ use trunkline::client::{
 };
 use trunkline::{Call, Outcome};
 
-use super::scripted::{Said, Scripted, broken, numbers};
+use super::scripted::{Scripted, ScriptedReply, broken, numbers};
 
-/// A client without waits between attempts.
-fn client(answer: impl Fn(usize, &Value) -> Said + Send + Sync + 'static) -> (Client, Scripted) {
+/// A client that retries without delay.
+fn client(
+    answer: impl Fn(usize, &Value) -> ScriptedReply + Send + Sync + 'static,
+) -> (Client, Scripted) {
     let script = Scripted::new(answer);
     let retry = Some(Retry { backoff: Duration::ZERO, ..Retry::default() });
     let settings = ClientConfig { timeout: Duration::from_secs(10), retry };
@@ -61,7 +63,7 @@ async fn an_empty_batch_sends_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn params_that_cannot_be_sent_keep_nobody_else() {
+async fn invalid_params_fail_only_their_member() {
     let (client, script) = client(|_, message| Some(Ok(numbers(message))));
     let mut batch = client.batch();
     let bad = batch.add(client.call::<i64>("m1", "text"));
@@ -72,7 +74,7 @@ async fn params_that_cannot_be_sent_keep_nobody_else() {
     assert_eq!(methods(&script), [["m2"]]);
 }
 
-/// How an error begins in `Debug`, and its text.
+/// Compares the beginning of the `Debug` output of an error, and its text.
 #[track_caller]
 fn compare(error: &Error, variant: &str, text: &str) {
     assert!(format!("{error:?}").starts_with(variant), "{error:?}");
@@ -80,7 +82,7 @@ fn compare(error: &Error, variant: &str, text: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_of_another_batch_has_nothing() {
+async fn a_slot_of_another_batch_is_an_error() {
     let (client, _) = client(|_, message| Some(Ok(numbers(message))));
     let (mut one, mut other) = (client.batch(), client.batch());
     let mut unsent = client.batch();
@@ -89,15 +91,17 @@ async fn a_slot_of_another_batch_has_nothing() {
     let mut replies = other.send().await.unwrap();
     for slot in slots {
         let error = replies.take(slot).unwrap_err();
-        compare(&error, "OtherBatch", "the slot is of another batch than the replies");
+        compare(&error, "OtherBatch", "slot belongs to another batch");
     }
-    assert_eq!(replies.take(own).unwrap(), 2, "it is still there");
+    assert_eq!(replies.take(own).unwrap(), 2, "the result remains");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_call_of_another_client_is_not_sent() {
-    let ((client, script), (other, other_script)) =
-        (client(|_, message| Some(Ok(numbers(message)))), client(|_, _| panic!("not asked")));
+    let ((client, script), (other, other_script)) = (
+        client(|_, message| Some(Ok(numbers(message)))),
+        client(|_, _| panic!("unexpected request")),
+    );
     let mut batch = client.batch();
     let [own, foreign, clones, layered] = [
         client.call::<i64>("m1", ()),
@@ -108,18 +112,18 @@ async fn a_call_of_another_client_is_not_sent() {
     .map(|call| batch.add(call));
     let mut replies = batch.send().await.unwrap();
     assert_eq!([own, clones, layered].map(|slot| replies.take(slot).unwrap()), [1, 3, 4]);
-    let text = "the call is of another client than the batch, and was not sent";
+    let text = "call not sent: it was created by another client than the batch";
     compare(&replies.take(foreign).unwrap_err(), "OtherClient", text);
     assert_eq!(methods(&script), [["m1", "m3", "m4"]]);
     assert_eq!(other_script.sent().len(), 0);
 }
 
-/// A notification has no slot that would tell.
+/// A notification has no slot for an error.
 #[tokio::test(start_paused = true)]
 async fn a_notification_that_cannot_be_sent_fails_the_batch() {
     let ((client, script), (other, _)) = (client(|_, _| panic!()), client(|_, _| panic!()));
-    let foreign = "the call is of another client than the batch, and was not sent";
-    let params = "the params cannot be sent: Invalid params (-32602): params \
+    let foreign = "call not sent: it was created by another client than the batch";
+    let params = "cannot send the params: Invalid params (-32602): params \
                   serialise to an array or an object";
     for (notification, variant, text) in
         [(other.notify("n", ()), "OtherClient", foreign), (client.notify("n", 5), "Params", params)]
@@ -145,9 +149,9 @@ async fn calls_pass_the_layers_of_the_client_that_made_them() {
     assert_eq!(methods(&script), [["m1"]]);
 }
 
-/// As a server may spell ids that it keeps as floating point numbers.
+/// Servers that parse ids as floating point numbers may send them with a fraction.
 #[tokio::test]
-async fn ids_spelt_otherwise_are_matched_as_fast() {
+async fn matches_reformatted_ids_in_large_batches() {
     const CALLS: usize = 20_000;
     let (client, _) = client(|_, message| {
         let mut replies = numbers(message);
@@ -166,7 +170,7 @@ async fn ids_spelt_otherwise_are_matched_as_fast() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn idempotent_members_of_a_message_that_fails_share_the_next_one() {
+async fn idempotent_members_are_retried_in_one_message() {
     for fails in [1, 2] {
         let (client, script) = client(move |before, message| match before < fails {
             true => Some(Err(broken())),
@@ -188,7 +192,7 @@ async fn idempotent_members_of_a_message_that_fails_share_the_next_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_member_that_the_server_is_too_busy_for_is_made_again() {
+async fn retries_members_that_are_refused_as_busy() {
     let (client, script) = client(|before, message| {
         let mut replies = numbers(message);
         if before == 0 {
@@ -228,10 +232,10 @@ async fn a_batch_that_fails_as_a_whole() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_time_of_a_batch_is_that_of_all_attempts() {
+async fn the_timeout_of_a_batch_includes_all_attempts() {
     let (client, script) = client(|before, _| (before == 0).then(|| Err(broken())));
     let mut batch = client.batch().timeout(Duration::from_secs(1));
-    // In a batch, the batch's time counts.
+    // The timeout of the batch overrides that of the call.
     let call = client.call::<i64>("m1", ()).timeout(Duration::from_millis(1)).idempotent();
     let _ = batch.add(call);
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! What hostile replies cost, in a process of their own: tests share theirs.
+//! The memory that hostile replies use, in a separate process, since tests share one.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use super::peer::{Answer, Peer};
 use crate::support::in_time;
 
-/// Set in the process whose memory is measured.
+/// The environment variable of the process whose memory is measured.
 const MEASURED: &str = "TRUNKLINE_TEST_MEASURED";
 
 const MAX_REPLY: usize = 8 << 20;
 
-/// A reply as it was received, and once more while it is taken apart.
+/// The received reply and its parsed form, with a margin.
 const BOUND: usize = 4 * MAX_REPLY;
 
 #[test]
-fn a_hostile_reply_costs_no_more_than_its_bound() {
+fn bounds_the_memory_of_hostile_replies() {
     if std::env::var_os(MEASURED).is_some() {
         return measure();
     }
-    let name = "client::bounds::a_hostile_reply_costs_no_more_than_its_bound";
+    let name = "client::bounds::bounds_the_memory_of_hostile_replies";
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output =
         command.args(["--exact", name, "--nocapture"]).env(MEASURED, "1").output().unwrap();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("1 passed"), "{output:?}");
 }
 
 fn measure() {
@@ -49,14 +49,14 @@ fn measure() {
             let client = peer.client(Duration::from_secs(10), MAX_REPLY);
             let ended = in_time(name, client.call::<i64>("m", ()).into_future()).await;
             assert_eq!(ended.is_ok(), name == "a reply", "{name}: {ended:?}");
-            // The first row is what all of this takes by itself.
+            // The first row is the baseline.
             before = if before == 0 { peak() } else { before };
             assert!(peak() - before < BOUND, "{name}: {} bytes", peak() - before);
         }
     });
 }
 
-/// The most memory that this process had at any time, in bytes.
+/// The peak resident memory of this process, in bytes.
 fn peak() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,4 +1,4 @@
-//! Calls over HTTP, to servers that answer.
+//! Calls over HTTP to conforming servers.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ async fn results_and_errors() {
 }
 
 #[tokio::test]
-async fn replies_are_read_whole_wherever_they_are_cut() {
+async fn reads_replies_that_arrive_in_parts() {
     let text = "a".repeat(300_000);
     let rpc = Router::new().method("long", move || text.clone()).build().unwrap();
     let server = trunkline::Server::bind("127.0.0.1:0").serve(rpc).await.unwrap();
@@ -88,12 +88,12 @@ async fn ids_never_cross() {
         let body: Value = serde_json::from_str(request.lines().last().unwrap()).unwrap();
         body["id"].as_u64().unwrap()
     };
-    let ids: HashSet<u64> = peer.asked().iter().map(id).collect();
+    let ids: HashSet<u64> = peer.requests().iter().map(id).collect();
     assert_eq!(ids.len(), CALLS);
 }
 
 #[tokio::test]
-async fn every_call_has_its_time() {
+async fn calls_time_out() {
     let rpc = Router::new().method("never", std::future::pending::<()>).build().unwrap();
     let server = trunkline::Server::bind("127.0.0.1:0").serve(rpc).await.unwrap();
     let client = client_of(&server);
@@ -122,9 +122,9 @@ async fn without_a_server() {
     assert!(matches!(error, TransportError::Connect { .. }));
 }
 
-/// A server that is started again is found again: connections that have died meanwhile are not used.
+/// After a restart of the server, broken connections are not used.
 #[tokio::test]
-async fn a_server_that_comes_back() {
+async fn reconnects_to_a_restarted_server() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -141,9 +141,9 @@ async fn a_server_that_comes_back() {
     }
 }
 
-/// As when the settings of a program choose one.
+/// For programs whose configuration selects a transport.
 #[tokio::test]
-async fn a_transport_may_be_chosen_at_run_time_and_shared() {
+async fn supports_boxed_and_shared_transports() {
     let server = serve(on_loopback()).await;
     let http = Http::connect(&format!("http://{}", server.local_addr())).unwrap();
     let difference = |minuend: i64, subtrahend: i64| minuend - subtrahend;

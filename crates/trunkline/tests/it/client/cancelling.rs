@@ -1,4 +1,4 @@
-//! A call whose future is dropped is cancelled where it runs.
+//! Dropping the future of a call cancels it on the server.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use trunkline::server;
 use crate::support::{Gate, in_time, on_loopback, serve_with, until};
 
 #[tokio::test]
-async fn a_dropped_call_ends_on_the_server() {
+async fn dropping_a_call_cancels_it_on_the_server() {
     let gate = Gate::new();
     let rpc = gate.router().build().unwrap();
     let server = serve_with(rpc.http_with(on_loopback()), server::ServerConfig::default()).await;

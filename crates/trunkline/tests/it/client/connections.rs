@@ -1,4 +1,4 @@
-//! How many connections calls take.
+//! The number of connections of calls.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -11,32 +11,32 @@ use trunkline::client::{Client, ClientConfig, Error, Http, TransportError};
 use super::peer::{Answer, Peer};
 use crate::support::in_time;
 
-/// The reply to a call, cut into chunks of so many bytes.
+/// The body of a reply in chunks of `size` bytes.
 fn chunked(body: &str, size: usize) -> String {
     let chunk =
         |chunk: &[u8]| format!("{:x}\r\n{}\r\n", chunk.len(), std::str::from_utf8(chunk).unwrap());
     body.as_bytes().chunks(size).map(chunk).chain(["0\r\n\r\n".to_owned()]).collect()
 }
 
-/// Calls one time after the other; `framed` frames the body of each reply.
+/// Makes calls in sequence. `framed` frames the body of each reply.
 async fn check(name: &str, head: &str, framed: fn(&str) -> String) {
     let head = format!("HTTP/1.1 {head}\r\n");
     let peer = Peer::new(move |request| {
         let request: Value = serde_json::from_str(request).unwrap();
         let reply = format!(r#"{{"jsonrpc":"2.0","id":{},"result":1}}"#, request["id"]);
-        Answer::kept(head.clone() + &framed(&reply))
+        Answer::keep_alive(head.clone() + &framed(&reply))
     })
     .await;
     let client = peer.client(Duration::from_secs(5), 1 << 20);
     for _ in 0..10 {
-        // What it ends in is of no account here.
+        // The result does not matter.
         let _ = in_time(name, client.call::<i64>("m", ()).into_future()).await;
     }
-    assert_eq!((peer.asked().len(), peer.connections()), (10, 1), "{name}");
+    assert_eq!((peer.requests().len(), peer.connections()), (10, 1), "{name}");
 }
 
 #[tokio::test]
-async fn calls_one_after_the_other_share_a_connection() {
+async fn sequential_calls_share_a_connection() {
     let json = "200 OK\r\nContent-Type: application/json";
     let announced = |reply: &str| format!("Content-Length: {}\r\n\r\n{reply}", reply.len());
     let in_one = |reply: &str| format!("Transfer-Encoding: chunked\r\n\r\n{}", chunked(reply, 999));
@@ -55,7 +55,7 @@ async fn calls_one_after_the_other_share_a_connection() {
     check("a page in chunks", "502 Bad Gateway", page).await;
 }
 
-/// The server closes each connection after a reply that does not announce it.
+/// The server closes each connection after a reply without `Connection: close`.
 #[tokio::test]
 async fn a_connection_that_was_closed_while_idle_is_replaced() {
     let peer = Peer::new(|request| {
@@ -70,18 +70,18 @@ async fn a_connection_that_was_closed_while_idle_is_replaced() {
         let ended = in_time("a call", client.call::<i64>("m", ()).into_future()).await;
         assert_eq!(ended.unwrap(), 1);
     }
-    assert_eq!((peer.asked().len(), peer.connections()), (50, 50));
+    assert_eq!((peer.requests().len(), peer.connections()), (50, 50));
 }
 
-/// A server that hangs up on everybody, often before the request is there.
+/// The server closes all connections, often before it receives the request.
 #[tokio::test]
-async fn a_connection_that_was_new_is_not_opened_again() {
+async fn does_not_reconnect_after_a_new_connection_fails() {
     const CALLS: usize = 200;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let accepted = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&accepted);
-    // A thread of its own, which is done with it while the client prepares.
+    // A separate thread, which closes the connection while the client prepares the request.
     let hanging_up = std::thread::spawn(move || {
         while count.fetch_add(1, Ordering::Relaxed) < CALLS {
             drop(listener.accept().unwrap());
@@ -95,7 +95,7 @@ async fn a_connection_that_was_new_is_not_opened_again() {
         let is_right =
             matches!(error, TransportError::Connect { .. } | TransportError::Broken { .. });
         assert!(is_right, "{error:?}");
-        // One more is waited for.
+        // The thread has counted the connection that it waits for.
         let accepted = accepted.load(Ordering::Relaxed);
         assert!(accepted <= call + 1, "{accepted} connections for {call} calls");
     }

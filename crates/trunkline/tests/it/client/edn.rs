@@ -1,4 +1,4 @@
-//! A client that speaks EDN, to servers that do and to others.
+//! A client that sends and accepts EDN, with servers that support it and others.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ fn http(server: &ServerHandle) -> Http {
     Http::connect(&format!("http://{}", server.local_addr())).unwrap().edn()
 }
 
-/// What a call of the peer ends in.
+/// Calls a peer.
 async fn called(peer: &Peer) -> Result<Value, Error> {
     let client = Client::new(Http::connect(&peer.url).unwrap().edn());
     in_time("a call", client.call("add", [40, 2]).into_future()).await
@@ -46,9 +46,9 @@ async fn calls_and_batches() {
     assert_eq!(error.data().unwrap().get(), r#"{"a b":[1.5]}"#);
 }
 
-/// Handlers that speak EDN get the text that is posted, and their reply is read as it is.
+/// EDN handlers receive the posted text, and their reply is read without conversion.
 #[tokio::test]
-async fn texts_of_ones_own() {
+async fn posts_and_reads_edn_text() {
     let same = |edn::Edn(params): edn::Edn<edn::Value>| params;
     let rpc = Router::new().method("same", same).build().unwrap();
     let server = serve_with(rpc, server::ServerConfig::default()).await;
@@ -59,7 +59,7 @@ async fn texts_of_ones_own() {
     let expected = r#"{:jsonrpc "2.0", :result [:a #{1} #inst "2024-01-01T00:00:00Z"], :id :x}"#;
     assert_eq!(value, expected.parse::<edn::Value>().unwrap());
 
-    // In JSON it is what JSON tells of it.
+    // The same reply, converted to JSON.
     let reply = http(&server).post(Default::default(), request.into()).await.unwrap();
     let json = reply.json().await.unwrap().unwrap();
     let json: Value = serde_json::from_slice(&json).unwrap();
@@ -67,15 +67,15 @@ async fn texts_of_ones_own() {
 }
 
 #[tokio::test]
-async fn what_is_sent() {
+async fn sends_edn_and_accepts_it() {
     let peer = Peer::always(Answer::http(
         "200 OK\nContent-Type: application/edn",
         r#"{:jsonrpc "2.0" :result 42 :id 1}"#,
     ))
     .await;
     assert_eq!(called(&peer).await.unwrap(), json!(42));
-    let asked = peer.asked().remove(0);
-    let (head, body) = asked.split_once("\r\n\r\n").unwrap();
+    let request = peer.requests().remove(0);
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
     assert!(head.contains("\r\ncontent-type: application/edn; charset=utf-8"), "{head}");
     assert!(head.contains("\r\naccept: application/edn, application/json;q=0.5"), "{head}");
     assert_eq!(body.parse::<edn::Value>().unwrap().to_string(), body);
@@ -85,9 +85,9 @@ async fn what_is_sent() {
     assert!(body.starts_with("{:jsonrpc \"2.0\""), "{body}");
 }
 
-/// Replies are read as what they say to be.
+/// Replies are read by their media type.
 #[tokio::test]
-async fn replies() {
+async fn reads_replies() {
     let edn = "200 OK\nContent-Type: application/edn";
     let rows = [
         (
@@ -123,13 +123,13 @@ async fn replies() {
             Err("HTTP 503"),
         ),
         ("503 No\nContent-Type: application/edn", "{", Err("HTTP 503")),
-        (edn, "{:jsonrpc \"2.0\"\n :id 1 :result [1}", Err("it is no EDN: ")),
+        (edn, "{:jsonrpc \"2.0\"\n :id 1 :result [1}", Err("invalid EDN: ")),
         (edn, "{:jsonrpc \"2.0\"\n :id 1 :result [1}", Err("line 2, column 18")),
-        (edn, r#"{:jsonrpc "2.0" :id 1 :result [##Inf]}"#, Err("it has no JSON: ")),
+        (edn, r#"{:jsonrpc "2.0" :id 1 :result [##Inf]}"#, Err("not convertible to JSON: ")),
         (edn, r#"{:jsonrpc "2.0" :id 1 :result [#a/b 1]}"#, Err("/result/0")),
         (edn, r#"{:jsonrpc "2.0" :id 2 :result 1}"#, Err("its id is 2, not 1")),
         (edn, r#"{:jsonrpc "2.0" :id 1}"#, Err("neither a result nor an error")),
-        (edn, "\"\u{a0}", Err("it is no EDN: ")),
+        (edn, "\"\u{a0}", Err("invalid EDN: ")),
         (edn, "", Err("no reply to the call")),
         ("200 OK\nContent-Type: text/plain", "{}", Err("not JSON")),
     ];
@@ -146,13 +146,13 @@ async fn replies() {
     }
     let peer = Peer::always(Answer::http(edn, b"{:jsonrpc \"\xff\"}")).await;
     let error = called(&peer).await.unwrap_err();
-    let is_malformed = matches!(&error, Error::Protocol(ProtocolError::Malformed { reason, .. }) if reason == "it is not UTF-8");
+    let is_malformed = matches!(&error, Error::Protocol(ProtocolError::Malformed { reason, .. }) if reason == "not UTF-8");
     assert!(is_malformed, "{error:?}");
 }
 
-/// A client that has not asked for EDN is not given it.
+/// A client without EDN rejects it.
 #[tokio::test]
-async fn what_was_not_asked_for() {
+async fn rejects_edn_that_it_does_not_accept() {
     let body = r#"{:jsonrpc "2.0" :id 1 :result 1}"#;
     let peer = Peer::always(Answer::http("200 OK\nContent-Type: application/edn", body)).await;
     let client = Client::new(Http::connect(&peer.url).unwrap());
@@ -160,9 +160,9 @@ async fn what_was_not_asked_for() {
     assert!(matches!(error, Error::Protocol(ProtocolError::MediaType { .. })), "{error:?}");
 }
 
-/// Nothing is sent of what has no EDN.
+/// Nothing is sent if params have no representation in EDN.
 #[tokio::test]
-async fn what_cannot_be_sent() {
+async fn rejects_params_without_edn() {
     let peer = Peer::always(Answer::json("")).await;
     let client = Client::new(Http::connect(&peer.url).unwrap().edn());
     let params = serde_json::value::RawValue::from_string(r#"{"a":1,"a":2}"#.to_owned()).unwrap();
@@ -170,7 +170,7 @@ async fn what_cannot_be_sent() {
     let Error::Transport(error) = error else { panic!("{error:?}") };
     assert!(matches!(&error, TransportError::NoEdn { .. }) && error.is_unsent(), "{error:?}");
     assert!(error.to_string().contains("in /params: duplicate key: \"a\""), "{error}");
-    // A batch is one text.
+    // A batch fails as a whole.
     let params = serde_json::value::RawValue::from_string(r#"{"a":1,"a":2}"#.to_owned()).unwrap();
     let mut batch = client.batch();
     drop(batch.add(client.call::<i64>("add", [40, 2])));
@@ -181,9 +181,9 @@ async fn what_cannot_be_sent() {
     assert_eq!(peer.connections(), 0);
 }
 
-/// What has no JSON makes a reply malformed, for all of a batch: as what is malformed in JSON does.
+/// A value without a representation in JSON makes the reply to a batch malformed as a whole, like invalid JSON.
 #[tokio::test]
-async fn replies_to_batches() {
+async fn rejects_batch_replies_without_json() {
     let good = r#"{:jsonrpc "2.0" :id 1 :result 1}"#;
     for bad in ["##Inf", "#a/b 1", "{:a 1 \"a\" 2}"] {
         let body = format!(r#"[{good} {{:jsonrpc "2.0" :id 2 :result [{bad}]}}]"#);
@@ -195,12 +195,15 @@ async fn replies_to_batches() {
         let error = in_time("a batch", batch.send()).await.err().unwrap();
         let text = error.to_string();
         assert!(matches!(error, Error::Protocol(ProtocolError::Malformed { .. })), "{error:?}");
-        assert!(text.contains("it has no JSON: ") && text.contains("/1/result/0"), "{text}");
+        assert!(
+            text.contains("not convertible to JSON: ") && text.contains("/1/result/0"),
+            "{text}"
+        );
     }
 }
 
 #[tokio::test]
-async fn calls_that_take_too_long() {
+async fn calls_time_out() {
     let gate = Gate::new();
     let server = serve_with(gate.router().build().unwrap(), server::ServerConfig::default()).await;
     let settings =

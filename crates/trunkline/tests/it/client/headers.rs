@@ -1,4 +1,4 @@
-//! What HTTP carries besides calls.
+//! Headers, addresses and raw HTTP requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::support::{on_loopback, serve_with};
 const RESULT: &str = r#"{"jsonrpc":"2.0","id":1,"result":1}"#;
 
 #[tokio::test]
-async fn what_is_sent() {
+async fn sends_configured_headers() {
     let peer = Peer::always(Answer::json(RESULT)).await;
     let mut settings = HttpClientConfig::default();
     settings.headers.append("x-one", HeaderValue::from_static("1"));
@@ -30,7 +30,7 @@ async fn what_is_sent() {
     client.call::<i64>("m", ()).await.unwrap();
     assert!(!format!("{client:?}{http:?}").contains("s3cret"));
     let host = peer.url.strip_prefix("http://").unwrap();
-    let [request] = &peer.asked()[..] else { panic!() };
+    let [request] = &peer.requests()[..] else { panic!() };
     let (line, rest) = request.split_once("\r\n").unwrap();
     assert_eq!(line, "post /rpc?a=b http/1.1");
     let mut lines: Vec<&str> = rest.split("\r\n").collect();
@@ -51,9 +51,9 @@ async fn what_is_sent() {
     assert_eq!(lines, expected);
 }
 
-/// Tokens that are renewed, one for each call.
+/// A new token for each call.
 #[tokio::test]
-async fn layers_may_add_headers() {
+async fn layers_can_set_headers() {
     let peer = Peer::always(Answer::json("[]")).await;
     let mut settings =
         HttpClientConfig { bearer: Some("old".parse().unwrap()), ..HttpClientConfig::default() };
@@ -72,9 +72,9 @@ async fn layers_may_add_headers() {
     let mut batch = client.batch();
     let _ = [(); 2].map(|()| batch.add(client.call::<i64>("m", ())));
     batch.send().await.unwrap();
-    let asked = peer.asked();
-    assert_eq!(asked.len(), 3);
-    for (request, token) in asked.iter().zip(["0", "1", "3"]) {
+    let requests = peer.requests();
+    assert_eq!(requests.len(), 3);
+    for (request, token) in requests.iter().zip(["0", "1", "3"]) {
         let mut lines = request.lines().filter_map(|line| line.strip_prefix("authorization: "));
         assert_eq!((lines.next(), lines.next()), (Some(&*format!("bearer {token}")), None));
         assert!(request.contains("x-one: 1\r\n"), "{request}");
@@ -93,23 +93,23 @@ fn tokens() {
 }
 
 #[test]
-fn addresses_that_are_none() {
+fn rejects_invalid_addresses() {
     for (url, text) in [
         (
             "127.0.0.1:80",
-            "\"127.0.0.1:80\" is no address to call: it has no scheme; write http://127.0.0.1:80",
+            "invalid address \"127.0.0.1:80\": missing scheme; use http://127.0.0.1:80",
         ),
         (
             "ftp://h",
-            "\"ftp://h\" is no address to call: ftp:// is not spoken; write http:// or https://",
+            "invalid address \"ftp://h\": unsupported scheme ftp://; use http:// or https://",
         ),
         (
             "http://me:s3cret@h",
-            "\"h\" is no address to call: it holds a user or a password; send it as a header",
+            "invalid address \"h\": user or password in the URL; send credentials in a header",
         ),
         (
             "http://h:x",
-            "\"http://h:x\" is no address to call: it is not a URL like http://127.0.0.1:8080",
+            "invalid address \"http://h:x\": invalid URL; expected a URL such as http://127.0.0.1:8080",
         ),
     ] {
         let error = Http::connect(url).unwrap_err();
@@ -118,10 +118,10 @@ fn addresses_that_are_none() {
     }
 }
 
-/// A call made while another one is handled belongs to the same trace. Nobody records a span here,
-/// so that the caller's goes on as it came.
+/// A call by a handler belongs to the trace of the handled call. No spans are recorded here, so the context of the
+/// caller is sent unchanged.
 #[tokio::test]
-async fn traces_go_on() {
+async fn propagates_the_trace_context() {
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
     const SPAN: &str = "00f067aa0ba902b7";
     let peer = Peer::always(Answer::json(RESULT)).await;
@@ -142,7 +142,7 @@ async fn traces_go_on() {
     let url = format!("http://{}", server.local_addr()).parse().unwrap();
     let outer = Client::new(Http::with_config(url, settings).unwrap());
     assert_eq!(outer.call::<i64>("outer", ()).await.unwrap(), 1);
-    let [request] = &peer.asked()[..] else { panic!() };
+    let [request] = &peer.requests()[..] else { panic!() };
     let mut lines = request.lines().filter_map(|line| line.strip_prefix("traceparent: "));
     let sent = lines.next().unwrap_or_else(|| panic!("no trace in {request}"));
     assert_eq!(sent, parent);
@@ -150,7 +150,7 @@ async fn traces_go_on() {
 }
 
 #[tokio::test]
-async fn the_level_below_calls() {
+async fn sends_raw_requests() {
     let events =
         Answer::http("200 OK\nContent-Type: text/event-stream\nX-Session: 1", "data: a\n\n");
     let peer = Peer::always(events).await;
@@ -170,9 +170,9 @@ async fn the_level_below_calls() {
     let error: Error = reply.json().await.unwrap_err().into();
     assert_eq!(
         error.to_string(),
-        "the reply is \"text/event-stream\", not JSON: \"data: a\\n\\n\""
+        "reply has media type \"text/event-stream\" instead of JSON: \"data: a\\n\\n\""
     );
-    let [post, delete] = &peer.asked()[..] else { panic!() };
+    let [post, delete] = &peer.requests()[..] else { panic!() };
     assert!(
         post.contains("accept: text/event-stream\r\n") && !post.contains("accept: application")
     );

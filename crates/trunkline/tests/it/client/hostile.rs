@@ -117,7 +117,10 @@ async fn rejects_invalid_http() {
         (
             "HTML",
             Answer::http(&format!("200 OK\n{html}"), "<html>"),
-            ("Protocol(MediaType", "reply has media type \"text/html\" instead of JSON: \"<html>\""),
+            (
+                "Protocol(MediaType",
+                "reply has media type \"text/html\" instead of JSON: \"<html>\"",
+            ),
         ),
         (
             "HTML of a gateway",
@@ -203,11 +206,7 @@ async fn endless_replies_are_limited() {
         ),
         ("chunks without an end", Answer::flood(chunked.clone(), chunk), large),
         ("a body without an end", Answer::flood(format!("{head}\r\n"), vec![b' '; 1 << 16]), large),
-        (
-            "a slow body",
-            Answer::drip(format!("{head}Content-Length: 1000000\r\n\r\n"), " "),
-            late,
-        ),
+        ("a slow body", Answer::drip(format!("{head}Content-Length: 1000000\r\n\r\n"), " "), late),
         ("slow chunks", Answer::drip(chunked, "1\r\n \r\n"), late),
         ("a slow head", Answer::drip("HTTP/1.1 200 OK\r\nX: ", "a"), late),
         ("informational heads", Answer::drip("", "HTTP/1.1 103 Early Hints\r\n\r\n"), late),
@@ -248,8 +247,7 @@ async fn redirects_are_not_followed() {
         "308 Permanent Redirect",
     ] {
         let head = format!("{status}\nContent-Type: application/json\nLocation: {}/x", other.url);
-        let text =
-            format!("HTTP {status}: redirect to \"{}/x\" was not followed", other.url);
+        let text = format!("HTTP {status}: redirect to \"{}/x\" was not followed", other.url);
         check(status, Answer::http(&head, RESULT), ("Protocol(Redirect", &text)).await;
     }
     assert_eq!(other.requests().len(), 0, "the token was not sent elsewhere");
@@ -294,7 +292,10 @@ async fn notifications() {
         (
             "a page",
             Answer::http("200 OK\nContent-Type: text/html", "<html>"),
-            Some(("Protocol(MediaType", "reply has media type \"text/html\" instead of JSON: \"<html>\"")),
+            Some((
+                "Protocol(MediaType",
+                "reply has media type \"text/html\" instead of JSON: \"<html>\"",
+            )),
         ),
         (
             "502",

@@ -1,4 +1,4 @@
-//! What answers a batch, and should not.
+//! Invalid replies to a batch.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use trunkline::client::Error;
 use super::peer::{Answer, Peer};
 use crate::support::in_time;
 
-/// What comes of the batch as a whole, or of each of its two calls: the result, or the variant of the
-/// error as `Debug` begins it, and all of its text.
+/// The outcome of the batch as a whole, or of both calls: the result, or the beginning of the `Debug` output of the
+/// error, and its text.
 type Expected<'e> = Result<[Ended<'e>; 2], (&'e str, &'e str)>;
 type Ended<'e> = Result<i64, (&'e str, &'e str)>;
 
@@ -21,7 +21,7 @@ async fn check(name: &str, answer: Answer, expected: Expected<'_>) {
     batch.notify(client.notify("n", ()));
     let second = batch.add(client.call::<i64>("b", ()));
     let replies = in_time(name, batch.send()).await;
-    let told = |error: Error| (format!("{error:?}"), error.to_string());
+    let describe = |error: Error| (format!("{error:?}"), error.to_string());
     let same = |(debug, text): &(String, String), expected: (&str, &str)| {
         assert!(debug.starts_with(expected.0), "{name}: {debug}");
         assert_eq!(text, expected.1, "{name}");
@@ -29,7 +29,7 @@ async fn check(name: &str, answer: Answer, expected: Expected<'_>) {
     match (replies, expected) {
         (Ok(mut replies), Ok(expected)) => {
             let found =
-                [replies.take(first), replies.take(second)].map(|ended| ended.map_err(told));
+                [replies.take(first), replies.take(second)].map(|ended| ended.map_err(describe));
             for (found, expected) in found.iter().zip(expected) {
                 match (found, expected) {
                     (Ok(found), Ok(expected)) => assert_eq!(*found, expected, "{name}"),
@@ -38,10 +38,10 @@ async fn check(name: &str, answer: Answer, expected: Expected<'_>) {
                 }
             }
         }
-        (Err(error), Err(expected)) => same(&told(error), expected),
+        (Err(error), Err(expected)) => same(&describe(error), expected),
         (found, expected) => panic!("{name}: {found:?}, not {expected:?}"),
     }
-    assert_eq!(peer.asked().len(), 1, "{name}");
+    assert_eq!(peer.requests().len(), 1, "{name}");
 }
 
 #[tokio::test]
@@ -52,11 +52,11 @@ async fn replies_to_a_batch() {
         |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":7,"message":"no"}}}}"#);
     let (one, two) = (result("1", 10), result("2", 20));
     let no = Err(("Application(", "no (7)"));
-    let missing_one = Err(("Protocol(Missing", "the call with id 1 was not answered"));
-    let missing_two = Err(("Protocol(Missing", "the call with id 2 was not answered"));
-    let duplicate = Err(("Protocol(Duplicate", "the call with id 1 was answered twice"));
-    let reason = "it is no array, and answers a batch";
-    let single = format!("the reply is no JSON-RPC 2.0 response: {reason}: {one:?}");
+    let missing_one = Err(("Protocol(Missing", "no reply to the call with id 1"));
+    let missing_two = Err(("Protocol(Missing", "no reply to the call with id 2"));
+    let duplicate = Err(("Protocol(Duplicate", "duplicate reply to the call with id 1"));
+    let reason = "not an array, in reply to a batch";
+    let single = format!("invalid JSON-RPC 2.0 response: {reason}: {one:?}");
     let rows: &[(&str, String, Expected<'_>)] = &[
         ("in order", format!("[{one},{two}]"), Ok([Ok(10), Ok(20)])),
         ("in another order", format!("[{two},{one}]"), Ok([Ok(10), Ok(20)])),
@@ -69,17 +69,20 @@ async fn replies_to_a_batch() {
         ("one is missing", format!("[{one}]"), Ok([Ok(10), missing_two])),
         ("all are missing", "[]".to_owned(), Ok([missing_one, missing_two])),
         ("one was not read", format!("[{two},{}]", error("null")), Ok([no, Ok(20)])),
-        ("twice", format!("[{one},{two},{one}]"), duplicate),
-        ("twice, spelt otherwise", format!("[{one},{two},{}]", result("1.0", 1)), duplicate),
+        ("duplicate", format!("[{one},{two},{one}]"), duplicate),
+        ("duplicate with a fraction", format!("[{one},{two},{}]", result("1.0", 1)), duplicate),
         (
             "another id",
             format!("[{one},{}]", result("3", 1)),
-            Err(("Protocol(WrongId", "a reply is to another call: its id is 3, not 1, 2")),
+            Err(("Protocol(WrongId", "reply does not belong to this call: its id is 3, not 1, 2")),
         ),
         (
             "an id of another type",
             format!("[{one},{}]", result("\"2\"", 1)),
-            Err(("Protocol(WrongId", "a reply is to another call: its id is \"2\", not 1, 2")),
+            Err((
+                "Protocol(WrongId",
+                "reply does not belong to this call: its id is \"2\", not 1, 2",
+            )),
         ),
         ("a result for one", one.clone(), Err(("Protocol(Malformed", &single))),
         ("an error for all", error("null"), Ok([no, no])),
@@ -90,7 +93,7 @@ async fn replies_to_a_batch() {
                 Ok(10),
                 Err((
                     "Protocol(Result",
-                    "the result is not what was expected: invalid type: string \"\", expected i64 at line 1 column 2",
+                    "unexpected result: invalid type: string \"\", expected i64 at line 1 column 2",
                 )),
             ]),
         ),
@@ -99,7 +102,7 @@ async fn replies_to_a_batch() {
             "[[]]".to_owned(),
             Err((
                 "Protocol(Malformed",
-                "the reply is no JSON-RPC 2.0 response: a response is an object: \"[[]]\"",
+                "invalid JSON-RPC 2.0 response: response is not an object: \"[[]]\"",
             )),
         ),
     ];
@@ -119,7 +122,7 @@ async fn replies_to_a_batch() {
     .await;
 }
 
-/// A server that answers a batch of notifications alone.
+/// Replies to a batch that contains notifications only.
 #[tokio::test]
 async fn replies_to_notifications() {
     for (name, answer, expected) in [

@@ -1,4 +1,4 @@
-//! https, with authorities of one's own.
+//! https with custom certificate authorities.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -15,13 +15,12 @@ use trunkline::client::{Client, Http};
 
 use crate::support::in_time;
 
-/// Serves https as `localhost`, and returns the port and the certificate, which `authority` has
-/// signed, as PEM.
+/// Serves https as `localhost`. Returns the port, and the certificate signed by `authority` as PEM.
 fn serve(authority: &str) -> (u16, String) {
     serve_with(authority, |_| {})
 }
 
-/// The same with another certificate, which is signed with its own key.
+/// Serves https with a self-signed certificate.
 fn serve_with(authority: &str, change: impl FnOnce(&mut CertificateParams)) -> (u16, String) {
     let mut parameters = CertificateParams::new(["localhost".to_owned()]).unwrap();
     parameters.distinguished_name.push(DnType::CommonName, authority);
@@ -43,7 +42,7 @@ fn serve_with(authority: &str, change: impl FnOnce(&mut CertificateParams)) -> (
             let mut socket = socket.unwrap();
             let mut tls = ServerConnection::new(Arc::clone(&config)).unwrap();
             let mut stream = Stream::new(&mut tls, &mut socket);
-            // A client that trusts nobody ends in the handshake.
+            // The handshake with a client that does not trust the certificate fails.
             if stream.read(&mut [0; 4096]).is_ok() {
                 let body = r#"{"jsonrpc":"2.0","id":1,"result":"secure"}"#;
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
@@ -81,7 +80,7 @@ async fn call(url: &str, roots: Roots) -> Result<String, (String, String)> {
 }
 
 #[tokio::test]
-async fn whom_to_trust() {
+async fn verifies_certificates() {
     let (port, pem) = serve("one");
     let (_, other) = serve("other");
     let (right, wrong) = (format!("https://localhost:{port}"), format!("https://127.0.0.1:{port}"));
@@ -111,9 +110,9 @@ fn as_authority(parameters: &mut CertificateParams) {
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
 }
 
-/// Servers whose certificate is marked as an authority's, as `openssl req -x509` does.
+/// Self-signed certificates of servers that are marked as authorities, as `openssl req -x509` does.
 #[tokio::test]
-async fn a_certificate_of_its_own_is_pinned() {
+async fn accepts_a_trusted_self_signed_certificate() {
     let (port, pem) = serve_with("own", as_authority);
     let (_, other) = serve_with("own", as_authority);
     let (right, wrong) = (format!("https://localhost:{port}"), format!("https://127.0.0.1:{port}"));
@@ -148,7 +147,7 @@ async fn a_certificate_of_its_own_is_pinned() {
 }
 
 #[test]
-fn texts_that_hold_no_authority() {
+fn rejects_pem_without_certificates() {
     let (_, pem) = serve("one");
     let mut roots = Roots::none();
     let cut = &pem[..pem.len() / 2];
@@ -158,12 +157,12 @@ fn texts_that_hold_no_authority() {
     assert!(matches!(roots.add_pem(garbage.as_bytes()), Err(RootsError::Certificate(_))));
     let url = "https://localhost".parse().unwrap();
     let error = Http::with_roots(url, HttpClientConfig::default(), &roots).unwrap_err();
-    assert_eq!(error.to_string(), "this machine has no certificates to check https servers with");
+    assert_eq!(error.to_string(), "no trusted root certificates found on this machine");
 }
 
-/// A server that accepts, and never says a word.
+/// A server that accepts connections and sends nothing.
 #[tokio::test]
-async fn a_handshake_has_its_time() {
+async fn handshakes_time_out() {
     let (_, pem) = serve("one");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", silent.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! The client, against servers as they should be and against others.
+//! The client, with conforming and hostile servers.
 
 mod batches;
 mod bounds;

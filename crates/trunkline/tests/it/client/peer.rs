@@ -1,4 +1,4 @@
-//! A server that answers what a test tells it to, byte for byte, and keeps what it was asked.
+//! A server that sends the replies of a test, byte for byte, and records requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,45 +10,45 @@ use tokio::task::JoinHandle;
 use trunkline::client::http::HttpClientConfig;
 use trunkline::client::{self, Client, Http, Retry};
 
-/// What a peer does when it was asked.
+/// The reply of a peer.
 #[derive(Clone)]
 pub(super) struct Answer {
     bytes: Vec<u8>,
     then: Then,
 }
 
-/// What follows the bytes of an answer.
+/// The behaviour after the bytes of a reply.
 #[derive(Clone)]
 enum Then {
     Close,
-    /// The next request of the same connection.
-    Keep,
-    /// Bytes for ever, as fast as they are taken.
+    /// Reads the next request of the connection.
+    KeepAlive,
+    /// Sends these bytes repeatedly, as fast as the client reads.
     Flood(Vec<u8>),
-    /// Bytes for ever, every few milliseconds.
+    /// Sends these bytes every few milliseconds.
     Drip(&'static str),
 }
 
-/// A running peer. It ends when it is dropped.
+/// A running peer, which stops when it is dropped.
 pub(super) struct Peer {
     pub(super) url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
     connections: Arc<AtomicUsize>,
     accepting: JoinHandle<()>,
 }
 
 impl Answer {
-    /// Exactly these bytes; then the connection is closed.
+    /// Sends these bytes, then closes the connection.
     pub(super) fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), then: Then::Close }
     }
 
-    /// Exactly these bytes; then the connection waits for the next request.
-    pub(super) fn kept(bytes: impl Into<Vec<u8>>) -> Self {
-        Self { bytes: bytes.into(), then: Then::Keep }
+    /// Sends these bytes, then reads the next request.
+    pub(super) fn keep_alive(bytes: impl Into<Vec<u8>>) -> Self {
+        Self { bytes: bytes.into(), then: Then::KeepAlive }
     }
 
-    /// An HTTP reply. The head is the status, and header lines.
+    /// An HTTP reply. `head` is the status and header lines.
     pub(super) fn http(head: &str, body: impl AsRef<[u8]>) -> Self {
         let (head, body) = (head.replace('\n', "\r\n"), body.as_ref());
         let length = body.len();
@@ -66,24 +66,24 @@ impl Answer {
         Self::http(&format!("{status}\nContent-Type: application/json"), body)
     }
 
-    /// After these bytes, others without an end.
+    /// Sends these bytes, then `block` repeatedly.
     pub(super) fn flood(bytes: impl Into<Vec<u8>>, block: Vec<u8>) -> Self {
         Self { bytes: bytes.into(), then: Then::Flood(block) }
     }
 
-    /// After these bytes, others without an end, but slowly.
+    /// Sends these bytes, then `drop` repeatedly and slowly.
     pub(super) fn drip(bytes: impl Into<Vec<u8>>, drop: &'static str) -> Self {
         Self { bytes: bytes.into(), then: Then::Drip(drop) }
     }
 }
 
 impl Peer {
-    /// `answer` gets each request's body.
+    /// Starts a peer. `answer` receives the body of each request.
     pub(super) async fn new(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (log, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (log, answer) = (Arc::clone(&requests), Arc::new(answer));
         let connections = Arc::new(AtomicUsize::new(0));
         let accepted = Arc::clone(&connections);
         let accepting = tokio::spawn(async move {
@@ -100,25 +100,25 @@ impl Peer {
                 });
             }
         });
-        Self { url, asked, connections, accepting }
+        Self { url, requests, connections, accepting }
     }
 
-    /// The same answer to all.
+    /// Starts a peer that always sends the same reply.
     pub(super) async fn always(answer: Answer) -> Self {
         Self::new(move |_| answer.clone()).await
     }
 
     /// The requests so far: heads in lower case, and bodies.
-    pub(super) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    pub(super) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 
-    /// How many connections there were so far.
+    /// The number of connections so far.
     pub(super) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
-    /// A client that has so much time, and reads so much.
+    /// A client of this peer with these limits.
     pub(super) fn client(&self, timeout: Duration, max_reply: usize) -> Client {
         let settings = HttpClientConfig { max_reply, ..HttpClientConfig::default() };
         let http = Http::with_config(self.url.parse().unwrap(), settings).unwrap();
@@ -133,7 +133,7 @@ impl Drop for Peer {
     }
 }
 
-/// The next request, if there is one.
+/// Reads the next request, if there is one.
 async fn read(stream: &mut BufReader<TcpStream>) -> Option<(String, String)> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -148,15 +148,15 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<(String, String)> {
     Some((head, String::from_utf8(body).unwrap()))
 }
 
-/// A client that has seen enough is gone: that ends it.
+/// Sends a reply. Ends when the client closes the connection.
 async fn write(stream: &mut TcpStream, Answer { bytes, then }: Answer) {
     if stream.write_all(&bytes).await.is_err() {
         return;
     }
     match then {
-        Then::Keep => {}
+        Then::KeepAlive => {}
         Then::Close => {
-            // What is closed with bytes unread is reset, and takes the reply with it.
+            // Closing with unread bytes would reset the connection and lose the reply.
             let _ = stream.shutdown().await;
             let _ = stream.read(&mut [0]).await;
         }

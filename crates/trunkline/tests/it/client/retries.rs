@@ -1,4 +1,4 @@
-//! Calls that are made again, and those that are not. The clock stands still while anything is done.
+//! Retries of calls, with tokio's paused clock.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use super::scripted::{Scripted, broken, failing, numbers, refused, unavailable};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What goes wrong before it goes well.
+/// The failure of the first attempts.
 #[derive(Clone)]
-enum Wrong {
+enum Fault {
     Failure(Failure),
     Error(i64, Value),
     Silence,
@@ -20,26 +20,26 @@ enum Wrong {
 
 struct Row {
     name: &'static str,
-    wrong: Wrong,
-    /// How often it goes wrong, how often the call is made, and whether it has a result then.
+    fault: Fault,
+    /// The number of failures, the number of attempts, and whether the last one succeeds.
     times: usize,
     attempts: usize,
     succeeds: bool,
-    /// What lies between the first attempt and the end, in milliseconds.
+    /// The duration in milliseconds.
     took: std::ops::RangeInclusive<u128>,
 }
 
-fn row(name: &'static str, wrong: Wrong, (times, attempts, succeeds): (usize, usize, bool)) -> Row {
-    Row { name, wrong, times, attempts, succeeds, took: 0..=300 }
+fn row(name: &'static str, fault: Fault, (times, attempts, succeeds): (usize, usize, bool)) -> Row {
+    Row { name, fault, times, attempts, succeeds, took: 0..=300 }
 }
 
 async fn check(row: Row, is_idempotent: bool) {
-    let Row { name, wrong, times, attempts, succeeds, took } = row;
-    let script = Scripted::new(move |before, message| match &wrong {
+    let Row { name, fault, times, attempts, succeeds, took } = row;
+    let script = Scripted::new(move |before, message| match &fault {
         _ if before >= times => Some(Ok(numbers(message))),
-        Wrong::Failure(failure) => Some(Err(failure.clone())),
-        Wrong::Error(code, data) => Some(Ok(failing(message, *code, data))),
-        Wrong::Silence => None,
+        Fault::Failure(failure) => Some(Err(failure.clone())),
+        Fault::Error(code, data) => Some(Ok(failing(message, *code, data))),
+        Fault::Silence => None,
     });
     let settings = ClientConfig { timeout: TIMEOUT, ..ClientConfig::default() };
     let client = Client::with_config(script.clone(), settings);
@@ -51,54 +51,54 @@ async fn check(row: Row, is_idempotent: bool) {
     assert_eq!(sent.len(), attempts, "{name}, idempotent: {is_idempotent}: {ended:?}");
     assert_eq!(ended.is_ok(), succeeds, "{name}: {ended:?}");
     assert!(took.contains(&elapsed), "{name}: {elapsed} ms");
-    assert!(sent.iter().all(|again| again.message == sent[0].message), "{name}: {sent:?}");
+    assert!(sent.iter().all(|attempt| attempt.message == sent[0].message), "{name}: {sent:?}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn idempotent_calls() {
-    let fails = |failure| Wrong::Failure(failure);
-    let busy = |data: Value| Wrong::Error(-32005, data);
+    let fails = |failure| Fault::Failure(failure);
+    let busy = |data: Value| Fault::Error(-32005, data);
     let wait = |milliseconds: u64| json!({ "retry_after_ms": milliseconds });
     let large = TransportError::TooLarge { target: String::new(), limit: 1 };
     for expected in [
         row("no connection, once", fails(refused()), (1, 2, true)),
         row("no connection, twice", fails(refused()), (2, 3, true)),
         row("no connection", fails(refused()), (3, 3, false)),
-        row("it breaks, twice", fails(broken()), (2, 3, true)),
+        row("broken, twice", fails(broken()), (2, 3, true)),
         row("a gateway has no server", fails(unavailable(502)), (2, 3, true)),
         row("a gateway waits for a server", fails(unavailable(503)), (2, 3, true)),
         row("another refusal", fails(unavailable(403)), (1, 1, false)),
         row("too large", fails(large.into()), (1, 1, false)),
         row("busy", busy(Value::Null), (2, 3, true)),
-        row("busy, and no data of ours", busy(json!({ "retry_after_ms": -1 })), (2, 3, true)),
-        row("too often", Wrong::Error(-32010, Value::Null), (2, 3, true)),
-        row("an error of its own", Wrong::Error(1, wait(1)), (1, 1, false)),
-        row("an internal error", Wrong::Error(-32603, wait(1)), (1, 1, false)),
+        row("busy, with other data", busy(json!({ "retry_after_ms": -1 })), (2, 3, true)),
+        row("rate limited", Fault::Error(-32010, Value::Null), (2, 3, true)),
+        row("an application error", Fault::Error(1, wait(1)), (1, 1, false)),
+        row("an internal error", Fault::Error(-32603, wait(1)), (1, 1, false)),
         Row { took: 2_000..=2_300, ..row("wait a second", busy(wait(1_000)), (2, 3, true)) },
         Row { took: 0..=0, ..row("wait too long", busy(wait(10_000)), (1, 1, false)) },
-        Row { took: 0..=0, ..row("wait for ever", busy(wait(u64::MAX)), (1, 1, false)) },
-        Row { took: 10_000..=10_001, ..row("silence", Wrong::Silence, (1, 1, false)) },
+        Row { took: 0..=0, ..row("wait forever", busy(wait(u64::MAX)), (1, 1, false)) },
+        Row { took: 10_000..=10_001, ..row("silence", Fault::Silence, (1, 1, false)) },
     ] {
         check(expected, true).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_may_not_be_made_twice() {
+async fn does_not_retry_other_calls() {
     let wait = json!({ "retry_after_ms": 1 });
-    for (name, wrong) in [
-        ("no connection", Wrong::Failure(refused())),
-        ("it breaks", Wrong::Failure(broken())),
-        ("a gateway", Wrong::Failure(unavailable(503))),
-        ("busy", Wrong::Error(-32005, wait.clone())),
-        ("too often", Wrong::Error(-32010, wait)),
+    for (name, fault) in [
+        ("no connection", Fault::Failure(refused())),
+        ("broken", Fault::Failure(broken())),
+        ("a gateway", Fault::Failure(unavailable(503))),
+        ("busy", Fault::Error(-32005, wait.clone())),
+        ("rate limited", Fault::Error(-32010, wait)),
     ] {
-        check(Row { took: 0..=0, ..row(name, wrong, (1, 1, false)) }, false).await;
+        check(Row { took: 0..=0, ..row(name, fault, (1, 1, false)) }, false).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn waits_double_up_to_their_bound_and_are_random() {
+async fn backoff_is_exponential_and_random() {
     let script = Scripted::new(|_, _| Some(Err(broken())));
     let (backoff, max_backoff) = (Duration::from_millis(100), Duration::from_millis(400));
     let retry = Some(Retry { attempts: 8, backoff, max_backoff });
@@ -120,7 +120,7 @@ async fn waits_double_up_to_their_bound_and_are_random() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn retries_can_be_switched_off() {
+async fn retries_can_be_disabled() {
     let script = Scripted::new(|_, _| Some(Err(broken())));
     let settings = ClientConfig { retry: None, ..ClientConfig::default() };
     let client = Client::with_config(script.clone(), settings);

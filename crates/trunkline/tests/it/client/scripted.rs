@@ -1,4 +1,4 @@
-//! A transport that plays a script, and keeps what it was to carry.
+//! A transport whose replies a function computes. It records messages.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
@@ -9,19 +9,19 @@ use trunkline::client::{
     Failure, Message, ProtocolError, Transport, TransportError, TransportFuture,
 };
 
-/// Clones share what was sent.
+/// Clones share the recorded messages.
 #[derive(Clone)]
 pub(super) struct Scripted {
     answer: Arc<Script>,
     sent: Arc<Mutex<Vec<Sent>>>,
 }
 
-type Script = dyn Fn(usize, &Value) -> Said + Send + Sync;
+type Script = dyn Fn(usize, &Value) -> ScriptedReply + Send + Sync;
 
-/// What a server says; none if it never says anything.
-pub(super) type Said = Option<Result<Value, Failure>>;
+/// The reply of a server. `None` if it never replies.
+pub(super) type ScriptedReply = Option<Result<Value, Failure>>;
 
-/// A message, and when it was sent.
+/// A message and the time when it was sent.
 #[derive(Debug, Clone)]
 pub(super) struct Sent {
     pub(super) at: Instant,
@@ -30,12 +30,14 @@ pub(super) struct Sent {
 }
 
 impl Scripted {
-    /// `answer` gets how many messages were sent before, and the message.
-    pub(super) fn new(answer: impl Fn(usize, &Value) -> Said + Send + Sync + 'static) -> Self {
+    /// Creates a transport. `answer` receives the number of previous messages, and the message.
+    pub(super) fn new(
+        answer: impl Fn(usize, &Value) -> ScriptedReply + Send + Sync + 'static,
+    ) -> Self {
         Self { answer: Arc::new(answer), sent: Arc::default() }
     }
 
-    /// Every call results in the number behind its method's first letter.
+    /// Creates a transport on which the result of each call is the number after the first letter of its method.
     pub(super) fn numbering() -> Self {
         Self::new(|_, message| Some(Ok(numbers(message))))
     }
@@ -50,12 +52,12 @@ impl Transport for Scripted {
         let ids = message.ids.iter().map(ToString::to_string).collect();
         let message: Value = serde_json::from_slice(&message.body).unwrap();
         let mut sent = self.sent.lock().unwrap();
-        let said = (self.answer)(sent.len(), &message);
+        let reply = (self.answer)(sent.len(), &message);
         sent.push(Sent { at: Instant::now(), message, ids });
         drop(sent);
         Box::pin(async move {
-            match said {
-                Some(said) => said.map(|reply| Some(reply.to_string().into())),
+            match reply {
+                Some(reply) => reply.map(|reply| Some(reply.to_string().into())),
                 None => std::future::pending().await,
             }
         })
@@ -76,7 +78,7 @@ pub(super) fn numbers(message: &Value) -> Value {
     calls.iter().rev().filter(|call| call.get("id").is_some()).map(numbers).collect()
 }
 
-/// The reply to a call that fails.
+/// A reply with an error.
 pub(super) fn failing(message: &Value, code: i64, data: &Value) -> Value {
     let error = json!({ "code": code, "message": "no", "data": data });
     json!({ "jsonrpc": "2.0", "id": message["id"], "error": error })

@@ -1,4 +1,4 @@
-//! What goes on when operations are replaced: calls, and what is counted.
+//! Running calls and counters when operations are replaced.
 
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -11,7 +11,7 @@ use trunkline::{DynamicOperations, Extensions, Router, Rpc};
 use super::{call, named, names, service};
 use crate::support::{DONE, Gate, WAIT, in_time};
 
-/// How many calls of a method were begun, ended well and are running; none if it is not counted.
+/// The numbers of started, succeeded and running calls of a method, if it has counters.
 fn counts(rpc: &Rpc, method: &str) -> Option<[u64; 3]> {
     let metrics = rpc.metrics();
     let found = metrics.iter().find(|metrics| metrics.method == method);
@@ -19,7 +19,7 @@ fn counts(rpc: &Rpc, method: &str) -> Option<[u64; 3]> {
 }
 
 #[test]
-fn names_that_stay_count_on() {
+fn keeps_counters_of_remaining_names() {
     let (rpc, tools) = service();
     tools.replace(named(["a", "b"])).unwrap();
     for name in ["tool.a", "tool.b", "tool.a", "ping"] {
@@ -40,7 +40,7 @@ fn names_that_stay_count_on() {
 }
 
 #[tokio::test]
-async fn calls_go_on_with_the_operation_that_they_were_for() {
+async fn running_calls_complete_with_the_previous_operation() {
     let (gate, tools) = (Gate::new(), DynamicOperations::new());
     let rpc = Router::new().dynamic("tool", &tools).build().unwrap();
     let waiting = || Router::new().merge(gate.router());
@@ -49,7 +49,7 @@ async fn calls_go_on_with_the_operation_that_they_were_for() {
     let mut running = Box::pin(rpc.handle(body.clone().into(), Extensions::new()));
     assert!(running.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
     let Incoming::Call(read) = rpc.read(body.clone().into(), Extensions::new()) else {
-        panic!("a call is a call")
+        panic!("not a call")
     };
 
     tools.replace(named(["other"])).unwrap();
@@ -64,7 +64,7 @@ async fn calls_go_on_with_the_operation_that_they_were_for() {
 }
 
 #[tokio::test]
-async fn a_call_that_outlives_its_operation_is_counted_where_its_name_is() {
+async fn counts_a_call_that_outlives_its_operation_by_name() {
     let (gate, tools) = (Gate::new(), DynamicOperations::new());
     let rpc = Router::new().dynamic("tool", &tools).build().unwrap();
     tools.replace(gate.router()).unwrap();
@@ -79,7 +79,7 @@ async fn a_call_that_outlives_its_operation_is_counted_where_its_name_is() {
 }
 
 #[test]
-fn what_was_replaced_is_dropped() {
+fn drops_replaced_operations() {
     let (rpc, tools) = service();
     let owned = Arc::new(());
     let with = |owned: &Arc<()>| {
@@ -94,7 +94,7 @@ fn what_was_replaced_is_dropped() {
     tools.replace(with(&owned)).unwrap();
     assert_eq!(names(&rpc), ["ping", "tool.a", "rpc.discover"]);
     drop(rpc);
-    assert_eq!(Arc::strong_count(&owned), 1, "with the service go its operations");
+    assert_eq!(Arc::strong_count(&owned), 1, "operations are dropped with the service");
     tools.replace(with(&owned)).unwrap();
-    assert_eq!(Arc::strong_count(&owned), 1, "there is no service to come to");
+    assert_eq!(Arc::strong_count(&owned), 1, "the service was dropped");
 }

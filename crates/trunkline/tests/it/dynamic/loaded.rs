@@ -1,4 +1,4 @@
-//! Operations are replaced while threads call them.
+//! Replacement of operations while threads call them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -11,13 +11,13 @@ use super::named;
 
 const CHANGES: u64 = 300;
 
-/// `stays` and `round`, and one of `even` and `odd`.
+/// The methods `stays` and `round`, and either `even` or `odd`.
 fn operations(round: u64) -> Router {
     let name = if round.is_multiple_of(2) { "even" } else { "odd" };
     named(["stays", name]).method("round", move || round)
 }
 
-/// Calls all methods in one batch; what each is answered: a result, or an error's code.
+/// Calls all methods in one batch. Returns the result or the error code of each.
 async fn batch(rpc: &Rpc, methods: [&str; 5]) -> [Result<Value, i64>; 5] {
     let request = |(id, method)| json!({ "jsonrpc": "2.0", "method": method, "id": id });
     let body: Value = methods.into_iter().enumerate().map(request).collect();
@@ -31,11 +31,11 @@ async fn batch(rpc: &Rpc, methods: [&str; 5]) -> [Result<Value, i64>; 5] {
 }
 
 #[test]
-fn no_call_fails_that_should_not() {
+fn replacement_fails_no_other_calls() {
     let tools = DynamicOperations::new();
     tools.replace(operations(0)).unwrap();
     let rpc = named(["ping"]).dynamic("tool", &tools).build().unwrap();
-    let (over, made) = (AtomicBool::new(false), AtomicU64::new(0));
+    let (over, batches) = (AtomicBool::new(false), AtomicU64::new(0));
     let call_all = || {
         let runtime = Builder::new_current_thread().enable_time().build().unwrap();
         let mut last = 0;
@@ -44,20 +44,20 @@ fn no_call_fails_that_should_not() {
             let [ping, stays, round, even, odd] = runtime.block_on(batch(&rpc, methods));
             assert_eq!([ping, stays], [Ok(json!("ping")), Ok(json!("stays"))]);
             let round = round.unwrap().as_u64().unwrap();
-            assert!(round >= last, "{round} after {last}: what was replaced came back");
+            assert!(round >= last, "{round} after {last}: a replaced operation ran");
             last = round;
             for (name, one) in [("even", even), ("odd", odd)] {
                 assert!([Ok(json!(name)), Err(code::METHOD_NOT_FOUND)].contains(&one), "{one:?}");
             }
-            made.fetch_add(1, Ordering::SeqCst);
+            batches.fetch_add(1, Ordering::SeqCst);
         }
     };
     thread::scope(|scope| {
         let callers = [scope.spawn(call_all), scope.spawn(call_all)];
         for round in 1..=CHANGES {
-            // Each change meets calls: those made since the one before. Callers end early if they panic.
-            let before = made.load(Ordering::SeqCst);
-            while made.load(Ordering::SeqCst) == before
+            // Wait for a batch between two changes. Callers end early if they panic.
+            let before = batches.load(Ordering::SeqCst);
+            while batches.load(Ordering::SeqCst) == before
                 && !callers.iter().any(ScopedJoinHandle::is_finished)
             {
                 thread::yield_now();
@@ -66,9 +66,9 @@ fn no_call_fails_that_should_not() {
         }
         over.store(true, Ordering::SeqCst);
     });
-    let batches = made.into_inner();
+    let batches = batches.into_inner();
     assert!(batches >= CHANGES, "{batches}");
     let counted = rpc.metrics();
     let stays = counted.iter().find(|metrics| metrics.method == "tool.stays").unwrap();
-    assert_eq!((stays.started, stays.succeeded), (batches, batches), "counters go on");
+    assert_eq!((stays.started, stays.succeeded), (batches, batches), "counters are kept");
 }

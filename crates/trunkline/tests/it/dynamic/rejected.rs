@@ -30,8 +30,14 @@ fn a_rejected_replacement_changes_nothing() {
         (named(["b", "b"]), "method `tool.b` is registered twice: at "),
         (named(["b", "sum.add"]), "method `tool.sum.add` is registered twice: at "),
         (named(["sum.other"]), "method `tool.sum.other` is registered twice: at "),
-        (tool("b", "fixed"), "tool `fixed` is used by method `fixed` and method `tool.b`, registered at "),
-        (tool("b", "taken"), "tool `taken` is used by method `tool.sum.other` and method `tool.b`, "),
+        (
+            tool("b", "fixed"),
+            "tool `fixed` is used by method `fixed` and method `tool.b`, registered at ",
+        ),
+        (
+            tool("b", "taken"),
+            "tool `taken` is used by method `tool.sum.other` and method `tool.b`, ",
+        ),
         (tool("b", "b c"), "tool `b c`, registered at "),
         (named(["b"]).route_layer("c", from_fn(through)), "no method registered before "),
         (
@@ -69,7 +75,10 @@ fn rejects_invalid_initial_operations() {
     };
     check(with(named(["a", "a"])), "method `tool.a` is registered twice: at ");
     check(with(named(["a"])).merge(named(["tool.a"])), "method `tool.a` is registered twice: at ");
-    check(with(tool("a", "x")).merge(tool("b", "x")), "tool `x` is used by method `b` and method `tool.a`");
+    check(
+        with(tool("a", "x")).merge(tool("b", "x")),
+        "tool `x` is used by method `b` and method `tool.a`",
+    );
     let reserved = DynamicOperations::new();
     reserved.replace(named(["a"])).unwrap();
     check(Router::new().dynamic("rpc", &reserved), "method `rpc.a`, registered at ");

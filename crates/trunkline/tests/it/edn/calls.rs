@@ -301,13 +301,17 @@ fn what_is_no_request() {
     }
     for id in ["{:a 1}", "[1]", "true"] {
         let body = format!("{{:jsonrpc \"2.0\" :method \"echo\" :id {id}}}");
-        let expected = invalid(", :member \"id\"", "`id` must be a string, a number or null", "nil");
+        let expected =
+            invalid(", :member \"id\"", "`id` must be a string, a number or null", "nil");
         check(&body, &expected);
         check(&format!("[{body}]"), &format!("[{expected}]"));
     }
     check("[]", &invalid("", "a batch must contain at least one request", "nil"));
     let many = format!("[{}]", "{:jsonrpc \"2.0\" :method \"echo\"}".repeat(7));
-    check(&many, &invalid("", "a batch must contain at most 6 requests; no request was run", "nil"));
+    check(
+        &many,
+        &invalid("", "a batch must contain at most 6 requests; no request was run", "nil"),
+    );
 }
 
 #[test]

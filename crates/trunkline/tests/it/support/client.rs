@@ -1,4 +1,4 @@
-//! A client that sends what it is given, byte for byte, and reads what comes back.
+//! A client that sends raw bytes and reads HTTP/1 replies.
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ impl Client {
         self.0.get_ref().local_addr().unwrap()
     }
 
-    /// Sends all of `bytes`, or as much as the server takes before it closes: its reply tells.
+    /// Sends `bytes`. Ignores errors: the server may close the connection first, and its reply is checked instead.
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         let _ = self.try_send(bytes).await;
     }
@@ -41,7 +41,7 @@ impl Client {
         in_time("to send", self.0.get_mut().write_all(bytes.as_ref())).await
     }
 
-    /// Says that nothing further will be sent.
+    /// Closes the sending direction.
     pub(crate) async fn finish(&mut self) {
         in_time("to finish", self.0.get_mut().shutdown()).await.unwrap();
     }
@@ -61,7 +61,7 @@ impl Client {
         reply
     }
 
-    /// A reply without its body: the answer to HEAD.
+    /// Reads a reply without a body, such as that to HEAD.
     pub(crate) async fn head(&mut self) -> Reply {
         let line = self.line().await;
         let status = line.strip_prefix("HTTP/1.").and_then(|rest| rest.get(2..5));
@@ -93,7 +93,7 @@ impl Client {
         bytes
     }
 
-    /// Sends `bytes` again and again until the server closes, and returns what it still sent.
+    /// Sends `bytes` repeatedly until the server closes the connection. Returns the bytes received until then.
     pub(crate) async fn drip(&mut self, bytes: &str) -> Vec<u8> {
         let mut rest = Vec::new();
         let ended = async {
@@ -104,7 +104,7 @@ impl Client {
                         _ => return,
                     },
                     () = tokio::time::sleep(Duration::from_millis(5)) => {
-                        // Whether the server is still there, reading tells.
+                        // Reading detects a closed connection.
                         let _ = self.0.get_mut().write_all(bytes.as_bytes()).await;
                     }
                 }
@@ -114,7 +114,7 @@ impl Client {
         rest
     }
 
-    /// Waits until the server closes, and returns what it still sent. A reset is an end too.
+    /// Waits until the server closes or resets the connection. Returns the bytes received until then.
     pub(crate) async fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();
         let _ = in_time("the end of the connection", self.0.read_to_end(&mut rest)).await;
@@ -123,7 +123,7 @@ impl Client {
 }
 
 impl Reply {
-    /// The header's value; of several, the first.
+    /// The value of the header. If there are several, the first.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -1,4 +1,4 @@
-//! Rows of data files, and whether a reply is what a row expects.
+//! Rows of data files, and comparison of replies with them.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ pub(crate) fn rows<T: DeserializeOwned>(file: &str) -> Vec<T> {
     text.lines().enumerate().map(row).collect()
 }
 
-/// Compares one JSON text, or its absence, with what a row expects. `id` is the exact text of the
-/// reply's id, where that is the point.
+/// Compares a reply, or its absence, with a row. `id` is the exact text of the id of the reply, for rows that check
+/// it.
 #[track_caller]
 pub(crate) fn assert_replies(name: &str, found: Option<&[u8]>, expected: &Value, id: Option<&str>) {
     let text = found.map(String::from_utf8_lossy);
@@ -33,8 +33,8 @@ pub(crate) fn assert_replies(name: &str, found: Option<&[u8]>, expected: &Value,
     );
 }
 
-/// The reply's value. An id is compared as text, for no number type holds all of them, and then
-/// replaced by the expected one.
+/// Parses a reply. The id is compared as text, since no number type can represent all ids, and then replaced by the
+/// expected one.
 fn parse(json: &[u8], id: Option<&str>, expected_id: &Value) -> Option<Value> {
     let Some(id) = id else {
         return serde_json::from_slice(json).ok();
@@ -48,8 +48,8 @@ fn parse(json: &[u8], id: Option<&str>, expected_id: &Value) -> Option<Value> {
     Some(object)
 }
 
-/// `"*"` fits anything. Where the message is `"*"`, data may be there or not. Batches are answered
-/// in the order of the requests, so arrays are compared in order.
+/// `"*"` matches any value. If the message is `"*"`, `data` is optional. Arrays are compared in order, since the
+/// replies of a batch are in the order of the requests.
 fn fits(expected: &Value, found: &Value) -> bool {
     match (expected, found) {
         (Value::String(any), _) if any == "*" => true,

@@ -1,4 +1,4 @@
-//! Methods that go on when the test says so, and tell what became of them.
+//! Methods that a test blocks, releases and counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use trunkline::{CancellationToken, Router, blocking};
 
-/// What a test holds of the methods of [`Gate::router`].
+/// Controls the methods of [`Gate::router`].
 #[derive(Clone)]
 pub(crate) struct Gate(Arc<Inner>);
 
@@ -31,12 +31,12 @@ impl Gate {
         self.0.open.add_permits(count);
     }
 
-    /// How many calls have come to a handler.
+    /// The number of calls that have reached a handler.
     pub(crate) fn entered(&self) -> usize {
         self.0.entered.load(Ordering::SeqCst)
     }
 
-    /// How many handlers were told that nobody waits for them.
+    /// The number of handlers that were cancelled.
     pub(crate) fn cancelled(&self) -> usize {
         self.0.cancelled.load(Ordering::SeqCst)
     }
@@ -55,7 +55,7 @@ impl Gate {
         "done"
     }
 
-    /// Waits on a thread, as a query would.
+    /// Blocks a thread, like a query.
     fn block(&self, token: &CancellationToken) {
         self.enter();
         while !token.is_cancelled() {
@@ -64,7 +64,7 @@ impl Gate {
         self.cancel();
     }
 
-    /// `wait` ends when the gate is open; `work` and `block` when they are cancelled.
+    /// Methods: `wait` ends when the gate is open, `work` and `block` end when they are cancelled.
     pub(crate) fn router(&self) -> Router {
         let [wait, work, block] = [self, self, self].map(Self::clone);
         Router::new()

@@ -1,5 +1,4 @@
-//! What the tests share: a client that sends bytes as they are, servers in this process, and the
-//! comparison of replies with what a row expects.
+//! Shared test support: a client that sends raw bytes, servers in this process, and comparison of replies.
 
 mod client;
 mod expected;
@@ -15,14 +14,14 @@ pub(crate) use gate::{DONE, Gate, WAIT};
 pub(crate) use requests::{CALL, RESULT, post, post_with};
 pub(crate) use serving::{on_loopback, serve, serve_with, service};
 
-/// Longer than anything here takes on a busy machine; a test that waits for it has failed.
+/// The timeout of each wait. It is longer than any operation takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// `future`'s output, which has to come in time.
+/// Awaits `future`. Panics after a timeout.
 pub(crate) async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
     match tokio::time::timeout(PATIENCE, future).await {
         Ok(output) => output,
-        Err(_) => panic!("waited {PATIENCE:?} in vain: {what}"),
+        Err(_) => panic!("no result after {PATIENCE:?}: {what}"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests as bytes.
 
-/// A call, and what its reply is.
+/// A request and its response.
 pub(crate) const CALL: &str = r#"{"jsonrpc":"2.0","method":"subtract","params":[42,23],"id":1}"#;
 pub(crate) const RESULT: &str = r#"{"jsonrpc":"2.0","result":19,"id":1}"#;
 

@@ -1,4 +1,4 @@
-//! Servers in this process, on a port that the system chooses.
+//! Servers in this process, on a free port.
 
 use trunkline::Limits;
 use trunkline::http::{self, HttpService};
@@ -8,7 +8,7 @@ use trunkline::server::{self, Server, ServerHandle};
 #[path = "../../../examples/spec_server/service.rs"]
 pub(crate) mod service;
 
-/// Settings with the one path of the protocol cases.
+/// A configuration with the path of the protocol cases.
 pub(crate) fn on_loopback() -> http::HttpConfig {
     http::HttpConfig { paths: vec!["/".to_owned()], ..Default::default() }
 }

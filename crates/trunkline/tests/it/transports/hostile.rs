@@ -85,7 +85,7 @@ async fn whatever_is_said_as_lines() {
         (r#"{"jsonrpc":"2.0","result":4"#, Err("no JSON-RPC 2.0 response")),
         ("[]", Err("an array")),
         (r#"[{"jsonrpc":"2.0","result":3,"id":1}]"#, Err("an array")),
-        (&long, Err("more than 10000 bytes")),
+        (&long, Err("exceeds 10000 bytes")),
     ];
     for (said, expected) in rows {
         check(Framing::Lines, format!("{said}\n{REPLY}\n").as_bytes(), false, expected).await;
@@ -93,7 +93,7 @@ async fn whatever_is_said_as_lines() {
     let half = &REPLY[..20];
     check(Framing::Lines, half.as_bytes(), true, Err("no JSON-RPC 2.0 response")).await;
     check(Framing::Lines, b"\xff\n", false, Err("not UTF-8")).await;
-    check(Framing::Lines, b"", true, Err("broke before the reply was there")).await;
+    check(Framing::Lines, b"", true, Err("closed before the reply was complete")).await;
 }
 
 #[tokio::test]
@@ -102,11 +102,11 @@ async fn whatever_is_said_with_heads() {
     let then = |said: &str| [said.as_bytes(), &reply].concat();
     let rows: [(Vec<u8>, bool, Result<i64, &str>); 6] = [
         (then(""), false, Ok(3)),
-        (then("Content-Length: 10000000000\r\n\r\n"), false, Err("more than 10000 bytes")),
-        (then("hello\r\n\r\n"), false, Err("the head of a message is malformed")),
-        (then(&format!("{REPLY}\n")), false, Err("the head of a message is malformed")),
+        (then("Content-Length: 10000000000\r\n\r\n"), false, Err("exceeds 10000 bytes")),
+        (then("hello\r\n\r\n"), false, Err("malformed message header")),
+        (then(&format!("{REPLY}\n")), false, Err("malformed message header")),
         (reply[..30].to_vec(), true, Err("unexpected end of file")),
-        (Vec::new(), true, Err("broke before the reply was there")),
+        (Vec::new(), true, Err("closed before the reply was complete")),
     ];
     for (said, ends, expected) in rows {
         check(Framing::Headers, &said, ends, expected).await;

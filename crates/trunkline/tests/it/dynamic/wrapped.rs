@@ -1,4 +1,4 @@
-//! What a router has around its operations is around those that come later.
+//! Layers and rules of a router apply to dynamic operations.
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -14,11 +14,11 @@ use trunkline::{
 use super::{call, named};
 use crate::support::in_time;
 
-/// The layers that a call came through.
+/// The layers that a call has passed.
 #[derive(Clone, Default)]
 struct Seen(Vec<&'static str>);
 
-/// Writes its name into the call before it goes on.
+/// A layer that appends its name to the call.
 fn mark(name: &'static str) -> FromFnLayer<impl Fn(Call, Next) -> BoxFuture<'static, Outcome>> {
     from_fn(move |mut call: Call, next: Next| {
         let seen = call.extensions().get::<Seen>().cloned().unwrap_or_default();
@@ -27,13 +27,13 @@ fn mark(name: &'static str) -> FromFnLayer<impl Fn(Call, Next) -> BoxFuture<'sta
     })
 }
 
-/// `shout` and `sum.add`, which answer with the layers around them.
+/// The methods `shout` and `sum.add`, which return the layers around them.
 fn tools() -> Router {
     let seen = |Extension(Seen(seen)): Extension<Seen>| seen;
     Router::new().method("shout", seen).method("sum.add", seen).layer(mark("own"))
 }
 
-/// Builds `router` around a place, and compares the layers around an operation that comes then.
+/// Compares the layers around an operation that is set before the build, and around one that is set later.
 #[track_caller]
 fn check(name: &str, router: fn(&DynamicOperations) -> Router, method: &str, expected: &[&str]) {
     let dynamic = DynamicOperations::new();
@@ -53,8 +53,8 @@ fn layers() {
     let all = |tools: &DynamicOperations| {
         Router::new().dynamic("tool", tools).layer(mark("1")).route_layer("*", mark("2"))
     };
-    check("all that comes", all, "tool.shout", &["2", "1", "own"]);
-    check("all that comes", all, "tool.sum.add", &["2", "1", "own"]);
+    check("all operations", all, "tool.shout", &["2", "1", "own"]);
+    check("all operations", all, "tool.sum.add", &["2", "1", "own"]);
 
     let some = |tools: &DynamicOperations| {
         let router = Router::new().dynamic("tool", tools).method("other", || 1);
@@ -65,15 +65,15 @@ fn layers() {
             .route_layer("other", mark("other"))
             .route_layer("t*", mark("t*"))
     };
-    check("what matches", some, "tool.shout", &["t*", "tool.shout", "tool.*", "own"]);
-    check("what matches", some, "tool.sum.add", &["t*", "tool.sum.*", "tool.*", "own"]);
+    check("matching operations", some, "tool.shout", &["t*", "tool.shout", "tool.*", "own"]);
+    check("matching operations", some, "tool.sum.add", &["t*", "tool.sum.*", "tool.*", "own"]);
 
     let nested = |tools: &DynamicOperations| {
         let inner = Router::new().dynamic("tool", tools).route_layer("tool.shout", mark("inner"));
         Router::new().nest("a", inner).route_layer("a.tool.*", mark("outer"))
     };
-    check("the names of each time", nested, "a.tool.shout", &["outer", "inner", "own"]);
-    check("the names of each time", nested, "a.tool.sum.add", &["outer", "own"]);
+    check("names at the time of each layer", nested, "a.tool.shout", &["outer", "inner", "own"]);
+    check("names at the time of each layer", nested, "a.tool.sum.add", &["outer", "own"]);
 
     let merged = |tools: &DynamicOperations| {
         let inner = Router::<u8>::new().dynamic("tool", tools).layer(mark("inner"));
@@ -82,7 +82,7 @@ fn layers() {
     check("merged, with a state", merged, "tool.shout", &["outer", "inner", "own"]);
 }
 
-/// Compares what callers without a name, with one and with the right one are answered.
+/// Compares the errors for no principal, for `ada` and for `root`.
 #[track_caller]
 fn guarded(
     name: &str,
@@ -113,7 +113,7 @@ fn rules() {
         let rules = Rules::new().require("tool.*", principal("root"));
         Router::new().authorize(rules).dynamic("tool", tools)
     };
-    guarded("before the place", before, "tool.shout", GUARDED);
+    guarded("rules added before the operations", before, "tool.shout", GUARDED);
     let one = |tools: &DynamicOperations| {
         let rules = Rules::new().require("tool.shout", principal("root"));
         Router::new().dynamic("tool", tools).authorize(rules)
@@ -125,12 +125,12 @@ fn rules() {
         let rules = Rules::new().require("tool.shout", principal("root"));
         Router::new().nest("a", Router::new().dynamic("tool", tools).authorize(rules))
     };
-    guarded("names before they were nested", nested, "a.tool.shout", GUARDED);
-    guarded("names before they were nested", nested, "a.tool.whisper", OPEN);
+    guarded("names before nesting", nested, "a.tool.shout", GUARDED);
+    guarded("names before nesting", nested, "a.tool.whisper", OPEN);
 }
 
 #[test]
-fn rules_of_what_comes_hold_for_its_own_names() {
+fn rules_of_dynamic_operations_apply_to_names_without_the_namespace() {
     let (rpc, tools) = super::service();
     let rules = Rules::new().require("shout", principal("root"));
     tools.replace(named(["shout", "whisper"]).authorize(rules)).unwrap();
@@ -139,7 +139,7 @@ fn rules_of_what_comes_hold_for_its_own_names() {
 }
 
 #[test]
-fn what_every_router_has_is_around_what_comes() {
+fn default_layers_apply_to_dynamic_operations() {
     let tools = DynamicOperations::new();
     let limits =
         Limits { call_timeout: Some(std::time::Duration::from_secs(1)), ..Limits::default() };
@@ -161,7 +161,7 @@ fn what_every_router_has_is_around_what_comes() {
 }
 
 #[tokio::test]
-async fn what_blocks_runs_on_another_thread() {
+async fn blocking_handlers_run_on_another_thread() {
     let (rpc, tools) = super::service();
     tools.replace(Router::new().method("name", blocking(name_of_thread))).unwrap();
     let name: String = in_time("a reply", rpc.call("tool.name", &[0; 0])).await.unwrap();
