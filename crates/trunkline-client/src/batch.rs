@@ -16,9 +16,9 @@ use trunkline_core::call::Call;
 use trunkline_core::error::{BoxError, ErrorObject, RpcError};
 use trunkline_core::outcome::Outcome;
 
+use super::batch_queue::{BatchQueue, Member};
 use super::client::{Client, Prepared, deadline};
 use super::error::{Error, Failure};
-use super::gathering::{Gathering, Member};
 use super::pending::{Notification, Pending, read};
 use super::retry::Attempts;
 use super::wire::Wire;
@@ -30,17 +30,17 @@ impl Client {
     }
 }
 
-/// Calls that leave in one message. Their replies may come in any order.
+/// Calls sent in one message. Their replies may arrive in any order.
 #[must_use = "a batch is sent with `send`"]
 #[derive(Debug)]
 pub struct Batch {
     identity: Identity,
     client: Client,
-    calls: Vec<Added>,
+    calls: Vec<BatchCall>,
     timeout: Duration,
 }
 
-/// Where a call's result will be among the [`Replies`].
+/// The position of a call's result in the [`Replies`].
 #[must_use = "the result is taken from the replies"]
 #[derive(Debug)]
 pub struct Slot<R, E = ErrorObject> {
@@ -53,28 +53,28 @@ pub struct Slot<R, E = ErrorObject> {
 #[derive(Debug)]
 pub struct Replies {
     batch: Identity,
-    ended: Vec<Option<Ended>>,
+    results: Vec<Option<CallResult>>,
 }
 
-/// Identifies a batch.
+/// The identity of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Identity(u64);
 
-/// A call, and the client that has made it, whose layers it passes.
+/// A call and the client that created it, whose layers it passes.
 #[derive(Debug)]
-struct Added {
+struct BatchCall {
     client: Client,
     prepared: Prepared,
     has_slot: bool,
 }
 
-type Ended = Result<Outcome, Unsent>;
+type CallResult = Result<Outcome, CallError>;
 
 #[derive(Debug)]
-enum Unsent {
+enum CallError {
     OtherClient,
     Params(ErrorObject),
-    Below(BoxError),
+    Service(BoxError),
 }
 
 impl Batch {
@@ -84,23 +84,23 @@ impl Batch {
         Self { identity, client: client.clone(), calls: Vec::new(), timeout }
     }
 
-    /// Adds a call, of this client's, of a clone's, or of a typed client's that was made from one. It
-    /// passes the layers of the one that has made it.
+    /// Adds a call of this client, of a clone, or of a typed client based on one of them. The call passes
+    /// the layers of the client that created it.
     ///
     /// A call of another client is not sent: its slot holds [`Error::OtherClient`].
     pub fn add<R, E>(&mut self, call: Pending<R, E>) -> Slot<R, E> {
         let (client, prepared) = call.into_parts();
-        self.calls.push(Added { client, prepared, has_slot: true });
+        self.calls.push(BatchCall { client, prepared, has_slot: true });
         Slot { batch: self.identity, index: self.calls.len() - 1, marker: PhantomData }
     }
 
-    /// Adds a notification, of the same clients.
+    /// Adds a notification of one of these clients.
     pub fn notify(&mut self, notification: Notification) {
         let (client, prepared) = notification.into_parts();
-        self.calls.push(Added { client, prepared, has_slot: false });
+        self.calls.push(BatchCall { client, prepared, has_slot: false });
     }
 
-    /// How long all of it may take, in place of the client's setting.
+    /// Sets the timeout of the whole batch, overriding the client's setting.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
@@ -112,7 +112,7 @@ impl Batch {
         self.calls.len()
     }
 
-    /// Whether there is nothing to send.
+    /// Whether the batch has no calls and notifications.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.calls.is_empty()
@@ -120,13 +120,13 @@ impl Batch {
 
     /// Sends all calls in one message. An empty batch sends nothing.
     ///
-    /// The message leaves as soon as no [layer](Client::layer) can let another call pass. Calls that a
-    /// layer holds back leave in further messages, so a limit of concurrent calls splits a batch: limit
-    /// the members of batches on the server instead.
+    /// The message is sent once every call has passed its [layers](Client::layer) or is held back by one.
+    /// Calls that are held back are sent in further messages, so a concurrency limit splits a batch. Limit
+    /// the size of batches on the server instead.
     ///
     /// # Errors
-    /// When a message has failed, and no call has an outcome. The error of a single call is returned when
-    /// its slot is taken. If a notification cannot be sent, nothing is: it has no slot.
+    /// When a message fails and no call has an outcome. The error of a single call is returned when its slot
+    /// is taken. If a notification cannot be sent, nothing is sent, because a notification has no slot.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the calls.
@@ -134,7 +134,7 @@ impl Batch {
         let Self { identity, client, calls, timeout } = self;
         let until = deadline(timeout);
         match timeout_at(until, send(&client, calls, until)).await {
-            Ok(ended) => Ok(Replies { batch: identity, ended: ended? }),
+            Ok(results) => Ok(Replies { batch: identity, results: results? }),
             Err(_) => Err(client.shared.timed_out(timeout)),
         }
     }
@@ -142,28 +142,28 @@ impl Batch {
 
 async fn send(
     client: &Client,
-    calls: Vec<Added>,
+    calls: Vec<BatchCall>,
     until: Instant,
-) -> Result<Vec<Option<Ended>>, Error> {
-    let gathering = Arc::new(Gathering::default());
+) -> Result<Vec<Option<CallResult>>, Error> {
+    let queue = Arc::new(BatchQueue::default());
     let attempts = Attempts::until(until);
-    let mut replies: Vec<Option<Ended>> = Vec::with_capacity(calls.len());
+    let mut results: Vec<Option<CallResult>> = Vec::with_capacity(calls.len());
     let mut members = FuturesUnordered::new();
-    for (index, added) in calls.into_iter().enumerate() {
-        let Added { client: maker, prepared, has_slot } = added;
-        let call = match maker.is_clone_of(client) {
-            true => prepared.into_call(attempts).map_err(Unsent::Params),
-            false => Err(Unsent::OtherClient),
+    for (index, call) in calls.into_iter().enumerate() {
+        let BatchCall { client: creator, prepared, has_slot } = call;
+        let call = match creator.is_clone_of(client) {
+            true => prepared.into_call(attempts).map_err(CallError::Params),
+            false => Err(CallError::OtherClient),
         };
         match call {
             Ok(mut call) => {
-                call.extensions_mut().insert(gathering.seat());
-                let mut remote = maker.remote;
+                call.extensions_mut().insert(queue.handle());
+                let mut remote = creator.remote;
                 members.push(async move { (index, remote.call(call).await) });
-                replies.push(None);
+                results.push(None);
             }
-            Err(unsent) if has_slot => replies.push(Some(Err(unsent))),
-            Err(unsent) => return Err(unsent.into()),
+            Err(error) if has_slot => results.push(Some(Err(error))),
+            Err(error) => return Err(error.into()),
         }
     }
     let failed = OnceLock::new();
@@ -172,25 +172,25 @@ async fn send(
     poll_fn(|cx| {
         loop {
             match members.poll_next_unpin(cx) {
-                Poll::Ready(Some((index, ended))) => {
-                    replies[index] = Some(ended.map_err(Unsent::Below));
+                Poll::Ready(Some((index, result))) => {
+                    results[index] = Some(result.map_err(CallError::Service));
                     continue;
                 }
                 Poll::Ready(None) => return Poll::Ready(()),
                 Poll::Pending => {}
             }
-            gathering.batch.register(cx.waker());
+            queue.batch.register(cx.waker());
             let in_layers = members.len().saturating_sub(in_messages);
-            match gathering.len() {
+            match queue.len() {
                 0 => {}
-                // The others may not have had their turn yet.
+                // The other calls may not have been polled yet.
                 count if count < in_layers && count > waiting => {
                     waiting = count;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
                 _ => {
-                    let calls = gathering.take();
+                    let calls = queue.take();
                     in_messages += calls.len();
                     waiting = 0;
                     messages.push(send_message(&client.shared.wire, calls, &failed));
@@ -203,15 +203,15 @@ async fn send(
         }
     })
     .await;
-    let has_outcome = replies.iter().any(|ended| matches!(ended, Some(Ok(_))));
+    let has_outcome = results.iter().any(|result| matches!(result, Some(Ok(_))));
     match failed.get() {
         Some(failure) if !has_outcome => Err(Failure::clone(failure).into()),
-        _ => Ok(replies),
+        _ => Ok(results),
     }
 }
 
-/// Sends calls in one message, passes on their outcomes, and returns their number. `failed` is set to the
-/// failure of the first message that fails as a whole.
+/// Sends calls in one message, completes them with their outcomes, and returns their number. `failed` is set
+/// to the failure of the first message that fails as a whole.
 async fn send_message(wire: &Wire, members: Vec<Member>, failed: &OnceLock<Failure>) -> usize {
     let calls: Vec<&Call> = members.iter().map(|member| &member.call).collect();
     let outcomes = match wire.send_batch(&calls).await {
@@ -223,7 +223,7 @@ async fn send_message(wire: &Wire, members: Vec<Member>, failed: &OnceLock<Failu
     };
     let count = members.len();
     for (member, outcome) in members.into_iter().zip(outcomes) {
-        member.end(outcome);
+        member.complete(outcome);
     }
     count
 }
@@ -232,16 +232,16 @@ impl Replies {
     /// Returns the result of a call.
     ///
     /// # Errors
-    /// As for the call alone. A slot of another batch has nothing here: [`Error::OtherBatch`].
+    /// The error of the call. [`Error::OtherBatch`] for a slot of another batch.
     pub fn take<R, E>(&mut self, slot: Slot<R, E>) -> Result<R, Error<E>>
     where
         R: DeserializeOwned,
         E: RpcError,
     {
-        let own = self.ended.get_mut(slot.index).filter(|_| slot.batch == self.batch);
+        let own = self.results.get_mut(slot.index).filter(|_| slot.batch == self.batch);
         match own.and_then(Option::take) {
             Some(Ok(outcome)) => read(&outcome),
-            Some(Err(unsent)) => Err(unsent.into()),
+            Some(Err(error)) => Err(error.into()),
             None => Err(Error::OtherBatch),
         }
     }
@@ -254,12 +254,12 @@ impl Identity {
     }
 }
 
-impl<E> From<Unsent> for Error<E> {
-    fn from(unsent: Unsent) -> Self {
-        match unsent {
-            Unsent::OtherClient => Self::OtherClient,
-            Unsent::Params(error) => Self::Params(error),
-            Unsent::Below(error) => Self::below(error),
+impl<E> From<CallError> for Error<E> {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::OtherClient => Self::OtherClient,
+            CallError::Params(error) => Self::Params(error),
+            CallError::Service(error) => Self::from_service(error),
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::retry::{Attempts, Retry};
 use crate::transport::Transport;
 use crate::wire::Wire;
 
-/// A client of JSON-RPC 2.0. Cloning is cheap; clones share their transport and their ids.
+/// A JSON-RPC 2.0 client. Cloning is cheap; clones share the transport and the ids.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) remote: Remote,
@@ -34,10 +34,10 @@ pub(crate) struct Shared {
 /// Configuration of a [`Client`].
 #[derive(Debug, Clone)]
 pub struct ClientConfig {
-    /// The deadline of a call or a batch, from the first attempt to the last byte of the reply. Default
-    /// 30 s. After it the error is a [`Timeout`](TransportError::Timeout).
+    /// The timeout of a call or a batch, from the first attempt to the last byte of the reply. Default
+    /// 30 s. The error is [`Timeout`](TransportError::Timeout).
     pub timeout: Duration,
-    /// The retries of calls of idempotent methods. Default: two.
+    /// The retries of calls to idempotent methods. Default: two.
     pub retry: Option<Retry>,
 }
 
@@ -47,7 +47,7 @@ impl Default for ClientConfig {
     }
 }
 
-/// A call that is not made yet, or why its params cannot be sent.
+/// A call that has not been sent, or the error of its params.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) call: Result<Call, ErrorObject>,
@@ -80,11 +80,11 @@ impl Client {
         Self { remote, shared }
     }
 
-    /// Wraps all calls of this client and of clones made of it from now on: the members of batches
-    /// pass the layer one by one, as they do in a server. The last layer added is the outermost.
+    /// Adds a layer for all calls of this client and of its future clones. The members of a batch pass the
+    /// layer one by one, as in a server. The last layer added is the outermost.
     ///
-    /// Any tower layer over `Service<Call, Response = Outcome>` will do. One that holds calls back, such
-    /// as a concurrency limit, splits [batches](crate::Batch::send) into messages.
+    /// Any tower layer over `Service<Call, Response = Outcome>` is accepted. A layer that delays calls, such
+    /// as a concurrency limit, splits [batches](crate::Batch::send) into several messages.
     #[must_use]
     pub fn layer<L>(mut self, layer: L) -> Self
     where
@@ -103,7 +103,7 @@ impl Client {
         &self.shared.settings
     }
 
-    /// Makes a call, through all layers.
+    /// Sends a call through all layers.
     pub(crate) async fn run<E>(
         &self,
         prepared: Prepared,
@@ -113,12 +113,12 @@ impl Client {
         let call = prepared.into_call(Attempts::until(until)).map_err(Error::Params)?;
         let mut remote = self.remote.clone();
         match timeout_at(until, remote.call(call)).await {
-            Ok(ended) => ended.map_err(Error::below),
+            Ok(result) => result.map_err(Error::from_service),
             Err(_) => Err(self.shared.timed_out(timeout)),
         }
     }
 
-    /// Whether both share their transport and their ids.
+    /// Whether both clients share the transport and the ids.
     pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -135,14 +135,14 @@ impl Shared {
     }
 }
 
-/// The instant after a time. A time beyond the range of clocks is a year.
+/// The instant at which a timeout expires. A timeout beyond the range of the clock counts as a year.
 pub(crate) fn deadline(timeout: Duration) -> Instant {
     const FAR: Duration = Duration::from_secs(365 * 86_400);
     let now = Instant::now();
     now.checked_add(timeout).unwrap_or(now + FAR)
 }
 
-/// Over any transport: what typed clients are made from.
+/// Converts any transport. Typed clients accept `Into<Client>`.
 impl<T: Transport> From<T> for Client {
     fn from(transport: T) -> Self {
         Self::new(transport)

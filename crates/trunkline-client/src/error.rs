@@ -1,4 +1,4 @@
-//! Why a call has no result.
+//! Errors of calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,33 +7,33 @@ use http::StatusCode;
 
 use trunkline_core::error::{BoxError, ErrorObject, RpcError};
 
-/// Why a call has no result. `E` is the method's own error: of an untyped call, any error object.
+/// The error of a call. `E` is the error type of the method; untyped calls use any error object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error<E = ErrorObject> {
-    /// The method has returned one of its own errors.
+    /// The method returned one of its declared errors.
     #[error("{0}")]
     Application(E),
-    /// The server has returned an error that is not the method's: -32601, -32004, ….
+    /// The server returned an error that the method does not declare: -32601, -32004, ….
     #[error(transparent)]
     Rpc(ErrorObject),
-    /// The call did not reach the server, or its reply did not reach us.
+    /// The call did not reach the server, or its reply did not reach the client.
     #[error(transparent)]
     Transport(TransportError),
     /// The reply is invalid, or not a reply to this call.
     #[error(transparent)]
     Protocol(ProtocolError),
     /// The params are neither an object nor an array. Nothing was sent.
-    #[error("the params cannot be sent: {0}")]
+    #[error("cannot send the params: {0}")]
     Params(ErrorObject),
-    /// The call was added to a batch of another client: it was not sent. Clones are one client.
-    #[error("the call is of another client than the batch, and was not sent")]
+    /// The call was added to a batch of another client and was not sent. Clones count as the same client.
+    #[error("call not sent: it was created by another client than the batch")]
     OtherClient,
-    /// The slot is of another batch, whose replies have the result.
-    #[error("the slot is of another batch than the replies")]
+    /// The slot belongs to another batch, whose replies have the result.
+    #[error("slot belongs to another batch")]
     OtherBatch,
-    /// A layer of the client has failed by itself.
-    #[error("a layer of the client failed")]
+    /// A layer of the client failed.
+    #[error("client layer failed")]
     Layer(#[source] BoxError),
 }
 
@@ -45,15 +45,15 @@ impl<E: RpcError> Error<E> {
 }
 
 impl<E> Error<E> {
-    /// Converts a failure of the transport or of a layer.
-    pub(super) fn below(error: BoxError) -> Self {
+    /// Converts an error of the transport or of a layer.
+    pub(super) fn from_service(error: BoxError) -> Self {
         match error.downcast::<Failure>() {
             Ok(failure) => (*failure).into(),
             Err(error) => Self::Layer(error),
         }
     }
 
-    /// Whether the call's time was up.
+    /// Whether the call timed out.
     #[must_use]
     pub fn is_timeout(&self) -> bool {
         matches!(self, Self::Transport(TransportError::Timeout { .. }))
@@ -61,7 +61,7 @@ impl<E> Error<E> {
 }
 
 impl Error {
-    /// The error object of the server, if it has returned one.
+    /// The error object returned by the server, if any.
     #[must_use]
     pub fn error_object(&self) -> Option<&ErrorObject> {
         match self {
@@ -71,11 +71,11 @@ impl Error {
     }
 }
 
-/// Why a transport has no reply to give.
+/// The error of a transport: no reply, or an invalid one.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Nothing came, or not all of it.
+    /// The reply is missing or incomplete.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The reply is invalid.
@@ -104,98 +104,98 @@ impl<E> From<ProtocolError> for Error<E> {
     }
 }
 
-/// The error of a library or the system. All calls of a broken connection share it.
+/// An error of a library or the operating system. All calls on a broken connection share it.
 pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 
-/// Why no reply came, or not all of it.
+/// The reason why a reply is missing or incomplete.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransportError {
     /// The address is invalid.
-    #[error("{target:?} is no address to call: {reason}")]
+    #[error("invalid address {target:?}: {reason}")]
     Address {
         /// The address.
         target: String,
-        /// The defect, and the remedy.
+        /// The defect and the remedy.
         reason: String,
     },
-    /// The connection to the server has failed. The call was not run.
+    /// The connection to the server failed. The call was not run.
     #[error("cannot connect to {target}")]
     Connect {
         /// The server.
         target: String,
-        /// Why.
+        /// The cause.
         source: Cause,
     },
-    /// There are no trusted authorities to check https servers with.
-    #[error("this machine has no certificates to check https servers with")]
+    /// No trusted root certificates are available to verify https servers.
+    #[error("no trusted root certificates found on this machine")]
     NoRoots {
-        /// Why certificates of the machine cannot be read.
+        /// The error of reading the certificates of the machine.
         source: Option<Cause>,
     },
-    /// The program that was to be spoken to does not start.
+    /// The child process does not start.
     #[error("cannot start {program}")]
     Spawn {
         /// The program.
         program: String,
-        /// The error of the system.
+        /// The I/O error.
         source: Cause,
     },
-    /// The message is larger than the limit of the server. Nothing was sent.
-    #[error("the message to {target} has {bytes} bytes, and {limit} bytes are allowed")]
+    /// The message exceeds the limit for requests. Nothing was sent.
+    #[error("message to {target} has {bytes} bytes; the limit is {limit} bytes")]
     RequestTooLarge {
         /// The server.
         target: String,
-        /// The size of the message.
+        /// The size of the message in bytes.
         bytes: usize,
-        /// The limit of bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The message has no EDN, which it was to be written in. Nothing was sent.
+    /// The message cannot be represented in EDN. Nothing was sent.
     #[cfg(feature = "edn")]
-    #[error("the message to {target} has no EDN: {reason}")]
+    #[error("cannot write the message to {target} as EDN: {reason}")]
     NoEdn {
         /// The server.
         target: String,
-        /// Why.
+        /// The defect.
         reason: String,
     },
-    /// The connection broke before the whole reply was there. The call may have run.
-    #[error("the connection to {target} broke before the reply was there")]
+    /// The connection closed before the reply was complete. The call may have run.
+    #[error("connection to {target} closed before the reply was complete")]
     Broken {
         /// The server.
         target: String,
-        /// How, if more is known than that it ended.
+        /// The cause, if known.
         source: Option<Cause>,
     },
     /// The reply is not HTTP.
-    #[error("{target} does not speak HTTP")]
+    #[error("reply from {target} is not HTTP")]
     NotHttp {
         /// The server.
         target: String,
         /// The defect.
         source: Cause,
     },
-    /// Time is up. The call may have run.
+    /// The call timed out. It may have run.
     #[error("{target} did not answer within {} ms", after.as_millis())]
     Timeout {
         /// The server.
         target: String,
-        /// The time that the call had.
+        /// The timeout of the call.
         after: Duration,
     },
-    /// The reply is larger than allowed, and the rest of it was not read.
-    #[error("the reply of {target} has more than {limit} bytes")]
+    /// The reply exceeds the limit. The rest of it was not read.
+    #[error("reply from {target} exceeds {limit} bytes")]
     TooLarge {
         /// The server.
         target: String,
-        /// The limit of bytes.
+        /// The limit in bytes.
         limit: usize,
     },
 }
 
 impl TransportError {
-    /// Whether the call was not run for sure.
+    /// Whether the call was certainly not run.
     #[must_use]
     pub fn is_unsent(&self) -> bool {
         #[cfg(feature = "edn")]
@@ -213,16 +213,16 @@ impl TransportError {
     }
 }
 
-/// How a reply breaks JSON-RPC 2.0, or its way over the transport.
+/// A violation of JSON-RPC 2.0 or of the transport's protocol in a reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolError {
-    /// A redirect, which is not followed: a call is only for the server that it is addressed to.
-    #[error("HTTP {status}: it redirects to {to:?}, which is not followed")]
+    /// A redirect. Redirects are not followed: a call is meant for the addressed server only.
+    #[error("HTTP {status}: redirect to {to:?} was not followed")]
     Redirect {
         /// The status.
         status: StatusCode,
-        /// Where to.
+        /// The target of the redirect.
         to: String,
     },
     /// The HTTP status is an error, and the body is not a JSON-RPC error.
@@ -230,7 +230,7 @@ pub enum ProtocolError {
     Refused {
         /// The status.
         status: StatusCode,
-        /// The beginning of its body.
+        /// The beginning of the body.
         beginning: String,
     },
     /// The HTTP status is a success, and the body is empty.
@@ -240,7 +240,7 @@ pub enum ProtocolError {
         status: StatusCode,
     },
     /// The body is of another media type.
-    #[error("the reply is {media_type:?}, not JSON: {beginning:?}")]
+    #[error("reply has media type {media_type:?} instead of JSON: {beginning:?}")]
     MediaType {
         /// The media type.
         media_type: String,
@@ -248,7 +248,7 @@ pub enum ProtocolError {
         beginning: String,
     },
     /// The body is not the expected stream of server-sent events.
-    #[error("the reply is {media_type:?}, not a stream of events: {beginning:?}")]
+    #[error("reply has media type {media_type:?} instead of an event stream: {beginning:?}")]
     NoEvents {
         /// The media type.
         media_type: String,
@@ -256,41 +256,41 @@ pub enum ProtocolError {
         beginning: String,
     },
     /// The body is not a response object.
-    #[error("the reply is no JSON-RPC 2.0 response: {reason}: {beginning:?}")]
+    #[error("invalid JSON-RPC 2.0 response: {reason}: {beginning:?}")]
     Malformed {
         /// The defect.
         reason: String,
         /// The beginning of the body.
         beginning: String,
     },
-    /// The reply is to a call that was not made.
-    #[error("a reply is to another call: its id is {found}, not {expected}")]
+    /// The id of the reply is not that of the call.
+    #[error("reply does not belong to this call: its id is {found}, not {expected}")]
     WrongId {
-        /// The id that was sent, or those of a batch.
+        /// The id of the call, or the ids of the batch.
         expected: String,
-        /// The id that came.
+        /// The id of the reply.
         found: String,
     },
     /// A reply to a notification.
-    #[error("a notification was answered, to a call with id {id}")]
+    #[error("unexpected reply to a notification, with id {id}")]
     Unexpected {
-        /// The id that came.
+        /// The id of the reply.
         id: String,
     },
     /// Two replies to one call.
-    #[error("the call with id {id} was answered twice")]
+    #[error("duplicate reply to the call with id {id}")]
     Duplicate {
         /// The id.
         id: String,
     },
-    /// The server has answered, but not this call.
-    #[error("the call with id {id} was not answered")]
+    /// The server replied, but not to this call.
+    #[error("no reply to the call with id {id}")]
     Missing {
         /// The id.
         id: String,
     },
-    /// The method was called, and its result is not what was expected of it.
-    #[error("the result is not what was expected: {reason}")]
+    /// The result does not have the expected type.
+    #[error("unexpected result: {reason}")]
     Result {
         /// The defect.
         reason: String,

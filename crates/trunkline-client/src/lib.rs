@@ -1,4 +1,4 @@
-//! Calling: a typed or an untyped client, over any transport.
+//! A typed and untyped JSON-RPC client over any transport.
 //!
 //! ```
 //! # use trunkline::{Router, client::Client};
@@ -18,21 +18,20 @@
 //! # }
 //! ```
 //!
-//! A call ends in exactly one of: its result; the method's own error; an error of the
-//! [protocol](ProtocolError) (a reply that is not for us, malformed, missing); an error of the
-//! [transport](TransportError). Every wait has a deadline ([`ClientConfig::timeout`]). Dropping the
-//! future of a call cancels it.
+//! A call returns exactly one of: its result; an error of the method; a [protocol error](ProtocolError),
+//! such as a malformed or missing reply; a [transport error](TransportError). Every call has a
+//! [timeout](ClientConfig::timeout). Dropping the future of a call cancels it.
 
 #![forbid(unsafe_code)]
 
 mod batch;
+mod batch_queue;
 pub mod channel;
 #[cfg(unix)]
 pub mod child;
 mod client;
 mod error;
 pub mod frame;
-mod gathering;
 pub mod http;
 pub mod media_type;
 mod pending;
@@ -45,7 +44,7 @@ mod unix;
 mod wire;
 
 pub use batch::{Batch, Replies, Slot};
-pub use channel::over::Channel;
+pub use channel::stream::Channel;
 #[cfg(unix)]
 pub use child::process::Child;
 pub use client::{Client, ClientConfig};

@@ -1,12 +1,12 @@
-//! Media types and their parameters (RFC 9110, section 8.3), as the heads of messages have them.
+//! Media types and their parameters in headers (RFC 9110, section 8.3).
 
 use trunkline_core::format::Format;
 
-/// What JSON calls itself.
+/// The media types of JSON.
 pub const JSON_TYPES: [&str; 3] =
     ["application/json", "application/json-rpc", "application/jsonrequest"];
 
-/// What EDN calls itself.
+/// The media type of EDN.
 #[cfg(feature = "edn")]
 pub const EDN_TYPE: &str = "application/edn";
 
@@ -16,13 +16,13 @@ pub const SPACE: [char; 2] = [' ', '\t'];
 /// A media type whose parameters are well formed.
 #[derive(Debug, Clone, Copy)]
 pub struct MediaType<'a> {
-    /// Whatever it is: in any case, and not checked.
+    /// The type and subtype, in any case and not validated.
     pub name: &'a str,
     parameters: Parameters<'a>,
 }
 
 impl<'a> MediaType<'a> {
-    /// Reads a `Content-Type`; none if it is malformed.
+    /// Parses a `Content-Type`. `None` if it is malformed.
     pub fn parse(value: &'a str) -> Option<Self> {
         let (name, parameters) = value.split_at(value.find(';').unwrap_or(value.len()));
         let mut parameters = Parameters(parameters);
@@ -31,8 +31,8 @@ impl<'a> MediaType<'a> {
         is_well_formed.then_some(Self { name, parameters: all })
     }
 
-    /// Whether it has no charset but these.
-    pub fn is_in(&self, charsets: &[&str]) -> bool {
+    /// Whether `charset` is missing or one of these.
+    pub fn has_charset_in(&self, charsets: &[&str]) -> bool {
         self.parameters.flatten().all(|(name, value)| {
             let is_known = || charsets.iter().any(|charset| value.eq_ignore_ascii_case(charset));
             !name.eq_ignore_ascii_case("charset") || is_known()
@@ -40,8 +40,8 @@ impl<'a> MediaType<'a> {
     }
 }
 
-/// The format with this name.
-pub fn named(name: &str) -> Option<Format> {
+/// The format with this media type.
+pub fn format_of(name: &str) -> Option<Format> {
     if JSON_TYPES.iter().any(|json| name.eq_ignore_ascii_case(json)) {
         return Some(Format::Json);
     }
@@ -52,11 +52,11 @@ pub fn named(name: &str) -> Option<Format> {
     None
 }
 
-/// What stands behind a media type (section 5.6.6), from the first semicolon on.
+/// The parameters of a media type (section 5.6.6), from the first semicolon on.
 #[derive(Debug, Clone, Copy)]
 struct Parameters<'a>(&'a str);
 
-/// A text is no list of parameters.
+/// The error of an invalid parameter list.
 struct Malformed;
 
 impl<'a> Iterator for Parameters<'a> {
@@ -66,7 +66,7 @@ impl<'a> Iterator for Parameters<'a> {
         while let Some(rest) = self.0.trim_start_matches(SPACE).strip_prefix(';') {
             let rest = rest.trim_start_matches(SPACE);
             self.0 = rest;
-            // There may be nothing between semicolons.
+            // Empty parameters are allowed.
             if rest.is_empty() || rest.starts_with(';') {
                 continue;
             }
@@ -79,7 +79,7 @@ impl<'a> Iterator for Parameters<'a> {
     }
 }
 
-/// The name and the value of the first parameter, and what follows it.
+/// The name and value of the first parameter, and the remaining text.
 pub fn parameter(text: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = token(text)?;
     let rest = rest.strip_prefix('=')?;
@@ -90,14 +90,14 @@ pub fn parameter(text: &str) -> Option<(&str, &str, &str)> {
     Some((name, value, rest))
 }
 
-/// A token (section 5.6.2), and what follows it.
+/// The first token (section 5.6.2) and the remaining text.
 pub fn token(text: &str) -> Option<(&str, &str)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     let end = text.find(|c| !is_part(c)).unwrap_or(text.len());
     (end > 0).then(|| text.split_at(end))
 }
 
-/// What stands before the closing quote, escapes as they are, and what follows it.
+/// The text before the closing quote, with escapes unchanged, and the remaining text.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let mut escaped = false;
     let end = text.find(|c| {

@@ -1,4 +1,4 @@
-//! Calls and notifications that are about to be made.
+//! Calls and notifications that have not been sent.
 
 use std::future::IntoFuture;
 use std::marker::PhantomData;
@@ -15,26 +15,26 @@ use super::client::{Client, Prepared};
 use super::error::{Error, ProtocolError};
 
 impl Client {
-    /// Calls a method. The call is made when what is returned is awaited, or added to a batch.
+    /// Calls a method. The call is sent when the returned value is awaited or added to a batch.
     ///
-    /// `params` serialises to an object (by name) or an array (by position); `()` sends no params.
+    /// `params` must serialise to an object (by name) or an array (by position); `()` sends no params.
     pub fn call<R>(&self, method: &str, params: impl Serialize) -> Pending<R> {
         Pending::new(self, Call::request(&self.next_id(), method, &params))
     }
 
-    /// Notifies of something: the server runs the method, and answers nothing.
+    /// Sends a notification: the server runs the method and sends no reply.
     pub fn notify(&self, method: &str, params: impl Serialize) -> Notification {
         Notification::new(self, Call::notification(method, &params))
     }
 }
 
-/// A call that is made when it is awaited, or added to a [`Batch`](super::Batch): of a method with
-/// the result `R` and the errors `E`.
+/// A call that is sent when it is awaited or added to a [`Batch`](super::Batch). `R` is the result type of
+/// the method, `E` its error type.
 ///
 /// # Cancel safety
-/// Dropping its future cancels the call: over HTTP the connection or stream is closed, over other
-/// transports the server is notified. The call may have run.
-#[must_use = "a call is made when it is awaited, or added to a batch"]
+/// Dropping the future cancels the call: over HTTP, the connection or stream is closed; over other
+/// transports, the server is notified. The call may have run.
+#[must_use = "a call is sent when it is awaited or added to a batch"]
 pub struct Pending<R, E = ErrorObject> {
     client: Client,
     prepared: Prepared,
@@ -53,25 +53,25 @@ impl<R, E> Pending<R, E> {
         }
     }
 
-    /// How long the call may take, in place of the client's setting. In a batch, the batch's counts.
+    /// Sets the timeout of the call, overriding the client's setting. In a batch, the batch's timeout applies.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Declares that repeating the call has no further effect, so that it may be retried.
+    /// Declares the call idempotent: repeating it has no further effect, so that it may be retried.
     pub fn idempotent(mut self) -> Self {
         self.prepared.is_idempotent = true;
         self
     }
 
-    /// The same call, with the errors of its method told apart.
+    /// Sets the error type of the method.
     pub fn errors<E2>(self) -> Pending<R, E2> {
         let Self { client, prepared, timeout, .. } = self;
         Pending { client, prepared, timeout, marker: PhantomData }
     }
 
-    /// The call, and the client that makes it.
+    /// The call and the client that sends it.
     pub(super) fn into_parts(self) -> (Client, Prepared) {
         (self.client, self.prepared)
     }
@@ -99,7 +99,7 @@ where
     }
 }
 
-/// The result that an outcome holds.
+/// Deserialises the result of an outcome.
 pub(super) fn read<R: DeserializeOwned, E: RpcError>(outcome: &Outcome) -> Result<R, Error<E>> {
     match outcome.as_result() {
         Ok(json) => serde_json::from_slice(json)
@@ -114,10 +114,10 @@ impl<R, E> std::fmt::Debug for Pending<R, E> {
     }
 }
 
-/// A notification that is sent when it is awaited, or added to a [`Batch`](super::Batch).
+/// A notification that is sent when it is awaited or added to a [`Batch`](super::Batch).
 ///
-/// Over HTTP its future ends when the server has run it, over other transports when it is sent.
-#[must_use = "a notification is sent when it is awaited, or added to a batch"]
+/// Over HTTP, its future completes when the server has run it; over other transports, when it is sent.
+#[must_use = "a notification is sent when it is awaited or added to a batch"]
 #[derive(Debug)]
 pub struct Notification {
     client: Client,
@@ -131,13 +131,13 @@ impl Notification {
         Self { client: client.clone(), prepared: Prepared { call, is_idempotent: false }, timeout }
     }
 
-    /// How long sending it may take, in place of the client's setting.
+    /// Sets the timeout for sending, overriding the client's setting.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The notification, and the client that sends it.
+    /// The notification and the client that sends it.
     pub(super) fn into_parts(self) -> (Client, Prepared) {
         (self.client, self.prepared)
     }

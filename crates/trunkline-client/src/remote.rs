@@ -1,4 +1,4 @@
-//! The server as a service of calls, in the layers of a client.
+//! The server as a tower service, wrapped in the layers of a client.
 
 use std::fmt;
 use std::pin::Pin;
@@ -14,17 +14,17 @@ use trunkline_core::outcome::Outcome;
 use super::retry::{Attempts, Retry};
 use super::wire::Wire;
 
-/// The server, in the layers added so far. [`Client::layer`](super::Client::layer)
-/// wraps it. Its errors are [`Failure`](super::Failure)s, and those of layers.
+/// The server, wrapped in the layers added so far. [`Client::layer`](super::Client::layer) adds a layer. Its
+/// errors are [`Failure`](super::Failure)s and the errors of layers.
 #[derive(Clone)]
 pub struct Remote(Arc<dyn Route>);
 
-/// The outcome of a remote call, later.
+/// The future outcome of a remote call.
 pub struct RemoteFuture(Answer);
 
 type Answer = Pin<Box<dyn Future<Output = Result<Outcome, BoxError>> + Send>>;
 
-/// Where the types of layers end.
+/// A service whose layer types are erased.
 trait Route: Send + Sync {
     fn call(&self, call: Call) -> Answer;
 }

@@ -1,4 +1,4 @@
-//! The interface of transports, and the one in memory.
+//! The interface of transports.
 
 use std::borrow::Cow;
 use std::pin::Pin;
@@ -10,22 +10,22 @@ use trunkline_core::id::Id;
 
 use super::error::Failure;
 
-/// Carries messages to one server.
+/// A connection to one server that carries messages.
 ///
-/// The client numbers its calls, bounds every wait, and reads replies; a transport only moves bytes.
-/// It needs no deadline: the future of a message is dropped when its time is up.
+/// The client assigns ids, enforces timeouts and parses replies; a transport only moves bytes. It needs no
+/// timeout: the future of a message is dropped when the call times out.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends a message, and gives back the body that answers it: a response object, or for a batch an
-    /// array of them; none if the server has taken it and answers nothing.
+    /// Sends a message and returns the body of the reply: a response object, or an array of response
+    /// objects for a batch. `None` if the server accepted the message and sends no reply.
     ///
-    /// Dropping the future cancels the message, and notifies the server if the transport can.
+    /// Dropping the future cancels the message, and notifies the server if the transport supports it.
     fn send(&self, message: Message) -> TransportFuture<'_>;
 
-    /// The server, as errors name it: `http://127.0.0.1:8080`.
+    /// The name of the server in error messages: `http://127.0.0.1:8080`.
     fn target(&self) -> Cow<'_, str>;
 }
 
-/// One of several, chosen at run time.
+/// A transport selected at run time.
 impl<T: Transport + ?Sized> Transport for Box<T> {
     fn send(&self, message: Message) -> TransportFuture<'_> {
         (**self).send(message)
@@ -36,7 +36,7 @@ impl<T: Transport + ?Sized> Transport for Box<T> {
     }
 }
 
-/// One that several clients share.
+/// A transport shared by several clients.
 impl<T: Transport + ?Sized> Transport for Arc<T> {
     fn send(&self, message: Message) -> TransportFuture<'_> {
         (**self).send(message)
@@ -47,18 +47,18 @@ impl<T: Transport + ?Sized> Transport for Arc<T> {
     }
 }
 
-/// The reply of a [`Transport`], later.
+/// The future reply of a [`Transport`].
 pub type TransportFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Option<Bytes>, Failure>> + Send + 'a>>;
 
-/// A message on its way: a request, a notification, or a batch.
+/// An outgoing message: a request, a notification, or a batch.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Message {
-    /// Its JSON text.
+    /// The JSON text.
     pub body: Bytes,
-    /// The ids that it is to be answered with. None: no reply is due.
+    /// The ids of the expected responses. Empty if no reply is expected.
     pub ids: Vec<Id>,
-    /// Headers that layers have put into its calls' extensions, for transports that have headers.
+    /// The headers from the extensions of the calls, for transports that have headers.
     pub headers: HeaderMap,
 }

@@ -9,9 +9,9 @@ use super::channel::{ChannelConfig, Connect, Connection, Link};
 use super::error::{Failure, TransportError};
 use super::transport::{Message, Transport, TransportFuture};
 
-/// Calls over a unix socket: what `trunkline::unix` serves.
+/// A transport over a unix socket, as served by `trunkline::unix`.
 ///
-/// It connects for its first call, and for the next one whenever the connection has broken.
+/// It connects with the first call, and reconnects with the next call after the connection has closed.
 #[derive(Debug)]
 pub struct Unix {
     target: String,
@@ -25,12 +25,12 @@ struct Socket {
 }
 
 impl Unix {
-    /// A client of the server at the socket, with default settings.
+    /// Creates a transport to the server at the socket, with default settings.
     pub fn connect(path: impl Into<PathBuf>) -> Self {
         Self::connect_with(path, ChannelConfig::default())
     }
 
-    /// A client of the server at the socket.
+    /// Creates a transport to the server at the socket.
     pub fn connect_with(path: impl Into<PathBuf>, settings: ChannelConfig) -> Self {
         let path = path.into();
         let target = format!("unix:{}", path.display());
@@ -56,8 +56,8 @@ impl Connect for Socket {
         match UnixStream::connect(&self.path).await {
             Ok(stream) => {
                 let (input, output) = stream.into_split();
-                let unknown = std::future::ready(None);
-                Ok(Connection::start(target, input, output, &self.settings, unknown))
+                let no_cause = std::future::ready(None);
+                Ok(Connection::start(target, input, output, &self.settings, no_cause))
             }
             Err(error) => {
                 let source = Arc::new(error);

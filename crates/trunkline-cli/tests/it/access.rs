@@ -215,7 +215,7 @@ fn what_does_not_start() {
             &["--jwks", &unused, audience[0], "a"],
             &["cannot fetch", &unused, "refused"],
         ),
-        ("no such scheme", &["--jwks", "ftp://h/", audience[0], "a"], &["ftp:// is not spoken"]),
+        ("no such scheme", &["--jwks", "ftp://h/", audience[0], "a"], &["unsupported scheme ftp://"]),
         (
             "half a rule",
             &["--jwks", "jwks.json", audience[0], "a", "--require", "db.*=admin"],

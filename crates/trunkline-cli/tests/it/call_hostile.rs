@@ -25,8 +25,8 @@ fn answers_that_are_none() {
             "both a result and an error",
         ),
         ("neither", json(r#"{"jsonrpc":"2.0","id":1}"#), "neither a result nor an error"),
-        ("no version", json(r#"{"id":1,"result":1}"#), "it has no jsonrpc"),
-        ("version 1", json(&result.replace("2.0", "1.0")), "its jsonrpc is not \"2.0\""),
+        ("no version", json(r#"{"id":1,"result":1}"#), "`jsonrpc` is missing"),
+        ("version 1", json(&result.replace("2.0", "1.0")), "`jsonrpc` is not \"2.0\""),
         ("a batch", json(&format!("[{result}]")), "it is an array"),
         ("not UTF-8", [json("abc"), vec![]].concat().replace_tail(b"\xff\xfe\xfd"), "not UTF-8"),
         ("no JSON", json("\u{1b}[2J<html>"), r#"\u{1b}[2J<html>"#),
@@ -35,18 +35,18 @@ fn answers_that_are_none() {
             http(html, "<html>\u{1b}]0;x\u{7}"),
             "HTTP 502 Bad Gateway, without a JSON-RPC reply: \"<html>",
         ),
-        ("HTML 200", http(page, "<html>"), "the reply is \"text/html\", not JSON: \"<html>\""),
-        ("no type", http("200 OK", result), "the reply is \"\", not JSON"),
+        ("HTML 200", http(page, "<html>"), "reply has media type \"text/html\" instead of JSON: \"<html>\""),
+        ("no type", http("200 OK", result), "reply has media type \"\" instead of JSON"),
         ("nothing", json(""), "with no reply to the call"),
         ("204", http("204 No Content", ""), "HTTP 204 No Content, with no reply"),
         ("events", http(events, &format!("data: {result}\n\n")), "\"text/event-stream\", not JSON"),
         (
             "a redirect",
             http(redirect, ""),
-            "redirects to \"http://127.0.0.1:1/x\", which is not followed",
+            "redirect to \"http://127.0.0.1:1/x\" was not followed",
         ),
         ("a result of 500", http("500 Oops\nContent-Type: application/json", result), "HTTP 500"),
-        ("not HTTP", b"SSH-2.0-OpenSSH_9.6\r\n".to_vec(), "does not speak HTTP"),
+        ("not HTTP", b"SSH-2.0-OpenSSH_9.6\r\n".to_vec(), "is not HTTP"),
     ];
     for (name, answer, stderr) in rows {
         let peer = Peer::always(answer.clone());
@@ -89,9 +89,9 @@ fn no_answer() {
     let truncated =
         b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{";
     for (name, answer, stderr) in [
-        ("nothing at all", &b""[..], "broke before the reply was there"),
-        ("half a head", b"HTTP/1.1 200 OK\r\nConte", "broke before the reply was there"),
-        ("half a body", truncated, "broke before the reply was there"),
+        ("nothing at all", &b""[..], "closed before the reply was complete"),
+        ("half a head", b"HTTP/1.1 200 OK\r\nConte", "closed before the reply was complete"),
+        ("half a body", truncated, "closed before the reply was complete"),
     ] {
         let peer = Peer::always(answer);
         check(name, &client(&["call", &peer.url, "m"]), 3, &[], &[stderr]);
@@ -171,7 +171,7 @@ fn notifications() {
             "a result",
             json(r#"{"jsonrpc":"2.0","id":1,"result":1}"#),
             4,
-            &["a notification was answered"],
+            &["unexpected reply to a notification"],
         ),
         ("an error", json(error), 1, &["error -32600: no"]),
         ("an error of 400", http(refused, error), 1, &["error -32600: no"]),

@@ -80,7 +80,7 @@ fn certificates() {
     let stderr = ["this machine has no certificates", "try: "];
     check("no authority", &call(folder, &right, "empty.pem"), 3, &[], &stderr);
 
-    let stderr = ["does not speak HTTP", "wants https://"];
+    let stderr = ["is not HTTP", "wants https://"];
     let plain = right.replace("https:", "http:");
     check("without TLS", &call(folder, &plain, "right.pem"), 4, &[], &stderr);
 }

@@ -193,7 +193,7 @@ fn answers_of_all_kinds() {
             &["HTTP 502", "<html>"],
         ),
         ("a page", answer("200 OK\nContent-Type: text/html", "<html>"), 4, none, &["text/html"]),
-        ("no JSON", json_answer("{"), 4, none, &["the result is not what was expected"]),
+        ("no JSON", json_answer("{"), 4, none, &["unexpected result"]),
         ("a redirect", answer("302 Found\nLocation: http://else", ""), 4, none, &["http://else"]),
     ];
     for (name, answer, code, stdout, stderr) in rows {

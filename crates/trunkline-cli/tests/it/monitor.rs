@@ -186,7 +186,7 @@ fn what_is_no_history() {
     );
     let large = events(&format!("data: {}", "x".repeat(5 << 20)));
     for (name, answer, code, told) in [
-        ("JSON", json.as_bytes().to_vec(), 4, "is \"application/json\", not a stream of events"),
+        ("JSON", json.as_bytes().to_vec(), 4, "media type \"application/json\" instead of an event stream"),
         ("a page", page, 4, "404"),
         ("no token", unauthorized, 1, "TRUNKLINE_TOKEN"),
         ("no entry", events("event: entry\ndata: []\n\n"), 4, "an entry is none"),

@@ -256,7 +256,7 @@ fn event_streams() {
         (
             "cut off",
             format!("data: {answer}\n"),
-            (4, &[], &["the call with id 3 was not answered"]),
+            (4, &[], &["no reply to the call with id 3"]),
         ),
     ];
     for (name, text, (code, stdout, stderr)) in rows {

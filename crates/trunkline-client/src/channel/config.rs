@@ -2,24 +2,24 @@ use std::time::Duration;
 
 use crate::frame::Framing;
 
-/// Configuration of a [`Channel`](crate::Channel), or of what is built on one.
+/// Configuration of a [`Channel`](crate::Channel) and of the transports based on it.
 #[derive(Debug, Clone)]
 pub struct ChannelConfig {
-    /// How messages are told apart. Default: each is a line.
+    /// The framing of messages. Default: one message per line.
     pub framing: Framing,
-    /// How many bytes a message from the server may have. Default 64 MiB. A larger one is
-    /// [`TooLarge`](crate::TransportError::TooLarge) for all calls that wait.
+    /// The maximum size of a message from the server, in bytes. Default 64 MiB. A larger message fails all
+    /// pending calls with [`TooLarge`](crate::TransportError::TooLarge).
     pub message_bytes: usize,
-    /// How many bytes a message to the server may have. Default 1 MiB, which is what servers of this
-    /// library take unless they are told otherwise. A larger one is not sent: it is
-    /// [`RequestTooLarge`](crate::TransportError::RequestTooLarge). A server that refuses a
-    /// message may not say which one it was.
+    /// The maximum size of a message to the server, in bytes. Default 1 MiB, which is also the default limit
+    /// of servers. A larger message is not sent and fails with
+    /// [`RequestTooLarge`](crate::TransportError::RequestTooLarge), since a server that refuses a message may
+    /// not identify it.
     pub request_bytes: usize,
-    /// How many calls may wait for their replies. Default 128. More wait until one has its reply. A
-    /// batch counts as one.
+    /// The maximum number of calls that wait for replies. Default 128. Further calls wait for a reply to one
+    /// of them. A batch counts as one call.
     pub in_flight: usize,
-    /// How long the server may take no byte of what it is sent. Default 30 s. Then the connection is
-    /// broken.
+    /// The maximum time without progress in sending a message. Default 30 s. After that, the connection is
+    /// closed.
     pub write_timeout: Duration,
 }
 

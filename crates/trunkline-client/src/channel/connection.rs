@@ -1,4 +1,4 @@
-//! One connection, and the task that drives it.
+//! A connection and the task that drives it.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,26 +12,26 @@ use tokio::time::timeout;
 use trunkline_core::error::{ErrorObject, code};
 use trunkline_core::outcome::Outcome;
 
-use super::addressee::Addressee;
 use super::config::ChannelConfig;
-use super::waiting::Waiting;
+use super::recipient::Recipient;
+use super::reply_table::ReplyTable;
 use crate::error::{Cause, Failure, ProtocolError, TransportError};
 use crate::frame::{Frame, FrameReader, FrameWriter, Key, ReadError};
 use crate::transport::Message;
 
-/// Messages that may wait to be written.
-const WAITING: usize = 16;
-/// Refusals that may: the oldest are forgotten for more. Cancels have the bound of the calls.
-const REFUSALS: usize = 1_024;
-/// How long to look for what the server has still said, once it takes nothing any more.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The maximum number of messages that wait to be written.
+const MAX_QUEUED: usize = 16;
+/// The maximum number of queued refusals. The oldest are dropped. Cancellations are bounded by the calls.
+const MAX_REFUSALS: usize = 1_024;
+/// The time to read remaining replies after writing has failed.
+const FINAL_READ: Duration = Duration::from_secs(1);
 
 /// A connection to a server. It ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Connection {
     out: mpsc::Sender<Outgoing>,
     shared: Arc<Shared>,
-    /// How many bytes a message to the server may have.
+    /// The maximum size of a message to the server, in bytes.
     request_bytes: usize,
 }
 
@@ -43,9 +43,9 @@ struct Outgoing {
 
 #[derive(Debug)]
 enum Expects {
-    /// The reply that is waited for under this number.
+    /// The reply to the message with this number.
     Reply(u64),
-    /// Nothing answers it. Told when it has been written.
+    /// No reply. The sender is notified when the message has been written.
     Nothing(oneshot::Sender<()>),
 }
 
@@ -53,59 +53,59 @@ enum Expects {
 struct Shared {
     target: String,
     state: Mutex<State>,
-    /// Told when there is a message of the connection itself.
-    has_own: Notify,
+    /// Notified when control messages are queued.
+    has_control: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    waiting: Waiting,
-    /// What the connection itself has to say.
-    own: Own,
-    /// Why it has ended.
+    replies: ReplyTable,
+    control: ControlMessages,
+    /// The reason why the connection has ended.
     ended: Option<Failure>,
 }
 
+/// The queued messages of the connection itself.
 #[derive(Debug, Default)]
-struct Own {
-    /// The ids of messages that were sent, and that nobody waits for any more.
+struct ControlMessages {
+    /// The ids of abandoned messages.
     cancels: Vec<Vec<Key>>,
-    /// What the server asks us: we take no requests.
+    /// The ids of requests of the server, which are refused.
     refusals: VecDeque<Key>,
 }
 
-/// Why a message has no reply.
+/// The error of a message without a reply.
 pub(super) enum SendError {
-    /// The connection had ended before: the message was not sent.
+    /// The connection had ended; the message was not sent.
     Ended(Failure),
-    /// The message has failed, or was not answered in time.
+    /// The message failed.
     Failed(Failure),
 }
 
 impl Connection {
-    /// Takes the two ends of a stream over. `farewell` is awaited when the server has ended it, both
-    /// ends are closed, and calls are to be told: it may know the reason.
+    /// Starts a connection over the two halves of a stream. When the server has closed it, `exit_cause` is
+    /// awaited before the pending calls fail: it may provide the cause.
     pub(crate) fn start(
         target: String,
         input: impl AsyncRead + Send + Unpin + 'static,
         output: impl AsyncWrite + Send + Unpin + 'static,
         settings: &ChannelConfig,
-        farewell: impl Future<Output = Option<Cause>> + Send + 'static,
+        exit_cause: impl Future<Output = Option<Cause>> + Send + 'static,
     ) -> Self {
-        let (out, outgoing) = mpsc::channel(WAITING);
-        let state = State { waiting: Waiting::new(), own: Own::default(), ended: None };
-        let has_own = Notify::new();
-        let shared = Arc::new(Shared { target, state: Mutex::new(state), has_own });
+        let (out, outgoing) = mpsc::channel(MAX_QUEUED);
+        let (replies, control) = (ReplyTable::new(), ControlMessages::default());
+        let state = Mutex::new(State { replies, control, ended: None });
+        let shared = Arc::new(Shared { target, state, has_control: Notify::new() });
         let reader = FrameReader::new(input, settings.framing, settings.message_bytes);
         let writer = FrameWriter::new(output, settings.framing, settings.write_timeout);
         let driver =
             Driver { shared: Arc::clone(&shared), outgoing, limit: settings.message_bytes };
-        // It ends with this connection: there is nobody then who could send anything.
-        tokio::spawn(driver.run(reader, writer, farewell));
+        // The task ends when this connection is dropped, which closes the channel.
+        tokio::spawn(driver.run(reader, writer, exit_cause));
         Self { out, shared, request_bytes: settings.request_bytes }
     }
 
-    /// Why it has ended, if it has.
+    /// The reason why the connection has ended, if it has.
     pub(super) fn ended(&self) -> Option<Failure> {
         self.shared.state().ended.clone()
     }
@@ -118,59 +118,60 @@ impl Connection {
             let too_large = TransportError::RequestTooLarge { target, bytes, limit };
             return Err(SendError::Failed(too_large.into()));
         }
-        let Ok(room) = self.out.reserve().await else {
-            return Err(SendError::Ended(self.shared.end()));
+        let Ok(permit) = self.out.reserve().await else {
+            return Err(SendError::Ended(self.shared.failure()));
         };
         if message.ids.is_empty() {
-            let (written, later) = oneshot::channel();
-            room.send(Outgoing { body, expects: Expects::Nothing(written) });
-            let written = later.await;
-            return written.map(|()| None).map_err(|_| SendError::Failed(self.shared.end()));
+            let (sender, written) = oneshot::channel();
+            permit.send(Outgoing { body, expects: Expects::Nothing(sender) });
+            let written = written.await;
+            return written.map(|()| None).map_err(|_| SendError::Failed(self.shared.failure()));
         }
-        let (mut ticket, answer) = Ticket::take(&self.shared, message).map_err(SendError::Ended)?;
-        room.send(Outgoing { body, expects: Expects::Reply(ticket.number) });
-        let answer = answer.await;
-        ticket.is_answered = true;
-        match answer {
+        let (mut guard, reply) =
+            CancelGuard::add(&self.shared, message).map_err(SendError::Ended)?;
+        permit.send(Outgoing { body, expects: Expects::Reply(guard.number) });
+        let reply = reply.await;
+        guard.is_complete = true;
+        match reply {
             Ok(Ok(body)) => Ok(Some(body)),
             Ok(Err(failure)) => Err(SendError::Failed(failure)),
-            // The runtime of the connection has ended.
-            Err(_) => Err(SendError::Failed(self.shared.end())),
+            // The runtime of the connection has shut down.
+            Err(_) => Err(SendError::Failed(self.shared.failure())),
         }
     }
 }
 
-/// A message that waits for its reply; dropped before, it is cancelled.
-struct Ticket {
+/// Cancels a message if it is dropped before the reply arrives.
+struct CancelGuard {
     shared: Arc<Shared>,
     number: u64,
-    is_answered: bool,
+    is_complete: bool,
 }
 
-type Later = oneshot::Receiver<super::waiting::Answer>;
+type ReplyReceiver = oneshot::Receiver<super::reply_table::Reply>;
 
-impl Ticket {
-    fn take(shared: &Arc<Shared>, message: &Message) -> Result<(Self, Later), Failure> {
+impl CancelGuard {
+    fn add(shared: &Arc<Shared>, message: &Message) -> Result<(Self, ReplyReceiver), Failure> {
         let mut state = shared.state();
         if let Some(ended) = &state.ended {
             return Err(ended.clone());
         }
-        let (number, answer) = state.waiting.add(&message.ids);
-        Ok((Self { shared: Arc::clone(shared), number, is_answered: false }, answer))
+        let (number, reply) = state.replies.add(&message.ids);
+        Ok((Self { shared: Arc::clone(shared), number, is_complete: false }, reply))
     }
 }
 
-impl Drop for Ticket {
+impl Drop for CancelGuard {
     fn drop(&mut self) {
-        if self.is_answered {
+        if self.is_complete {
             return;
         }
         let mut state = self.shared.state();
-        // What has not been sent by now will not be.
-        if let Some(keys) = state.waiting.abandon(self.number) {
-            state.own.cancels.push(keys);
+        // A message that has not been sent yet is not sent.
+        if let Some(keys) = state.replies.abandon(self.number) {
+            state.control.cancels.push(keys);
             drop(state);
-            self.shared.has_own.notify_one();
+            self.shared.has_control.notify_one();
         }
     }
 }
@@ -182,32 +183,32 @@ impl Shared {
 
     fn refuse(&self, id: Key) {
         let mut state = self.state();
-        if state.own.refusals.len() == REFUSALS {
-            state.own.refusals.pop_front();
+        if state.control.refusals.len() == MAX_REFUSALS {
+            state.control.refusals.pop_front();
         }
-        state.own.refusals.push_back(id);
+        state.control.refusals.push_back(id);
         drop(state);
-        self.has_own.notify_one();
+        self.has_control.notify_one();
     }
 
-    /// Takes a message from the server.
-    fn take(&self, body: Bytes) {
-        let taken = match Addressee::of(&body) {
-            Ok(Addressee::Server(None)) => {
-                return tracing::debug!(target = %self.target, "a notification is ignored");
+    /// Handles a message from the server.
+    fn receive(&self, body: Bytes) {
+        let delivered = match Recipient::of(&body) {
+            Ok(Recipient::Client(None)) => {
+                return tracing::debug!(target = %self.target, "ignoring a notification");
             }
-            Ok(Addressee::Server(Some(id))) => return self.refuse(id),
-            Ok(addressee) => self.state().waiting.deliver(&addressee, body),
+            Ok(Recipient::Client(Some(id))) => return self.refuse(id),
+            Ok(recipient) => self.state().replies.deliver(&recipient, body),
             Err(error) => Err(error),
         };
-        if let Err(error) = taken {
-            tracing::debug!(target = %self.target, %error, "a message is for nobody");
-            self.state().waiting.fail(&error.into());
+        if let Err(error) = delivered {
+            tracing::debug!(target = %self.target, %error, "invalid message; failing all pending calls");
+            self.state().replies.fail(&error.into());
         }
     }
 
-    /// Why the connection has ended.
-    fn end(&self) -> Failure {
+    /// The reason why the connection has ended.
+    fn failure(&self) -> Failure {
         let ended = self.state().ended.clone();
         ended.unwrap_or_else(|| self.broken(None))
     }
@@ -217,7 +218,7 @@ impl Shared {
     }
 }
 
-/// Moves messages until the connection ends.
+/// Sends and receives messages until the connection ends.
 struct Driver {
     shared: Arc<Shared>,
     outgoing: mpsc::Receiver<Outgoing>,
@@ -229,118 +230,117 @@ impl Driver {
         self,
         mut reader: FrameReader<R>,
         writer: FrameWriter<W>,
-        farewell: impl Future<Output = Option<Cause>>,
+        exit_cause: impl Future<Output = Option<Cause>>,
     ) {
         let Self { shared, mut outgoing, limit } = self;
-        let mut ending = Ending { shared: Arc::clone(&shared), why: None };
-        let ended = tokio::select! {
+        let mut guard = EndGuard { shared: Arc::clone(&shared), failure: None };
+        let end = tokio::select! {
             biased;
-            ended = read(&shared, &mut reader, limit) => ended,
+            end = read(&shared, &mut reader, limit) => end,
             written = write(&shared, &mut outgoing, writer) => match written {
-                // Nobody is left to call.
+                // The connection was dropped.
                 Ok(()) => return,
                 Err(error) => {
-                    let last = timeout(LAST_WORDS, read(&shared, &mut reader, limit)).await;
-                    let ended = last.unwrap_or_else(|_| Ended::Broken(None));
-                    match ended {
-                        Ended::Broken(None) => Ended::Broken(Some(Arc::new(error))),
-                        ended => ended,
+                    let last = timeout(FINAL_READ, read(&shared, &mut reader, limit)).await;
+                    match last.unwrap_or_else(|_| ReadEnd::Broken(None)) {
+                        ReadEnd::Broken(None) => ReadEnd::Broken(Some(Arc::new(error))),
+                        end => end,
                     }
                 }
             },
         };
         drop(reader);
-        let why = farewell.await;
-        let failure = match ended {
-            Ended::Broken(source) => shared.broken(why.or(source)),
-            Ended::Wrong(failure) => failure,
+        let cause = exit_cause.await;
+        let failure = match end {
+            ReadEnd::Broken(source) => shared.broken(cause.or(source)),
+            ReadEnd::Invalid(failure) => failure,
         };
-        ending.why = Some(failure);
+        guard.failure = Some(failure);
     }
 }
 
-/// Tells the calls that wait when it is dropped, whatever drops it.
-struct Ending {
+/// Fails the pending calls when it is dropped, also if the driver is cancelled.
+struct EndGuard {
     shared: Arc<Shared>,
-    why: Option<Failure>,
+    failure: Option<Failure>,
 }
 
-impl Drop for Ending {
+impl Drop for EndGuard {
     fn drop(&mut self) {
-        let why = self.why.take().unwrap_or_else(|| self.shared.broken(None));
+        let failure = self.failure.take().unwrap_or_else(|| self.shared.broken(None));
         let mut state = self.shared.state();
-        state.waiting.fail(&why);
-        state.ended = Some(why);
+        state.replies.fail(&failure);
+        state.ended = Some(failure);
     }
 }
 
-/// How reading has ended.
-enum Ended {
+/// The reason why reading has ended.
+enum ReadEnd {
     Broken(Option<Cause>),
-    /// What came is none of what it should be.
-    Wrong(Failure),
+    /// The input is invalid.
+    Invalid(Failure),
 }
 
 async fn read<R: AsyncRead + Unpin>(
     shared: &Shared,
     reader: &mut FrameReader<R>,
     limit: usize,
-) -> Ended {
+) -> ReadEnd {
     loop {
         match reader.next().await {
-            Ok(Some(Frame::Message(body, _))) => shared.take(body),
-            // A client has no memory budget: what is too much for it is too large.
+            Ok(Some(Frame::Message(body, _))) => shared.receive(body),
+            // A client has no memory budget, so `OutOfMemory` does not occur.
             Ok(Some(Frame::TooLarge(_) | Frame::OutOfMemory(..))) => {
                 let target = shared.target.clone();
-                return Ended::Wrong(TransportError::TooLarge { target, limit }.into());
+                return ReadEnd::Invalid(TransportError::TooLarge { target, limit }.into());
             }
-            Ok(None) => return Ended::Broken(None),
-            Err(ReadError::Io(error)) => return Ended::Broken(Some(Arc::new(error))),
-            Err(error @ ReadError::Head(_)) => {
+            Ok(None) => return ReadEnd::Broken(None),
+            Err(ReadError::Io(error)) => return ReadEnd::Broken(Some(Arc::new(error))),
+            Err(error @ ReadError::Header(_)) => {
                 let (reason, beginning) = (error.to_string(), String::new());
-                return Ended::Wrong(ProtocolError::Malformed { reason, beginning }.into());
+                return ReadEnd::Invalid(ProtocolError::Malformed { reason, beginning }.into());
             }
         }
     }
 }
 
-/// Writes until there is nobody left who could send anything.
+/// Writes messages until the connection is dropped.
 async fn write<W: AsyncWrite + Unpin>(
     shared: &Shared,
     outgoing: &mut mpsc::Receiver<Outgoing>,
     mut writer: FrameWriter<W>,
 ) -> io::Result<()> {
-    let mut waiting = Vec::with_capacity(WAITING);
+    let mut queued = Vec::with_capacity(MAX_QUEUED);
     loop {
         let is_last = tokio::select! {
-            count = outgoing.recv_many(&mut waiting, WAITING) => count == 0,
-            () = shared.has_own.notified() => false,
+            count = outgoing.recv_many(&mut queued, MAX_QUEUED) => count == 0,
+            () = shared.has_control.notified() => false,
         };
-        waiting.extend(std::iter::from_fn(|| outgoing.try_recv().ok()).take(WAITING));
-        // All that these messages were sent after is there by now. A cancel goes before them, for a
-        // server may read no call while it has no place for one.
-        let own = std::mem::take(&mut shared.state().own);
-        for text in own.texts() {
+        queued.extend(std::iter::from_fn(|| outgoing.try_recv().ok()).take(MAX_QUEUED));
+        // Cancellations that precede these messages are queued by now. They are written first, because a
+        // server at its limit of calls may not read further calls.
+        let control = std::mem::take(&mut shared.state().control);
+        for text in control.texts() {
             writer.write(&text).await?;
         }
         let mut written = Vec::new();
-        for Outgoing { body, expects } in waiting.drain(..) {
-            let begun = match expects {
-                Expects::Reply(number) => shared.state().waiting.begin(number),
-                Expects::Nothing(told) => {
-                    shared.state().waiting.begin_unanswered();
-                    written.push(told);
+        for Outgoing { body, expects } in queued.drain(..) {
+            let is_wanted = match expects {
+                Expects::Reply(number) => shared.state().replies.mark_sent(number),
+                Expects::Nothing(sender) => {
+                    shared.state().replies.mark_notification_sent();
+                    written.push(sender);
                     true
                 }
             };
-            if begun {
+            if is_wanted {
                 writer.write(&body).await?;
             }
         }
         writer.flush().await?;
-        for written in written {
-            // Who does not wait needs not be told.
-            let _ = written.send(());
+        for sender in written {
+            // The caller may have been cancelled.
+            let _ = sender.send(());
         }
         if is_last {
             return writer.finish().await;
@@ -348,7 +348,7 @@ async fn write<W: AsyncWrite + Unpin>(
     }
 }
 
-impl Own {
+impl ControlMessages {
     fn texts(&self) -> impl Iterator<Item = Vec<u8>> {
         let cancel = |id: &Key| {
             format!(r#"{{"jsonrpc":"2.0","method":"$/cancelRequest","params":{{"id":{id}}}}}"#)

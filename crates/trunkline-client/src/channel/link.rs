@@ -7,18 +7,18 @@ use super::connection::{Connection, SendError};
 use crate::error::Failure;
 use crate::transport::Message;
 
-/// The one connection that a transport has at a time, made when it is needed.
+/// The connection of a transport: one at a time, opened on demand.
 #[derive(Debug)]
 pub(crate) struct Link<C> {
     connect: C,
     current: Mutex<Option<Arc<Connection>>>,
     connecting: tokio::sync::Mutex<()>,
-    places: Semaphore,
+    in_flight: Semaphore,
 }
 
-/// How a connection is made.
+/// Opens connections.
 pub(crate) trait Connect: Send + Sync + 'static {
-    /// Makes a connection in place of one that has ended like this, if there was one.
+    /// Opens a connection. `before` is the failure of the previous connection, if any.
     fn connect(
         &self,
         before: Option<Failure>,
@@ -26,22 +26,22 @@ pub(crate) trait Connect: Send + Sync + 'static {
 }
 
 impl<C: Connect> Link<C> {
-    /// A link with so many messages under way at most.
+    /// A link with at most `in_flight` messages in flight.
     pub(crate) fn new(connect: C, in_flight: usize) -> Self {
-        let places = Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS));
+        let in_flight = Semaphore::new(in_flight.clamp(1, Semaphore::MAX_PERMITS));
         let (current, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(()));
-        Self { connect, current, connecting, places }
+        Self { connect, current, connecting, in_flight }
     }
 
-    /// Sends a message, and waits for its reply.
+    /// Sends a message and waits for its reply.
     pub(crate) async fn send(&self, message: Message) -> Result<Option<Bytes>, Failure> {
         // The semaphore is never closed.
-        let _place = self.places.acquire().await;
+        let _permit = self.in_flight.acquire().await;
         let sent = self.connection().await?.send(&message).await;
         match sent {
             Ok(reply) => Ok(reply),
             Err(SendError::Failed(failure)) => Err(failure),
-            // It ended between having been looked at and having been used.
+            // The connection ended after it was obtained and before it was used.
             Err(SendError::Ended(_)) => match self.connection().await?.send(&message).await {
                 Ok(reply) => Ok(reply),
                 Err(SendError::Failed(failure) | SendError::Ended(failure)) => Err(failure),
@@ -64,7 +64,7 @@ impl<C: Connect> Link<C> {
         Ok(connection)
     }
 
-    /// The connection, if it is one still, or how it has ended.
+    /// The current connection, or its failure if it has ended.
     fn open(&self) -> Result<Arc<Connection>, Option<Failure>> {
         let current = self.current();
         let connection = current.as_ref().ok_or(None)?;

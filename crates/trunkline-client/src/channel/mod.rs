@@ -1,23 +1,24 @@
-//! Calls over a stream of bytes, many at a time: replies are told apart by their ids.
+//! Concurrent calls over a byte stream. Replies are matched to calls by their ids.
 //!
-//! A reply that cannot be read, or is to no call that was made, is a
-//! [`ProtocolError`](super::ProtocolError) of all calls that wait, for it might be any one's. So is
-//! the end of the stream a [`Broken`](super::TransportError::Broken) of all of them. A reply without
-//! an id, which is to a message that the server could not read, is that of the one call that waits; if
-//! it may be to another message, nobody gets it. A call whose future is dropped is cancelled with the
-//! notification `$/cancelRequest`, before any further call is sent, and its late reply is ignored; one
-//! that has not been sent by then never is. The server's own notifications are ignored, too, and its requests answered with -32601.
+//! - A reply that cannot be parsed, or does not belong to a call, fails all pending calls with a
+//!   [`ProtocolError`](super::ProtocolError), since it may belong to any of them. The end of the stream
+//!   fails all of them with [`Broken`](super::TransportError::Broken).
+//! - A reply without an id concerns a message that the server could not parse. It completes the pending call
+//!   if there is only one and no other message can be meant; otherwise it is ignored.
+//! - A call whose future is dropped is cancelled with the notification `$/cancelRequest`, which is sent before
+//!   any further call, and its late reply is ignored. A call that has not been sent yet is not sent.
+//! - Notifications of the server are ignored, and its requests are refused with -32601.
 
-mod addressee;
 mod config;
 mod connection;
 mod link;
-pub(super) mod over;
-mod recent;
-mod waiting;
+mod recent_keys;
+mod recipient;
+mod reply_table;
+pub(super) mod stream;
 
 pub use config::ChannelConfig;
 
 pub(super) use connection::Connection;
 pub(super) use link::{Connect, Link};
-pub(super) use over::{Once, Start};
+pub(super) use stream::{SingleConnection, Start};

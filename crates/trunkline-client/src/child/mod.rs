@@ -1,6 +1,6 @@
-//! Calls to a process that is started for them.
+//! A transport to a child process.
 
-mod keeper;
 pub(super) mod process;
+mod reaper;
 
 pub use process::ChildConfig;

@@ -5,37 +5,37 @@ use std::time::Duration;
 
 use tokio::net::unix::pipe;
 
-use super::keeper::{Asking, Keeper};
-use crate::channel::{self, Connection, Link, Once, Start};
+use super::reaper::{ExitHandle, Reaper};
+use crate::channel::{self, Connection, Link, SingleConnection, Start};
 use crate::error::{Cause, Failure, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
 
-/// Calls to a process of ours, over its stdin and stdout: what `stdio` serves. Its
-/// stderr is this process's own.
+/// A transport to a child process over its stdin and stdout, as served by `trunkline::stdio`. The child
+/// inherits stderr unless `command` redirects it.
 ///
-/// The process ends when this is dropped: its stdin is closed; if it has not ended after
-/// [`ChildConfig::grace`], it is killed. In any case it is reaped, on a thread. When it ends before, it
-/// is not started again, and calls are told how it ended.
+/// Dropping the transport ends the process: its stdin is closed, and it is killed if it has not exited after
+/// [`ChildConfig::grace`]. A thread reaps it in any case. A process that exits earlier is not restarted, and
+/// the errors of calls contain its exit status.
 #[derive(Debug)]
 pub struct Child {
     target: String,
-    link: Link<Once<Pipes>>,
-    keeper: Keeper,
+    link: Link<SingleConnection<Pipes>>,
+    reaper: Reaper,
 }
 
 impl Child {
-    /// Starts a process, with default settings. What `command` says of stdin and stdout is replaced.
+    /// Starts a process, with default settings. Replaces the stdin and stdout of `command`.
     ///
     /// # Errors
-    /// When it does not start.
+    /// When the process does not start.
     pub fn spawn(command: Command) -> Result<Self, TransportError> {
         Self::spawn_with(command, ChildConfig::default())
     }
 
-    /// Starts a process. What `command` says of stdin and stdout is replaced.
+    /// Starts a process. Replaces the stdin and stdout of `command`.
     ///
     /// # Errors
-    /// When it does not start.
+    /// When the process does not start.
     pub fn spawn_with(mut command: Command, settings: ChildConfig) -> Result<Self, TransportError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let failed = |source: std::io::Error| TransportError::Spawn {
@@ -46,17 +46,17 @@ impl Child {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(failed)?;
         let (stdin, stdout) = (process.stdin.take(), process.stdout.take());
         let target = format!("{program} (process {})", process.id());
-        let keeper = Keeper::start(process, settings.grace).map_err(failed)?;
+        let reaper = Reaper::start(process, settings.grace).map_err(failed)?;
         let in_flight = settings.channel.in_flight;
-        let pipes = Pipes { stdin, stdout, asking: keeper.asking(), settings: settings.channel };
-        let link = Link::new(Once::new(target.clone(), pipes), in_flight);
-        Ok(Self { target, link, keeper })
+        let pipes = Pipes { stdin, stdout, exit: reaper.handle(), settings: settings.channel };
+        let link = Link::new(SingleConnection::new(target.clone(), pipes), in_flight);
+        Ok(Self { target, link, reaper })
     }
 
-    /// The process's id.
+    /// The process id.
     #[must_use]
     pub fn id(&self) -> u32 {
-        self.keeper.id()
+        self.reaper.id()
     }
 }
 
@@ -70,11 +70,11 @@ impl Transport for Child {
     }
 }
 
-/// Our ends of the process's pipes.
+/// The parent's ends of the pipes.
 struct Pipes {
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
-    asking: Asking,
+    exit: ExitHandle,
     settings: channel::ChannelConfig,
 }
 
@@ -88,19 +88,19 @@ impl Start for Pipes {
         let (stdin, stdout) = self.stdin.zip(self.stdout).ok_or_else(closed)?;
         let output = pipe::Sender::from_owned_fd(stdin.into()).map_err(failed)?;
         let input = pipe::Receiver::from_owned_fd(stdout.into()).map_err(failed)?;
-        let asking = self.asking;
-        let farewell = async move { asking.exit().await.map(|exit| Arc::new(exit) as Cause) };
-        Ok(Connection::start(target.to_owned(), input, output, &self.settings, farewell))
+        let handle = self.exit;
+        let exit_cause = async move { handle.exit().await.map(|exit| Arc::new(exit) as Cause) };
+        Ok(Connection::start(target.to_owned(), input, output, &self.settings, exit_cause))
     }
 }
 
 /// Configuration of a [`Child`](crate::Child).
 #[derive(Debug, Clone)]
 pub struct ChildConfig {
-    /// How messages go to the process and back.
+    /// The configuration of the channel to the process.
     pub channel: channel::ChannelConfig,
-    /// How long the process may take to end by itself, once its stdin is closed or it has closed its
-    /// stdout. Default 2 s. Then it is killed.
+    /// The grace period for the process to exit after its stdin is closed or it has closed its stdout. After
+    /// that, it is killed. Default 2 s.
     pub grace: Duration,
 }
 

@@ -2,7 +2,7 @@ use std::fmt;
 
 use trunkline_core::id::Id;
 
-/// An id as a key: equal for all spellings of the same number or string.
+/// An id as a map key: equal for all representations of the same number or string.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Key {
     /// An integer.
@@ -11,11 +11,11 @@ pub enum Key {
     Other(Box<str>),
 }
 
-/// Up to here, whole numbers and the floating point numbers of the same value are one to one.
+/// The limit below which every integer has an exact floating-point representation (2^53).
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 impl Key {
-    /// `raw` is the JSON text of an id.
+    /// Creates a key from the JSON text of an id.
     pub fn of(raw: &str) -> Self {
         if let Ok(number) = raw.parse() {
             return Self::Number(number);
@@ -40,7 +40,7 @@ impl From<&Id> for Key {
     }
 }
 
-/// JSON text of the id.
+/// Displays the JSON text of the id.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn all_spellings_of_an_id_are_one_key() {
+    fn normalizes_ids() {
         check("1", "1.0", true);
         check("1", "10e-1", true);
         check("1.5", "15e-1", true);

@@ -1,7 +1,7 @@
-//! Messages on a stream of bytes: by lines, or with a `Content-Length`.
+//! Framing of messages on a byte stream: by lines, or with a `Content-Length` header.
 
 mod framing;
-mod head;
+mod header;
 mod key;
 mod reader;
 mod writer;

@@ -1,4 +1,4 @@
-//! Messages out of the bytes of a stream.
+//! Reads messages from a byte stream.
 
 use std::io;
 use std::time::Duration;
@@ -11,41 +11,41 @@ use trunkline_core::format::Format;
 use trunkline_core::limits::{MemoryBudget, OutOfMemory, Reservation};
 
 use super::framing::Framing;
-use super::head::Head;
+use super::header::Header;
 
-/// How much is read at once.
+/// The number of bytes per read.
 const CHUNK: usize = 16 << 10;
-/// How many bytes the head of a message may have.
-const MAX_HEAD: usize = 4 << 10;
+/// The maximum size of a header part, in bytes.
+const MAX_HEADER: usize = 4 << 10;
 
-/// Reads messages. What a message has over the limit is read and forgotten.
+/// A reader of messages. Skips messages over the limit.
 pub struct FrameReader<R> {
     input: R,
     framing: Framing,
     limit: usize,
     buffer: BytesMut,
     next: Next,
-    /// When the message that has begun and is not complete was first waited for.
-    begun: Option<Instant>,
-    /// The memory budget, on the server's side.
+    /// The time when the reader started to wait for the rest of an incomplete message.
+    started: Option<Instant>,
+    /// The memory budget, on servers.
     memory: Option<MemoryBudget>,
-    /// For the message that has begun and is not complete.
+    /// The reservation for an incomplete message.
     reserved: Option<Reservation>,
 }
 
-/// What the buffer begins with.
+/// The content at the start of the buffer.
 enum Next {
-    /// A line or a head, of which so many bytes were looked at in vain.
+    /// A line or a header part. Its end is not in the first `seen` bytes.
     Unknown { seen: usize },
-    /// A message of that length, in the format that its head names.
+    /// A message of this length, in the format of its header.
     Body { length: usize, format: Option<Format> },
     /// The rest of a line over the limit.
     SkippedLine,
-    /// So many bytes of a message over the limit.
+    /// The remaining bytes of a message over the limit.
     Skipped { left: u64 },
 }
 
-/// What was read, and the format that its head names, if it has a head that does.
+/// A message that was read or skipped, and the format of its header, if any.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Frame {
     /// A message.
@@ -56,42 +56,42 @@ pub enum Frame {
     OutOfMemory(OutOfMemory, Option<Format>),
 }
 
-/// Why nothing further can be read.
+/// The error that ends the input.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Reading failed.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Where the next message begins cannot be told.
-    #[error("the head of a message is malformed: {0}")]
-    Head(&'static str),
+    /// The header part is malformed, so the start of the next message is unknown.
+    #[error("malformed message header: {0}")]
+    Header(&'static str),
 }
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
-    /// A reader of messages of at most `limit` bytes.
+    /// Creates a reader of messages of at most `limit` bytes.
     pub fn new(input: R, framing: Framing, limit: usize) -> Self {
         Self {
             input,
             framing,
             limit,
             buffer: BytesMut::new(),
-            begun: None,
+            started: None,
             next: Next::Unknown { seen: 0 },
             memory: None,
             reserved: None,
         }
     }
 
-    /// Counts messages in a memory budget, as long as something of them is referenced.
-    pub fn counted_in(mut self, memory: MemoryBudget) -> Self {
+    /// Counts messages in a memory budget while any part of them is referenced.
+    pub fn with_memory_budget(mut self, memory: MemoryBudget) -> Self {
         self.memory = Some(memory);
         self
     }
 
-    /// The next message; none at the end.
+    /// Returns the next message, or `None` at the end of the stream.
     ///
     /// # Cancel safety
-    /// What has been read stays for the next call.
+    /// Data that has been read is kept for the next call.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, ReadError> {
         loop {
             if let Some(frame) = self.take()? {
@@ -107,14 +107,15 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// The same; a message that has begun has so long to be complete.
+    /// Returns the next message, or `None` at the end of the stream. Fails with `TimedOut` if a message is
+    /// incomplete `limit` after its first bytes.
     ///
     /// # Cancel safety
-    /// What has been read stays for the next call, and its time goes on.
-    pub async fn next_within(&mut self, patience: Duration) -> Result<Option<Frame>, ReadError> {
+    /// Data that has been read is kept for the next call, and the time continues to run.
+    pub async fn next_within(&mut self, limit: Duration) -> Result<Option<Frame>, ReadError> {
         loop {
             if let Some(frame) = self.take()? {
-                self.begun = None;
+                self.started = None;
                 return Ok(Some(frame));
             }
             if let Some(refused) = self.reserve() {
@@ -122,11 +123,11 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             }
             self.buffer.reserve(CHUNK);
             let count = if self.is_between() {
-                self.begun = None;
+                self.started = None;
                 self.input.read_buf(&mut self.buffer).await?
             } else {
-                let begun = *self.begun.get_or_insert_with(Instant::now);
-                let left = patience.saturating_sub(begun.elapsed());
+                let started = *self.started.get_or_insert_with(Instant::now);
+                let left = limit.saturating_sub(started.elapsed());
                 let read = timeout(left, self.input.read_buf(&mut self.buffer)).await;
                 read.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??
             };
@@ -136,12 +137,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Whether no message has begun.
+    /// Whether the stream is between messages.
     fn is_between(&self) -> bool {
         self.buffer.is_empty() && matches!(self.next, Next::Unknown { .. })
     }
 
-    /// A message that is there already.
+    /// Takes the next message from the buffer, if it is complete.
     fn take(&mut self) -> Result<Option<Frame>, ReadError> {
         while !self.buffer.is_empty() {
             match self.next {
@@ -152,7 +153,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
                         Found::Incomplete => return Ok(None),
                     },
                     Framing::Headers => {
-                        let Some(Head { length, format }) = self.head(seen)? else {
+                        let Some(Header { length, format }) = self.header(seen)? else {
                             return Ok(None);
                         };
                         self.next = match usize::try_from(length) {
@@ -208,24 +209,24 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// What a head announces, once all of it is there.
-    fn head(&mut self, seen: usize) -> Result<Option<Head>, ReadError> {
-        // The end may have begun in what was looked at.
+    /// The next header part, if it is complete.
+    fn header(&mut self, seen: usize) -> Result<Option<Header>, ReadError> {
+        // The end marker may have started in the bytes that were searched before.
         let from = seen.saturating_sub(END.len() - 1);
         match memmem::find(&self.buffer[from..], END) {
-            Some(at) if from + at <= MAX_HEAD => {
-                let head = self.buffer.split_to(from + at + END.len());
-                Head::parse(&head[..from + at]).map(Some).map_err(ReadError::Head)
+            Some(at) if from + at <= MAX_HEADER => {
+                let header = self.buffer.split_to(from + at + END.len());
+                Header::parse(&header[..from + at]).map(Some).map_err(ReadError::Header)
             }
-            None if self.buffer.len() <= MAX_HEAD => {
+            None if self.buffer.len() <= MAX_HEADER => {
                 self.next = Next::Unknown { seen: self.buffer.len() };
                 Ok(None)
             }
-            _ => Err(ReadError::Head("it is longer than 4 KiB")),
+            _ => Err(ReadError::Header("longer than 4 KiB")),
         }
     }
 
-    /// What stands there when the input ends: the last line may lack its end.
+    /// Takes the rest of the buffer at the end of the input. The last line may lack its line feed.
     fn take_last(&mut self) -> Result<Option<Frame>, ReadError> {
         let rest = self.buffer.split().freeze();
         match (&self.next, self.framing) {
@@ -239,7 +240,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         }
     }
 
-    /// Reserves memory for a message that has begun. Without it, the message is skipped and refused.
+    /// Reserves memory for an incomplete message. If there is none, the message is skipped and refused.
     fn reserve(&mut self) -> Option<Frame> {
         let memory = self.memory.as_ref().filter(|_| self.buffer.len() > CHUNK)?;
         let count = self.buffer.len();
@@ -264,7 +265,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         Some(Frame::OutOfMemory(error, format))
     }
 
-    /// A message, which is counted if there is memory for it.
+    /// Counts a message in the memory budget, if there is one.
     fn message(&mut self, text: Bytes, format: Option<Format>) -> Frame {
         let Some(memory) = &self.memory else {
             return Frame::Message(text, format);
@@ -285,7 +286,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         self.next = Next::Unknown { seen: 0 };
     }
 
-    /// Takes a message out. A large one takes its memory along, and does not keep it in the buffer.
+    /// Splits a message off the buffer. A large message leaves the buffer with memory for the rest only.
     fn split(&mut self, count: usize) -> Bytes {
         let message = self.buffer.split_to(count).freeze();
         if count > CHUNK {
@@ -295,7 +296,7 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     }
 }
 
-/// What was found at the buffer's beginning.
+/// The result of looking for a line in the buffer.
 enum Found {
     Frame(Frame),
     /// A blank line.

@@ -1,4 +1,4 @@
-//! Messages into the bytes of a stream.
+//! Writes messages to a byte stream.
 
 use std::io;
 use std::time::Duration;
@@ -8,49 +8,49 @@ use tokio::time::timeout;
 use trunkline_core::format::Format;
 
 use super::framing::Framing;
-use super::head::Head;
+use super::header::Header;
 
-/// Up to so many bytes are written together.
-const TOGETHER: usize = 16 << 10;
+/// The maximum number of buffered bytes.
+const BUFFER_BYTES: usize = 16 << 10;
 
-/// Writes messages: small ones together, when they are [flushed](Self::flush).
+/// A writer of messages. Small messages are buffered until they are [flushed](Self::flush).
 pub struct FrameWriter<W> {
     output: W,
     framing: Framing,
-    /// How long the reader may take nothing.
-    patience: Duration,
+    /// The maximum time without progress.
+    timeout: Duration,
     buffer: Vec<u8>,
 }
 
 impl<W: AsyncWrite + Unpin> FrameWriter<W> {
-    /// A writer that waits for at most `patience` for its reader to take a message.
-    pub fn new(output: W, framing: Framing, patience: Duration) -> Self {
-        Self { output, framing, patience, buffer: Vec::new() }
+    /// Creates a writer that fails with `TimedOut` if the peer reads nothing for `timeout`.
+    pub fn new(output: W, framing: Framing, timeout: Duration) -> Self {
+        Self { output, framing, timeout, buffer: Vec::new() }
     }
 
     /// Adds a message in JSON.
     pub(crate) async fn write(&mut self, json: &[u8]) -> io::Result<()> {
-        self.write_named(json, None).await
+        self.write_as(json, None).await
     }
 
-    /// Adds a message, whose head tells its format if that is named.
-    pub async fn write_named(&mut self, text: &[u8], named: Option<Format>) -> io::Result<()> {
+    /// Adds a message. A given format is sent as `Content-Type` with [`Framing::Headers`].
+    pub async fn write_as(&mut self, text: &[u8], format: Option<Format>) -> io::Result<()> {
         if self.framing == Framing::Headers {
-            let head = Head::text(text.len(), named);
-            self.buffer.extend_from_slice(head.as_bytes());
+            let header = Header::text(text.len(), format);
+            self.buffer.extend_from_slice(header.as_bytes());
         }
-        if self.buffer.len() + text.len() > TOGETHER {
+        if self.buffer.len() + text.len() > BUFFER_BYTES {
             self.flush_buffer().await?;
         }
-        let is_of_lines =
+        let has_line_breaks =
             self.framing == Framing::Lines && memchr::memchr2(b'\n', b'\r', text).is_some();
-        if is_of_lines {
-            // Line breaks stand between tokens only, where any space will do: in strings they are
-            // written as escapes.
+        if has_line_breaks {
+            // Line breaks occur only between tokens, where a space is equivalent: strings contain them as
+            // escapes.
             let space = |byte: &u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte };
             self.buffer.extend(text.iter().map(space));
-        } else if text.len() > TOGETHER {
-            write_all(&mut self.output, text, self.patience).await?;
+        } else if text.len() > BUFFER_BYTES {
+            write_all(&mut self.output, text, self.timeout).await?;
         } else {
             self.buffer.extend_from_slice(text);
         }
@@ -60,35 +60,35 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         Ok(())
     }
 
-    /// Writes what has been added.
+    /// Writes all buffered messages.
     pub async fn flush(&mut self) -> io::Result<()> {
         self.flush_buffer().await?;
-        in_time(self.patience, self.output.flush()).await
+        within(self.timeout, self.output.flush()).await
     }
 
-    /// Says that nothing further will be written.
+    /// Flushes the writer and shuts down the output.
     pub async fn finish(&mut self) -> io::Result<()> {
         self.flush().await?;
-        in_time(self.patience, self.output.shutdown()).await
+        within(self.timeout, self.output.shutdown()).await
     }
 
     async fn flush_buffer(&mut self) -> io::Result<()> {
-        write_all(&mut self.output, &self.buffer, self.patience).await?;
+        write_all(&mut self.output, &self.buffer, self.timeout).await?;
         self.buffer.clear();
-        // A large message may have passed through.
-        self.buffer.shrink_to(TOGETHER);
+        // A large message may have grown the buffer.
+        self.buffer.shrink_to(BUFFER_BYTES);
         Ok(())
     }
 }
 
-/// Writes all bytes, however long that takes, as long as some are taken in time.
+/// Writes all bytes. The timeout applies to each write, not to the whole.
 async fn write_all(
     output: &mut (impl AsyncWrite + Unpin),
     mut bytes: &[u8],
-    patience: Duration,
+    limit: Duration,
 ) -> io::Result<()> {
     while !bytes.is_empty() {
-        match in_time(patience, output.write(bytes)).await? {
+        match within(limit, output.write(bytes)).await? {
             0 => return Err(io::ErrorKind::WriteZero.into()),
             count => bytes = &bytes[count..],
         }
@@ -96,11 +96,8 @@ async fn write_all(
     Ok(())
 }
 
-async fn in_time<T>(
-    patience: Duration,
-    written: impl Future<Output = io::Result<T>>,
-) -> io::Result<T> {
-    match timeout(patience, written).await {
+async fn within<T>(limit: Duration, written: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+    match timeout(limit, written).await {
         Ok(written) => written,
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }

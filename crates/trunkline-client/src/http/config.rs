@@ -3,21 +3,21 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 
-/// Configuration of [`Http`](crate::Http). How long a call may take is its client's
-/// [setting](crate::ClientConfig::timeout).
+/// Configuration of [`Http`](crate::Http). The timeout of calls is part of the
+/// [client's configuration](crate::ClientConfig::timeout).
 #[derive(Debug, Clone)]
 pub struct HttpClientConfig {
-    /// Sent with every request. Default: none.
+    /// The headers sent with every request. Default: none.
     pub headers: HeaderMap,
-    /// Sent with every request as `Authorization: Bearer …`. Default: none.
+    /// The token sent with every request as `Authorization: Bearer …`. Default: none.
     pub bearer: Option<Bearer>,
-    /// The maximum size of a reply's body, in bytes. Default 64 MiB. A longer one is not read to its end,
-    /// and not at all if it announces its length.
+    /// The maximum size of the body of a reply, in bytes. Default 64 MiB. Reading a larger body stops at the
+    /// limit; a body with a larger `Content-Length` is not read.
     pub max_reply: usize,
-    /// The deadline for a connection: resolving the name, TCP and TLS together. Default 10 s.
+    /// The timeout for connecting, which includes name resolution, TCP and TLS. Default 10 s.
     pub connect_timeout: Duration,
-    /// The maximum number of idle connections. Default 64. More are opened if there are more calls at a
-    /// time, and closed after their replies.
+    /// The maximum number of idle connections. Default 64. Further connections are opened for concurrent
+    /// calls and closed after their replies.
     pub idle_connections: usize,
     /// The time after which an idle connection is closed. Default 30 s.
     pub idle_timeout: Duration,
@@ -36,13 +36,13 @@ impl Default for HttpClientConfig {
     }
 }
 
-/// A token for `Authorization: Bearer …` (RFC 6750). `Debug` does not show it.
+/// A token for `Authorization: Bearer …` (RFC 6750). `Debug` omits it.
 #[derive(Debug, Clone)]
 pub struct Bearer(HeaderValue);
 
-/// An invalid token.
+/// The error for an invalid token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the bearer token is empty, or has characters that no request can carry")]
+#[error("bearer token must consist of one or more visible ASCII characters")]
 pub struct BearerError;
 
 impl Bearer {
@@ -50,7 +50,7 @@ impl Bearer {
         self.0.clone()
     }
 
-    /// Replaces the token with `[redacted]` in a text, such as a server's error message.
+    /// Replaces the token with `[redacted]` in a text, such as an error message of the server.
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         let token = self.0.to_str().ok().and_then(|header| header.strip_prefix("Bearer "));
@@ -67,7 +67,7 @@ impl FromStr for Bearer {
         }
         let value = HeaderValue::try_from(format!("Bearer {token}"));
         let mut value = value.map_err(|_| BearerError)?;
-        // Not shown by `Debug`, here or in a header map.
+        // `Debug` omits sensitive values, here and in a header map.
         value.set_sensitive(true);
         Ok(Self(value))
     }

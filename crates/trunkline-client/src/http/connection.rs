@@ -1,4 +1,4 @@
-//! HTTP as a transport.
+//! The HTTP transport.
 
 use std::borrow::Cow;
 use std::error::Error as _;
@@ -25,11 +25,11 @@ use crate::error::{Failure, ProtocolError, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
 use trunkline_core::trace_context::TraceContext;
 
-/// JSON-RPC over HTTP: every message is posted to one URL, over connections that are kept open. The
-/// protocol is HTTP/1.1, or HTTP/2 if an https server offers it.
+/// A transport that posts every message to one URL, over persistent connections. It uses HTTP/1.1, or HTTP/2
+/// if an https server offers it.
 ///
-/// The first call connects. Redirects are not followed, and proxies not used. A call made while
-/// another one is handled carries on its trace (`traceparent`).
+/// The first call connects. Redirects are not followed, and proxies are not used. A call made while a server
+/// handles another call continues its trace (`traceparent`).
 ///
 /// ```no_run
 /// # async fn call() -> Result<(), Box<dyn std::error::Error>> {
@@ -41,9 +41,9 @@ use trunkline_core::trace_context::TraceContext;
 /// # }
 /// ```
 ///
-/// Headers that change from call to call, such as a token that is renewed, are put into the calls'
-/// extensions by a layer, as a [`HeaderMap`]. They go before those of the
-/// [settings](super::HttpClientConfig); in a batch, the last call's go before those of the others.
+/// For headers that change between calls, such as a renewed token, add a layer that inserts a
+/// [`HeaderMap`] into the extensions of each call. These headers override those of the
+/// [configuration](super::HttpClientConfig); in a batch, later calls override earlier ones.
 ///
 /// ```
 /// # use http::{HeaderMap, HeaderValue};
@@ -78,24 +78,24 @@ struct Inner {
 }
 
 impl Http {
-    /// For the server at `url`, with default settings.
+    /// Creates a transport to the server at `url`, with default settings.
     ///
     /// # Errors
-    /// [`TransportError::Address`] when it is no `http` URL, or an `https` one without the feature
-    /// `tls`.
+    /// [`TransportError::Address`] when `url` is not an `http` URL, or is an `https` URL and the feature
+    /// `tls` is disabled.
     pub fn connect(url: &str) -> Result<Self, TransportError> {
         let url = url.parse::<Url>().map_err(|error| {
-            // Errors and logs must not show a password.
+            // Errors and logs must not contain a password.
             let target = url.rsplit_once('@').map_or(url, |(_, rest)| rest).to_owned();
             TransportError::Address { target, reason: error.to_string() }
         })?;
         Self::with_config(url, HttpClientConfig::default())
     }
 
-    /// For the server at `url`.
+    /// Creates a transport to the server at `url`.
     ///
     /// # Errors
-    /// When it is an `https` URL, and the feature `tls` or trusted authorities are missing.
+    /// When the URL is `https` and the feature `tls` or trusted root certificates are missing.
     pub fn with_config(url: Url, config: HttpClientConfig) -> Result<Self, TransportError> {
         #[cfg(feature = "tls")]
         return Self::with_roots(url, config, &Roots::default());
@@ -103,11 +103,11 @@ impl Http {
         Ok(Self::new(&url, Connector::new(&url, config.connect_timeout)?, config))
     }
 
-    /// For the server at `url`, whose certificate is checked against `roots` instead of the authorities that
-    /// this machine trusts.
+    /// Creates a transport to the server at `url`, whose certificate is verified with `roots` instead of the
+    /// root certificates of this machine.
     ///
     /// # Errors
-    /// When it is an `https` URL and `roots` is empty.
+    /// When the URL is `https` and `roots` is empty.
     #[cfg(feature = "tls")]
     pub fn with_roots(
         url: Url,
@@ -130,17 +130,15 @@ impl Http {
         Self { inner, format: Format::Json }
     }
 
-    /// The same with messages in EDN, which asks for replies in EDN, too. Replies in JSON are still
-    /// understood.
+    /// Sends messages in EDN and requests replies in EDN. Replies in JSON are still accepted.
     ///
-    /// Calls are made of what their params are in JSON, and their results read from it: the names of
-    /// fields are sent as keywords, strings as strings, and the keywords of a result come as strings.
-    /// For more of EDN than JSON has, [`post`](Self::post) a text, and read the reply with
-    /// [`Reply::edn`].
+    /// Params and results are converted from and to JSON: field names are sent as keywords and strings as
+    /// strings, and keywords in results become strings. For EDN values without a JSON equivalent,
+    /// [`post`](Self::post) a text and read the reply with [`Reply::edn`].
     ///
-    /// A batch is one text: nothing of it is sent if the params of one call have no EDN, which is so if
-    /// two keys of an object are the same ([`TransportError::NoEdn`]); and a reply in which one result
-    /// has no JSON, such as `##Inf`, is as a whole [malformed](ProtocolError::Malformed).
+    /// A batch is converted as a whole: it fails with [`TransportError::NoEdn`] if the params of one call
+    /// cannot be represented in EDN, for example because of duplicate keys in an object. A reply with a
+    /// result that cannot be represented in JSON, such as `##Inf`, is [malformed](ProtocolError::Malformed).
     ///
     /// ```
     /// # use trunkline::{Router, Server, client::{Client, Http}};
@@ -166,33 +164,32 @@ impl Http {
         self
     }
 
-    /// Posts a body, and returns the reply once its head is there. This is for protocols on HTTP with
-    /// their headers, or with replies other than one JSON text.
+    /// Posts a body and returns the reply once its headers have arrived. This is for protocols with their own
+    /// headers, or with replies other than a JSON text.
     ///
-    /// `headers` override those of the settings. Unlike calls, the request has no deadline.
+    /// `headers` override those of the configuration. Unlike calls, the request has no timeout.
     ///
     /// # Errors
-    /// When no reply begins.
+    /// When the connection fails or the headers of the reply do not arrive.
     ///
     /// # Cancel safety
-    /// Dropping the future closes the connection; the server may have run the request.
+    /// Dropping the future closes the connection. The server may have run the request.
     pub async fn post(&self, headers: HeaderMap, body: Bytes) -> Result<Reply, TransportError> {
         self.send(Method::POST, headers, body).await
     }
 
-    /// Sends a GET, for what servers publish. As for [`post`](Self::post).
+    /// Sends a GET request, like [`post`](Self::post).
     ///
     /// # Errors
-    /// When no reply begins.
+    /// As for [`post`](Self::post).
     pub async fn get(&self, headers: HeaderMap) -> Result<Reply, TransportError> {
         self.send(Method::GET, headers, Bytes::new()).await
     }
 
-    /// Sends a DELETE, which ends sessions of protocols that have them. As for
-    /// [`post`](Self::post).
+    /// Sends a DELETE request, which ends a session in some protocols, like [`post`](Self::post).
     ///
     /// # Errors
-    /// When no reply begins.
+    /// As for [`post`](Self::post).
     pub async fn delete(&self, headers: HeaderMap) -> Result<Reply, TransportError> {
         self.send(Method::DELETE, headers, Bytes::new()).await
     }
@@ -235,9 +232,9 @@ impl Http {
     #[cfg(not(feature = "edn"))]
     fn announce(&self, _headers: &mut HeaderMap) {}
 
-    /// Writes a message in the format of this transport.
+    /// Converts a message to the format of this transport.
     #[cfg(feature = "edn")]
-    fn written(&self, json: Bytes) -> Result<Bytes, TransportError> {
+    fn encode(&self, json: Bytes) -> Result<Bytes, TransportError> {
         match self.format {
             Format::Json => Ok(json),
             Format::Edn => translation::to_edn(&json).map_err(|reason| {
@@ -248,7 +245,7 @@ impl Http {
     }
 
     #[cfg(not(feature = "edn"))]
-    fn written(&self, json: Bytes) -> Result<Bytes, TransportError> {
+    fn encode(&self, json: Bytes) -> Result<Bytes, TransportError> {
         Ok(json)
     }
 }
@@ -256,7 +253,7 @@ impl Http {
 impl Transport for Http {
     fn send(&self, message: Message) -> TransportFuture<'_> {
         Box::pin(async move {
-            let reply = self.post(message.headers, self.written(message.body)?).await?;
+            let reply = self.post(message.headers, self.encode(message.body)?).await?;
             let status = reply.status;
             match reply.json().await? {
                 None if !message.ids.is_empty() => Err(ProtocolError::Empty { status }.into()),
@@ -275,7 +272,7 @@ fn transport_error(target: &str, error: legacy::Error) -> TransportError {
     let target = target.to_owned();
     let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
     let is_not_http = cause.is_some_and(hyper::Error::is_parse);
-    // A request that is canceled was not written; an open connection was then closed by the server.
+    // A canceled request was not written: the server closed the connection before.
     let is_unsent = error.is_connect() || cause.is_some_and(hyper::Error::is_canceled);
     let source = Arc::new(error);
     match (is_unsent, is_not_http) {
@@ -296,7 +293,7 @@ fn headers(settings: HttpClientConfig) -> HeaderMap {
     headers
 }
 
-/// The span of the call that is being handled here, or of this call if a layer traces it.
+/// The span of the call that is being handled, or of this call if a layer traces it.
 fn traceparent() -> Option<HeaderValue> {
     HeaderValue::try_from(TraceContext::current()?.to_string()).ok()
 }

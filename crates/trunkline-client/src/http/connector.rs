@@ -14,7 +14,7 @@ use super::tls::Roots;
 use super::url::Url;
 use crate::error::TransportError;
 
-/// Connects with a deadline: resolving the name, TCP and TLS together.
+/// A connector with a timeout for name resolution, TCP and TLS together.
 #[derive(Debug, Clone)]
 pub(super) struct Connector {
     inner: Inner,
@@ -27,8 +27,8 @@ type Inner = hyper_rustls::HttpsConnector<HttpConnector>;
 type Inner = HttpConnector;
 
 #[derive(Debug, thiserror::Error)]
-#[error("no connection within {} ms", .0.as_millis())]
-struct TooLate(Duration);
+#[error("connection timed out after {} ms", .0.as_millis())]
+struct ConnectTimeout(Duration);
 
 impl Connector {
     #[cfg(feature = "tls")]
@@ -41,7 +41,7 @@ impl Connector {
     #[cfg(not(feature = "tls"))]
     pub(super) fn new(url: &Url, timeout: Duration) -> Result<Self, TransportError> {
         if url.is_https() {
-            let reason = "https needs the feature `tls` of the crate trunkline".to_owned();
+            let reason = "https requires the feature `tls` of the crate `trunkline`".to_owned();
             return Err(TransportError::Address { target: url.origin(), reason });
         }
         Ok(Self { inner: tcp(), timeout })
@@ -74,6 +74,6 @@ async fn within<T, E: Into<BoxError>>(
 ) -> Result<T, BoxError> {
     match tokio::time::timeout(timeout, connecting).await {
         Ok(connected) => connected.map_err(Into::into),
-        Err(_) => Err(TooLate(timeout).into()),
+        Err(_) => Err(ConnectTimeout(timeout).into()),
     }
 }

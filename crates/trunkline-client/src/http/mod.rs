@@ -1,4 +1,4 @@
-//! HTTP: the settings of [`Http`](super::Http), and requests and replies for other protocols.
+//! HTTP: the configuration of [`Http`](super::Http), and requests and replies for other protocols.
 
 mod config;
 pub(super) mod connection;

@@ -1,4 +1,4 @@
-//! A reply, read up to a limit.
+//! Replies over HTTP, read up to a limit.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use trunkline_core::format::Format;
 #[cfg(feature = "edn")]
 use super::translation;
 use crate::error::{Failure, ProtocolError, TransportError};
-use crate::media_type::named;
+use crate::media_type::format_of;
 use crate::response;
 
-/// The beginning of a reply. Its body comes in [`chunk`](Self::chunk)s, or as a whole if it is
+/// The status and headers of a reply. Read the body in [`chunk`](Self::chunk)s, or as a whole with
 /// [`json`](Self::json).
 #[derive(Debug)]
 #[non_exhaustive]
@@ -32,10 +32,10 @@ pub struct Reply {
     format: Format,
 }
 
-/// More than this is not set aside for what a server only announces.
-const TRUSTED: usize = 1 << 20;
+/// The maximum memory allocated on the basis of the announced size.
+const MAX_PREALLOCATED: usize = 1 << 20;
 
-/// As much of a page is shown to people.
+/// The number of bytes of an unexpected body to read for the error message.
 const BEGINNING: usize = 256;
 
 impl Reply {
@@ -50,7 +50,7 @@ impl Reply {
         Self { status, headers, body, target, left: limit, limit, format }
     }
 
-    /// The media type, without parameters, in lower case. Empty if it is missing.
+    /// The media type without parameters, in lower case. Empty if it is missing.
     #[must_use]
     pub fn media_type(&self) -> String {
         let value = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
@@ -58,14 +58,14 @@ impl Reply {
         media_type.trim().to_ascii_lowercase()
     }
 
-    /// The next part of the body; none at its end.
+    /// The next part of the body, or `None` at its end.
     ///
     /// # Errors
-    /// When the connection breaks, or when the body has more bytes than the setting allows: one that
-    /// announces more is not read at all.
+    /// When the connection closes, or when the body exceeds
+    /// [`max_reply`](super::HttpClientConfig::max_reply). A body that announces a larger size is not read.
     ///
     /// # Cancel safety
-    /// Nothing is lost: the part comes next time.
+    /// No data is lost: the next call returns the part.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, TransportError> {
         if self.body.size_hint().lower() > self.left as u64 {
             return Err(self.too_large());
@@ -83,14 +83,13 @@ impl Reply {
         Ok(None)
     }
 
-    /// The body, which answers a JSON-RPC message; none if it is empty.
+    /// The body as the reply to a JSON-RPC message, or `None` if it is empty.
     ///
-    /// HTTP decides first: a redirect is not followed; a status other than a success has to
-    /// bring an error of JSON-RPC; the media type has to be one of JSON, or that of EDN if it was asked
-    /// for: then what is given back is the reply in JSON.
+    /// A redirect is an error. A status other than success requires a JSON-RPC error in the body. The media
+    /// type must be that of JSON, or of EDN if EDN was requested; EDN is converted to JSON.
     ///
     /// # Errors
-    /// When it cannot be read, or is nothing that JSON-RPC could have answered.
+    /// When the body cannot be read or is not a JSON-RPC reply.
     pub async fn json(mut self) -> Result<Option<Bytes>, Failure> {
         let Some((body, format)) = self.body(self.format).await? else { return Ok(None) };
         let json: Result<Bytes, ProtocolError> = match format {
@@ -104,10 +103,10 @@ impl Reply {
         Ok(Some(json?))
     }
 
-    /// The same in EDN, whether it came in EDN or in JSON.
+    /// Like [`json`](Self::json), converted to EDN if the reply is in JSON.
     ///
     /// # Errors
-    /// As those of [`json`](Self::json).
+    /// As for [`json`](Self::json).
     #[cfg(feature = "edn")]
     pub async fn edn(mut self) -> Result<Option<trunkline_edn::Value>, Failure> {
         let Some((body, format)) = self.body(Format::Edn).await? else { return Ok(None) };
@@ -121,7 +120,7 @@ impl Reply {
         Ok(Some(value?))
     }
 
-    /// The body, if it is not empty, and what it is in: JSON or the `other` format.
+    /// The body, if it is not empty, and its format: JSON or `other`.
     async fn body(&mut self, other: Format) -> Result<Option<(Bytes, Format)>, Failure> {
         let status = self.status;
         if status.is_redirection() {
@@ -130,7 +129,7 @@ impl Reply {
             return Err(ProtocolError::Redirect { status, to }.into());
         }
         let media_type = self.media_type();
-        let format = named(&media_type).filter(|found| [Format::Json, other].contains(found));
+        let format = format_of(&media_type).filter(|found| [Format::Json, other].contains(found));
         let Some(format) = format else {
             let body = self.beginning().await?;
             if !status.is_success() {
@@ -156,11 +155,11 @@ impl Reply {
 
     async fn whole(&mut self) -> Result<Bytes, TransportError> {
         let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
-        // Most replies come in one piece, which needs no copy.
+        // Most replies arrive in one chunk, which needs no copy.
         let Some(second) = self.chunk().await? else { return Ok(first) };
-        let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(TRUSTED);
-        let known = first.len() + second.len();
-        let mut body = Vec::with_capacity(known + announced.min(TRUSTED));
+        let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(MAX_PREALLOCATED);
+        let received = first.len() + second.len();
+        let mut body = Vec::with_capacity(received + announced.min(MAX_PREALLOCATED));
         body.extend_from_slice(&first);
         body.extend_from_slice(&second);
         while let Some(chunk) = self.chunk().await? {
@@ -169,7 +168,7 @@ impl Reply {
         Ok(body.into())
     }
 
-    /// The beginning, for error messages. The rest is not waited for.
+    /// The beginning of the body, for error messages.
     async fn beginning(&mut self) -> Result<Vec<u8>, TransportError> {
         let mut body = Vec::new();
         while body.len() < BEGINNING {

@@ -1,4 +1,4 @@
-//! https: the authorities and the certificates that are trusted.
+//! TLS: trusted root certificates.
 
 use std::sync::Arc;
 
@@ -18,40 +18,41 @@ use rustls::{
 use super::url::Url;
 use crate::error::TransportError;
 
-/// The authorities that certificates of https servers have to be signed by. A server may also present
-/// one of these certificates itself, self-signed, whether it is marked as an authority's or not.
+/// The trusted root certificates for https servers. A server may also present one of these certificates
+/// itself, whether or not it is marked as a certificate authority.
 #[derive(Clone)]
 pub struct Roots {
     of_machine: bool,
     added: Vec<CertificateDer<'static>>,
 }
 
-/// A text that holds no certificates, or ones that cannot be used.
+/// The error for a text without usable certificates.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RootsError {
-    /// The text holds no certificate.
-    #[error("it holds no certificate in PEM form")]
+    /// The text contains no certificate.
+    #[error("no certificate in PEM format found")]
     Empty,
-    /// The text is incomplete, or not base64.
-    #[error("it is not PEM")]
+    /// The text is incomplete or not Base64.
+    #[error("invalid PEM")]
     Pem(#[source] rustls::pki_types::pem::Error),
-    /// A certificate cannot be an authority's.
-    #[error("it holds a certificate that cannot be an authority's")]
+    /// A certificate cannot be used as a root certificate.
+    #[error("certificate cannot be used as a root certificate")]
     Certificate(#[source] Error),
 }
 
 impl Roots {
-    /// No authorities: [`add_pem`](Self::add_pem) adds the only ones.
+    /// An empty set, without the root certificates of this machine. Add certificates with
+    /// [`add_pem`](Self::add_pem).
     #[must_use]
     pub fn none() -> Self {
         Self { of_machine: false, added: Vec::new() }
     }
 
-    /// Trusts the authorities of a PEM text, too.
+    /// Adds the certificates of a PEM text.
     ///
     /// # Errors
-    /// When the text holds no certificate, or an invalid one. Then nothing is added.
+    /// When the text contains no certificate or an invalid one. Then nothing is added.
     pub fn add_pem(&mut self, pem: &[u8]) -> Result<(), RootsError> {
         let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
         let found = found.map_err(RootsError::Pem)?;
@@ -77,14 +78,14 @@ impl Roots {
         let mut store = RootCertStore::empty();
         // Invalid certificates of a machine are skipped.
         store.add_parsable_certificates(trusted.iter().cloned());
-        // The one error is that the store is empty.
+        // The only possible error is an empty store.
         Verifier::new(store, trusted, Arc::clone(provider)).map_err(|_| TransportError::NoRoots {
             source: failed.map(|error| Arc::new(error) as _),
         })
     }
 }
 
-/// Those that this machine trusts. `SSL_CERT_FILE` and `SSL_CERT_DIR` name others.
+/// The root certificates of this machine. `SSL_CERT_FILE` and `SSL_CERT_DIR` override them.
 impl Default for Roots {
     fn default() -> Self {
         Self { of_machine: true, added: Vec::new() }
@@ -100,7 +101,7 @@ impl std::fmt::Debug for Roots {
     }
 }
 
-/// Certificates are read for https only: it takes a while.
+/// Creates a connector. Certificates are read only for https, since that is slow.
 pub(super) fn connector(
     tcp: HttpConnector,
     url: &Url,
@@ -123,10 +124,10 @@ pub(super) fn connector(
     Ok(builder.enable_http1().enable_http2().wrap_connector(tcp))
 }
 
-/// Accepts what rustls does, and a server that presents one of the trusted certificates itself where
-/// that is marked as an authority's, as `openssl req -x509` marks those that it signs with their own
-/// keys. It must be the same byte by byte; its dates and its name are checked as always, and the
-/// handshake proves that the server has its key.
+/// Verifies like rustls, and also accepts a server that presents one of the trusted certificates itself if it
+/// is marked as a certificate authority, as self-signed certificates of `openssl req -x509` are. The
+/// certificate must be identical; its dates and name are verified as usual, and the handshake proves that the
+/// server has its key.
 #[derive(Debug)]
 struct Verifier {
     inner: Arc<WebPkiServerVerifier>,
@@ -162,7 +163,7 @@ impl ServerCertVerifier for Verifier {
             now,
         );
         match verified {
-            // Its dates were checked before.
+            // The dates were verified before.
             Err(error) if is_marked_as_authority(&error) && self.trusted.contains(end_entity) => {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())

@@ -1,4 +1,4 @@
-//! Messages of JSON in EDN, and replies in EDN as JSON.
+//! Conversion of messages to EDN and of replies from EDN.
 
 use bytes::Bytes;
 use trunkline_edn::Value;
@@ -7,7 +7,7 @@ use trunkline_edn::json::{self, FromJson};
 use crate::error::ProtocolError;
 use crate::response::{self, malformed};
 
-/// A message in EDN; or why it cannot be written so.
+/// Converts a message to EDN.
 pub(super) fn to_edn(message: &[u8]) -> Result<Bytes, String> {
     let text = std::str::from_utf8(message).map_err(|error| error.to_string())?;
     let edn = json::to_edn(text, &FromJson::default()).map_err(|error| error.to_string())?;
@@ -17,26 +17,28 @@ pub(super) fn to_edn(message: &[u8]) -> Result<Bytes, String> {
 /// Parses a reply in EDN.
 pub(super) fn read(reply: &[u8]) -> Result<Value, ProtocolError> {
     let Ok(text) = std::str::from_utf8(reply) else {
-        return Err(malformed("it is not UTF-8", reply));
+        return Err(malformed("not UTF-8", reply));
     };
-    text.parse().map_err(|error| malformed(format!("it is no EDN: {error}"), reply))
+    text.parse().map_err(|error| malformed(format!("invalid EDN: {error}"), reply))
 }
 
 /// Converts a reply in JSON to EDN.
 pub(super) fn of_json(reply: &[u8]) -> Result<Value, ProtocolError> {
     let Ok(text) = std::str::from_utf8(reply) else {
-        return Err(malformed("it is not UTF-8", reply));
+        return Err(malformed("not UTF-8", reply));
     };
-    json::from_str(text).map_err(|error| malformed(format!("it has no EDN: {error}"), reply))
+    json::from_str(text)
+        .map_err(|error| malformed(format!("not convertible to EDN: {error}"), reply))
 }
 
-/// Whether a reply answers with an error, be it to one call of a batch.
+/// Whether a reply contains an error, also as a member of a batch.
 pub(super) fn is_error(reply: &Value) -> bool {
     json::to_string(reply).is_ok_and(|json| response::is_error(&Bytes::from(json)))
 }
 
-/// A reply as JSON.
+/// Converts a reply in EDN to JSON.
 pub(super) fn to_json(reply: &[u8]) -> Result<Bytes, ProtocolError> {
     let json = json::to_string(&read(reply)?);
-    json.map(Bytes::from).map_err(|error| malformed(format!("it has no JSON: {error}"), reply))
+    json.map(Bytes::from)
+        .map_err(|error| malformed(format!("not convertible to JSON: {error}"), reply))
 }

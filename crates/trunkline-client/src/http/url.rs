@@ -5,25 +5,25 @@ use std::str::FromStr;
 use http::Uri;
 use http::uri::PathAndQuery;
 
-/// An `http` or `https` URL that can be posted to.
+/// An `http` or `https` URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url(Uri);
 
-/// Why a text is no [`Url`].
+/// The error for an invalid [`Url`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UrlError {
-    /// There is no `://`.
-    #[error("it has no scheme; write http://{0}")]
+    /// The scheme is missing.
+    #[error("missing scheme; use http://{0}")]
     NoScheme(String),
-    /// The scheme is another one.
-    #[error("{0}:// is not spoken; write http:// or https://")]
+    /// The scheme is not supported.
+    #[error("unsupported scheme {0}://; use http:// or https://")]
     Scheme(String),
-    /// The authority has a user or a password, which logs and proxies would show.
-    #[error("it holds a user or a password; send it as a header")]
+    /// The authority contains a user or a password, which logs and proxies would disclose.
+    #[error("user or password in the URL; send credentials in a header")]
     UserInfo,
-    /// The text is not a URL, or has no host.
-    #[error("it is not a URL like http://127.0.0.1:8080")]
+    /// The text is not a URL or has no host.
+    #[error("invalid URL; expected a URL such as http://127.0.0.1:8080")]
     Malformed,
 }
 
@@ -38,18 +38,18 @@ impl Url {
         self.0.scheme_str() == Some("https")
     }
 
-    /// The host and the port, if there is one.
+    /// The host, and the port if specified.
     pub(super) fn authority(&self) -> &str {
         self.0.authority().map_or("", |authority| authority.as_str())
     }
 
-    /// The scheme, the host and the port.
+    /// The scheme, the host, and the port if specified.
     #[must_use]
     pub fn origin(&self) -> String {
         format!("{}://{}", self.0.scheme_str().unwrap_or_default(), self.authority())
     }
 
-    /// The same server's `path`, if this URL names no path itself.
+    /// Sets the path if the URL has neither a path nor a query.
     #[must_use]
     pub fn or_path(self, path: &'static str) -> Self {
         if self.0.path() != "/" || self.0.query().is_some() {
@@ -76,7 +76,7 @@ impl FromStr for Url {
             return Err(UrlError::UserInfo);
         }
         let uri: Uri = text.parse().map_err(|_| UrlError::Malformed)?;
-        // `http` accepts an invalid port as an absent one.
+        // `http` treats an invalid port as absent.
         let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         if uri.host().is_none_or(str::is_empty) || (has_port && uri.port_u16().is_none()) {
             return Err(UrlError::Malformed);
@@ -91,8 +91,8 @@ impl fmt::Display for Url {
     }
 }
 
-/// The text, with brackets around what begins it if that is an IPv6 address. (`::1:80` is one, too,
-/// and nearly always means a port.)
+/// The text, with brackets around a leading IPv6 address. (`::1:80` is a valid address, but nearly always means
+/// a port.)
 fn in_brackets(text: &str) -> String {
     let end = text.find(['/', '?', '#']).unwrap_or(text.len());
     let (authority, rest) = text.split_at(end);
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn urls() {
+    fn parses_urls() {
         check("http://localhost", Ok("http://localhost"));
         check("HTTP://localhost:8080/rpc?a=b", Ok("http://localhost:8080"));
         check("https://[::1]:443/", Ok("https://[::1]:443"));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn paths() {
+    fn adds_default_paths() {
         for (text, expected) in [
             ("http://h", "http://h/mcp"),
             ("http://h/", "http://h/mcp"),

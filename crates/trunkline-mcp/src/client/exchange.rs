@@ -190,7 +190,7 @@ async fn result(id: &Id, reply: Reply) -> Result<Box<RawValue>, CallError> {
     let Some(body) = reply.json().await? else {
         return Err(ProtocolError::Empty { status }.into());
     };
-    raw(&Response::parse(&body)?.to(id)?)
+    raw(&Response::parse(&body)?.outcome_of(id)?)
 }
 
 /// Reads events until the one with the answer.
@@ -203,7 +203,7 @@ async fn from_events(id: &Id, mut reply: Reply) -> Result<Box<RawValue>, CallErr
             let is_message = name == "message" && !data.is_empty();
             // Notifications and, before 2026-07-28, requests for features that this client does not announce.
             if is_message && !is_request(&data) {
-                return raw(&Response::parse(&Bytes::from(data))?.to(id)?);
+                return raw(&Response::parse(&Bytes::from(data))?.outcome_of(id)?);
             }
         }
     }

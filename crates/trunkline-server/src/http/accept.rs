@@ -8,7 +8,7 @@ use trunkline_core::format::Format;
 
 use super::fields::Fields;
 
-use trunkline_client::media_type::{SPACE, named, parameter, token};
+use trunkline_client::media_type::{SPACE, format_of, parameter, token};
 
 /// The one of `formats` that the client prefers; that of its request if it has no preference.
 ///
@@ -137,7 +137,7 @@ impl<'a> Range<'a> {
 
     /// The weight that it gives a format.
     fn weight_of(&self, format: Format) -> Weight {
-        let is_named = || named(self.media_type) == Some(format);
+        let is_named = || format_of(self.media_type) == Some(format);
         let precision = match (self.parameters, self.media_type) {
             (Parameters::None, "*/*") => Precision::Anything,
             (Parameters::None, kind) if kind.eq_ignore_ascii_case("application/*") => {

@@ -73,6 +73,6 @@ fn reply(fields: &Fields<'_>, request: Format, formats: &[Format]) -> Format {
 /// The format that a `Content-Type` names, if it is one, in UTF-8.
 fn format(value: &str) -> Option<Format> {
     let parsed = MediaType::parse(value)?;
-    let format = media_type::named(parsed.name)?;
-    parsed.is_in(&["utf-8"]).then_some(format)
+    let format = media_type::format_of(parsed.name)?;
+    parsed.has_charset_in(&["utf-8"]).then_some(format)
 }

@@ -75,7 +75,7 @@ pub(crate) async fn serve(
     let unanswered = protocol.unanswered();
     let draining = config.closing.child_token();
     let reader = FrameReader::new(input, config.framing, config.message_bytes);
-    let reader = reader.counted_in(protocol.memory().clone());
+    let reader = reader.with_memory_budget(protocol.memory().clone());
     // The messages end, and with them the writing, when the protocol does.
     let taking = Box::pin(async { Ok(take(protocol, reader, config, &draining).await) });
     let writing = async { writing.await.map_err(StreamError::Write) };
@@ -110,7 +110,7 @@ async fn take<R: AsyncRead + Unpin>(
             Ok(Some(Frame::OutOfMemory(error, named))) => (Err(error.into()), named),
             Ok(None) => break Ok(()),
             Err(ReadError::Io(error)) => break Err(StreamError::Read(error)),
-            Err(error @ ReadError::Head(_)) => {
+            Err(error @ ReadError::Header(_)) => {
                 let reason = error.to_string();
                 let data = serde_json::json!({ "reason": reason });
                 let error = ErrorObject::new(code::PARSE_ERROR, "Parse error").with_data(&data);
@@ -160,7 +160,7 @@ pub(crate) async fn write(
     let mut messages = pin!(messages);
     while let Some(together) = messages.next().await {
         for message in &together {
-            writer.write_named(&message.text, message.format).await?;
+            writer.write_as(&message.text, message.format).await?;
         }
         writer.flush().await?;
         together.into_iter().filter_map(|message| message.request).for_each(Request::finish);

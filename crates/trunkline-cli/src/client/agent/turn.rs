@@ -14,7 +14,7 @@ use trunkline::client::{Cause, Error, ProtocolError, Response, TransportError};
 use trunkline::http::{EventReader, MessageEvent};
 use trunkline::{Id, Outcome};
 
-use super::event::{Answer, Event, Told, result};
+use super::event::{Answer, Event, TurnEvent, result};
 use crate::client::CallError;
 
 /// A turn that is not over. Dropped, it is cancelled: the connection is closed.
@@ -26,7 +26,7 @@ pub(crate) struct Turn {
     target: String,
     events: EventReader,
     /// What was received in one, and is told in pieces.
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<TurnEvent>,
     /// Whether a part of the answer was told before the response.
     has_told: bool,
     is_done: bool,
@@ -53,7 +53,7 @@ impl Turn {
     /// # Cancel safety
     ///
     /// Nothing is lost of a stream of events. An answer that is none is lost.
-    pub(crate) async fn next(&mut self) -> Result<Option<Told>, CallError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<TurnEvent>, CallError> {
         let next = self.read().await;
         if !matches!(next, Ok(Some(_))) {
             self.reply = None;
@@ -61,7 +61,7 @@ impl Turn {
         next.map_err(|error| CallError::new(error, Some(self.status)))
     }
 
-    async fn read(&mut self) -> Result<Option<Told>, Error> {
+    async fn read(&mut self) -> Result<Option<TurnEvent>, Error> {
         loop {
             if let Some(told) = self.waiting.pop_front() {
                 return Ok(Some(told));
@@ -101,7 +101,7 @@ impl Turn {
         }
         if name == "response" {
             let response = Response::parse(&Bytes::from(data))?;
-            let answer = raw(&response.to(&self.id)?)?;
+            let answer = raw(&response.outcome_of(&self.id)?)?;
             // The response is the last one.
             self.reply = None;
             return if self.is_done { Ok(()) } else { self.retell(&answer) };
@@ -111,7 +111,7 @@ impl Turn {
         let event = Event::read(&name, &data).map_err(malformed)?;
         self.has_told |= matches!(event, Event::Token(_) | Event::Call(_) | Event::Result(_));
         self.is_done |= matches!(event, Event::Done(_));
-        self.waiting.push_back(Told { event, json: Some(data) });
+        self.waiting.push_back(TurnEvent { event, json: Some(data) });
         Ok(())
     }
 
@@ -122,15 +122,15 @@ impl Turn {
             return Err(silent(&self.target));
         };
         let body = body?.ok_or(ProtocolError::Empty { status })?;
-        let answer = raw(&Response::parse(&body)?.to(&self.id)?)?;
+        let answer = raw(&Response::parse(&body)?.outcome_of(&self.id)?)?;
         self.retell(&answer)
     }
 
     fn retell(&mut self, json: &RawValue) -> Result<(), Error> {
         let answer: Answer = result(json).map_err(|failed| failed.error)?;
         self.is_done = true;
-        let is_new = |told: &Told| !self.has_told || matches!(told.event, Event::Done(_));
-        self.waiting.extend(answer.retold(json).filter(is_new));
+        let is_new = |told: &TurnEvent| !self.has_told || matches!(told.event, Event::Done(_));
+        self.waiting.extend(answer.into_events(json).filter(is_new));
         Ok(())
     }
 }

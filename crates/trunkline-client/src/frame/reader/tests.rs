@@ -5,7 +5,7 @@ use tokio::io::ReadBuf;
 
 use super::*;
 
-/// Gives its bytes in pieces of a size.
+/// A reader that returns its bytes in pieces of a fixed size.
 struct Pieces<'a>(&'a [u8], usize);
 
 impl AsyncRead for Pieces<'_> {
@@ -23,8 +23,8 @@ impl AsyncRead for Pieces<'_> {
 
 const LIMIT: usize = 10;
 
-/// What is read of `input`, in pieces of whatever size: messages, `!` in place of one that is too
-/// large, and at last what is wrong.
+/// Checks the messages read from `input` for several piece sizes. `!` stands for a message that is too large;
+/// the last item may be an error.
 #[track_caller]
 fn check(framing: Framing, input: &str, expected: &[&str]) {
     for size in [1, 2, 3, 7, 1000] {
@@ -52,7 +52,7 @@ fn check(framing: Framing, input: &str, expected: &[&str]) {
 }
 
 #[test]
-fn lines() {
+fn reads_lines() {
     let check = |input, expected: &[&str]| check(Framing::Lines, input, expected);
     check("", &[]);
     check("\n \r\n", &[]);
@@ -65,7 +65,7 @@ fn lines() {
 }
 
 #[test]
-fn headers() {
+fn reads_messages_with_headers() {
     let check = |input: &str, expected: &[&str]| check(Framing::Headers, input, expected);
     check("", &[]);
     check("Content-Length: 1\r\n\r\na", &["a"]);
@@ -75,20 +75,20 @@ fn headers() {
     check("Content-Length: 11\r\n\r\n0123456789aContent-Length: 1\r\n\r\nb", &["!", "b"]);
 
     let malformed = |input: &str, what: &str| {
-        check(input, &[&format!("the head of a message is malformed: {what}")]);
+        check(input, &[&format!("malformed message header: {what}")]);
     };
-    malformed("Content-Length: -1\r\n\r\na", "Content-Length is no number of bytes");
-    malformed("Content-Length: +1\r\n\r\na", "Content-Length is no number of bytes");
-    malformed("Content-Length: \r\n\r\na", "Content-Length is no number of bytes");
-    malformed("Content-Length: 1\r\nContent-Length: 1\r\n\r\na", "Content-Length stands twice");
-    malformed("Length: 1\r\n\r\na", "Content-Length is missing");
-    malformed("{\"jsonrpc\"\r\n\r\na", "a line has no colon");
+    malformed("Content-Length: -1\r\n\r\na", "invalid Content-Length");
+    malformed("Content-Length: +1\r\n\r\na", "invalid Content-Length");
+    malformed("Content-Length: \r\n\r\na", "invalid Content-Length");
+    malformed("Content-Length: 1\r\nContent-Length: 1\r\n\r\na", "duplicate Content-Length");
+    malformed("Length: 1\r\n\r\na", "missing Content-Length");
+    malformed("{\"jsonrpc\"\r\n\r\na", "line without a colon");
     malformed(
         "Content-Type: a; charset=latin1\r\nContent-Length: 1\r\n\r\na",
-        "the charset is not UTF-8",
+        "charset is not UTF-8",
     );
-    malformed(&format!("X: {}\r\n\r\n", "x".repeat(5000)), "it is longer than 4 KiB");
-    malformed(&"x".repeat(5000), "it is longer than 4 KiB");
+    malformed(&format!("X: {}\r\n\r\n", "x".repeat(5000)), "longer than 4 KiB");
+    malformed(&"x".repeat(5000), "longer than 4 KiB");
     check("Content-Length: 2\r\n\r\na", &["unexpected end of file"]);
     check("Content-Length: 2", &["unexpected end of file"]);
 }

@@ -1,81 +1,81 @@
-//! The head of a message, where messages have one.
+//! The header part of a message with `Content-Length`.
 
 use trunkline_core::format::Format;
 
-use crate::media_type::{MediaType, named};
+use crate::media_type::{MediaType, format_of};
 
-/// What the head of a message says of it.
+/// The values of a header part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
+pub(super) struct Header {
     pub(super) length: u64,
-    /// None if it has no type that names one.
+    /// `None` if `Content-Type` is missing or names no supported format.
     pub(super) format: Option<Format>,
 }
 
-impl Head {
-    /// Reads a head without the blank line at its end.
-    pub(super) fn parse(head: &[u8]) -> Result<Self, &'static str> {
-        let head = std::str::from_utf8(head).map_err(|_| "it is not ASCII")?;
+impl Header {
+    /// Parses a header part without the blank line at its end.
+    pub(super) fn parse(header: &[u8]) -> Result<Self, &'static str> {
+        let header = std::str::from_utf8(header).map_err(|_| "not ASCII")?;
         let (mut length, mut media_type) = (None, None);
-        for line in head.split("\r\n") {
-            let (name, value) = line.split_once(':').ok_or("a line has no colon")?;
+        for line in header.split("\r\n") {
+            let (name, value) = line.split_once(':').ok_or("line without a colon")?;
             let value = value.trim();
             if name.eq_ignore_ascii_case("content-length") {
                 let is_number =
                     !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
                 let value = is_number.then(|| value.parse().ok()).flatten();
-                let value = value.ok_or("Content-Length is no number of bytes")?;
+                let value = value.ok_or("invalid Content-Length")?;
                 if length.replace(value).is_some() {
-                    return Err("Content-Length stands twice");
+                    return Err("duplicate Content-Length");
                 }
             } else if name.eq_ignore_ascii_case("content-type")
                 && media_type.replace(value).is_some()
             {
-                return Err("Content-Type stands twice");
+                return Err("duplicate Content-Type");
             }
         }
-        let length = length.ok_or("Content-Length is missing")?;
+        let length = length.ok_or("missing Content-Length")?;
         let format = media_type.map(format).transpose()?.flatten();
         Ok(Self { length, format })
     }
 
-    /// The head of a message, whose type it names if there is one to be named.
+    /// The text of a header part, with `Content-Type` if the format is given.
     pub(super) fn text(length: usize, format: Option<Format>) -> String {
         let line = format.map(|format| format!("Content-Type: {}\r\n", format.media_type()));
         format!("Content-Length: {length}\r\n{}\r\n", line.unwrap_or_default())
     }
 }
 
-/// What a type says of the format, if it names one; or what is wrong with it.
+/// The format of a media type, if it is supported.
 fn format(media_type: &str) -> Result<Option<Format>, &'static str> {
-    let media_type = MediaType::parse(media_type).ok_or("Content-Type is malformed")?;
-    if !media_type.is_in(&CHARSETS) {
-        return Err("the charset is not UTF-8");
+    let media_type = MediaType::parse(media_type).ok_or("malformed Content-Type")?;
+    if !media_type.has_charset_in(&CHARSETS) {
+        return Err("charset is not UTF-8");
     }
     let is_lsp = media_type.name.eq_ignore_ascii_case(LSP_TYPE);
-    Ok(if is_lsp { Some(Format::Json) } else { named(media_type.name) })
+    Ok(if is_lsp { Some(Format::Json) } else { format_of(media_type.name) })
 }
 
-/// What language servers and their clients say of their messages.
+/// The media type of the Language Server Protocol.
 const LSP_TYPE: &str = "application/vscode-jsonrpc";
-/// The names of UTF-8; the second is one of old, which language servers still understand.
+/// The names of UTF-8. The Language Server Protocol requires `utf8` for backwards compatibility.
 const CHARSETS: [&str; 2] = ["utf-8", "utf8"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What the type of a message says of its format; or what is wrong with it.
+    /// Checks the format of a header with these content types.
     #[track_caller]
     fn check(types: &[&str], expected: Result<Option<Format>, &str>) {
         let lines = types.iter().map(|value| format!("\r\nContent-Type: {value}"));
-        let head = format!("Content-Length: 1{}", lines.collect::<String>());
-        let found = Head::parse(head.as_bytes()).map(|head| head.format);
-        assert_eq!(found, expected, "{head}");
+        let text = format!("Content-Length: 1{}", lines.collect::<String>());
+        let found = Header::parse(text.as_bytes()).map(|header| header.format);
+        assert_eq!(found, expected, "{text}");
     }
 
     #[test]
-    fn formats() {
+    fn parses_formats() {
         for json in [
             "application/json",
             "application/json-rpc",
@@ -96,16 +96,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong() {
-        let charset = Err("the charset is not UTF-8");
+    fn rejects_invalid_content_types() {
+        let charset = Err("charset is not UTF-8");
         check(&["application/json; charset=latin1"], charset);
         check(&["text/plain; charset=\"utf-8\"; CHARSET=utf-16"], charset);
-        let malformed = Err("Content-Type is malformed");
+        let malformed = Err("malformed Content-Type");
         check(&["application/json; charset"], malformed);
         check(&["application/json; a=\"b"], malformed);
         check(&["application/json; a=b c"], malformed);
-        let twice = Err("Content-Type stands twice");
-        check(&["application/json", "application/edn"], twice);
-        check(&["text/plain", "application/json"], twice);
+        let duplicate = Err("duplicate Content-Type");
+        check(&["application/json", "application/edn"], duplicate);
+        check(&["text/plain", "application/json"], duplicate);
     }
 }

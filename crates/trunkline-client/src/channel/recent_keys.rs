@@ -2,14 +2,14 @@ use std::collections::VecDeque;
 
 use crate::frame::Key;
 
-/// The ids that were added last, so many at most.
+/// The most recently added ids, up to a limit.
 #[derive(Debug)]
-pub(super) struct Recent {
+pub(super) struct RecentKeys {
     keys: VecDeque<Key>,
     limit: usize,
 }
 
-impl Recent {
+impl RecentKeys {
     pub(super) fn new(limit: usize) -> Self {
         Self { keys: VecDeque::new(), limit }
     }
@@ -21,13 +21,13 @@ impl Recent {
         self.keys.push_back(key);
     }
 
-    pub(super) fn has(&self, key: &Key) -> bool {
+    pub(super) fn contains(&self, key: &Key) -> bool {
         self.keys.contains(key)
     }
 
-    /// Whether the id was there. It is not any more.
-    pub(super) fn take(&mut self, key: &Key) -> bool {
-        let place = self.keys.iter().position(|other| other == key);
-        place.is_some_and(|place| self.keys.remove(place).is_some())
+    /// Removes an id. Returns whether it was present.
+    pub(super) fn remove(&mut self, key: &Key) -> bool {
+        let index = self.keys.iter().position(|other| other == key);
+        index.is_some_and(|index| self.keys.remove(index).is_some())
     }
 }

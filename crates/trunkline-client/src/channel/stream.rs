@@ -11,21 +11,21 @@ use super::link::{Connect, Link};
 use crate::error::{Failure, TransportError};
 use crate::transport::{Message, Transport, TransportFuture};
 
-/// Calls over a stream that is there already: a socket, one end of a pipe in memory. When it ends, so
-/// does the channel.
+/// A transport over an open byte stream, such as a socket or an in-memory pipe. The channel ends with the
+/// stream.
 #[derive(Debug)]
 pub struct Channel {
-    link: Link<Once<Stream>>,
+    link: Link<SingleConnection<Stream>>,
 }
 
 impl Channel {
-    /// A channel over `stream`, with default settings.
+    /// Creates a channel over `stream`, with default settings.
     #[must_use]
     pub fn new(stream: impl AsyncRead + AsyncWrite + Send + 'static) -> Self {
         Self::with_config(stream, ChannelConfig::default())
     }
 
-    /// A channel over `stream`.
+    /// Creates a channel over `stream`.
     #[must_use]
     pub fn with_config(
         stream: impl AsyncRead + AsyncWrite + Send + 'static,
@@ -33,11 +33,11 @@ impl Channel {
     ) -> Self {
         let in_flight = settings.in_flight;
         let stream = Stream { stream: Box::pin(stream), settings };
-        Self { link: Link::new(Once::new(TARGET, stream), in_flight) }
+        Self { link: Link::new(SingleConnection::new(TARGET, stream), in_flight) }
     }
 }
 
-/// How errors name the other end of a stream.
+/// The name of the server in error messages.
 const TARGET: &str = "the other end of the stream";
 
 impl Transport for Channel {
@@ -50,24 +50,24 @@ impl Transport for Channel {
     }
 }
 
-/// A connection that cannot be made again.
-pub(crate) struct Once<T> {
+/// A connection that cannot be reopened.
+pub(crate) struct SingleConnection<T> {
     target: String,
     start: Mutex<Option<T>>,
 }
 
-/// What a connection is started from, in the runtime of the first call.
+/// Starts a connection, in the runtime of the first call.
 pub(crate) trait Start: Send + 'static {
     fn start(self, target: &str) -> Result<Connection, Failure>;
 }
 
-impl<T> Once<T> {
+impl<T> SingleConnection<T> {
     pub(crate) fn new(target: impl Into<String>, start: T) -> Self {
         Self { target: target.into(), start: Mutex::new(Some(start)) }
     }
 }
 
-impl<T: Start> Connect for Once<T> {
+impl<T: Start> Connect for SingleConnection<T> {
     async fn connect(&self, before: Option<Failure>) -> Result<Connection, Failure> {
         let target = self.target.clone();
         match self.start.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -82,7 +82,7 @@ impl<T: Start> Connect for Once<T> {
     }
 }
 
-/// A stream of any type.
+/// A boxed stream.
 pub(crate) struct Stream {
     stream: Pin<Box<dyn Duplex>>,
     settings: ChannelConfig,
@@ -95,13 +95,13 @@ impl<T: AsyncRead + AsyncWrite + Send> Duplex for T {}
 impl Start for Stream {
     fn start(self, target: &str) -> Result<Connection, Failure> {
         let (input, output) = tokio::io::split(self.stream);
-        let unknown = std::future::ready(None);
-        Ok(Connection::start(target.to_owned(), input, output, &self.settings, unknown))
+        let no_cause = std::future::ready(None);
+        Ok(Connection::start(target.to_owned(), input, output, &self.settings, no_cause))
     }
 }
 
-impl<T> fmt::Debug for Once<T> {
+impl<T> fmt::Debug for SingleConnection<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("target", &self.target).finish_non_exhaustive()
+        f.debug_struct("SingleConnection").field("target", &self.target).finish_non_exhaustive()
     }
 }
