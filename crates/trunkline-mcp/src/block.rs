@@ -1,4 +1,4 @@
-//! Content blocks: what tools show to models besides structured results.
+//! Content blocks: text, images, audio and resources in the results of tools.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -26,18 +26,18 @@ pub enum Block {
         /// The text.
         text: String,
     },
-    /// A picture.
+    /// An image.
     #[serde(rename_all = "camelCase")]
     Image {
-        /// Base64.
+        /// The content in base64.
         data: String,
         /// Its media type.
         mime_type: String,
     },
-    /// A sound (since 2025-03-26).
+    /// Audio (since 2025-03-26).
     #[serde(rename_all = "camelCase")]
     Audio {
-        /// Base64.
+        /// The content in base64.
         data: String,
         /// Its media type.
         mime_type: String,
@@ -49,7 +49,7 @@ pub enum Block {
     },
 }
 
-/// A resource that stands in a [`Block`].
+/// A resource in a [`Block`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Resource {
@@ -67,12 +67,12 @@ impl Block {
         Self::Text { text: text.into() }
     }
 
-    /// A picture of this media type.
+    /// An image of this media type.
     pub fn image(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self::Image { data: STANDARD.encode(bytes), mime_type: mime_type.into() }
     }
 
-    /// A sound of this media type.
+    /// Audio of this media type.
     pub fn audio(bytes: &[u8], mime_type: impl Into<String>) -> Self {
         Self::Audio { data: STANDARD.encode(bytes), mime_type: mime_type.into() }
     }

@@ -1,20 +1,20 @@
-//! What the client of a call says that it can do.
+//! The capabilities that the client of a call declares.
 
 use serde_json::{Map, Value, json};
 use trunkline::{Call, ErrorObject, FromCall, RpcError};
 
 use crate::protocol::error_code::MISSING_CAPABILITY;
 
-/// Extracts the capabilities that the client has declared in its request (2026-07-28). Through other
-/// doors, and of clients that declare none, there are none.
+/// Extracts the capabilities that the client has declared in its request (2026-07-28). Empty for other revisions
+/// and protocols.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientCapabilities(pub Map<String, Value>);
 
 impl ClientCapabilities {
-    /// Passes if the client has declared `capability`: `sampling`, `elicitation`, `roots`.
+    /// Checks that the client has declared `capability`: `sampling`, `elicitation`, `roots`.
     ///
     /// # Errors
-    /// What the call then ends with.
+    /// [`MissingCapability`], which is also the error of the call.
     pub fn require(&self, capability: &str) -> Result<(), MissingCapability> {
         if self.0.contains_key(capability) {
             return Ok(());
@@ -29,9 +29,9 @@ impl<S> FromCall<S> for ClientCapabilities {
     }
 }
 
-/// The client lacks a capability that a tool needs: -32021.
+/// The client lacks a capability that a tool requires: error -32021.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the client does not offer `{capability}`, which this tool needs")]
+#[error("this tool requires the client capability `{capability}`")]
 pub struct MissingCapability {
     /// The capability's name.
     pub capability: String,

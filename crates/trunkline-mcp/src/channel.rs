@@ -1,5 +1,5 @@
-//! A client that has a channel of its own: its messages come one after the other, its calls run side
-//! by side, and what it is sent shares one way out.
+//! A client with a dedicated channel (stdio, HTTP+SSE). Its messages are read sequentially, its calls run
+//! concurrently, and all messages to it are sent through one queue.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
@@ -13,12 +13,12 @@ use trunkline::stream::{Calls, Key, Protocol, Registration};
 use trunkline::{Call, ErrorObject, Extensions, Id, Outcome, code};
 
 use crate::batch;
-use crate::era::{NO_BATCHES, Way};
+use crate::era::{NO_BATCHES, Transport};
 use crate::fault::{BAD_ID, Fault};
 use crate::log_level::LogLevel;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_mcp_id};
-use crate::server::{Answer, Begun, Server, negotiated, record_refusal, wanted_level};
+use crate::server::{Answer, Server, StartedCall, negotiated, record_refusal, requested_level};
 
 /// The server's end of a channel. Clones are the same channel.
 #[derive(Clone)]
@@ -28,39 +28,39 @@ struct Shared {
     server: Arc<Server>,
     out: mpsc::Sender<Message>,
     tasks: TaskTracker,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     calls: Calls,
-    /// Tells the client that there are other tools.
+    /// Notifies the client that the list of tools has changed.
     changed: Arc<Notify>,
     state: Mutex<State>,
 }
 
-/// What the client has said of itself, in the revisions that have such a state.
+/// The state of the client, in the revisions that have one.
 #[derive(Clone, Copy)]
 struct State {
-    /// The revision that `initialize` was answered with.
+    /// The revision in the answer to `initialize`.
     version: Option<Legacy>,
-    /// The level of log messages that the client wants.
+    /// The minimum level of log messages to the client.
     level: LogLevel,
 }
 
-/// Messages that may wait to be written. Calls whose replies find no room wait, too.
-const WAITING: usize = 16;
+/// The maximum number of messages that wait to be written. When the queue is full, calls wait to send their replies.
+const QUEUE_CAPACITY: usize = 16;
 
 impl Channel {
-    /// A channel, and what is to be written to its client.
+    /// A channel, and the messages to write to its client.
     pub(crate) fn new(server: Arc<Server>) -> (Self, Outbox) {
-        let (out, messages) = mpsc::channel(WAITING);
+        let (out, messages) = mpsc::channel(QUEUE_CAPACITY);
         let changed = Arc::new(Notify::new());
         let outbox = Outbox { messages, changed: Arc::clone(&changed) };
-        let places = server.settings.in_flight.min(Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(places));
+        let permits = server.settings.in_flight.min(Semaphore::MAX_PERMITS);
+        let permits = Arc::new(Semaphore::new(permits));
         let state = Mutex::new(State { version: None, level: LogLevel::Info });
         let (tasks, calls) = (TaskTracker::new(), Calls::default());
-        (Self(Arc::new(Shared { server, out, tasks, places, calls, changed, state })), outbox)
+        (Self(Arc::new(Shared { server, out, tasks, permits, calls, changed, state })), outbox)
     }
 
-    /// Takes a message. Waits only for room for what refuses it.
+    /// Accepts a message. Waits only if it is refused and the queue has no space for the refusal.
     pub(crate) async fn take(&self, body: Bytes, extensions: Extensions) {
         match self.0.server.rpc.read(body, extensions) {
             Incoming::Call(call) => match call.id() {
@@ -68,8 +68,8 @@ impl Channel {
                 None => self.take_notification(call),
             },
             Incoming::Batch(batch) => self.take_batch(batch).await,
-            // An answer to it could be taken for that to a request of the client.
-            Incoming::Response { .. } => tracing::debug!("a response to nothing is ignored"),
+            // The client could mistake an error for the response to one of its requests.
+            Incoming::Response { .. } => tracing::debug!("a response without a request is ignored"),
             Incoming::Refused { error, id } => {
                 let id = id.filter(is_mcp_id);
                 self.send(Reply::error(error, id.as_ref())).await;
@@ -92,14 +92,15 @@ impl Channel {
         };
         let state = *self.state();
         let change = state.after(&call);
-        let Answer { modern, outcome } = self.0.server.answer(call, Way::Channel(state.level));
+        let Answer { modern, outcome } =
+            self.0.server.answer(call, Transport::Channel(state.level));
         match outcome {
-            Ok(begun) => {
-                // The stateless era has no state, whatever the method is called.
+            Ok(started) => {
+                // The stateless era has no state.
                 if !modern {
                     *self.state() = change;
                 }
-                self.run(begun, id, running);
+                self.run(started, id, running);
             }
             Err(fault) => {
                 drop(running);
@@ -108,8 +109,7 @@ impl Channel {
         }
     }
 
-    /// Notifications run nothing, so what cannot be read, what does not run any more, and what is not
-    /// known is ignored.
+    /// Notifications start no calls. Malformed and unknown ones, and those about ended calls, are ignored.
     fn take_notification(&self, mut call: Call) {
         if let Some(recording) = call.take_recording() {
             recording.end(&Outcome::result(&()));
@@ -122,60 +122,60 @@ impl Channel {
                     self.0.calls.cancel(&Key::of(id));
                 }
             }
-            // Before it, a client is sent nothing that it has not asked for.
+            // Before this notification, a client receives responses only.
             method::INITIALIZED if self.state().version.is_some() => {
-                self.0.server.audience.join(&self.0.changed);
+                self.0.server.subscribers.add(&self.0.changed);
             }
             _ => {}
         }
     }
 
-    /// Begins a request. An id is one request at a time.
+    /// Begins a request. Only one request with an id may run at a time.
     fn begin(&self, id: &Id) -> Result<(Registration, OwnedSemaphorePermit), ErrorObject> {
         let registration = self.0.calls.begin_unique(id.into());
-        let fault = Fault::Request("a request with this id is running");
-        Ok((registration.ok_or_else(|| fault.error())?, self.place()?))
+        let fault = Fault::Request("a request with this id is already running");
+        Ok((registration.ok_or_else(|| fault.error())?, self.permit()?))
     }
 
-    /// A place among the calls that run.
-    fn place(&self) -> Result<OwnedSemaphorePermit, ErrorObject> {
-        let place = Arc::clone(&self.0.places).try_acquire_owned();
-        place.map_err(|_| ErrorObject::new(code::BUSY, "Server is busy"))
+    /// A permit to run a call.
+    fn permit(&self) -> Result<OwnedSemaphorePermit, ErrorObject> {
+        let permit = Arc::clone(&self.0.permits).try_acquire_owned();
+        permit.map_err(|_| ErrorObject::new(code::BUSY, "Server is busy"))
     }
 
-    fn run(&self, begun: Begun, id: Id, running: (Registration, OwnedSemaphorePermit)) {
+    fn run(&self, started: StartedCall, id: Id, running: (Registration, OwnedSemaphorePermit)) {
         let channel = self.clone();
         let mut following = Box::pin(async move {
             let ended = tokio::select! {
                 biased;
-                outcome = channel.follow(begun) => outcome,
+                outcome = channel.follow(started) => outcome,
                 () = running.0.cancelled() => return,
             };
             let reply = channel.0.server.rpc.reply(ended, Some(&id));
             let message = Message::reserved(channel.memory(), reply, Some(&id));
             channel.finish_with(running, message).await;
         });
-        // The call begins here, and may end here. A thread of the runtime takes a task up later.
+        // The first poll may complete the call without a task.
         let mut context = Context::from_waker(Waker::noop());
         if following.as_mut().poll(&mut context).is_pending() {
             self.0.tasks.spawn(following);
         }
     }
 
-    /// Runs a call to its end, and passes on what it tells before.
-    async fn follow(&self, begun: Begun) -> Outcome {
-        let Begun { mut future, outlet } = begun;
-        let Some(outlet) = outlet else {
+    /// Runs a call to its end and forwards its notifications.
+    async fn follow(&self, started: StartedCall) -> Outcome {
+        let StartedCall { mut future, notifications } = started;
+        let Some(notifications) = notifications else {
             let Ok(outcome) = future.await;
             return outcome;
         };
         loop {
             let ended = tokio::select! {
                 biased;
-                () = outlet.filled() => None,
+                () = notifications.filled() => None,
                 Ok(outcome) = &mut future => Some(outcome),
             };
-            while let Some(message) = outlet.take() {
+            while let Some(message) = notifications.take() {
                 drop(self.0.out.send(message.into()).await);
             }
             if let Some(outcome) = ended {
@@ -187,8 +187,8 @@ impl Channel {
     async fn take_batch(&self, batch: Batch) {
         let has_batches = self.state().version.is_some_and(Legacy::has_batches);
         let refused = if has_batches { None } else { Some(Fault::Request(NO_BATCHES).error()) };
-        let place = match refused.map_or_else(|| self.place(), Err) {
-            Ok(place) => place,
+        let permit = match refused.map_or_else(|| self.permit(), Err) {
+            Ok(permit) => permit,
             Err(error) => {
                 batch.refuse(&error);
                 return self.send(Reply::error(error, None)).await;
@@ -199,26 +199,26 @@ impl Channel {
             let answered = batch::answer(Arc::clone(&channel.0.server), batch).await;
             let reply = answered.unwrap_or_else(|fault| Reply::error(fault.error(), None));
             let message = Message::reserved(channel.memory(), reply, None);
-            channel.finish_with(place, message).await;
+            channel.finish_with(permit, message).await;
         });
     }
 
-    /// Sends a reply. Until there is room for it, its call counts as one that runs: a client that does
-    /// not read cannot have ever more of them computed. It runs no more when its client can have read it.
+    /// Sends a reply. Until the queue has space for it, its call counts as running, which limits the calls of a
+    /// client that does not read.
     async fn finish_with<T>(&self, running: T, reply: Option<Message>) {
-        // A client that is gone reads no replies.
-        let Ok(room) = self.0.out.reserve().await else {
+        // This fails only if the client is gone.
+        let Ok(slot) = self.0.out.reserve().await else {
             return;
         };
         drop(running);
         if let Some(message) = reply {
-            room.send(message);
+            slot.send(message);
         }
     }
 
     async fn send(&self, reply: Reply) {
         if let Some(json) = reply.into_json() {
-            // A client that is gone reads no replies.
+            // This fails only if the client is gone.
             drop(self.0.out.send(Message::from(json)).await);
         }
     }
@@ -231,7 +231,7 @@ impl Channel {
 impl Protocol for Channel {
     async fn take(&mut self, message: Result<Bytes, ErrorObject>, _: Format) {
         match message {
-            Ok(body) => Self::take(self, body, Extensions::through("mcp-stdio")).await,
+            Ok(body) => Self::take(self, body, Extensions::from_endpoint("mcp-stdio")).await,
             Err(error) => self.send(Reply::error(error, None)).await,
         }
     }
@@ -241,7 +241,7 @@ impl Protocol for Channel {
         self.0.tasks.wait().await;
     }
 
-    /// Messages that have not been taken count, too.
+    /// Messages that are not yet written count too.
     fn unanswered(&self) -> impl Fn() -> usize + Send + Sync + 'static {
         let (tasks, out) = (self.0.tasks.clone(), self.0.out.downgrade());
         let waiting = move || out.upgrade().map_or(0, |out| out.max_capacity() - out.capacity());
@@ -254,7 +254,7 @@ impl Protocol for Channel {
 }
 
 impl State {
-    /// The state that a request of the first era leaves.
+    /// The state after a request of the first era.
     fn after(self, call: &Call) -> Self {
         let method = call.method();
         if !matches!(&*method, method::INITIALIZE | method::SET_LEVEL) {
@@ -264,7 +264,7 @@ impl State {
         if method == method::INITIALIZE {
             return Self { version: negotiated(call, &request).ok(), ..self };
         }
-        Self { level: wanted_level(call, &request).unwrap_or(self.level), ..self }
+        Self { level: requested_level(call, &request).unwrap_or(self.level), ..self }
     }
 }
 
@@ -273,7 +273,7 @@ const LIST_CHANGED: &[u8] = br#"{"jsonrpc":"2.0","method":"notifications/tools/l
 /// The messages to the client of a channel.
 pub(crate) struct Outbox {
     messages: mpsc::Receiver<Message>,
-    /// Whether there are other tools since it was asked last.
+    /// Signals that the list of tools has changed.
     changed: Arc<Notify>,
 }
 
@@ -281,7 +281,7 @@ pub(crate) struct Outbox {
 pub(crate) struct Message {
     /// A JSON text.
     pub(crate) json: Vec<u8>,
-    /// Its reservation in the memory budget. Notifications are small and have none.
+    /// Its reservation in the memory budget. None for notifications, which are small.
     pub(crate) memory: Option<Reservation>,
 }
 
@@ -292,7 +292,7 @@ impl From<Vec<u8>> for Message {
 }
 
 impl Message {
-    /// A reply that counts in the memory budget, or the error in its place; none to a notification.
+    /// A reply that counts in the memory budget, or an error if it exceeds the budget. None for a notification.
     pub(crate) fn reserved(memory: &MemoryBudget, reply: Reply, id: Option<&Id>) -> Option<Self> {
         let message = Self::from(reply.into_json()?);
         match memory.reserve(message.json.len()) {
@@ -303,14 +303,14 @@ impl Message {
 }
 
 impl Outbox {
-    /// The next message; none when the channel is gone.
+    /// The next message, or none when the channel is closed.
     ///
     /// # Cancel safety
     /// No message is lost when the future is dropped.
     pub(crate) async fn next(&mut self) -> Option<Message> {
         tokio::select! {
             biased;
-            // Waits behind nothing: a client that reads slowly need not work with a list of the past.
+            // Bypasses the queue, so that a slow client learns of it early.
             () = self.changed.notified() => Some(LIST_CHANGED.to_vec().into()),
             message = self.messages.recv() => message,
         }

@@ -1,28 +1,29 @@
 use std::time::Duration;
 
-/// What a server says of itself, and its limits.
+/// Configuration of an MCP server: its description and its limits.
 #[derive(Debug, Clone)]
 pub struct McpConfig {
-    /// The server's name, for programs.
+    /// The name of the server.
     pub name: String,
-    /// Its version.
+    /// The version of the server.
     pub version: String,
-    /// Its name, for people.
+    /// The display name.
     pub title: Option<String>,
-    /// How to use it, for models.
+    /// Usage instructions for models.
     pub instructions: Option<String>,
-    /// How long clients of the stateless era may keep the list of tools. Default 5 minutes.
+    /// Whether `tools/list` contains output schemas. Default false: they take more tokens than the rest of the list.
+    pub output_schemas: bool,
+    /// The time for which clients of the stateless era may cache the list of tools. Default 5 minutes.
     pub list_ttl: Duration,
-    /// How many requests of one stdio or SSE client may run at a time; one more is -32005.
-    /// Default 64.
+    /// Maximum concurrent requests per stdio or SSE client. Further ones fail with -32005. Default 64.
     pub in_flight: usize,
-    /// How many bytes a line of stdio may have. Default 4 MiB. A longer one is -32600, and skipped.
+    /// Maximum length of a line of stdio in bytes. A longer line is skipped and answered with -32600. Default 4 MiB.
     pub line_bytes: usize,
-    /// How long the calls of a stdio client may go on after its last line. Default 30 s.
+    /// Maximum time for which calls of a stdio client run after the end of its input. Default 30 s.
     pub drain_timeout: Duration,
-    /// How many SSE clients there may be; one more is 503. Default 64.
+    /// Maximum number of SSE clients. Further ones are refused with status 503. Default 64.
     pub sse_clients: usize,
-    /// After how much silence an SSE client is sent a comment. Default 15 s.
+    /// Interval of comments on an idle SSE stream. Default 15 s.
     pub keep_alive: Duration,
 }
 
@@ -34,6 +35,7 @@ impl McpConfig {
             version: version.into(),
             title: None,
             instructions: None,
+            output_schemas: false,
             list_ttl: Duration::from_secs(300),
             in_flight: 64,
             line_bytes: 4 << 20,

@@ -2,13 +2,13 @@
 //!
 //! | status | when |
 //! |---|---|
-//! | 200 | a request was answered; also with an error, where the protocol does not say otherwise |
-//! | 202 | a notification was taken |
-//! | 400 | unreadable; a batch where there are none; 2026-07-28: -32020, -32021, -32022, `_meta` |
-//! | 401, 403 | the caller may not: without a token, or with one that does not say enough |
-//! | 404 | 2026-07-28: no such method |
-//! | 405 | GET and DELETE: no streams, no sessions |
-//! | 429 | the caller calls too often |
+//! | 200 | a response, also with an error, unless the protocol specifies another status |
+//! | 202 | an accepted notification |
+//! | 400 | a malformed message; an unsupported batch; 2026-07-28: -32020, -32021, -32022, `_meta` |
+//! | 401, 403 | the token is missing, invalid or insufficient |
+//! | 404 | 2026-07-28: an unknown method |
+//! | 405 | GET and DELETE, since there are neither streams nor sessions |
+//! | 429 | the caller exceeds its rate limit |
 
 use std::sync::Arc;
 
@@ -21,22 +21,22 @@ use trunkline::{Call, Extensions, Id, Outcome, code};
 
 use crate::batch;
 use crate::channel::Message;
-use crate::era::{Fields, NO_BATCHES, Way, version_header};
+use crate::era::{Fields, NO_BATCHES, Transport, version_header};
 use crate::events::{self, Source};
 use crate::fault::{BAD_ID, Fault};
-use crate::notify::Outlet;
+use crate::notify::NotificationQueue;
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::protocol::{Legacy, method};
 use crate::request::is_mcp_id;
-use crate::running::{Running, undisturbed};
-use crate::server::{Answer, Begun, Mcp, Server, record_refusal};
+use crate::running::{Running, run_to_completion};
+use crate::server::{Answer, Mcp, Server, StartedCall, record_refusal};
 
 impl Mcp {
-    /// The MCP endpoint at `/mcp`. An unknown tool is -32602 there. Requests of the first era can call
-    /// operations by their own names, too.
+    /// The MCP endpoint at `/mcp`. There, an unknown tool is error -32602. Requests of the first era can also call
+    /// operations by their own names.
     ///
-    /// A request of the stateless era is cancelled when its client disconnects; an earlier one runs
-    /// on, as its revision requires.
+    /// A request of the stateless era is cancelled when its client disconnects. An earlier one runs to its end, as
+    /// its revision requires.
     pub fn routes(&self) -> Routes {
         let endpoint = Endpoint(Arc::clone(&self.0));
         let answer = move |message| endpoint.answer(message);
@@ -70,7 +70,7 @@ impl Endpoint {
                 let id = id.filter(is_mcp_id);
                 respond(StatusCode::BAD_REQUEST, Reply::error(error, id.as_ref()))
             }
-            // Its id is one of ours, if it is any.
+            // Its id, if valid, is not that of a request of the client.
             Incoming::Response { error, .. } => {
                 respond(StatusCode::BAD_REQUEST, Reply::error(error, None))
             }
@@ -87,24 +87,24 @@ impl Endpoint {
         }
         let no_headers = HeaderMap::new();
         let fields = Fields::of(Headers::of(&extensions).unwrap_or(&no_headers));
-        let Answer { modern, outcome } = self.0.answer(call, Way::Http(fields));
-        let begun = match outcome {
-            // A notification has run nothing.
+        let Answer { modern, outcome } = self.0.answer(call, Transport::Http(fields));
+        let started = match outcome {
+            // A notification starts no call.
             Ok(_) if id.is_none() => return ResponseFuture::ready(accepted()),
-            Ok(begun) => begun,
+            Ok(started) => started,
             Err(fault) => return ResponseFuture::ready(refuse(&fault, id.as_ref(), modern)),
         };
-        let Begun { future, outlet } = begun;
+        let StartedCall { future, notifications } = started;
         let context = Context { id, modern, extensions };
-        match (future.into_outcome(), outlet) {
-            (Ok(outcome), Some(outlet)) if !outlet.is_empty() => {
-                let ended = Running::Ended(Some(Ok(outcome)));
-                ResponseFuture::ready(self.tell(outlet, ended, context))
+        match (future.into_outcome(), notifications) {
+            (Ok(outcome), Some(notifications)) if !notifications.is_empty() => {
+                let ended = Running::Done(Some(Ok(outcome)));
+                ResponseFuture::ready(self.stream(notifications, ended, context))
             }
             (Ok(outcome), _) => ResponseFuture::ready(self.reply(outcome, &context)),
-            (Err(future), outlet) => {
+            (Err(future), notifications) => {
                 let endpoint = self.clone();
-                ResponseFuture::later(endpoint.wait(future, outlet, context))
+                ResponseFuture::later(endpoint.wait(future, notifications, context))
             }
         }
     }
@@ -113,24 +113,24 @@ impl Endpoint {
     async fn wait(
         self,
         future: CallFuture,
-        outlet: Option<Arc<Outlet>>,
+        notifications: Option<Arc<NotificationQueue>>,
         context: Context,
     ) -> Response<ReplyBody> {
         let mut running =
-            if context.modern { Running::Here(future) } else { undisturbed(future).await };
-        let Some(outlet) = outlet else {
+            if context.modern { Running::Inline(future) } else { run_to_completion(future).await };
+        let Some(notifications) = notifications else {
             let Ok(outcome) = running.await;
             return self.reply(outcome, &context);
         };
         tokio::select! {
             biased;
             Ok(outcome) = &mut running => {
-                if outlet.is_empty() {
+                if notifications.is_empty() {
                     return self.reply(outcome, &context);
                 }
-                self.tell(outlet, Running::Ended(Some(Ok(outcome))), context)
+                self.stream(notifications, Running::Done(Some(Ok(outcome))), context)
             }
-            () = outlet.filled() => self.tell(outlet, running, context),
+            () = notifications.filled() => self.stream(notifications, running, context),
         }
     }
 
@@ -139,20 +139,20 @@ impl Endpoint {
         respond(status, self.0.rpc.reply(outcome, context.id.as_ref()))
     }
 
-    /// A stream of what a call tells, and of its reply at last.
-    fn tell(
+    /// A stream of the notifications of a call, followed by its reply.
+    fn stream(
         &self,
-        outlet: Arc<Outlet>,
+        notifications: Arc<NotificationQueue>,
         running: Running<CallFuture>,
         context: Context,
     ) -> Response<ReplyBody> {
         let Context { id, extensions, .. } = context;
         let history = self.0.rpc.history();
-        // Only tools tell.
+        // Only tools send notifications.
         let recording =
             history.map(|history| history.stream(&extensions, method::TOOLS_CALL, id.as_ref()));
         let running = Some(running);
-        let reply = Telling { server: Arc::clone(&self.0), outlet, running, id };
+        let reply = NotificationStream { server: Arc::clone(&self.0), notifications, running, id };
         events::respond(None, reply, self.0.settings.keep_alive, recording)
     }
 
@@ -172,7 +172,7 @@ impl Endpoint {
             batch.refuse(&fault.error());
             return refuse(&fault, None, false);
         }
-        let answered = undisturbed(Box::pin(batch::answer(Arc::clone(&self.0), batch))).await;
+        let answered = run_to_completion(Box::pin(batch::answer(Arc::clone(&self.0), batch))).await;
         match answered.await {
             Ok(Reply::None) => accepted(),
             Ok(reply) => respond(StatusCode::OK, reply),
@@ -181,7 +181,7 @@ impl Endpoint {
     }
 }
 
-/// The status of a reply. Who may not call, or calls too often, is told so by HTTP, too.
+/// The status of a reply. Refusals by access rules and rate limits have their own status.
 fn status(outcome: &Outcome, modern: bool) -> StatusCode {
     match outcome.code() {
         Some(MISSING_CAPABILITY) if modern => StatusCode::BAD_REQUEST,
@@ -192,29 +192,29 @@ fn status(outcome: &Outcome, modern: bool) -> StatusCode {
     }
 }
 
-/// A call whose client is told something before it ends: those messages, and the reply at last.
-struct Telling {
+/// The notifications of a call, followed by its reply.
+struct NotificationStream {
     server: Arc<Server>,
-    outlet: Arc<Outlet>,
+    notifications: Arc<NotificationQueue>,
     running: Option<Running<CallFuture>>,
     id: Option<Id>,
 }
 
-impl Source for Telling {
+impl Source for NotificationStream {
     async fn next(&mut self) -> Option<Message> {
-        if let Some(message) = self.outlet.take() {
+        if let Some(message) = self.notifications.take() {
             return Some(message.into());
         }
         let running = self.running.as_mut()?;
         let outcome = tokio::select! {
             biased;
-            () = self.outlet.filled() => return self.outlet.take().map(Message::from),
+            () = self.notifications.filled() => return self.notifications.take().map(Message::from),
             Ok(outcome) = running => outcome,
         };
         self.running = None;
-        // What the call told last comes before its reply.
-        if let Some(message) = self.outlet.take() {
-            self.running = Some(Running::Ended(Some(Ok(outcome))));
+        // The last notifications precede the reply.
+        if let Some(message) = self.notifications.take() {
+            self.running = Some(Running::Done(Some(Ok(outcome))));
             return Some(message.into());
         }
         let reply = self.server.rpc.reply(outcome, self.id.as_ref());
@@ -222,7 +222,7 @@ impl Source for Telling {
     }
 }
 
-/// What is no request has no reply that could be 200, so the status tells that it was refused.
+/// Refuses a message. Without an id, the status is 400, since no response with status 200 exists.
 fn refuse(fault: &Fault, id: Option<&Id>, modern: bool) -> Response<ReplyBody> {
     let status = if id.is_some() { fault.status(modern) } else { StatusCode::BAD_REQUEST };
     respond(status, Reply::error(fault.error(), id))

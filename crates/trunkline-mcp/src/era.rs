@@ -1,4 +1,4 @@
-//! Which era a request is of, and whether it says all that the era wants it to say.
+//! Detection of the era of a request, and checks of the members and headers that the era requires.
 
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -11,30 +11,29 @@ use crate::param_headers::decode;
 use crate::protocol::{Legacy, MODERN, header, is_modern, meta, method};
 use crate::request::{Request, is_object, string};
 
-/// The two shapes of the protocol.
+/// The two eras of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     /// Up to 2025-11-25: opened with `initialize`.
     Legacy,
-    /// From 2026-07-28 on: each request stands alone.
+    /// From 2026-07-28 on: stateless.
     Modern,
 }
 
-/// How a message came.
+/// The transport of a message.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Way<'a> {
-    /// Through a door of JSON-RPC, where MCP's methods are guests.
-    Plain,
-    /// To the MCP endpoint, with these headers.
+pub(crate) enum Transport<'a> {
+    /// An endpoint of plain JSON-RPC.
+    JsonRpc,
+    /// The MCP endpoint, with these headers.
     Http(Fields<'a>),
-    /// From a client that has a channel of its own, stdio or HTTP+SSE, and wants log messages from
-    /// this level on.
+    /// A channel (stdio or HTTP+SSE), with the minimum level of log messages.
     Channel(LogLevel),
-    /// In a batch, of which notifications could not be told apart.
+    /// A batch. Notifications of its calls could not be attributed to a member, so none are sent.
     Batch,
 }
 
-/// The header fields of an HTTP request, those of the protocol found in one pass.
+/// The header fields of an HTTP request. Those of the protocol are found in one pass.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'a> {
     pub(crate) all: &'a HeaderMap,
@@ -69,7 +68,7 @@ impl<'a> Fields<'a> {
 
     /// Whether the client accepts a stream of events as the reply to a request.
     pub(crate) fn accepts_events(&self) -> bool {
-        // The only spelling of most clients.
+        // Most clients send exactly this value.
         let is_usual = self.accept.last.is_some_and(|value| value == USUAL_ACCEPT);
         is_usual || accepts_by_name(self.all, "text/event-stream")
     }
@@ -81,27 +80,26 @@ impl<'a> Field<'a> {
     /// The only value, if there is one.
     fn single(self, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Fault> {
         if self.is_repeated {
-            return Err(Fault::HeaderMismatch(format!("{name} is a duplicate")));
+            return Err(Fault::HeaderMismatch(format!("duplicate header `{name}`")));
         }
         Ok(self.last)
     }
 }
 
 pub(crate) const NO_BATCHES: &str =
-    "only revision 2025-03-26 has batches; send each message by itself";
+    "only revision 2025-03-26 supports batches; send each message separately";
 
-/// The era of a request. What is wrong with it is told in the order in which the specification's
-/// sections build on each other: header and body disagree, both name a revision that is not spoken,
-/// the body lacks what the revision wants, the other headers.
-pub(crate) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fault> {
-    let header = match way {
-        Way::Http(fields) => version_header(fields)?,
-        Way::Plain | Way::Channel(_) | Way::Batch => None,
+/// The era of a request. The checks follow the order of the specification: header and body name different
+/// revisions, the revision is not supported, the body lacks a required member, the other headers.
+pub(crate) fn of(call: &Call, request: &Request, transport: Transport<'_>) -> Result<Era, Fault> {
+    let header = match transport {
+        Transport::Http(fields) => version_header(fields)?,
+        Transport::JsonRpc | Transport::Channel(_) | Transport::Batch => None,
     };
     let declared = request.meta.protocol_version;
     let modern =
         declared.is_some() || header.is_some_and(is_modern) || call.has_method(method::DISCOVER);
-    // What a notification of the stateless era carries is not defined, and it runs nothing.
+    // The members of notifications of the stateless era are not defined, and notifications start no call.
     if !modern || call.is_notification() {
         return match header {
             Some(version) if !is_known(version) => {
@@ -110,11 +108,11 @@ pub(crate) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fa
             _ => Ok(Era::Legacy),
         };
     }
-    if let Way::Batch = way {
+    if let Transport::Batch = transport {
         return Err(Fault::Request(NO_BATCHES));
     }
     let version = string(call, declared).ok_or(Fault::Meta(meta::PROTOCOL_VERSION))?;
-    if let Way::Http(_) = way {
+    if let Transport::Http(_) = transport {
         agree(&header::PROTOCOL_VERSION, header, &version)?;
     }
     if version != MODERN {
@@ -124,7 +122,7 @@ pub(crate) fn of(call: &Call, request: &Request, way: Way<'_>) -> Result<Era, Fa
         Some(capabilities) if is_object(call, capabilities) => {}
         _ => return Err(Fault::Meta(meta::CLIENT_CAPABILITIES)),
     }
-    if let Way::Http(fields) = way {
+    if let Transport::Http(fields) = transport {
         check_headers(call, request, fields)?;
     }
     Ok(Era::Modern)
@@ -134,9 +132,9 @@ fn is_known(version: &str) -> bool {
     version == MODERN || Legacy::parse(version).is_some()
 }
 
-/// Whether a message says in its header that it is of the stateless era.
-pub(crate) fn is_announced(way: Way<'_>) -> bool {
-    matches!(way, Way::Http(fields) if matches!(version_header(fields), Ok(Some(v)) if is_modern(v)))
+/// Whether the version header of a message names a revision of the stateless era.
+pub(crate) fn is_announced(transport: Transport<'_>) -> bool {
+    matches!(transport, Transport::Http(fields) if matches!(version_header(fields), Ok(Some(v)) if is_modern(v)))
 }
 
 /// The revision that the header names.
@@ -145,7 +143,7 @@ pub(crate) fn version_header(fields: Fields<'_>) -> Result<Option<&str>, Fault> 
         None => Ok(None),
         Some(Ok(version)) => Ok(Some(version)),
         Some(Err(_)) => {
-            Err(Fault::HeaderMismatch(format!("{} is not ASCII", header::PROTOCOL_VERSION)))
+            Err(Fault::HeaderMismatch(format!("`{}` is not ASCII", header::PROTOCOL_VERSION)))
         }
     }
 }
@@ -160,21 +158,21 @@ fn check_headers(call: &Call, request: &Request, fields: Fields<'_>) -> Result<(
     if !call.has_method(method::TOOLS_CALL) {
         return Ok(());
     }
-    // Without a name the request is refused for that.
+    // A request without a name is refused later.
     let Some(name) = string(call, request.name) else {
         return Ok(());
     };
     let header = fields.name.single(&header::NAME)?;
-    let invalid = || Fault::HeaderMismatch(format!("{} has an invalid value", header::NAME));
+    let invalid = || Fault::HeaderMismatch(format!("`{}` has an invalid value", header::NAME));
     let header = header.map(|value| decode(value).ok_or_else(invalid)).transpose()?;
     agree(&header::NAME, header.as_deref(), &name)
 }
 
 fn agree(name: &HeaderName, header: Option<&str>, body: &str) -> Result<(), Fault> {
     match header {
-        None => Err(Fault::HeaderMismatch(format!("{name} is missing"))),
+        None => Err(Fault::HeaderMismatch(format!("`{name}` is missing"))),
         Some(header) if header != body => Err(Fault::HeaderMismatch(format!(
-            "{name} is '{}', and the body says '{}'",
+            "`{name}` is `{}`, but the body has `{}`",
             shortened(header),
             shortened(body)
         ))),

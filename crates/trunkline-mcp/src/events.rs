@@ -10,14 +10,14 @@ use trunkline::http::{Event, EventStream, ReplyBody};
 
 use crate::channel::Message;
 
-/// What a stream is made of.
+/// The source of the messages of a stream.
 pub(crate) trait Source: Send + 'static {
-    /// The next message; none at the end.
+    /// The next message, or none at the end.
     fn next(&mut self) -> impl Future<Output = Option<Message>> + Send;
 }
 
-/// A reply that sends `first`, then each message as an event, and a comment after each `keep_alive` of
-/// silence. What is sent is counted for the recording.
+/// A reply that sends `first`, then each message as an event, and a comment whenever the stream was idle for
+/// `keep_alive`. The recording counts the sent bytes.
 pub(crate) fn respond(
     first: Option<Event>,
     source: impl Source,

@@ -1,4 +1,4 @@
-//! What the protocol itself refuses. A tool that fails is no fault: it has a result that says so.
+//! Refusals by the protocol. A tool that fails is not a fault: its result has `isError`.
 
 use http::StatusCode;
 use serde_json::json;
@@ -8,24 +8,24 @@ use trunkline::{ErrorObject, code};
 use crate::protocol::error_code::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
 use crate::protocol::{Legacy, MODERN};
 
-pub(crate) const BAD_ID: &str = "MCP's ids are strings and integers";
+pub(crate) const BAD_ID: &str = "an id must be a string or an integer";
 
-/// Why a message is refused.
+/// The reason why a message is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// The member that a request of the stateless era lacks, or has in a wrong form.
+    /// A member that is missing from a request of the stateless era, or malformed.
     Meta(&'static str),
     HeaderMismatch(String),
     /// The revision that `_meta` names.
     UnsupportedVersion(String),
-    /// The revision that the header names, where none is named in `_meta`.
+    /// The revision in the header of a request without one in `_meta`.
     UnknownVersionHeader(String),
     UnknownMethod(String),
     UnknownTool {
         name: String,
         code: i64,
     },
-    /// Params that no method could read.
+    /// Params that are malformed for any method.
     Malformed(&'static str),
     Params(&'static str),
     Request(&'static str),
@@ -36,8 +36,8 @@ impl Fault {
         match self {
             Self::Meta(member) => ErrorObject::new(code::INVALID_PARAMS, "Invalid params")
                 .with_data(&json!({ "reason": format!(
-                    "params._meta[\"{member}\"] is missing or malformed: \
-                     a request of revision {MODERN} carries it"
+                    "`params._meta[\"{member}\"]` is missing or malformed; \
+                     revision {MODERN} requires it"
                 ) })),
             Self::HeaderMismatch(reason) => {
                 ErrorObject::new(HEADER_MISMATCH, format!("Header mismatch: {reason}"))
@@ -48,13 +48,14 @@ impl Fault {
             }
             Self::UnknownVersionHeader(requested) => ErrorObject::new(
                 code::INVALID_REQUEST,
-                "The MCP-Protocol-Version header names no revision that is spoken here",
+                "Unsupported revision in the MCP-Protocol-Version header",
             )
             .with_data(&json!({ "supported": all_versions(), "requested": requested })),
             Self::UnknownMethod(method) => ErrorObject::method_not_found(&shortened(method)),
             Self::UnknownTool { name, code } => {
-                ErrorObject::new(*code, format!("Unknown tool: {}", shortened(name)))
-                    .with_data(&json!({ "reason": "tools/list names the tools that there are" }))
+                ErrorObject::new(*code, format!("Unknown tool: {}", shortened(name))).with_data(
+                    &json!({ "reason": "unknown tool; `tools/list` returns the available ones" }),
+                )
             }
             Self::Malformed(reason) | Self::Params(reason) => ErrorObject::invalid_params(reason),
             Self::Request(reason) => ErrorObject::new(code::INVALID_REQUEST, "Invalid Request")
@@ -84,8 +85,8 @@ fn all_versions() -> Vec<&'static str> {
     Legacy::names().into_iter().chain([MODERN]).collect()
 }
 
-/// What a client sent, as far as a message should repeat it.
+/// A text from a client, shortened for an error message.
 pub(crate) fn shortened(text: &str) -> String {
-    const ENOUGH: usize = 200;
-    excerpt(text, ENOUGH).into_owned()
+    const MAX_CHARS: usize = 200;
+    excerpt(text, MAX_CHARS).into_owned()
 }

@@ -1,9 +1,8 @@
 //! The Model Context Protocol over the operations of a [`trunkline::Rpc`].
 //!
-//! Operations that are named as tools ([`trunkline::Operation::tool`]) are listed by `tools/list` and
-//! called by `tools/call`. Both eras of the protocol are spoken at once: the revisions 2024-11-05 to
-//! 2025-11-25, which open with `initialize`, and 2026-07-28, whose requests say for themselves what
-//! they are. Which one it is, each request tells.
+//! Operations with a tool name ([`trunkline::Operation::tool`]) are listed by `tools/list` and called by
+//! `tools/call`. Both eras of the protocol are supported at once: the revisions 2024-11-05 to 2025-11-25, which open
+//! with `initialize`, and the stateless 2026-07-28. Each request shows which era it belongs to.
 //!
 //! ```
 //! use trunkline::{ErrorObject, JsonSchema, Operation, Params, Router};
@@ -24,7 +23,7 @@
 //! let rpc = Router::new().operation(add).build()?;
 //! let mcp = Mcp::new(rpc, McpConfig::new("sums", "1.0.0"))?;
 //!
-//! // JSON-RPC at `/`, which answers MCP's methods as well, and MCP at `/mcp`.
+//! // JSON-RPC at `/`, including MCP's methods, and MCP at `/mcp`.
 //! let service = mcp.rpc().http().merge(mcp.routes());
 //! # let server = trunkline::Server::bind("127.0.0.1:0").serve(service).await?;
 //! # server.stop().await;
@@ -34,19 +33,18 @@
 //!
 //! | endpoint | protocol |
 //! |---|---|
-//! | [`Mcp::rpc`] | JSON-RPC, with MCP's methods besides the operations' |
+//! | [`Mcp::rpc`] | JSON-RPC, with MCP's methods in addition to the operations |
 //! | [`Mcp::routes`] | Streamable HTTP, without sessions |
 //! | [`Mcp::sse_routes`] | HTTP+SSE, the transport of 2024-11-05 |
-//! | [`Mcp::serve_stdio`] | one message a line |
+//! | [`Mcp::serve_stdio`] | stdio: one message per line |
 //!
 //! [`client`] calls the tools of servers over Streamable HTTP.
 //!
-//! A tool that fails, or is given arguments that do not fit its schema, has a *result* that says so
-//! (`isError`), in words that help a model to mend its call. What the protocol refuses is an error.
+//! A tool that fails, or that is called with invalid arguments, returns a *result* with `isError` and a message that
+//! helps a model to correct its call. A message that violates the protocol is answered with an error.
 
 #![forbid(unsafe_code)]
 
-mod audience;
 mod batch;
 mod block;
 mod capabilities;
@@ -66,6 +64,7 @@ mod running;
 mod server;
 mod sse;
 mod stdio;
+mod subscribers;
 mod tool;
 
 pub use block::{Block, Resource};
@@ -77,5 +76,5 @@ pub use server::Mcp;
 pub use tool::ToolError;
 
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/mcp.md")]
+#[doc = include_str!("../../../docs/reference/mcp.md")]
 struct Chapter;

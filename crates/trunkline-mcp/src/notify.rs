@@ -14,15 +14,15 @@ use crate::log_level::LogLevel;
 use crate::protocol::method;
 use crate::request::{Request, is_integer, string};
 
-/// The way of one call's notifications to its client.
+/// The queue of one call's notifications to its client.
 #[derive(Debug, Default)]
-pub(crate) struct Outlet {
-    waiting: Mutex<VecDeque<Vec<u8>>>,
+pub(crate) struct NotificationQueue {
+    pending: Mutex<VecDeque<Vec<u8>>>,
     filled: Notify,
 }
 
-/// Notifications are hints: when a client does not take them, the newest are left out.
-const WAITING: usize = 256;
+/// The maximum number of pending notifications. While a client does not read them, new ones are dropped.
+const MAX_PENDING: usize = 256;
 
 #[derive(Serialize)]
 struct Notification<'a, P> {
@@ -34,42 +34,42 @@ struct Notification<'a, P> {
 /// The notifications that a call may send. An extension of the call.
 #[derive(Debug, Clone)]
 struct Notifications {
-    outlet: Arc<Outlet>,
-    /// JSON.
+    queue: Arc<NotificationQueue>,
+    /// The progress token as JSON.
     token: Option<Bytes>,
     level: Option<LogLevel>,
 }
 
-impl Outlet {
-    /// Queues a notification. Params that do not serialise are left out.
+impl NotificationQueue {
+    /// Queues a notification. One whose params do not serialize is dropped.
     fn notify(&self, method: &str, params: &impl Serialize) {
         let notification = Notification { jsonrpc: "2.0", method, params };
         let json = match serde_json::to_vec(&notification) {
             Ok(json) => json,
             Err(error) => {
-                return tracing::error!(%error, method, "a notification does not serialise");
+                return tracing::error!(%error, method, "a notification does not serialize");
             }
         };
-        let mut waiting = self.lock();
-        if waiting.len() < WAITING {
-            waiting.push_back(json);
+        let mut pending = self.lock();
+        if pending.len() < MAX_PENDING {
+            pending.push_back(json);
             self.filled.notify_one();
         } else {
-            tracing::debug!("a notification is left out: its client takes none");
+            tracing::debug!("a notification is dropped: its client does not read");
         }
     }
 
-    /// Whether none waits.
+    /// Whether no notification is pending.
     pub(crate) fn is_empty(&self) -> bool {
         self.lock().is_empty()
     }
 
-    /// The next notification, if one waits.
+    /// The next pending notification.
     pub(crate) fn take(&self) -> Option<Vec<u8>> {
         self.lock().pop_front()
     }
 
-    /// Waits until there is one.
+    /// Waits until a notification is pending.
     pub(crate) async fn filled(&self) {
         while self.is_empty() {
             self.filled.notified().await;
@@ -77,25 +77,25 @@ impl Outlet {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<Vec<u8>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A token is a string or an integer; what is neither asks for nothing.
+/// Whether a progress token is a string or an integer. Others are ignored.
 fn is_token(text: &[u8]) -> bool {
     text.starts_with(b"\"") || std::str::from_utf8(text).is_ok_and(is_integer)
 }
 
-/// The notifications that a request asks for.
-pub(crate) struct Wanted {
+/// The notifications that a request enables.
+pub(crate) struct RequestedNotifications {
     token: Option<Bytes>,
     level: Option<LogLevel>,
 }
 
-impl Wanted {
-    /// `None` if the request asks for none.
+impl RequestedNotifications {
+    /// `None` if the request enables none.
     ///
-    /// In the stateless era, a request has the level of its log messages. In earlier revisions it is `level`,
+    /// In the stateless era, a request contains the level of its log messages. In earlier revisions it is `level`,
     /// which the server chooses until the client sets it.
     pub(crate) fn of(call: &Call, request: &Request, era: Era, level: LogLevel) -> Option<Self> {
         let token = request.meta.progress_token.filter(|token| is_token(call.text(*token)));
@@ -110,30 +110,30 @@ impl Wanted {
     }
 
     /// Adds the notifications to the extensions of a call.
-    pub(crate) fn open(self, call: &mut Call) -> Arc<Outlet> {
+    pub(crate) fn attach(self, call: &mut Call) -> Arc<NotificationQueue> {
         let Self { token, level } = self;
-        let outlet = Arc::new(Outlet::default());
-        let notifications = Notifications { outlet: Arc::clone(&outlet), token, level };
+        let queue = Arc::new(NotificationQueue::default());
+        let notifications = Notifications { queue: Arc::clone(&queue), token, level };
         call.extensions_mut().insert(notifications);
-        outlet
+        queue
     }
 }
 
-/// Extracts a sender of log messages to the client of a call, from the level that it has set. They are not
-/// the server's own log.
+/// Extracts a sender of log messages to the client of a call. Messages below the level that the client has set are
+/// dropped. The server's own log does not contain them.
 #[derive(Debug, Clone, Default)]
-pub struct Log(Option<(Arc<Outlet>, LogLevel)>);
+pub struct Log(Option<(Arc<NotificationQueue>, LogLevel)>);
 
 impl Log {
-    /// Sends a message. What does not serialise is left out.
+    /// Sends a message. One that does not serialize is dropped.
     pub fn send(&self, level: LogLevel, data: &(impl Serialize + ?Sized)) {
-        let Some((outlet, least)) = &self.0 else {
+        let Some((queue, least)) = &self.0 else {
             return;
         };
         if level < *least {
             return;
         }
-        outlet.notify(method::MESSAGE, &LogMessage { level, data });
+        queue.notify(method::MESSAGE, &LogMessage { level, data });
     }
 }
 
@@ -146,12 +146,12 @@ struct LogMessage<'a, T: ?Sized> {
 impl<S> FromCall<S> for Log {
     fn from_call(call: &mut Call, _state: &S) -> Result<Self, ErrorObject> {
         let notifications = call.extensions().get::<Notifications>();
-        Ok(Self(notifications.and_then(|all| Some((Arc::clone(&all.outlet), all.level?)))))
+        Ok(Self(notifications.and_then(|all| Some((Arc::clone(&all.queue), all.level?)))))
     }
 }
 
-/// Extracts a reporter of the progress of a call. Clients that did not ask for it
-/// (`_meta.progressToken`), and those of other protocols, receive nothing.
+/// Extracts a reporter of the progress of a call. Clients that did not request it (`_meta.progressToken`), and those
+/// of other protocols, receive nothing.
 ///
 /// ```
 /// # use trunkline::{Operation, Router};
@@ -167,14 +167,14 @@ pub struct Progress(Option<Arc<Reporter>>);
 
 #[derive(Debug)]
 struct Reporter {
-    outlet: Arc<Outlet>,
+    queue: Arc<NotificationQueue>,
     token: Bytes,
     reached: Mutex<f64>,
 }
 
 impl Progress {
-    /// Reports that `progress` of `total` is done. It has to increase: values that do not are left out, as
-    /// the protocol requires, and so are infinite numbers and NaN.
+    /// Reports that `progress` of `total` is done. Values that do not increase are dropped, as the protocol requires,
+    /// and so are infinite numbers and NaN.
     pub fn report(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         let Some(reporter) = &self.0 else {
             return;
@@ -186,7 +186,7 @@ impl Progress {
             let token = std::str::from_utf8(&reporter.token).ok();
             let progress_token = token.and_then(|token| serde_json::from_str(token).ok());
             let params = ProgressMessage { progress_token, progress, total, message };
-            reporter.outlet.notify(method::PROGRESS, &params);
+            reporter.queue.notify(method::PROGRESS, &params);
         }
     }
 }
@@ -208,8 +208,8 @@ impl<S> FromCall<S> for Progress {
             return Ok(Self::default());
         };
         let reporter = notifications.token.clone().map(|token| {
-            let outlet = Arc::clone(&notifications.outlet);
-            Arc::new(Reporter { outlet, token, reached: Mutex::new(f64::NEG_INFINITY) })
+            let queue = Arc::clone(&notifications.queue);
+            Arc::new(Reporter { queue, token, reached: Mutex::new(f64::NEG_INFINITY) })
         });
         Ok(Self(reporter))
     }

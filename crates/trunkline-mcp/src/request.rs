@@ -8,7 +8,7 @@ use trunkline::{Call, Id};
 use crate::fault::Fault;
 use crate::protocol::meta;
 
-/// Params in part read. What a method does not know it ignores, as the protocol wants it.
+/// The params that the protocol reads. Unknown members are ignored, as the protocol requires.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
     pub(crate) name: Option<Part>,
@@ -30,18 +30,18 @@ pub(crate) struct Meta {
 }
 
 impl Request {
-    /// Two readers of a duplicate member may disagree, so it is refused.
+    /// Finds the members. Duplicates are refused, since readers may disagree about them.
     pub(crate) fn of(call: &Call) -> Result<Self, Fault> {
         const NAMES: [&str; 7] =
             ["name", "arguments", "_meta", "cursor", "protocolVersion", "requestId", "level"];
         const OF_META: [&str; 4] =
             [meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES, meta::LOG_LEVEL, "progressToken"];
         if call.params().is_some_and(|params| params.starts_with(b"[")) {
-            return Err(Fault::Malformed("MCP's params are an object"));
+            return Err(Fault::Malformed("`params` must be an object"));
         }
         let found = call.find_members(&NAMES, ("_meta", &OF_META));
         let (found, meta) =
-            found.map_err(|DuplicateMember| Fault::Malformed("params have a duplicate member"))?;
+            found.map_err(|DuplicateMember| Fault::Malformed("duplicate member in `params`"))?;
         let [name, arguments, _, cursor, protocol_version, request_id, level] = found;
         let [version, client_capabilities, log_level, progress_token] = meta;
         let meta =
@@ -61,13 +61,13 @@ pub(crate) fn string(call: &Call, part: Option<Part>) -> Option<Cow<'_, str>> {
     serde_json::from_slice(text).ok().map(Cow::Owned)
 }
 
-/// Whether an id is one of MCP's: a string, or an integer.
+/// Whether an id is valid in MCP: a string or an integer.
 pub(crate) fn is_mcp_id(id: &Id) -> bool {
     let text = id.as_raw();
     text.starts_with('"') || is_integer(text)
 }
 
-/// Whether the text of a JSON value is an integer, and written as one.
+/// Whether the text of a JSON value is an integer without a fraction or exponent.
 pub(crate) fn is_integer(text: &str) -> bool {
     text.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit())
 }

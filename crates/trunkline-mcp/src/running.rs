@@ -1,4 +1,4 @@
-//! Calls that end when their client goes, and calls that do not.
+//! Calls that are cancelled with their client, and calls that are not.
 
 use std::future::poll_fn;
 use std::panic::resume_unwind;
@@ -7,22 +7,22 @@ use std::task::{Context, Poll, ready};
 
 use tokio::task::{JoinError, JoinHandle};
 
-/// A future that may have moved to a task of its own.
+/// A future that may run in a separate task.
 pub(crate) enum Running<F: Future> {
-    Ended(Option<F::Output>),
-    Here(F),
-    There(JoinHandle<F::Output>),
+    Done(Option<F::Output>),
+    Inline(F),
+    Spawned(JoinHandle<F::Output>),
 }
 
-/// A future that runs to its end, even if nobody waits for it any more: what does not end at once
-/// goes on in a task of its own. The limits of calls bound it.
-pub(crate) async fn undisturbed<F>(mut future: F) -> Running<F>
+/// Runs a future to its end, even if the caller stops waiting: one that does not complete in the first poll moves to
+/// a separate task. The limits of calls apply to it.
+pub(crate) async fn run_to_completion<F>(mut future: F) -> Running<F>
 where
     F: Future<Output: Send> + Unpin + Send + 'static,
 {
     match poll_fn(|cx| Poll::Ready(Pin::new(&mut future).poll(cx))).await {
-        Poll::Ready(output) => Running::Ended(Some(output)),
-        Poll::Pending => Running::There(tokio::spawn(future)),
+        Poll::Ready(output) => Running::Done(Some(output)),
+        Poll::Pending => Running::Spawned(tokio::spawn(future)),
     }
 }
 
@@ -31,13 +31,13 @@ impl<F: Future<Output: Unpin> + Unpin> Future for Running<F> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         match &mut *self {
-            Self::Ended(output) => output.take().map_or(Poll::Pending, Poll::Ready),
-            Self::Here(future) => Pin::new(future).poll(cx),
-            Self::There(task) => {
+            Self::Done(output) => output.take().map_or(Poll::Pending, Poll::Ready),
+            Self::Inline(future) => Pin::new(future).poll(cx),
+            Self::Spawned(task) => {
                 match ready!(Pin::new(task).poll(cx)).map_err(JoinError::try_into_panic) {
                     Ok(output) => Poll::Ready(output),
                     Err(Ok(panic)) => resume_unwind(panic),
-                    // The runtime ends, and this future with it.
+                    // The runtime is shutting down, and this future ends with it.
                     Err(Err(_)) => Poll::Pending,
                 }
             }

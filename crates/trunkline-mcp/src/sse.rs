@@ -1,5 +1,5 @@
-//! HTTP+SSE, the transport of 2024-11-05: a stream that GET opens, and an endpoint that the stream
-//! names, to which the client posts its messages. Replies come on the stream.
+//! HTTP+SSE, the transport of 2024-11-05: GET opens a stream, whose first event names an endpoint. The client posts
+//! messages to that endpoint and receives the replies on the stream.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,16 +21,16 @@ use crate::server::{Mcp, Server};
 
 const STREAM: &str = "/sse";
 const MESSAGES: &str = "/messages";
-/// How long a refusal may wait for a client to read its stream.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The time for which a refusal waits until the client reads its stream.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Mcp {
-    /// The HTTP+SSE transport: streams at `/sse`, messages to `/messages`. When `closing` is cancelled,
-    /// no more messages are taken, and each stream ends with the reply to what still ran; a server that
-    /// stops would wait for streams that nobody ends.
+    /// The HTTP+SSE transport: streams at `/sse`, messages to `/messages`. When `closing` is cancelled, further
+    /// messages are refused, and each stream ends after the replies to running calls. Without it, a server that
+    /// stops waits for the clients to end their streams.
     ///
-    /// Whoever opens a stream is told a number that nobody can guess, and only who knows it can send
-    /// messages as that client. A client whose stream is gone is forgotten, and its calls run on.
+    /// The first event of a stream contains a random session id, and messages of the client must have it. When a
+    /// stream is closed, its session ends, and its calls run to their end.
     pub fn sse_routes(&self, closing: CancellationToken) -> Routes {
         let (server, clients) = (Arc::clone(&self.0), Arc::default());
         let open = async |State(streams): State<Streams>, context: Context| {
@@ -51,11 +51,11 @@ struct Streams {
     closing: CancellationToken,
 }
 
-/// The clients that have a stream, by what they were told.
+/// The sessions with an open stream, by session id.
 #[derive(Default)]
 struct Clients(Mutex<HashMap<String, Session>>);
 
-/// A stream, and who has opened it: nobody else can write to it, who may have seen its id in a log.
+/// A stream and the principal that has opened it. Messages of other principals are refused, even with the id.
 struct Session {
     channel: Channel,
     opener: Option<Principal>,
@@ -66,7 +66,7 @@ impl Clients {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The channel of the session, if it is this sender's.
+    /// The channel of the session, if this sender has opened it.
     fn channel(&self, session: &str, sender: &Extensions) -> Option<Channel> {
         let clients = self.lock();
         let found = clients.get(session)?;
@@ -74,8 +74,7 @@ impl Clients {
     }
 }
 
-/// Whether two messages come from the same: with a token that was renewed in between, as long as the
-/// tokens say whose they are.
+/// Whether two messages have the same sender. A renewed token counts as the same if it names the same owner.
 fn is_same(one: Option<&Principal>, other: Option<&Principal>) -> bool {
     let key = |principal: Option<&Principal>| principal.and_then(Principal::owner_key);
     one == other || (key(one).is_some() && key(one) == key(other))
@@ -90,7 +89,7 @@ impl Streams {
             return busy();
         }
         let Some(session) = session() else {
-            let error = ErrorObject::internal(&"the system gave no random numbers");
+            let error = ErrorObject::internal(&"the system random number generator failed");
             return respond(StatusCode::INTERNAL_SERVER_ERROR, Reply::error(error, None));
         };
         let (channel, messages) = Channel::new(Arc::clone(&server));
@@ -114,16 +113,16 @@ impl Streams {
         let channel =
             session.and_then(|session| streams.clients.channel(session, &message.extensions));
         let Some(channel) = channel else {
-            let reason = "no stream has this sessionId: open one with GET /sse, and post to the \
-                          endpoint that its first event names";
+            let reason = "unknown `sessionId`; open a stream with GET /sse and post to the endpoint in its \
+                          first event";
             let error = ErrorObject::invalid_params(reason);
             return respond(StatusCode::NOT_FOUND, Reply::error(error, None));
         };
         if streams.closing.is_cancelled() {
             return busy();
         }
-        // Only what refuses a message waits for room in the stream.
-        match timeout(PATIENCE, channel.take(message.body, message.extensions)).await {
+        // Only refusals wait for space in the queue.
+        match timeout(REFUSAL_TIMEOUT, channel.take(message.body, message.extensions)).await {
             Ok(()) => respond(StatusCode::ACCEPTED, Reply::None),
             Err(_) => busy(),
         }
@@ -142,7 +141,7 @@ fn session() -> Option<String> {
     Some(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
-/// What one client is sent.
+/// The messages to one client.
 struct Client {
     messages: Outbox,
     closing: CancellationToken,
@@ -157,7 +156,7 @@ impl Source for Client {
             message = self.messages.next() => return message,
             () = self.closing.cancelled() => {}
         }
-        // The calls that run are now the last to have the channel, which ends with them.
+        // From here on, only the running calls hold the channel, which closes after them.
         self.clients.lock().remove(&self.session);
         self.messages.next().await
     }

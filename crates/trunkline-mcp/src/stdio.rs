@@ -14,12 +14,11 @@ use crate::channel::Channel;
 use crate::server::Mcp;
 
 impl Mcp {
-    /// Serves one client by lines, until its input ends and what it asked for is answered: what
-    /// `stdin` and `stdout` are for in a process that a client starts.
+    /// Serves one client by lines, as a process that the client starts does on `stdin` and `stdout`. Returns when the
+    /// input has ended and all requests are answered.
     ///
-    /// When `closing` is cancelled, no more lines are taken, and what was asked for is still answered.
-    /// Reading and writing block, so each has a thread. The one that reads stays until there is a line or
-    /// the input's end.
+    /// When `closing` is cancelled, no further lines are read, and pending requests are answered. Reading and writing
+    /// block, so each has a thread. The reading thread remains until the next line or the end of the input.
     ///
     /// # Errors
     /// When reading or writing fails, or calls do not end within
@@ -31,7 +30,7 @@ impl Mcp {
         closing: CancellationToken,
     ) -> Result<(), StreamError> {
         let (channel, outbox) = Channel::new(Arc::clone(&self.0));
-        // One by one: tools that change often are reported once to a client that does not read.
+        // Not in groups, so that many changes of tools lead to one notification to a client that does not read.
         let messages = unfold(outbox, |mut outbox| async move {
             let message = outbox.next().await?;
             Some((vec![Message::json(message.json, message.memory)], outbox))

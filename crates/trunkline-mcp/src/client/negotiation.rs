@@ -24,7 +24,7 @@ pub(super) struct Params<'p> {
     pub(super) meta: Option<Value>,
 }
 
-/// The era of a server, with the state of the first one.
+/// The era of a server, with the session of the first era.
 #[derive(Debug)]
 pub(super) enum Era {
     Modern,

@@ -1,7 +1,7 @@
-//! The protocol's methods: which era a request is of, and what it is answered.
+//! Dispatch of the protocol's methods, by the era of the request.
 
-mod offer;
-mod texts;
+mod catalog;
+mod prebuilt;
 
 use std::convert::identity;
 use std::fmt;
@@ -11,22 +11,22 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value};
-use trunkline::protocol::{CallFuture, Projection};
+use trunkline::protocol::{CallFuture, ProtocolMethods};
 use trunkline::{Call, ErrorObject, Outcome, Rpc, code};
 
-use crate::audience::Audience;
 use crate::capabilities::ClientCapabilities;
 use crate::config::McpConfig;
-use crate::era::{self, Era, Way};
+use crate::era::{self, Era, Transport};
 use crate::fault::Fault;
 use crate::log_level::LogLevel;
-use crate::notify::{Outlet, Wanted};
+use crate::notify::{NotificationQueue, RequestedNotifications};
 use crate::protocol::error_code::MISSING_CAPABILITY;
 use crate::protocol::{Legacy, method};
 use crate::request::{Request, is_object, string};
+use crate::subscribers::Subscribers;
 use crate::tool::{self, Tool, ToolError};
-use offer::Offer;
-use texts::Texts;
+use catalog::ToolCatalog;
+use prebuilt::PrebuiltResults;
 
 /// The operations of an [`Rpc`] as an MCP server. Cloning is cheap.
 #[derive(Clone)]
@@ -35,29 +35,29 @@ pub struct Mcp(pub(crate) Arc<Server>);
 pub(crate) struct Server {
     pub(crate) rpc: Rpc,
     pub(crate) settings: McpConfig,
-    /// Clients that have a channel of their own.
-    pub(crate) audience: Audience,
-    offer: Offer,
-    texts: Texts,
+    /// The clients with a channel, which are notified of changed tools.
+    pub(crate) subscribers: Subscribers,
+    catalog: ToolCatalog,
+    results: PrebuiltResults,
 }
 
-/// What a message is answered.
+/// The answer to a message.
 pub(crate) struct Answer {
     /// Whether the request is of the stateless era.
     pub(crate) modern: bool,
-    pub(crate) outcome: Result<Begun, Fault>,
+    pub(crate) outcome: Result<StartedCall, Fault>,
 }
 
-/// A call that runs.
-pub(crate) struct Begun {
+/// A call that has been started.
+pub(crate) struct StartedCall {
     pub(crate) future: CallFuture,
-    /// Where it may tell its client something before it ends.
-    pub(crate) outlet: Option<Arc<Outlet>>,
+    /// The notifications to its client, if the client accepts any.
+    pub(crate) notifications: Option<Arc<NotificationQueue>>,
 }
 
-impl From<CallFuture> for Begun {
+impl From<CallFuture> for StartedCall {
     fn from(future: CallFuture) -> Self {
-        Self { future, outlet: None }
+        Self { future, notifications: None }
     }
 }
 
@@ -69,50 +69,50 @@ impl Mcp {
     /// The first tool that cannot be offered, and why. One that may go is left out of the lists, and the
     /// log says so.
     pub fn new(rpc: Rpc, settings: McpConfig) -> Result<Self, ToolError> {
-        let texts = Texts::new(&settings);
-        let offer = Offer::new(&rpc, &texts)?;
-        let audience = Audience::default();
-        let server = Arc::new(Server { rpc, settings, audience, offer, texts });
-        if server.rpc.is_changing() {
+        let results = PrebuiltResults::new(&settings);
+        let catalog = ToolCatalog::new(&rpc, &results)?;
+        let subscribers = Subscribers::default();
+        let server = Arc::new(Server { rpc, settings, subscribers, catalog, results });
+        if server.rpc.has_dynamic_operations() {
             let listener = Arc::downgrade(&server);
             server.rpc.on_change(move || {
                 if let Some(server) = listener.upgrade() {
-                    server.renew();
+                    server.refresh_tools();
                 }
             });
-            // What has changed before somebody listened.
-            server.renew();
+            // Changes before the listener was registered.
+            server.refresh_tools();
         }
         Ok(Self(server))
     }
 
-    /// The service, with MCP's methods besides its operations: for doors of plain JSON-RPC. An unknown
-    /// tool is -32001 there.
+    /// The service with MCP's methods in addition to its operations, for endpoints of plain JSON-RPC. There,
+    /// an unknown tool is error -32001.
     #[must_use]
     pub fn rpc(&self) -> Rpc {
-        self.0.rpc.clone().projected(Arc::new(Guest(self.clone())))
+        self.0.rpc.clone().with_protocol_methods(Arc::new(McpMethods(self.clone())))
     }
 
-    /// The names of the tools that there are at the moment, in the order of their registration.
+    /// The names of the listed tools, in the order of their registration.
     #[must_use]
     pub fn tools(&self) -> Vec<String> {
-        self.0.offer.names()
+        self.0.catalog.names()
     }
 }
 
 impl Server {
-    fn renew(&self) {
-        self.offer.renew(&self.rpc, &self.texts);
-        self.audience.tell();
+    fn refresh_tools(&self) {
+        self.catalog.refresh(&self.rpc, &self.results);
+        self.subscribers.notify();
     }
 
-    /// Answers one message. Nothing of it has been run when this returns a fault.
-    pub(crate) fn answer(&self, mut call: Call, way: Way<'_>) -> Answer {
+    /// Answers one message. If this returns a fault, nothing has been run.
+    pub(crate) fn answer(&self, mut call: Call, transport: Transport<'_>) -> Answer {
         let recording = call.take_recording();
-        let Answer { modern, outcome } = self.begin(call, way);
+        let Answer { modern, outcome } = self.begin(call, transport);
         let outcome = match (outcome, recording) {
-            (Ok(begun), Some(recording)) => {
-                Ok(Begun { future: recording.follow(begun.future), ..begun })
+            (Ok(started), Some(recording)) => {
+                Ok(StartedCall { future: recording.follow(started.future), ..started })
             }
             (Err(fault), Some(recording)) => {
                 recording.end(&Outcome::error(fault.error()));
@@ -123,17 +123,19 @@ impl Server {
         Answer { modern, outcome }
     }
 
-    fn begin(&self, call: Call, way: Way<'_>) -> Answer {
+    fn begin(&self, call: Call, transport: Transport<'_>) -> Answer {
         let request = match Request::of(&call) {
             Ok(request) => request,
-            Err(fault) => return Answer { modern: era::is_announced(way), outcome: Err(fault) },
+            Err(fault) => {
+                return Answer { modern: era::is_announced(transport), outcome: Err(fault) };
+            }
         };
-        match era::of(&call, &request, way) {
+        match era::of(&call, &request, transport) {
             Ok(era) => {
                 let modern = era == Era::Modern;
-                Answer { modern, outcome: self.dispatch(call, &request, era, way) }
+                Answer { modern, outcome: self.dispatch(call, &request, era, transport) }
             }
-            // What is refused here has one status in both eras.
+            // A refusal here has the same status in both eras.
             Err(fault) => Answer { modern: true, outcome: Err(fault) },
         }
     }
@@ -143,40 +145,43 @@ impl Server {
         call: Call,
         request: &Request,
         era: Era,
-        way: Way<'_>,
-    ) -> Result<Begun, Fault> {
-        // The method of nearly all requests.
+        transport: Transport<'_>,
+    ) -> Result<StartedCall, Fault> {
+        // The most frequent method.
         if call.has_method(method::TOOLS_CALL) && !call.is_notification() {
-            return self.call_tool(call, request, era, way);
+            return self.call_tool(call, request, era, transport);
         }
         let method = call.method();
-        match (call.is_notification(), way) {
+        match (call.is_notification(), transport) {
             (true, _) if method.starts_with("notifications/") => return Ok(ready(b"{}")),
-            // Any method of JSON-RPC may be a notification.
-            (false, _) | (true, Way::Plain) => {}
-            // What runs something is a request: guards before this server go by what requests say.
-            (true, Way::Http(_) | Way::Channel(_) | Way::Batch) => {
-                return Err(Fault::Request("this method is no notification: send it with an id"));
+            // In JSON-RPC, any method may be called by a notification.
+            (false, _) | (true, Transport::JsonRpc) => {}
+            // Guards in front of this server look at requests only.
+            (true, Transport::Http(_) | Transport::Channel(_) | Transport::Batch) => {
+                return Err(Fault::Request(
+                    "this method cannot be called by a notification; send an id",
+                ));
             }
         }
         match (&*method, era) {
             (method::TOOLS_CALL, _) => {
                 drop(method);
-                self.call_tool(call, request, era, way)
+                self.call_tool(call, request, era, transport)
             }
             (method::TOOLS_LIST, _) => self.list_tools(&call, request, era),
-            (method::DISCOVER, Era::Modern) => Ok(ready(&self.texts.discover)),
+            (method::DISCOVER, Era::Modern) => Ok(ready(&self.results.discover)),
             (method::INITIALIZE, Era::Legacy) => {
                 let version = negotiated(&call, request)?;
-                let tells_of_tools = matches!(way, Way::Channel(_)) && self.rpc.is_changing();
-                Ok(ready(self.texts.initialize(version, tells_of_tools).as_bytes()))
+                let list_changed =
+                    matches!(transport, Transport::Channel(_)) && self.rpc.has_dynamic_operations();
+                Ok(ready(self.results.initialize(version, list_changed).as_bytes()))
             }
             (method::PING, Era::Legacy) => Ok(ready(b"{}")),
             (method::SET_LEVEL, Era::Legacy) => {
-                wanted_level(&call, request)?;
+                requested_level(&call, request)?;
                 Ok(ready(b"{}"))
             }
-            // Results of the stateless era have members that those of operations have not.
+            // Results of the stateless era require members that results of operations lack.
             (_, Era::Legacy) if call.operation().is_some() => {
                 drop(method);
                 Ok(self.rpc.run(call).map(identity).into())
@@ -185,13 +190,13 @@ impl Server {
         }
     }
 
-    fn list_tools(&self, call: &Call, request: &Request, era: Era) -> Result<Begun, Fault> {
+    fn list_tools(&self, call: &Call, request: &Request, era: Era) -> Result<StartedCall, Fault> {
         let cursor = request.cursor;
-        // One page holds them all, so no cursor was given out.
+        // The list has one page, so no cursor was issued.
         if cursor.is_some_and(|cursor| call.text(cursor) != b"null") {
-            return Err(Fault::Params("the cursor is none of this server's; leave it out"));
+            return Err(Fault::Params("unknown cursor; tools/list has one page, so omit it"));
         }
-        Ok(ready(&self.offer.list(era)))
+        Ok(ready(&self.catalog.list(era)))
     }
 
     fn call_tool(
@@ -199,58 +204,58 @@ impl Server {
         mut call: Call,
         request: &Request,
         era: Era,
-        way: Way<'_>,
-    ) -> Result<Begun, Fault> {
-        let tool = self.find_tool(&call, request, way)?;
+        transport: Transport<'_>,
+    ) -> Result<StartedCall, Fault> {
+        let tool = self.find_tool(&call, request, transport)?;
         let arguments = match request.arguments {
             Some(part) if is_object(&call, part) => Some(part),
             Some(part) if call.text(part) != b"null" => {
-                return Err(Fault::Params("arguments is an object"));
+                return Err(Fault::Params("`arguments` must be an object"));
             }
             _ => None,
         };
         let text = arguments.map_or(Bytes::from_static(b"{}"), |part| call.bytes(part));
-        if let (Era::Modern, Way::Http(fields)) = (era, way) {
+        if let (Era::Modern, Transport::Http(fields)) = (era, transport) {
             check_mirrored(&tool, fields.all, &text)?;
         }
         if let Err(reason) = tool.check(&text) {
-            let call = call.redirected(tool.operation(), arguments);
+            let call = call.redirect_to(tool.operation(), arguments);
             return Ok(self.refuse(call, era, reason));
         }
         if era == Era::Modern {
             declare_capabilities(&mut call, request);
         }
-        let outlet = match way {
-            Way::Http(fields) => {
-                Wanted::of(&call, request, era, LogLevel::Info).filter(|_| fields.accepts_events())
+        let notifications = match transport {
+            Transport::Http(fields) => {
+                RequestedNotifications::of(&call, request, era, LogLevel::Info)
+                    .filter(|_| fields.accepts_events())
             }
-            Way::Channel(level) => Wanted::of(&call, request, era, level),
-            Way::Plain | Way::Batch => None,
+            Transport::Channel(level) => RequestedNotifications::of(&call, request, era, level),
+            Transport::JsonRpc | Transport::Batch => None,
         };
-        let outlet = outlet.map(|wanted| wanted.open(&mut call));
-        let tail = self.texts.tail(era);
-        let future = self.rpc.run(call.redirected(tool.operation(), arguments));
+        let notifications = notifications.map(|requested| requested.attach(&mut call));
+        let tail = self.results.tail(era);
+        let form = self.results.form(era);
+        let future = self.rpc.run(call.redirect_to(tool.operation(), arguments));
         let future = future.map(move |outcome| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
             }
-            let modern = era == Era::Modern;
             let write = |json: &mut Vec<u8>| {
-                tool::write_result(json, &outcome, tool.rendering(), &text, modern);
+                tool::write_result(json, &outcome, tool.rendering(), &text, form);
             };
-            // The words are the operation's own, and written outside of its layers.
+            // The text comes from the operation's own function, outside of its layers.
             catch_unwind(AssertUnwindSafe(|| written(era, &tail, write))).unwrap_or_else(|_| {
-                Outcome::error(ErrorObject::internal(&"the rendering of an outcome panicked"))
+                Outcome::error(ErrorObject::internal(&"the text rendering of the outcome panicked"))
             })
         });
-        Ok(Begun { future, outlet })
+        Ok(StartedCall { future, notifications })
     }
 
-    /// Tells a model what is wrong with its arguments. All that looks at calls sees one of the tool, and may
-    /// refuse it before.
-    fn refuse(&self, call: Call, era: Era, reason: String) -> Begun {
-        let tail = self.texts.tail(era);
-        let future = self.rpc.run(call.refused(ErrorObject::invalid_params(&reason)));
+    /// Reports invalid arguments to a model. The call passes the layers of the tool, which may refuse it first.
+    fn refuse(&self, call: Call, era: Era, reason: String) -> StartedCall {
+        let tail = self.results.tail(era);
+        let future = self.rpc.run(call.with_refusal(ErrorObject::invalid_params(&reason)));
         let future = future.map(move |outcome| {
             if is_protocol_error(&outcome, era) {
                 return outcome;
@@ -260,30 +265,35 @@ impl Server {
         future.into()
     }
 
-    fn find_tool(&self, call: &Call, request: &Request, way: Way<'_>) -> Result<Arc<Tool>, Fault> {
+    fn find_tool(
+        &self,
+        call: &Call,
+        request: &Request,
+        transport: Transport<'_>,
+    ) -> Result<Arc<Tool>, Fault> {
         let name = string(call, request.name);
-        let name = name.ok_or(Fault::Params("name is missing, or no string: which tool?"))?;
-        let code = match way {
-            Way::Plain => code::TOOL_NOT_FOUND,
-            Way::Http(_) | Way::Channel(_) | Way::Batch => code::INVALID_PARAMS,
+        let name = name.ok_or(Fault::Params("`name` must be a string: the name of the tool"))?;
+        let code = match transport {
+            Transport::JsonRpc => code::TOOL_NOT_FOUND,
+            Transport::Http(_) | Transport::Channel(_) | Transport::Batch => code::INVALID_PARAMS,
         };
-        self.offer.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
+        self.catalog.find(&name).ok_or_else(|| Fault::UnknownTool { name: name.into_owned(), code })
     }
 }
 
-/// Whether an outcome is no result of a tool.
+/// Whether an outcome is a protocol error, not the result of a tool.
 fn is_protocol_error(outcome: &Outcome, era: Era) -> bool {
     match outcome.code() {
         Some(MISSING_CAPABILITY) => era == Era::Modern,
-        // A model could do nothing about it; its host can.
+        // The host can act on these, a model cannot.
         Some(code::UNAUTHENTICATED | code::FORBIDDEN | code::RATE_LIMITED) => true,
         _ => false,
     }
 }
 
-/// A result whose members `write` appends, between those that all results of an era have.
+/// A result with the members that `write` appends, between those that all results of an era have.
 fn written(era: Era, tail: &Bytes, write: impl FnOnce(&mut Vec<u8>)) -> Outcome {
-    Outcome::written(|json| {
+    Outcome::from_writer(|json| {
         json.extend_from_slice(match era {
             Era::Modern => b"{\"resultType\":\"complete\",".as_slice(),
             Era::Legacy => b"{",
@@ -293,29 +303,29 @@ fn written(era: Era, tail: &Bytes, write: impl FnOnce(&mut Vec<u8>)) -> Outcome 
     })
 }
 
-fn ready(result: &[u8]) -> Begun {
-    CallFuture::ready(Outcome::written(|json| json.extend_from_slice(result))).into()
+fn ready(result: &[u8]) -> StartedCall {
+    CallFuture::ready(Outcome::from_writer(|json| json.extend_from_slice(result))).into()
 }
 
-/// Tells the history of a call that is refused before it is [answered](Server::answer).
+/// Records a call that is refused before it is [answered](Server::answer).
 pub(crate) fn record_refusal(mut call: Call, error: &ErrorObject) {
     if let Some(recording) = call.take_recording() {
         recording.end(&Outcome::error(error.clone()));
     }
 }
 
-/// The revision that an `initialize` is answered with.
+/// The revision of the answer to an `initialize`.
 pub(crate) fn negotiated(call: &Call, request: &Request) -> Result<Legacy, Fault> {
-    let wanted = string(call, request.protocol_version);
-    let wanted = wanted.ok_or(Fault::Params("protocolVersion is missing, or no string"))?;
-    Ok(Legacy::parse(&wanted).unwrap_or(Legacy::LATEST))
+    let requested = string(call, request.protocol_version);
+    let requested = requested.ok_or(Fault::Params("`protocolVersion` must be a string"))?;
+    Ok(Legacy::parse(&requested).unwrap_or(Legacy::LATEST))
 }
 
-/// The level that a `logging/setLevel` asks for. Where there is no session it is not kept.
-pub(crate) fn wanted_level(call: &Call, request: &Request) -> Result<LogLevel, Fault> {
+/// The level in a `logging/setLevel`. Only channels store it.
+pub(crate) fn requested_level(call: &Call, request: &Request) -> Result<LogLevel, Fault> {
     let level = string(call, request.level).and_then(|level| LogLevel::parse(&level));
     level.ok_or(Fault::Params(
-        "level is one of debug, info, notice, warning, error, critical, alert, emergency",
+        "`level` must be debug, info, notice, warning, error, critical, alert or emergency",
     ))
 }
 
@@ -330,7 +340,7 @@ fn check_mirrored(tool: &Tool, headers: &HeaderMap, arguments: &[u8]) -> Result<
         .map_err(Fault::HeaderMismatch)
 }
 
-/// Tells handlers what the client can do; most clients declare nothing.
+/// Adds the declared capabilities to the extensions of a call. Most clients declare none.
 fn declare_capabilities(call: &mut Call, request: &Request) {
     let declared = request.meta.client_capabilities.map(|part| call.text(part));
     let Some(declared) = declared.filter(|text| *text != b"{}") else {
@@ -340,11 +350,11 @@ fn declare_capabilities(call: &mut Call, request: &Request) {
     call.extensions_mut().insert(ClientCapabilities(capabilities));
 }
 
-/// MCP's methods at doors of JSON-RPC.
+/// MCP's methods at endpoints of plain JSON-RPC.
 #[derive(Debug)]
-struct Guest(Mcp);
+struct McpMethods(Mcp);
 
-impl Projection for Guest {
+impl ProtocolMethods for McpMethods {
     fn has(&self, method: &str) -> bool {
         matches!(
             method,
@@ -360,8 +370,8 @@ impl Projection for Guest {
     }
 
     fn call(&self, call: Call) -> CallFuture {
-        match self.0.0.answer(call, Way::Plain).outcome {
-            Ok(begun) => begun.future,
+        match self.0.0.answer(call, Transport::JsonRpc).outcome {
+            Ok(started) => started.future,
             Err(fault) => CallFuture::ready(Outcome::error(fault.error())),
         }
     }

@@ -22,9 +22,7 @@ impl Arguments {
             Ok(value) => value,
             Err(error) => return Err(format!("Invalid arguments for {tool}: {error}")),
         };
-        let message = |faults: &Faults| {
-            format!("Invalid arguments for {tool}:{}", lines(faults))
-        };
+        let message = |faults: &Faults| format!("Invalid arguments for {tool}:{}", lines(faults));
         self.0.check(&value, arguments.len()).map_err(|faults| message(&faults))
     }
 }
@@ -78,6 +76,9 @@ mod tests {
         let many = vec![json!({}); MAX_LISTED];
         check(&json!({ "order": many, "limit": 1 }), "- /order does not match the schema");
         let long = "x".repeat(MAX_LISTED);
-        check(&json!({ "limit": 1, "unknown": long }), "- a required param is missing, or a name is unknown");
+        check(
+            &json!({ "limit": 1, "unknown": long }),
+            "- a required param is missing, or a name is unknown",
+        );
     }
 }

@@ -1,73 +1,107 @@
-//! Tools as `tools/list` shows them.
+//! The entries of `tools/list`.
 
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 use trunkline::tool::Rendering;
 use trunkline::{Effect, Schema};
 
 use super::Tool;
+use crate::era::Era;
 
-/// A tool's entry (2025-11-25 and 2026-07-28, "Tool").
+/// The form of lists and results.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ListForm {
+    pub(crate) era: Era,
+    pub(crate) has_output_schemas: bool,
+}
+
+/// A tool's entry (2025-11-25 and 2026-07-28, "Tool"). Models read it in every conversation, so it is short.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<&'a str>,
-    // Optional in the protocol, but some clients insist on it.
+    // Optional in the protocol, but some clients require it.
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: InputSchema<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<&'a Value>,
-    annotations: Value,
+    annotations: Annotations,
 }
 
-/// Appends the JSON of all entries. In the stateless era results may be any value; before it they
-/// are objects, and schemas of others are left out.
+/// The hints about a tool. An absent one has the protocol's default, which is the worst case.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Annotations {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_only_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destructive_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotent_hint: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    open_world_hint: Option<bool>,
+}
+
+/// An input schema without its description, which repeats that of the tool.
+struct InputSchema<'a>(&'a Value);
+
+/// Appends the JSON of all entries. Before the stateless era, results must be objects, and schemas of other
+/// results are omitted.
 pub(crate) fn write_list<'a>(
     json: &mut Vec<u8>,
     tools: impl Iterator<Item = &'a Tool>,
-    modern: bool,
+    form: ListForm,
 ) {
-    let entries: Vec<Entry<'_>> = tools.map(|tool| Entry::of(tool, modern)).collect();
+    let entries: Vec<Entry<'_>> = tools.map(|tool| Entry::of(tool, form)).collect();
     serde_json::to_writer(json, &entries).expect("JSON values serialise into memory");
 }
 
 impl<'a> Entry<'a> {
-    fn of(tool: &'a Tool, modern: bool) -> Self {
+    fn of(tool: &'a Tool, form: ListForm) -> Self {
         let description = tool.description();
         let output = match Rendering::of(description) {
             Rendering::Blocks => None,
-            Rendering::Json | Rendering::Text(_) => description.output.as_ref(),
+            _ => description.output.as_ref().filter(|_| form.has_output_schemas),
         };
-        let fits = |schema: &&Value| modern || schema.get("type").is_some_and(|t| t == "object");
+        let is_allowed = |schema: &&Value| {
+            form.era == Era::Modern || schema.get("type").is_some_and(|kind| kind == "object")
+        };
         Self {
             name: tool.name(),
             title: description.title.as_deref(),
             description: description.text.as_deref().unwrap_or_default(),
-            input_schema: tool.input.as_value(),
-            output_schema: output.map(Schema::as_value).filter(fits),
-            annotations: annotations(tool),
+            input_schema: InputSchema(tool.input.as_value()),
+            output_schema: output.map(Schema::as_value).filter(is_allowed),
+            annotations: Annotations::of(tool),
         }
     }
 }
 
-/// Hints; what was not said has the protocol's default, which is the worst case.
-fn annotations(tool: &Tool) -> Value {
-    let description = tool.description();
-    let mut hints = json!({});
-    if let Some(effect) = description.effect {
-        hints["readOnlyHint"] = (effect == Effect::Reads).into();
-        hints["destructiveHint"] = (effect == Effect::Destroys).into();
+impl Annotations {
+    /// Destructive and idempotent hints concern tools that are not read-only.
+    fn of(tool: &Tool) -> Self {
+        let description = tool.description();
+        let is_read_only = description.effect.map(|effect| effect == Effect::ReadOnly);
+        let change = description.effect.filter(|effect| *effect != Effect::ReadOnly);
+        let is_idempotent = description.idempotent && is_read_only != Some(true);
+        Self {
+            read_only_hint: is_read_only,
+            destructive_hint: change.map(|effect| effect == Effect::Destructive),
+            idempotent_hint: is_idempotent.then_some(true),
+            open_world_hint: description.closed_world.then_some(false),
+        }
     }
-    if description.idempotent || description.effect == Some(Effect::Reads) {
-        hints["idempotentHint"] = true.into();
+}
+
+impl Serialize for InputSchema<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_object() {
+            Some(members) => {
+                serializer.collect_map(members.iter().filter(|(name, _)| *name != "description"))
+            }
+            None => self.0.serialize(serializer),
+        }
     }
-    if description.closed_world {
-        hints["openWorldHint"] = false.into();
-    }
-    if let Some(title) = &description.title {
-        hints["title"] = title.as_str().into();
-    }
-    hints
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use trunkline::Schema;
-use trunkline::protocol::{Description, Registered};
-use trunkline::tool::Rendering;
+use trunkline::protocol::{Description, RegisteredOperation};
+use trunkline::tool::{Rendering, is_listed};
 
-pub(crate) use list::write_list;
+pub(crate) use list::{ListForm, write_list};
 pub(crate) use result::{failure, write_result};
 
 use crate::param_headers::{self, InvalidParamHeader, ParamHeader};
@@ -28,38 +28,38 @@ pub(crate) struct Tools {
 /// An operation that language models may call.
 #[derive(Debug)]
 pub(crate) struct Tool {
-    operation: Arc<Registered>,
+    operation: Arc<RegisteredOperation>,
     input: Schema,
     arguments: Arguments,
     pub(crate) mirrored: Vec<ParamHeader>,
 }
 
-/// Why an operation cannot be offered as a tool.
+/// The reason why an operation cannot be offered as a tool.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
-    /// Its input schema is none, or refers to what is not there.
-    #[error("tool `{tool}`: its input schema cannot be used: {reason}")]
+    /// The input schema is invalid.
+    #[error("tool `{tool}`: invalid input schema: {reason}")]
     Schema {
         /// The tool's name.
         tool: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// MCP wants arguments to be an object.
-    #[error("tool `{tool}`: its input schema does not say \"type\": \"object\"")]
+    /// The input schema is not that of an object, which MCP requires.
+    #[error("tool `{tool}`: the input schema must have \"type\": \"object\"")]
     NotAnObject {
         /// The tool's name.
         tool: String,
     },
-    /// An `x-mcp-header` that clients would refuse the tool for (2026-07-28, "x-mcp-header").
+    /// An invalid `x-mcp-header`, for which clients refuse the tool (2026-07-28, "x-mcp-header").
     #[error("tool `{tool}`: `x-mcp-header` of `{param}` {reason}")]
     Header {
         /// The tool's name.
         tool: String,
         /// The param, as a path through the schema.
         param: String,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
 }
@@ -77,21 +77,22 @@ impl Tools {
         self.by_name.get(name)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Tool> {
-        self.tools.iter().map(|tool| &**tool)
+    /// The tools that lists contain.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().map(|tool| &**tool).filter(|tool| is_listed(tool.description()))
     }
 }
 
 impl ToolError {
-    /// Why a tool of this name and input schema could not be offered, for those who make tools of what
-    /// they read; none if it can be.
+    /// The error of a tool with this name and input schema, or none if it can be offered. For programs that build
+    /// tools from files.
     #[must_use]
     pub fn of(tool: &str, input: &Schema) -> Option<Self> {
         read(tool, input).err()
     }
 }
 
-/// What is read of an input schema.
+/// Compiles an input schema.
 fn read(tool: &str, input: &Schema) -> Result<(Arguments, Vec<ParamHeader>), ToolError> {
     if input.as_value().get("type").is_none_or(|kind| kind != "object") {
         return Err(ToolError::NotAnObject { tool: tool.to_owned() });
@@ -106,11 +107,11 @@ fn read(tool: &str, input: &Schema) -> Result<(Arguments, Vec<ParamHeader>), Too
 }
 
 impl Tool {
-    /// The tool that the operation is, if it is one.
-    pub(crate) fn of(operation: &Arc<Registered>) -> Option<Result<Self, ToolError>> {
+    /// The tool of an operation, if it has one.
+    pub(crate) fn of(operation: &Arc<RegisteredOperation>) -> Option<Result<Self, ToolError>> {
         let description = operation.description();
         let name = description.tool.as_deref()?;
-        let input = description.input.clone().unwrap_or_else(|| undeclared(description));
+        let input = description.input.clone().unwrap_or_else(|| schema_of_names(description));
         let operation = Arc::clone(operation);
         Some(read(name, &input).map(|(arguments, mirrored)| Self {
             operation,
@@ -128,7 +129,7 @@ impl Tool {
         self.operation.description()
     }
 
-    pub(crate) fn operation(&self) -> Arc<Registered> {
+    pub(crate) fn operation(&self) -> Arc<RegisteredOperation> {
         Arc::clone(&self.operation)
     }
 
@@ -136,14 +137,14 @@ impl Tool {
         Rendering::of(self.description())
     }
 
-    /// What is wrong with the JSON text of arguments, worded for a model.
+    /// Checks the JSON text of arguments. The error is a message for a model.
     pub(crate) fn check(&self, arguments: &[u8]) -> Result<(), String> {
         self.arguments.check(self.name(), arguments)
     }
 }
 
 /// The input schema of an operation that declares none: the names of its params.
-fn undeclared(description: &Description) -> Schema {
+fn schema_of_names(description: &Description) -> Schema {
     let properties = description.params.iter().map(|name| ((*name).to_owned(), json!({})));
     let properties: serde_json::Map<String, Value> = properties.collect();
     let mut schema = json!({ "type": "object" });

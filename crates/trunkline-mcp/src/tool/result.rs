@@ -4,14 +4,17 @@ use serde_json::Value;
 use trunkline::tool::Rendering;
 use trunkline::{ErrorObject, Outcome};
 
-/// The result of a tool: `content`, `structuredContent`, `isError`. A result that is not an object is
-/// no structured content before the stateless era.
+use super::list::ListForm;
+use crate::era::Era;
+
+/// Appends the members of a tool's result: `content`, `structuredContent`, `isError`. Before the stateless era,
+/// structured content must be an object.
 pub(crate) fn write_result(
     json: &mut Vec<u8>,
     outcome: &Outcome,
     rendering: Rendering,
     arguments: &[u8],
-    modern: bool,
+    form: ListForm,
 ) {
     let outcome = outcome.as_result();
     match (outcome, rendering) {
@@ -19,13 +22,22 @@ pub(crate) fn write_result(
             json.extend_from_slice(b"\"content\":");
             json.extend_from_slice(blocks);
         }
-        (outcome, Rendering::Text(render)) => write_text(json, &render(arguments, outcome)),
+        (outcome, Rendering::Text(render) | Rendering::TextOnly(render)) => {
+            write_text(json, &render(arguments, outcome))
+        }
         // A result is JSON, which is UTF-8.
         (Ok(result), Rendering::Json) => write_text(json, &String::from_utf8_lossy(result)),
-        (Err(error), Rendering::Json | Rendering::Blocks) => write_text(json, &worded(error)),
+        (Err(error), Rendering::Json | Rendering::Blocks) => write_text(json, &error_text(error)),
     }
-    if let (Ok(result), Rendering::Json | Rendering::Text(_)) = (outcome, rendering)
-        && (modern || result.starts_with(b"{"))
+    let is_structured = match rendering {
+        Rendering::Json | Rendering::Text(_) => true,
+        // A result must conform to the output schema, if one is listed.
+        Rendering::TextOnly(_) => form.has_output_schemas,
+        Rendering::Blocks => false,
+    };
+    if let Ok(result) = outcome
+        && is_structured
+        && (form.era == Era::Modern || result.starts_with(b"{"))
     {
         json.extend_from_slice(b",\"structuredContent\":");
         json.extend_from_slice(result);
@@ -33,7 +45,7 @@ pub(crate) fn write_result(
     write_is_error(json, outcome.is_err());
 }
 
-/// The result of a tool that was not run.
+/// Appends the members of the result of a tool that was not run.
 pub(crate) fn failure(json: &mut Vec<u8>, text: &str) {
     write_text(json, text);
     write_is_error(json, true);
@@ -50,8 +62,8 @@ fn write_is_error(json: &mut Vec<u8>, is_error: bool) {
     json.extend_from_slice(if is_error { b"true" } else { b"false" });
 }
 
-/// An error as a sentence: its message, and its reason if it gives one.
-fn worded(error: &ErrorObject) -> String {
+/// The text of an error: its message, followed by its reason or its data.
+fn error_text(error: &ErrorObject) -> String {
     let message = error.message();
     let Some(data) = error.data() else {
         return message.to_owned();

@@ -1,13 +1,13 @@
-//! The MCP server's tests, through the doors that its clients take.
+//! The MCP server's tests, over all transports.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed, which is what it is for")]
 
 mod cases;
-mod changing;
+mod dynamic_tools;
 mod edn;
 mod history;
 mod layers;
+mod notifications;
 mod random;
 mod sse;
 mod stdio;
 mod support;
-mod telling;

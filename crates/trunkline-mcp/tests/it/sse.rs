@@ -8,8 +8,8 @@ use trunkline::http;
 use trunkline_mcp::McpConfig;
 
 use crate::support::{
-    Client, Reply, Serving, assert_fits, completed, in_time, legacy, modern, post, serve, settings,
-    until,
+    Client, Reply, TestServer, assert_fits, completed, in_time, legacy, modern, post, serve,
+    settings, until,
 };
 
 /// A client with its stream.
@@ -21,7 +21,7 @@ struct Stream {
 const OPEN: &str = "GET /sse HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n\r\n";
 
 impl Stream {
-    async fn open(server: &Serving) -> Self {
+    async fn open(server: &TestServer) -> Self {
         let mut events = server.client().await;
         events.send(OPEN).await;
         let head = events.head().await;
@@ -39,22 +39,22 @@ impl Stream {
     }
 
     /// Posts a message, which is taken.
-    async fn post(&self, server: &Serving, message: &Value) {
+    async fn post(&self, server: &TestServer, message: &Value) {
         let reply = send(server, &self.endpoint, &message.to_string()).await;
         assert_eq!((reply.status, &reply.body[..]), (202, &b""[..]), "{message}");
     }
 
-    async fn ask(&mut self, server: &Serving, message: &Value) -> Value {
+    async fn ask(&mut self, server: &TestServer, message: &Value) -> Value {
         self.post(server, message).await;
         self.events.message().await.expect("a reply")
     }
 }
 
-async fn send(server: &Serving, path: &str, body: &str) -> Reply {
+async fn send(server: &TestServer, path: &str, body: &str) -> Reply {
     server.client().await.ask(post(path, "", body)).await
 }
 
-async fn serving() -> Serving {
+async fn serving() -> TestServer {
     serve(settings(), http::HttpConfig::default()).await
 }
 

@@ -6,7 +6,7 @@ mod expected;
 mod gate;
 mod messages;
 mod pipes;
-mod serving;
+mod server;
 mod tools;
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub(crate) use expected::{assert_fits, assert_lacks, rows};
 pub(crate) use gate::Gate;
 pub(crate) use messages::{completed, expanded, headers_of, legacy, modern, post};
 pub(crate) use pipes::Pipes;
-pub(crate) use serving::{Serving, serve, settings};
+pub(crate) use server::{TestServer, serve, settings};
 pub(crate) use tools::router;
 
 /// Longer than anything here takes on a busy machine; a test that waits for it has failed.

@@ -2,20 +2,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tokio::sync::Notify;
 
-/// The clients that are told when there are other tools.
+/// The clients that are notified when the list of tools changes.
 #[derive(Debug, Default)]
-pub(crate) struct Audience(Mutex<Vec<Weak<Notify>>>);
+pub(crate) struct Subscribers(Mutex<Vec<Weak<Notify>>>);
 
-impl Audience {
-    /// Tells all clients that are still there. Whoever has not read it yet is told once.
-    pub(crate) fn tell(&self) {
+impl Subscribers {
+    /// Notifies all connected clients. A client that has not read the last notification gets no second one.
+    pub(crate) fn notify(&self) {
         for member in self.members().iter().filter_map(Weak::upgrade) {
             member.notify_one();
         }
     }
 
-    /// Adds a client, if it is not there.
-    pub(super) fn join(&self, client: &Arc<Notify>) {
+    /// Adds a client, unless it is subscribed already.
+    pub(super) fn add(&self, client: &Arc<Notify>) {
         let client = Arc::downgrade(client);
         let mut members = self.members();
         members.retain(|member| member.strong_count() > 0 && !member.ptr_eq(&client));

@@ -9,7 +9,7 @@ use trunkline_mcp::{Mcp, McpConfig};
 use super::{Client, Gate, router};
 
 /// A server with all doors, the gate of its tools, and what ends its streams.
-pub(crate) struct Serving {
+pub(crate) struct TestServer {
     pub(crate) handle: ServerHandle,
     pub(crate) rpc: Rpc,
     pub(crate) gate: Gate,
@@ -26,7 +26,7 @@ pub(crate) fn settings() -> McpConfig {
 }
 
 /// Serves the tools at all doors: `/`, `/mcp`, `/sse` and `/messages`.
-pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> Serving {
+pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> TestServer {
     let gate = Gate::new();
     let rpc = router(&gate).build().unwrap();
     let mcp = Mcp::new(rpc.clone(), settings).unwrap();
@@ -34,10 +34,10 @@ pub(crate) async fn serve(settings: McpConfig, http: http::HttpConfig) -> Servin
     let service: HttpService = mcp.rpc().http_with(http);
     let service = service.merge(mcp.routes()).merge(mcp.sse_routes(closing.clone()));
     let handle = Server::bind("127.0.0.1:0").serve(service).await.unwrap();
-    Serving { handle, rpc, gate, closing }
+    TestServer { handle, rpc, gate, closing }
 }
 
-impl Serving {
+impl TestServer {
     pub(crate) async fn client(&self) -> Client {
         Client::connect(self.handle.local_addr()).await
     }

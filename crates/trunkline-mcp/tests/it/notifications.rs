@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use trunkline_mcp::McpConfig;
 
 use crate::support::{
-    Client, Reply, Serving, assert_fits, headers_of, legacy, modern, post, serve, settings, until,
+    Client, Reply, TestServer, assert_fits, headers_of, legacy, modern, post, serve, settings,
+    until,
 };
 
 const LEGACY: &str = "MCP-Protocol-Version: 2025-11-25\r\n";
 const BOTH: &str = "Accept: application/json, text/event-stream\r\n";
 
-async fn serving() -> Serving {
+async fn serving() -> TestServer {
     serve(settings(), Default::default()).await
 }
 
@@ -191,13 +192,13 @@ async fn a_flood_does_not_keep_the_reply_from_a_slow_reader() {
 }
 
 /// How many calls of an operation have ended with a result.
-fn ended(server: &Serving, operation: &str) -> u64 {
+fn ended(server: &TestServer, operation: &str) -> u64 {
     let counts = server.rpc.metrics();
     counts.iter().find(|count| count.method == operation).unwrap().succeeded
 }
 
 /// A call that waits at the gate, as its client sees it.
-async fn waiting(server: &Serving, era: &str, tool: &str) -> Client {
+async fn waiting(server: &TestServer, era: &str, tool: &str) -> Client {
     let entered = server.gate.entered();
     let mut client = server.client().await;
     client.send(request(era, tool, json!({ "progressToken": 1 }), BOTH)).await;

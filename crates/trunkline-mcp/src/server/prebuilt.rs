@@ -1,4 +1,4 @@
-//! Results, and parts of them, that are always the same.
+//! Results, and parts of results, that are the same for all requests.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -6,20 +6,21 @@ use serde_json::{Value, json};
 use crate::config::McpConfig;
 use crate::era::Era;
 use crate::protocol::{Legacy, MODERN, meta};
-use crate::tool::{Tool, write_list};
+use crate::tool::{ListForm, Tool, write_list};
 
 #[derive(Debug)]
-pub(super) struct Texts {
+pub(super) struct PrebuiltResults {
     pub(super) discover: Vec<u8>,
-    /// Of `initialize`, all but the revision.
-    greeting: Value,
-    /// How long a list may be kept, and by whom.
-    hints: String,
+    /// The result of `initialize` without the revision.
+    initialize: Value,
+    /// The members that limit the caching of a list.
+    cache_hints: String,
     legacy_tail: Bytes,
     modern_tail: Bytes,
+    has_output_schemas: bool,
 }
 
-impl Texts {
+impl PrebuiltResults {
     pub(super) fn new(settings: &McpConfig) -> Self {
         let McpConfig { name, version, title, instructions, .. } = settings;
         let mut info = json!({ "name": name, "version": version });
@@ -27,8 +28,8 @@ impl Texts {
             info["title"] = title.as_str().into();
         }
         let ttl = u64::try_from(settings.list_ttl.as_millis()).unwrap_or(u64::MAX);
-        // Who may see the list is up to the guards before this server, so caches must not share it.
-        let hints = format!("\"ttlMs\":{ttl},\"cacheScope\":\"private\"");
+        // Guards in front of this server decide who sees the list, so shared caches must not store it.
+        let cache_hints = format!("\"ttlMs\":{ttl},\"cacheScope\":\"private\"");
         let modern_tail = format!(",\"_meta\":{}}}", json!({ meta::SERVER_INFO: info }));
         let mut discover = json!({
             "resultType": "complete",
@@ -38,20 +39,21 @@ impl Texts {
             "cacheScope": "private",
             "_meta": { meta::SERVER_INFO: info },
         });
-        let mut greeting = json!({
+        let mut initialize = json!({
             "capabilities": { "tools": {}, "logging": {} },
             "serverInfo": info,
         });
         if let Some(instructions) = instructions {
             discover["instructions"] = instructions.as_str().into();
-            greeting["instructions"] = instructions.as_str().into();
+            initialize["instructions"] = instructions.as_str().into();
         }
         Self {
             discover: discover.to_string().into_bytes(),
-            greeting,
-            hints,
+            initialize,
+            cache_hints,
             legacy_tail: Bytes::from_static(b"}"),
             modern_tail: Bytes::from(modern_tail),
+            has_output_schemas: settings.output_schemas,
         }
     }
 
@@ -61,24 +63,29 @@ impl Texts {
             Era::Legacy => b"{\"tools\":".to_vec(),
             Era::Modern => b"{\"resultType\":\"complete\",\"tools\":".to_vec(),
         };
-        write_list(&mut json, tools, era == Era::Modern);
+        write_list(&mut json, tools, self.form(era));
         if era == Era::Modern {
             json.push(b',');
-            json.extend_from_slice(self.hints.as_bytes());
+            json.extend_from_slice(self.cache_hints.as_bytes());
         }
         json.extend_from_slice(&self.tail(era));
         json.into()
     }
 
-    /// The result of `initialize`, for a client that is told when there are other tools, or not.
-    pub(super) fn initialize(&self, version: Legacy, tells_of_tools: bool) -> String {
-        let mut result = self.greeting.clone();
-        result["capabilities"]["tools"]["listChanged"] = tells_of_tools.into();
+    /// The result of `initialize`. `list_changed` is whether the client is notified of changed tools.
+    pub(super) fn initialize(&self, version: Legacy, list_changed: bool) -> String {
+        let mut result = self.initialize.clone();
+        result["capabilities"]["tools"]["listChanged"] = list_changed.into();
         result["protocolVersion"] = version.as_str().into();
         result.to_string()
     }
 
-    /// What closes a result.
+    /// The form of lists and results.
+    pub(super) fn form(&self, era: Era) -> ListForm {
+        ListForm { era, has_output_schemas: self.has_output_schemas }
+    }
+
+    /// The closing part of a result.
     pub(super) fn tail(&self, era: Era) -> Bytes {
         match era {
             Era::Legacy => self.legacy_tail.clone(),
