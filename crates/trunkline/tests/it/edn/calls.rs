@@ -1,4 +1,4 @@
-//! What a message in EDN does, and what it is answered, in either format.
+//! Messages in EDN, and replies in EDN and JSON.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -60,7 +60,7 @@ fn ask(request: Format, reply: Format, body: &str) -> Option<String> {
     reply.into_text().map(|text| String::from_utf8(text).unwrap())
 }
 
-/// In EDN, answered in EDN. `""` is no answer.
+/// Sends a message in EDN and compares the reply in EDN. `""` is no reply.
 #[track_caller]
 fn check(body: &str, expected: &str) {
     let found = ask(Format::Edn, Format::Edn, body).unwrap_or_default();
@@ -102,7 +102,7 @@ fn requests() {
 }
 
 #[test]
-fn ids_come_back_as_they_were_sent() {
+fn sends_ids_back_unchanged() {
     for id in [
         "1",
         "1.0",
@@ -123,7 +123,7 @@ fn ids_come_back_as_they_were_sent() {
 }
 
 #[test]
-fn handlers_that_speak_edn() {
+fn edn_handlers() {
     let params = r##"[:a #{:b} #inst "2024-01-01T00:00:00Z" 1/3 (x) \c]"##;
     check(
         &format!(r#"{{:jsonrpc "2.0" :method "same" :params {params} :id 1}}"#),
@@ -152,7 +152,7 @@ fn handlers_that_speak_edn() {
 }
 
 #[test]
-fn handlers_that_can_fail() {
+fn fallible_edn_handlers() {
     let params = r##"[:a #{:b} #inst "2024-01-01T00:00:00Z"]"##;
     check(
         &format!(r#"{{:jsonrpc "2.0" :method "try" :params {params} :id 1}}"#),
@@ -169,7 +169,7 @@ fn handlers_that_can_fail() {
 }
 
 #[test]
-fn the_same_handlers_in_json() {
+fn edn_handlers_in_json() {
     let json = |body, expected| check_mixed(Format::Json, Format::Json, body, expected);
     json(
         r#"{"jsonrpc":"2.0","method":"job","params":{"queue":"mail","run-at":"2024-01-01T00:00:00Z"},"id":1}"#,
@@ -213,7 +213,7 @@ fn the_same_handlers_in_json() {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn rejects_invalid_edn() {
     let error = |data: &str| {
         format!(
             r#"{{:jsonrpc "2.0", :error {{:code -32700, :message "Parse error", :data {data}}}, :id nil}}"#
@@ -250,7 +250,7 @@ fn what_cannot_be_read() {
 }
 
 #[test]
-fn what_has_no_json() {
+fn rejects_values_without_json() {
     for (params, path, reason) in [
         ("[[##Inf]]", "/params/0/0", "JSON has no ##Inf"),
         ("[##NaN]", "/params/0", "JSON has no ##NaN"),
@@ -267,7 +267,7 @@ fn what_has_no_json() {
                 ),
             );
         }
-        // A notification is not answered, whatever is wrong with it.
+        // An invalid notification has no reply, either.
         check(&format!("{{:jsonrpc \"2.0\" :method \"echo\" :params {params}}}"), "");
     }
     check(
@@ -281,7 +281,7 @@ fn what_has_no_json() {
 }
 
 #[test]
-fn what_is_no_request() {
+fn rejects_invalid_requests() {
     let invalid = |member: &str, reason: &str, id: &str| {
         let reason = Value::from(reason);
         format!(
@@ -334,7 +334,7 @@ fn batches() {
 }
 
 #[test]
-fn a_call_with_the_extensions_of_another_has_its_own_params() {
+fn params_do_not_leak_through_shared_extensions() {
     check(
         r#"{:jsonrpc "2.0", :method "passed", :params [:a], :id 1}"#,
         r#"{:jsonrpc "2.0", :result [42], :id 1}"#,

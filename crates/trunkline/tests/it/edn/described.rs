@@ -1,4 +1,4 @@
-//! Methods that speak EDN as all others: described, and of `#[rpc]`.
+//! EDN handlers in OpenRPC documents and in `#[rpc]`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -9,7 +9,7 @@ use trunkline::{ErrorObject, Extensions, JsonSchema, Operation, Router, rpc};
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 struct Job {
-    /// Where it waits.
+    /// The queue of the job.
     #[schemars(with = "String")]
     queue: Keyword,
     #[schemars(with = "Option<String>")]
@@ -17,12 +17,12 @@ struct Job {
 }
 
 #[test]
-fn the_document_tells_what_the_type_declares() {
+fn describes_the_declared_fields() {
     let create = || Operation::new("job.create", |Edn(job): Edn<Job>| Edn(job));
     let any = |name| json!({ "name": name, "schema": true });
     let queue = json!({
         "name": "queue",
-        "description": "Where it waits.",
+        "description": "The queue of the job.",
         "required": true,
         "schema": { "type": "string" },
     });

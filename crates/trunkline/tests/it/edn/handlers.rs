@@ -1,4 +1,4 @@
-//! `create_server` with a map of handlers that answer in EDN.
+//! `create_server` with a map of EDN handlers.
 
 use trunkline::edn::{Handlers, Value, edn};
 use trunkline::server::{Config, Phase, create_server};
@@ -30,7 +30,7 @@ async fn check(client: &mut Client, method: &str, params: &str, expected: &str) 
 }
 
 #[tokio::test]
-async fn a_map_of_handlers_is_served() {
+async fn serves_a_map_of_handlers() {
     let config = Config { port: 0, handlers: handlers().into() };
     let server = create_server(config).await.unwrap();
     assert_eq!(server.status().phase, Phase::Running);

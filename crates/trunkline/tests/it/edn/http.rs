@@ -1,4 +1,4 @@
-//! EDN over HTTP: what is read as it, what is answered in it, and what is refused.
+//! EDN over HTTP: media types, replies and refusals.
 
 use trunkline::http::{HttpConfig, StatusPolicy};
 use trunkline::limits::MemoryBudget;
@@ -76,15 +76,15 @@ async fn messages() {
     }
 }
 
-/// What cannot be read is -32700, and says where.
+/// Invalid EDN is -32700, with the position.
 #[tokio::test]
-async fn what_is_no_edn() {
+async fn rejects_invalid_edn() {
     let server = serve(on_loopback()).await;
-    let twice = CALL.repeat(2);
+    let two_calls = CALL.repeat(2);
     let rows: &[(&[u8], &[&str])] = &[
         (b"{:jsonrpc \"2.0\"\n :method \"echo\" :params [1 2}", &[":line 2", ":column 29"]),
         (b"", &[":line 1", ":column 1"]),
-        (twice.as_bytes(), &[":line 1", ":column 58"]),
+        (two_calls.as_bytes(), &[":line 1", ":column 58"]),
         (
             br#"{:jsonrpc "2.0" :method "echo" :params [#inst "2024-13"] :id 1}"#,
             &["\\\"2024-13\\\" is not an instant", ":path \"/params/0\""],
@@ -112,9 +112,9 @@ async fn what_is_no_edn() {
     }
 }
 
-/// What reads but has no JSON is -32603, and fails no other member of its batch.
+/// A value without a representation in JSON is -32603, and fails only its member of a batch.
 #[tokio::test]
-async fn what_has_no_json() {
+async fn rejects_values_without_json() {
     let server = serve(on_loopback()).await;
     let rows = [
         ("[1 #my/tag {}]", "/params/1", "#my/tag"),
@@ -142,7 +142,7 @@ async fn what_has_no_json() {
             let member = members.and_then(|rest| rest.strip_suffix(&format!(" {RESULT}]")));
             assert!(member.is_some_and(is_error), "{call}: {}", text(&reply));
 
-            // Nobody is told of what wants no answer.
+            // A notification has no reply.
             let notification = call.replace(&format!(" :id {id}"), "");
             assert_eq!(ask(&server, post("", notification)).await.status, 204, "{call}");
 
@@ -165,7 +165,7 @@ async fn media_types() {
     ] {
         check(media, &ask(&server, post_type(media, "", CALL)).await, 200, RESULT);
     }
-    // What it is answered in, does not depend on what could not be read.
+    // The format of the reply does not depend on an unsupported media type.
     let json = "application/json";
     for (media, answered) in [
         ("application/edn; charset=latin1", json),
@@ -183,9 +183,9 @@ async fn media_types() {
     }
 }
 
-/// `accept.rs` has the rows of the header itself; here is that it is heard.
+/// The format of replies by `Content-Type` and `Accept`. `accept.rs` tests the parser of the header.
 #[tokio::test]
-async fn what_is_accepted_is_what_is_answered() {
+async fn replies_in_the_accepted_format() {
     let server = serve(on_loopback()).await;
     let (json, edn) = ("application/json", "application/edn");
     let rows = [
@@ -222,7 +222,7 @@ async fn what_is_accepted_is_what_is_answered() {
         assert_eq!(text(&reply), result, "{name}");
         assert_eq!(reply.header("content-type"), Some(content_type), "{name}");
 
-        // So are batches, and what cannot be read.
+        // Also to batches and to invalid messages.
         let reply = ask(&server, request(&format!("[{call}]"))).await;
         assert_eq!(text(&reply), format!("[{result}]"), "{name}");
         let reply = ask(&server, request("[")).await;
@@ -231,7 +231,7 @@ async fn what_is_accepted_is_what_is_answered() {
     }
 }
 
-/// Whatever HTTP refuses, it refuses in what the client would have been answered in.
+/// Refusals by HTTP have the format of the reply.
 #[tokio::test]
 async fn refusals() {
     let mut settings = HttpConfig { max_body: 100, ..on_loopback() };
@@ -289,7 +289,7 @@ async fn statuses_of_errors() {
     };
     let refused = |code| move || -> Result<(), ErrorObject> { Err(ErrorObject::new(code, "no")) };
     let rpc = Router::new()
-        .method("who", refused(code::UNAUTHENTICATED))
+        .method("name", refused(code::UNAUTHENTICATED))
         .method("may", refused(code::FORBIDDEN))
         .method("fails", refused(code::INTERNAL_ERROR))
         .method("often", move || -> Result<(), ErrorObject> { Err(limited("retry_after_ms")) })
@@ -299,7 +299,7 @@ async fn statuses_of_errors() {
     let server = serve_with(rpc.http_with(settings), server::ServerConfig::default()).await;
     let scope = "Bearer error=\"insufficient_scope\"";
     let rows = [
-        ("who", 401, Some(("www-authenticate", "Bearer"))),
+        ("name", 401, Some(("www-authenticate", "Bearer"))),
         ("may", 403, Some(("www-authenticate", scope))),
         ("often", 429, Some(("retry-after", "2"))),
         ("fails", 500, None),
@@ -317,9 +317,9 @@ async fn statuses_of_errors() {
     }
 }
 
-/// What the server refuses by itself is in EDN, too.
+/// Refusals by the server are in EDN, too.
 #[tokio::test]
-async fn a_server_that_stops_or_has_no_room() {
+async fn refusals_while_draining_and_over_the_memory_budget() {
     let gate = Gate::new();
     let limits = Limits { memory: MemoryBudget::new(64 << 10), ..Default::default() };
     let router = gate.router().method("large", || "x".repeat(100_000)).limits(limits);

@@ -1,10 +1,10 @@
-//! EDN: messages, replies, handlers.
+//! EDN: messages, replies and handlers.
 
 mod calls;
 mod described;
 mod handlers;
+mod history;
 mod http;
-mod kept;
 mod params;
 mod routes;
 mod streams;

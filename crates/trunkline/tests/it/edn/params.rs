@@ -1,6 +1,6 @@
-//! Params as `Edn<T>` takes them: as `Params<T>` does, in either format, by name and by position.
+//! Params of `Edn<T>`, which accepts the same as `Params<T>`, in both formats, by name and by position.
 
-#![expect(dead_code, reason = "fields are shown through Debug")]
+#![expect(dead_code, reason = "fields are only formatted with Debug")]
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -86,7 +86,7 @@ enum Tagged {
     Circle { r: i64 },
 }
 
-/// What `Edn<T>` and `Params<T>` make of params.
+/// Methods that format their params, taken as `Edn<T>` and as `Params<T>`.
 fn rpc<T: DeserializeOwned + Debug + 'static>() -> Rpc {
     let router = Router::new()
         .method("edn", |Edn(params): Edn<T>| format!("{params:?}"))
@@ -94,7 +94,7 @@ fn rpc<T: DeserializeOwned + Debug + 'static>() -> Rpc {
     router.build().unwrap()
 }
 
-/// The reply, in JSON, to a call in this format; `""` is no params.
+/// The reply in JSON to a call in this format. `""` is no params.
 #[track_caller]
 fn call(rpc: &Rpc, format: Format, method: &str, params: &str) -> Value {
     let body = match (format, params) {
@@ -113,28 +113,29 @@ fn call(rpc: &Rpc, format: Format, method: &str, params: &str) -> Value {
     serde_json::from_slice(&reply.into_json().unwrap()).unwrap()
 }
 
-/// The JSON that is meant by EDN.
-fn meant(params: &str) -> String {
+/// Converts EDN to JSON.
+fn to_json(params: &str) -> String {
     match params {
         "" => String::new(),
         edn => edn::json::to_string(&edn.parse().unwrap()).unwrap(),
     }
 }
 
-/// These params, written in EDN, are the same to both extractors, in both formats.
+/// Checks that both extractors read these params, written in EDN, equally in both formats.
 #[track_caller]
 fn check<T: DeserializeOwned + Debug + 'static>(params: &str, shown: &str) {
     let rpc = rpc::<T>();
     for method in ["edn", "json"] {
-        for (format, params) in [(Format::Edn, params.to_owned()), (Format::Json, meant(params))] {
+        for (format, params) in [(Format::Edn, params.to_owned()), (Format::Json, to_json(params))]
+        {
             let reply = call(&rpc, format, method, &params);
             assert_eq!(reply["result"], shown, "{method}, in {format:?}: {params}: {reply}");
         }
     }
 }
 
-/// These params, written in EDN, are refused by both extractors, in both formats, with this data; but
-/// the reasons are those of EDN and of JSON.
+/// Checks that both extractors refuse these params, written in EDN, in both formats with this data. The reasons of
+/// EDN and JSON differ.
 #[track_caller]
 fn refused<T: DeserializeOwned + Debug + 'static>(params: &str, reasons: [&str; 2], data: Value) {
     let rpc = rpc::<T>();
@@ -143,14 +144,15 @@ fn refused<T: DeserializeOwned + Debug + 'static>(params: &str, reasons: [&str; 
         data["reason"] = reason.into();
         let error =
             json!({ "code": code::INVALID_PARAMS, "message": "Invalid params", "data": data });
-        for (format, params) in [(Format::Edn, params.to_owned()), (Format::Json, meant(params))] {
+        for (format, params) in [(Format::Edn, params.to_owned()), (Format::Json, to_json(params))]
+        {
             let reply = call(&rpc, format, method, &params);
             assert_eq!(reply["error"], error, "{method}, in {format:?}: {params}");
         }
     }
 }
 
-/// What `Edn<T>` makes of params that only EDN can write.
+/// Checks how `Edn<T>` reads params that only EDN can represent.
 #[track_caller]
 fn check_edn<T: DeserializeOwned + Debug + 'static>(params: &str, shown: &str) {
     let reply = call(&rpc::<T>(), Format::Edn, "edn", params);
@@ -194,7 +196,7 @@ fn a_field_may_be_absent_when_it_is_an_option_or_has_a_default() {
 }
 
 #[test]
-fn names_are_those_that_serde_is_told() {
+fn supports_renamed_and_aliased_fields() {
     check::<Aliased>("{:w 1}", "Aliased { w: 1, h: 0 }");
     check::<Aliased>("{:width 1 :h 2}", "Aliased { w: 1, h: 2 }");
     refused::<Aliased>("{:w 1 :width 2}", ["duplicate param"; 2], json!({ "param": "w" }));
@@ -294,7 +296,7 @@ fn other_types_are_read_as_serde_declares_them() {
 }
 
 #[test]
-fn who_takes_no_params_refuses_any() {
+fn a_method_without_params_refuses_any() {
     none::<()>("()");
     none::<Unit>("Unit");
     none::<NoFields>("NoFields");
@@ -312,7 +314,7 @@ fn none<T: DeserializeOwned + Debug + 'static>(shown: &str) {
 }
 
 #[test]
-fn a_param_that_stands_twice_in_json_is_named() {
+fn names_duplicate_params_in_json() {
     let error = |method| {
         let params = r#"{"x":1,"x":1,"y":2}"#;
         call(&rpc::<Point>(), Format::Json, method, params)["error"].take()
@@ -331,7 +333,7 @@ struct Job {
     count: Option<edn::Integer>,
 }
 
-/// As a map, whose keys are those of the fields.
+/// Checks that params are returned as a map with the names of the fields as keys.
 #[track_caller]
 fn check_same<T: DeserializeOwned + serde::Serialize + 'static>(params: &str, expected: &str) {
     let router = Router::new().method("m", |Edn(params): Edn<T>| Edn(params));
@@ -345,7 +347,7 @@ fn check_same<T: DeserializeOwned + serde::Serialize + 'static>(params: &str, ex
 }
 
 #[test]
-fn what_is_edn_stays_it() {
+fn keeps_edn_values() {
     let job = "Job { queue: :a/b, run_at: Some(#inst \"2024-01-01T00:00:00Z\"), extra: #{:c \\d}, count: Some(7) }";
     check_edn::<Job>(r##"{:queue :a/b :run-at #inst "2024" :extra #{:c \d} :count 7N}"##, job);
     check_edn::<Job>(r##"[:a/b #inst "2024" #{:c \d} 7]"##, job);

@@ -18,8 +18,8 @@ use crate::support::{Client, Reply, in_time, on_loopback, serve_with};
 const JSON: &str = "application/json";
 const EDN: &str = "application/edn; charset=utf-8";
 
-/// A protocol of `{"say": …}`, answered `{"said": …}` or `{"error": …}`; and JSON-RPC beside it. What
-/// is sent as `{"raw": …}` is answered with that text.
+/// A protocol with requests `{"input": …}` and replies `{"output": …}` or `{"error": …}`, next to JSON-RPC. The reply
+/// to `{"raw": …}` is that text.
 fn parrot(rpc: &Rpc, path: &str, formats: &'static [Format]) -> Routes {
     let router = axum::Router::new().route(path, get(greet).post(answer)).with_state(rpc.clone());
     Routes::new("parrot", router)
@@ -29,7 +29,7 @@ fn parrot(rpc: &Rpc, path: &str, formats: &'static [Format]) -> Routes {
 }
 
 async fn greet(context: Context) -> Response<ReplyBody> {
-    worded(context.format, Ok(r#"{"said":"hello"}"#.to_owned()))
+    format_reply(context.format, Ok(r#"{"output":"hello"}"#.to_owned()))
 }
 
 async fn answer(State(rpc): State<Rpc>, message: Message) -> Response<ReplyBody> {
@@ -39,7 +39,7 @@ async fn answer(State(rpc): State<Rpc>, message: Message) -> Response<ReplyBody>
         let unreadable = |_| ErrorObject::new(code::PARSE_ERROR, "Parse error");
         serde_json::from_slice::<Value>(&json).map_err(unreadable)
     });
-    let said = match message {
+    let output = match message {
         Ok(message) if message.get("jsonrpc").is_some() => {
             let extensions = extensions.with_protocol("jsonrpc");
             let reply = rpc.handle_in(formats, body, extensions).await;
@@ -52,19 +52,19 @@ async fn answer(State(rpc): State<Rpc>, message: Message) -> Response<ReplyBody>
             let call = json!({ "jsonrpc": "2.0", "method": "echo", "params": message, "id": 1 });
             let reply = rpc.handle(call.to_string().into(), extensions).await;
             let reply: Value = serde_json::from_slice(&reply.into_json().unwrap()).unwrap();
-            Ok(json!({ "said": reply["result"]["say"] }).to_string())
+            Ok(json!({ "output": reply["result"]["input"] }).to_string())
         }
         Err(error) => Err(error),
     };
-    worded(formats.reply, said)
+    format_reply(formats.reply, output)
 }
 
-fn worded(format: Format, said: Result<String, ErrorObject>) -> Response<ReplyBody> {
-    let written = said.and_then(|said| format.write(said.into_bytes()));
+fn format_reply(format: Format, output: Result<String, ErrorObject>) -> Response<ReplyBody> {
+    let written = output.and_then(|output| format.write(output.into_bytes()));
     let (status, text) = written.map_or_else(
         |error| {
-            let said = json!({ "error": error.message(), "code": error.code() }).to_string();
-            (StatusCode::BAD_REQUEST, format.write(said.into_bytes()).unwrap())
+            let output = json!({ "error": error.message(), "code": error.code() }).to_string();
+            (StatusCode::BAD_REQUEST, format.write(output.into_bytes()).unwrap())
         },
         |text| (StatusCode::OK, text),
     );
@@ -74,7 +74,7 @@ fn worded(format: Format, said: Result<String, ErrorObject>) -> Response<ReplyBo
     response
 }
 
-/// `/parrot` speaks both formats, `/json` only one.
+/// `/parrot` supports both formats, `/json` only JSON.
 fn service(settings: HttpConfig) -> (HttpService, History) {
     let history = History::new(Default::default());
     let limits = Limits { depth: 5, ..Limits::default() };
@@ -122,27 +122,27 @@ async fn messages() {
     let accept_edn = "Accept: application/edn\r\n";
     let accept_json = "Accept: application/json\r\n";
     let rows = [
-        (json, "", r#"{"say":[1]}"#, 200, JSON, r#"{"said":[1]}"#),
-        (json, accept_edn, r#"{"say":[1]}"#, 200, EDN, "{:said [1]}"),
-        (edn, "", "{:say #{a/b}}", 200, EDN, r#"{:said ["a/b"]}"#),
-        (edn, "Accept: */*\r\n", "{say \\a}", 200, EDN, r#"{:said "a"}"#),
-        (edn, accept_json, r#"{"say" 1.50M}"#, 200, JSON, r#"{"said":1.5}"#),
-        // A vector is no batch here.
+        (json, "", r#"{"input":[1]}"#, 200, JSON, r#"{"output":[1]}"#),
+        (json, accept_edn, r#"{"input":[1]}"#, 200, EDN, "{:output [1]}"),
+        (edn, "", "{:input #{a/b}}", 200, EDN, r#"{:output ["a/b"]}"#),
+        (edn, "Accept: */*\r\n", "{input \\a}", 200, EDN, r#"{:output "a"}"#),
+        (edn, accept_json, r#"{"input" 1.50M}"#, 200, JSON, r#"{"output":1.5}"#),
+        // A vector is not a batch here.
         (
             edn,
             "",
-            "[{:say 1} ##Inf]",
+            "[{:input 1} ##Inf]",
             400,
             EDN,
             r#"{:code -32603, :error "JSON conversion error"}"#,
         ),
-        (edn, "", "{:say #t/x 1}", 400, EDN, r#"{:code -32603, :error "JSON conversion error"}"#),
-        (edn, "", "{:say", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
-        (edn, "", "{:say [[[[[[]]]]]]}", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
-        (edn, "", "\u{feff}{:say 1}", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
+        (edn, "", "{:input #t/x 1}", 400, EDN, r#"{:code -32603, :error "JSON conversion error"}"#),
+        (edn, "", "{:input", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
+        (edn, "", "{:input [[[[[[]]]]]]}", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
+        (edn, "", "\u{feff}{:input 1}", 400, EDN, r#"{:code -32700, :error "Parse error"}"#),
         (edn, accept_json, "", 400, JSON, r#"{"code":-32700,"error":"Parse error"}"#),
         (json, "", "{", 400, JSON, r#"{"code":-32700,"error":"Parse error"}"#),
-        // Not all JSON has EDN.
+        // JSON with duplicate keys has no representation in EDN.
         (json, "", r#"{"raw":"{\"a\":1,\"a\":2}"}"#, 200, JSON, r#"{"a":1,"a":2}"#),
         (
             json,
@@ -166,10 +166,10 @@ async fn messages() {
         check(&format!("{media} {headers}{body}"), &reply, status, answered, expected);
     }
     for (accept, media, expected) in [
-        ("", JSON, r#"{"said":"hello"}"#),
-        (accept_json, JSON, r#"{"said":"hello"}"#),
-        (accept_edn, EDN, r#"{:said "hello"}"#),
-        ("Content-Type: application/edn\r\n", JSON, r#"{"said":"hello"}"#),
+        ("", JSON, r#"{"output":"hello"}"#),
+        (accept_json, JSON, r#"{"output":"hello"}"#),
+        (accept_edn, EDN, r#"{:output "hello"}"#),
+        ("Content-Type: application/edn\r\n", JSON, r#"{"output":"hello"}"#),
     ] {
         let request = format!("GET /parrot HTTP/1.1\r\nHost: localhost\r\n{accept}\r\n");
         check(accept, &ask(&server, request).await, 200, media, expected);
@@ -177,7 +177,7 @@ async fn messages() {
 }
 
 #[tokio::test]
-async fn calls_beside_them() {
+async fn json_rpc_on_the_same_route() {
     for (status_policy, failed) in [(StatusPolicy::ByRefusal, 200), (StatusPolicy::ByError, 500)] {
         let (server, _) = serve(HttpConfig { status_policy, ..on_loopback() }).await;
         let call = r#"{:jsonrpc "2.0" :method "echo" :params [:a] :id a/b}"#;
@@ -193,7 +193,7 @@ async fn calls_beside_them() {
     }
 }
 
-/// A refusal has the shape of the protocol, and the format of the reply.
+/// A refusal is formatted by the protocol, in the format of the reply.
 #[tokio::test]
 async fn refusals() {
     let mut settings = HttpConfig { max_body: 100, ..on_loopback() };
@@ -202,13 +202,13 @@ async fn refusals() {
     let token = "Authorization: Bearer secret\r\n";
     let post = |media: &str, body: &str| post(media, token, body);
     let edn = "application/edn";
-    let request = post(edn, "{:say 1}");
+    let request = post(edn, "{:input 1}");
     let rows = [
         (401, request.replace(token, ""), EDN, r#"{:error "Unauthenticated"}"#),
         (403, request.replace("localhost", "a.example"), EDN, r#"{:error "Forbidden"}"#),
         (405, request.replace("POST", "PUT"), EDN, r#"{:error "Request refused"}"#),
         (413, post(edn, &"x".repeat(101)), EDN, r#"{:error "Request refused"}"#),
-        (415, post("text/edn", "{:say 1}"), JSON, r#"{"error":"Request refused"}"#),
+        (415, post("text/edn", "{:input 1}"), JSON, r#"{"error":"Request refused"}"#),
         // An endpoint with one format replies in it, whatever is sent and accepted.
         (415, request.replace("/parrot", "/json"), JSON, r#"{"error":"Request refused"}"#),
         (
@@ -233,7 +233,7 @@ async fn refusals() {
     }
 }
 
-/// A refusal that has no EDN is sent all the same.
+/// A refusal without a representation in EDN is sent in JSON.
 #[tokio::test]
 async fn a_refusal_that_is_json_only() {
     let router = axum::Router::new().route("/parrot", MethodRouter::new());
@@ -242,17 +242,17 @@ async fn a_refusal_that_is_json_only() {
         .refusals(|_| br#"{"error":1,"error":2}"#.to_vec());
     let service = Router::new().build().unwrap().http_with(on_loopback()).merge(routes);
     let server = serve_with(service, server::ServerConfig::default()).await;
-    let reply = ask(&server, post("application/edn", "", "{:say 1}")).await;
+    let reply = ask(&server, post("application/edn", "", "{:input 1}")).await;
     check("POST", &reply, 405, JSON, r#"{"error":1,"error":2}"#);
 }
 
 #[tokio::test]
-async fn what_history_tells_them_apart_by() {
+async fn history_distinguishes_endpoints_and_protocols() {
     let (server, history) = serve(on_loopback()).await;
     let call = r#"{"jsonrpc":"2.0","method":"echo","params":[1],"id":1}"#;
     let rows = [
-        (post(JSON, "", r#"{"say":1}"#), ("parrot", "squawk")),
-        (post("application/edn", "", "{:say 1}"), ("parrot", "squawk")),
+        (post(JSON, "", r#"{"input":1}"#), ("parrot", "squawk")),
+        (post("application/edn", "", "{:input 1}"), ("parrot", "squawk")),
         (post(JSON, "", call), ("parrot", "jsonrpc")),
         (post(JSON, "", call).replace("/parrot", "/"), ("json-rpc", "jsonrpc")),
     ];

@@ -29,25 +29,25 @@ fn settings(format: Format, framing: Framing) -> StreamConfig {
     StreamConfig { format, framing, message_bytes: 1_000, ..StreamConfig::default() }
 }
 
-/// All that a stream says in answer to `input`.
-async fn said(settings: StreamConfig, input: impl AsRef<[u8]>) -> String {
+/// The whole output of a stream for `input`.
+async fn output(settings: StreamConfig, input: impl AsRef<[u8]>) -> String {
     let (mut ours, theirs) = duplex(64 << 10);
     let rpc = rpc(&Gate::new());
     let serving = tokio::spawn(async move { stream::serve(&rpc, theirs, settings).await });
     in_time("to send", ours.write_all(input.as_ref())).await.unwrap();
     ours.shutdown().await.unwrap();
-    let mut said = String::new();
-    in_time("the end", ours.read_to_string(&mut said)).await.unwrap();
-    // How it ends does not matter here: a head that is broken is an error.
+    let mut output = String::new();
+    in_time("the end", ours.read_to_string(&mut output)).await.unwrap();
+    // The result does not matter: an invalid head is an error.
     let _ = in_time("the end of serving", serving).await.unwrap();
-    said
+    output
 }
 
-/// Lines in EDN, and what is answered line by line.
+/// Lines in EDN, and the lines of the replies.
 async fn check(input: impl AsRef<[u8]>, expected: &[&str]) {
     let input = input.as_ref();
-    let said = said(settings(Format::Edn, Framing::Lines), input).await;
-    let lines: Vec<&str> = said.lines().collect();
+    let output = output(settings(Format::Edn, Framing::Lines), input).await;
+    let lines: Vec<&str> = output.lines().collect();
     assert_eq!(lines, expected, "{}", String::from_utf8_lossy(input));
 }
 
@@ -69,9 +69,9 @@ async fn lines() {
         &[r#"{:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "`method` is missing", :member "method"}}, :id :first}"#],
     )
     .await;
-    // A line that says nothing is a blank one.
+    // A line with a comment only is a blank line.
     check(format!("; calls\n,, ;; {CALL}\n , \n{CALL} ; and a comment\n"), &[RESULT]).await;
-    // A line break in a string is written as it was sent: as two characters.
+    // A line break in a string is written as an escape sequence.
     check(
         r#"{:jsonrpc "2.0" :method "echo" :params ["a\nb"] :id 1}"#,
         &[r#"{:jsonrpc "2.0", :result ["a\nb"], :id 1}"#],
@@ -85,7 +85,7 @@ async fn lines() {
     check("[]", &[r#"{:jsonrpc "2.0", :error {:code -32600, :message "Invalid Request", :data {:reason "a batch must contain at least one request"}}, :id nil}"#]).await;
 }
 
-/// What is refused before it is read is in EDN, and the stream goes on.
+/// Refusals of invalid messages are in EDN, and the stream continues.
 #[tokio::test]
 async fn refusals() {
     let code = |line: &str, code: i64, reason: &str| {
@@ -100,9 +100,9 @@ async fn refusals() {
     ];
     for (message, expected, reason) in rows {
         let input = [message, b"\n", CALL.as_bytes()].concat();
-        let said = said(settings(Format::Edn, Framing::Lines), input).await;
-        let lines: Vec<&str> = said.lines().collect();
-        assert_eq!(lines.len(), 2, "{said}");
+        let output = output(settings(Format::Edn, Framing::Lines), input).await;
+        let lines: Vec<&str> = output.lines().collect();
+        assert_eq!(lines.len(), 2, "{output}");
         code(lines[0], expected, reason);
         assert_eq!(lines[1], RESULT);
     }
@@ -116,7 +116,7 @@ fn framed(media_type: &str, text: &str) -> String {
     format!("Content-Length: {}\r\n{line}\r\n{text}", text.len())
 }
 
-/// The type of a message decides, and then the setting.
+/// The format is that of the `Content-Type` of a message, or the configured one.
 #[tokio::test]
 async fn heads() {
     let (json, result) = (
@@ -136,18 +136,18 @@ async fn heads() {
     ];
     for (format, media_type, call, expected) in rows {
         let input = framed(media_type, call).repeat(2);
-        let said = said(settings(format, Framing::Headers), &input).await;
-        assert_eq!(said, expected.repeat(2), "{format:?}: {input}");
+        let output = output(settings(format, Framing::Headers), &input).await;
+        assert_eq!(output, expected.repeat(2), "{format:?}: {input}");
     }
-    // So do refusals: of what is too large, and of a head that is none.
+    // Refusals of large messages and of invalid heads have the same format.
     let large = framed("application/edn", &"x".repeat(2_000));
     for (format, input) in [(Format::Json, large.as_str()), (Format::Edn, "x\r\n\r\n")] {
-        let said = said(settings(format, Framing::Headers), input).await;
-        assert!(said.contains("Content-Type: application/edn\r\n\r\n{:jsonrpc"), "{said}");
+        let output = output(settings(format, Framing::Headers), input).await;
+        assert!(output.contains("Content-Type: application/edn\r\n\r\n{:jsonrpc"), "{output}");
     }
 }
 
-/// A call that has not ended is cancelled by its id as EDN, and answered with it.
+/// Calls are cancelled by their id in EDN, which is part of the reply.
 #[tokio::test]
 async fn cancelling() {
     let error = ":error {:code -32800, :message \"Request cancelled\"}";
@@ -168,17 +168,17 @@ async fn cancelling() {
                 format!("{{:jsonrpc \"2.0\" :method \"$/cancelRequest\" :params {{:id {id}}}}}\n");
             ours.write_all(cancel.as_bytes()).await.unwrap();
             ours.shutdown().await.unwrap();
-            let mut said = String::new();
-            in_time("the end", ours.read_to_string(&mut said)).await.unwrap();
-            assert_eq!(said, format!("{reply}\n"), "{call}");
+            let mut output = String::new();
+            in_time("the end", ours.read_to_string(&mut output)).await.unwrap();
+            assert_eq!(output, format!("{reply}\n"), "{call}");
             in_time("the end of serving", serving).await.unwrap().unwrap();
         }
     }
 }
 
-/// What finds no place, or whose reply finds no room, is told so in EDN.
+/// Refusals over the limits of calls and of replies are in EDN.
 #[tokio::test]
-async fn bounds() {
+async fn limits() {
     let gate = Gate::new();
     let rpc = rpc(&gate);
     let (mut ours, theirs) = duplex(64 << 10);
@@ -203,14 +203,14 @@ async fn bounds() {
     let _ = in_time("the end of serving", serving).await.unwrap();
 
     let settings = self::settings(Format::Edn, Framing::Lines);
-    let said = said(settings, r#"{:jsonrpc "2.0" :method "large" :id :large}"#).await;
-    assert!(said.starts_with("{:jsonrpc \"2.0\", :error {:code -32006,"), "{said}");
-    assert!(said.contains("the call was run") && said.ends_with(":id :large}\n"), "{said}");
+    let output = output(settings, r#"{:jsonrpc "2.0" :method "large" :id :large}"#).await;
+    assert!(output.starts_with("{:jsonrpc \"2.0\", :error {:code -32006,"), "{output}");
+    assert!(output.contains("the call was run") && output.ends_with(":id :large}\n"), "{output}");
 }
 
-/// History is told in JSON, whatever the wire has.
+/// History contains JSON, whatever the format of messages.
 #[tokio::test]
-async fn what_is_kept() {
+async fn history_is_json() {
     let history = History::new(history::HistoryConfig::default());
     let rpc = rpc(&Gate::new()).with_history(history.clone());
     let (mut ours, theirs) = duplex(64 << 10);
@@ -220,8 +220,8 @@ async fn what_is_kept() {
     ours.shutdown().await.unwrap();
     in_time("the end of serving", serving).await.unwrap().unwrap();
     let page = history.entries(&Filter::default());
-    let kept = serde_json::to_value(&*page.entries[0]).unwrap();
-    assert_eq!(kept["response"]["text"], r#"{"jsonrpc":"2.0","result":42,"id":1}"#, "{kept}");
+    let entry = serde_json::to_value(&*page.entries[0]).unwrap();
+    assert_eq!(entry["response"]["text"], r#"{"jsonrpc":"2.0","result":42,"id":1}"#, "{entry}");
 }
 
 #[tokio::test]
@@ -235,9 +235,9 @@ async fn a_unix_socket() {
     let mut socket = UnixStream::connect(&path).await.unwrap();
     socket.write_all(format!("{CALL}\n[{CALL}]\n").as_bytes()).await.unwrap();
     socket.shutdown().await.unwrap();
-    let mut said = String::new();
-    in_time("the end", socket.read_to_string(&mut said)).await.unwrap();
-    assert_eq!(said, format!("{RESULT}\n[{RESULT}]\n"));
+    let mut output = String::new();
+    in_time("the end", socket.read_to_string(&mut output)).await.unwrap();
+    assert_eq!(output, format!("{RESULT}\n[{RESULT}]\n"));
     server.stop().await;
 }
 

@@ -1,4 +1,4 @@
-//! How much is kept.
+//! The limits of the history.
 
 use serde_json::json;
 use trunkline::Rpc;
@@ -15,7 +15,7 @@ fn all(history: &History) -> Vec<std::sync::Arc<Entry>> {
     history.entries(&Filter { limit: usize::MAX, ..Filter::default() }).entries
 }
 
-/// The bytes of all texts.
+/// The total bytes of all texts.
 fn text_bytes(entries: &[std::sync::Arc<Entry>]) -> usize {
     let texts = entries.iter().flat_map(|entry| [&entry.request, &entry.response]);
     texts.flatten().map(|text| text.redacted().text.len()).sum()
@@ -28,15 +28,15 @@ async fn flood(rpc: &Rpc, calls: usize, bytes: usize) {
 }
 
 #[tokio::test]
-async fn a_flood_of_calls() {
+async fn keeps_the_newest_entries() {
     let (rpc, history) = recorded(HistoryConfig { entries: 10, ..HistoryConfig::default() });
     flood(&rpc, 500, 1).await;
-    let kept: Vec<u64> = all(&history).iter().map(|entry| entry.sequence).collect();
-    assert_eq!(kept, (491..=500).rev().collect::<Vec<_>>());
+    let sequences: Vec<u64> = all(&history).iter().map(|entry| entry.sequence).collect();
+    assert_eq!(sequences, (491..=500).rev().collect::<Vec<_>>());
 }
 
 #[tokio::test]
-async fn a_flood_of_bytes() {
+async fn limits_the_total_bytes() {
     const BYTES: usize = 64 << 10;
     let settings = HistoryConfig { bytes: BYTES, entry_bytes: 8 << 10, ..HistoryConfig::default() };
     let (rpc, history) = recorded(settings);
@@ -47,18 +47,18 @@ async fn a_flood_of_bytes() {
         let bytes = text_bytes(&entries);
         assert!((BYTES * 3 / 4..BYTES).contains(&bytes), "{bytes}");
     }
-    // Small ones come in place of large ones, as many as fit.
+    // Small entries replace large ones, as many as fit.
     flood(&rpc, 1_000, 1).await;
     assert!(all(&history).len() > 60, "{}", all(&history).len());
 }
 
 #[tokio::test]
-async fn an_entry_is_cut_and_not_lost() {
+async fn truncates_large_entries() {
     let rows = [
-        // (bytes, entry_bytes, the most of a request, the most of both)
+        // (bytes, entry_bytes, the maximum of a request, the maximum of both)
         (8 << 20, 1_000, 500, 1_000),
         (8 << 20, 0, 0, 0),
-        // More than the whole bound: what a kibibyte leaves.
+        // Larger than the whole limit: one KiB is reserved.
         (3_000, 1 << 20, 988, 1_976),
         (0, 1 << 20, 0, 0),
     ];
@@ -77,14 +77,14 @@ async fn an_entry_is_cut_and_not_lost() {
 }
 
 #[tokio::test]
-async fn no_entries_is_one() {
+async fn a_limit_of_no_entries_keeps_one() {
     let (rpc, history) = recorded(HistoryConfig { entries: 0, ..HistoryConfig::default() });
     flood(&rpc, 3, 1).await;
     assert_eq!(all(&history).len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_at_once() {
+async fn records_concurrent_calls() {
     const EACH: u64 = 500;
     let (rpc, history) = recorded(HistoryConfig { entries: 10_000, ..HistoryConfig::default() });
     let callers = (0..8_u64).map(|caller| {

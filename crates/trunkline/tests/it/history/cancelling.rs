@@ -1,9 +1,9 @@
-//! Calls that nobody waits for any more.
+//! Entries of cancelled calls.
 
 use serde_json::json;
 use trunkline::history::{Filter, History, HistoryConfig, Status};
 
-use super::{from, handle, recorded_as, told};
+use super::{entries_of, from, handle, recorded_as};
 use crate::support::{Client, Gate, WAIT, in_time, on_loopback, post, serve_with, until};
 
 fn newest(history: &History) -> Option<(Status, Option<String>)> {
@@ -20,7 +20,7 @@ async fn a_dropped_call() {
     assert_eq!(newest(&history), None, "a call is recorded when it ends");
     call.abort();
     until("its end is recorded", || newest(&history).is_some()).await;
-    let [entry] = &told(&history)[..] else { panic!("one entry") };
+    let [entry] = &entries_of(&history)[..] else { panic!("one entry") };
     assert_eq!((&entry["status"], &entry["method"]), (&json!("cancelled"), &json!("wait")));
     assert_eq!(entry["request"]["text"], WAIT);
     assert!(entry.get("response").is_none(), "{entry:#}");
@@ -34,16 +34,17 @@ async fn a_dropped_batch() {
     let batch = tokio::spawn(async move { handle(&rpc, body).await });
     until("the calls run", || gate.entered() == 3).await;
     gate.open(1);
-    until("one has ended", || told(&history).len() == 2).await;
+    until("one has ended", || entries_of(&history).len() == 2).await;
     batch.abort();
-    until("all have ended", || told(&history).len() == 4).await;
-    let mut ends: Vec<_> = told(&history).iter().map(|entry| entry["status"].to_string()).collect();
+    until("all have ended", || entries_of(&history).len() == 4).await;
+    let mut ends: Vec<_> =
+        entries_of(&history).iter().map(|entry| entry["status"].to_string()).collect();
     ends.sort_unstable();
     assert_eq!(ends, ["\"cancelled\"", "\"cancelled\"", "\"result\"", "\"result\""]);
 }
 
 #[tokio::test]
-async fn a_client_that_goes() {
+async fn a_disconnected_client() {
     let gate = Gate::new();
     let (rpc, history) = recorded_as(gate.router(), HistoryConfig::default());
     let server = serve_with(rpc.http_with(on_loopback()), Default::default()).await;
@@ -57,7 +58,7 @@ async fn a_client_that_goes() {
 }
 
 #[tokio::test]
-async fn a_call_that_nobody_answers() {
+async fn a_call_that_is_dropped_before_it_runs() {
     let (rpc, history) = recorded_as(Gate::new().router(), HistoryConfig::default());
     drop(rpc.read(WAIT.into(), from("test", None)));
     assert_eq!(newest(&history), Some((Status::Cancelled, Some("wait".to_owned()))));

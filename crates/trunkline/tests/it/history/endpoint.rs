@@ -1,4 +1,4 @@
-//! `GET /history`: what is answered to whom.
+//! `GET /history`: pages, filters and access.
 
 use serde_json::{Map, Value, json};
 use trunkline::access::Principal;
@@ -16,7 +16,7 @@ pub(super) fn get(path: &str, headers: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")
 }
 
-/// A server that shows its record.
+/// A server with the history endpoints.
 pub(super) async fn served(
     rpc: &Rpc,
     history: &History,
@@ -84,7 +84,7 @@ async fn entries_through_a_socket() {
     in_time("the end of the server", server.stop()).await;
 }
 
-/// Seven entries, by what is sent.
+/// A server with seven entries.
 async fn filled() -> (ServerHandle, History) {
     let (rpc, history) = recorded(Default::default());
     let server = served(
@@ -145,7 +145,7 @@ async fn filters_in_the_query() {
 }
 
 #[tokio::test]
-async fn queries_that_cannot_be() {
+async fn rejects_invalid_queries() {
     let (server, _) = filled().await;
     for (query, reason) in [
         ("", "`limit` must be at most 5"),
@@ -168,8 +168,8 @@ async fn queries_that_cannot_be() {
         assert_eq!(reply.status, 400, "{query}");
         let error = &reply.json()["error"];
         assert_eq!(error["code"], -32602, "{query}: {error}");
-        let told = error["data"]["reason"].as_str().unwrap();
-        assert!(told.contains(reason), "{query}: {told}");
+        let found = error["data"]["reason"].as_str().unwrap();
+        assert!(found.contains(reason), "{query}: {found}");
     }
     let posted = post(request("echo", 1));
     let posted = String::from_utf8(posted).unwrap().replacen("POST /", "POST /history", 1);
@@ -177,10 +177,10 @@ async fn queries_that_cannot_be() {
     in_time("the end of the server", server.stop()).await;
 }
 
-/// The status that each of the senders is answered with.
+/// Checks the status of the response for each sender.
 async fn check_readers(readers: Readers, expected: [u16; 4]) {
     let senders = [
-        ("nobody", None),
+        ("no principal", None),
         ("listed", Some(Principal::new("ada"))),
         ("signed", Some(Principal::signed("issuer", "ada"))),
         ("an admin", {
@@ -210,7 +210,7 @@ async fn check_readers(readers: Readers, expected: [u16; 4]) {
 }
 
 #[tokio::test]
-async fn who_may_read() {
+async fn restricts_readers() {
     check_readers(Readers::default(), [200, 200, 403, 403]).await;
     check_readers(Readers::Anyone, [200, 200, 200, 200]).await;
     check_readers(Readers::Rules(Rules::new()), [403, 403, 403, 403]).await;
@@ -225,7 +225,7 @@ async fn who_may_read() {
 }
 
 #[tokio::test]
-async fn a_token_is_needed_as_at_all_doors() {
+async fn requires_a_token_like_other_endpoints() {
     let (rpc, history) = recorded(Default::default());
     let mut settings = on_loopback();
     settings.bearer.allow("b3arer");
@@ -245,13 +245,13 @@ async fn a_token_is_needed_as_at_all_doors() {
             assert_eq!(client.head().await.status, status, "{headers} at {path}");
         }
     }
-    // Only what was refused is told of.
+    // Only refusals are recorded.
     let all = Filter::default();
     assert!(history.entries(&all).entries.iter().all(|entry| entry.door == "history"));
     assert_eq!(history.entries(&all).entries.len(), 6);
 }
 
-/// A method of the same name is another thing.
+/// A method with the name `history` is unrelated to the endpoint.
 #[tokio::test]
 async fn a_method_called_history() {
     let router = Router::new().method("history", |headers: Headers| headers.len() > 1);

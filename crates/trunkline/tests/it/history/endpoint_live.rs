@@ -1,4 +1,4 @@
-//! `GET /history/stream`: entries as they come, to clients that come again.
+//! `GET /history/stream`: new entries, and reconnecting clients.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::endpoint::served;
 use super::{handle, recorded, request};
 use crate::support::{in_time, until};
 
-/// One event: its name, its id and its data. Comments are events of no name.
+/// The name, id and data of an event. Comments have no name.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Event {
     name: String,
@@ -34,8 +34,8 @@ impl Stream {
         Self { reply, text: String::new() }
     }
 
-    /// Opens one, and reads its beginning.
-    async fn begun(server: &ServerHandle, query: &str, last: Option<&str>) -> Self {
+    /// Opens a stream and reads the first event.
+    async fn start(server: &ServerHandle, query: &str, last: Option<&str>) -> Self {
         let mut stream = Self::open(server, query, last).await;
         let first = stream.next().await.unwrap();
         assert_eq!((&*first.name, &*first.data), ("", ""), "{first:?}");
@@ -62,7 +62,7 @@ impl Stream {
         Some(found)
     }
 
-    /// The number of the next entry, or how many were lost.
+    /// The sequence number of the next entry, or the number of lost ones.
     async fn number(&mut self) -> Result<u64, u64> {
         let event = self.next().await.unwrap();
         let data: serde_json::Value = serde_json::from_str(&event.data).unwrap();
@@ -89,19 +89,22 @@ async fn calls(rpc: &Rpc, ids: std::ops::RangeInclusive<u64>) {
     }
 }
 
-async fn live(kept: HistoryConfig, settings: HistoryRoutesConfig) -> (ServerHandle, Rpc, History) {
-    let (rpc, history) = recorded(kept);
+async fn live(
+    history: HistoryConfig,
+    settings: HistoryRoutesConfig,
+) -> (ServerHandle, Rpc, History) {
+    let (rpc, history) = recorded(history);
     (served(&rpc, &history, settings).await, rpc, history)
 }
 
 #[tokio::test]
-async fn entries_as_they_come() {
+async fn streams_new_entries() {
     let (server, rpc, history) =
         live(HistoryConfig::default(), HistoryRoutesConfig::default()).await;
     calls(&rpc, 1..=2).await;
-    let mut all = Stream::begun(&server, "", None).await;
-    let mut errors = Stream::begun(&server, "status=error", None).await;
-    let mut last_ones = Stream::begun(&server, "limit=1", None).await;
+    let mut all = Stream::start(&server, "", None).await;
+    let mut errors = Stream::start(&server, "status=error", None).await;
+    let mut last_ones = Stream::start(&server, "limit=1", None).await;
     calls(&rpc, 3..=3).await;
     let password = r#"{"jsonrpc":"2.0","method":"login","params":{"password":"hunter2"},"id":1}"#;
     handle(&rpc, password).await;
@@ -119,28 +122,28 @@ async fn entries_as_they_come() {
 }
 
 #[tokio::test]
-async fn coming_again() {
-    let kept = || HistoryConfig { entries: 4, ..HistoryConfig::default() };
-    let (server, rpc, _) = live(kept(), HistoryRoutesConfig::default()).await;
+async fn continues_after_a_reconnect() {
+    let config = || HistoryConfig { entries: 4, ..HistoryConfig::default() };
+    let (server, rpc, _) = live(config(), HistoryRoutesConfig::default()).await;
     let mut stream = Stream::open(&server, "", None).await;
-    let begun = stream.next().await.unwrap().id;
+    let first = stream.next().await.unwrap().id;
     drop(stream);
     calls(&rpc, 1..=3).await;
-    // From the beginning on, although nothing was read then.
-    let mut stream = Stream::begun(&server, "", Some(&begun)).await;
+    // From the first entry, since none was read before.
+    let mut stream = Stream::start(&server, "", Some(&first)).await;
     assert_eq!(stream.number().await, Ok(1));
     let second = stream.next().await.unwrap();
-    let mut stream = Stream::begun(&server, "limit=3", Some(&second.id)).await;
-    assert_eq!(stream.number().await, Ok(3), "the id says more than the query");
-    // What fits nobody is behind, too, and is not read again.
+    let mut stream = Stream::start(&server, "limit=3", Some(&second.id)).await;
+    assert_eq!(stream.number().await, Ok(3), "the id overrides the limit");
+    // One entry was removed before it was read.
     calls(&rpc, 4..=7).await;
-    let mut stream = Stream::begun(&server, "", Some(&second.id)).await;
+    let mut stream = Stream::start(&server, "", Some(&second.id)).await;
     assert_eq!((stream.number().await, stream.number().await), (Err(1), Ok(4)));
 
-    let (other, rpc, _) = live(kept(), HistoryRoutesConfig::default()).await;
+    let (other, rpc, _) = live(config(), HistoryRoutesConfig::default()).await;
     calls(&rpc, 1..=3).await;
-    let mut stream = Stream::begun(&other, "", Some(&second.id)).await;
-    assert_eq!(stream.number().await, Ok(1), "nothing of another history was read");
+    let mut stream = Stream::start(&other, "", Some(&second.id)).await;
+    assert_eq!(stream.number().await, Ok(1), "no entry of the other history was read");
 
     for wrong in ["x", "-", "1", "x-1", "1-x", "1-1-1"] {
         let reply = ask(&server, "", Some(wrong)).await;
@@ -151,11 +154,11 @@ async fn coming_again() {
 }
 
 #[tokio::test]
-async fn a_silent_stream_shows_life() {
+async fn sends_comments_on_a_silent_stream() {
     let keep_alive = Duration::from_millis(5);
     let settings = HistoryRoutesConfig { keep_alive, ..HistoryRoutesConfig::default() };
     let (server, rpc, _) = live(HistoryConfig::default(), settings).await;
-    let mut stream = Stream::begun(&server, "status=error", None).await;
+    let mut stream = Stream::start(&server, "status=error", None).await;
     calls(&rpc, 1..=3).await;
     let far = loop {
         let event = stream.next().await.unwrap();
@@ -165,7 +168,7 @@ async fn a_silent_stream_shows_life() {
         }
     };
     calls(&rpc, 4..=4).await;
-    let mut stream = Stream::begun(&server, "", Some(&far)).await;
+    let mut stream = Stream::start(&server, "", Some(&far)).await;
     loop {
         let event = stream.next().await.unwrap();
         if event.name == "entry" {
@@ -176,12 +179,12 @@ async fn a_silent_stream_shows_life() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_ends_streams() {
+async fn streams_end_when_the_server_stops() {
     let closing = CancellationToken::new();
     let settings =
         HistoryRoutesConfig { closing: closing.clone(), ..HistoryRoutesConfig::default() };
     let (server, rpc, _) = live(HistoryConfig::default(), settings).await;
-    let mut stream = Stream::begun(&server, "", None).await;
+    let mut stream = Stream::start(&server, "", None).await;
     calls(&rpc, 1..=1).await;
     assert_eq!(stream.number().await, Ok(1));
     closing.cancel();
@@ -192,25 +195,25 @@ async fn a_server_that_stops_ends_streams() {
 }
 
 #[tokio::test]
-async fn a_stream_has_its_time() {
+async fn streams_end_after_their_lifetime() {
     let lifetime = Duration::from_millis(20);
     let settings = HistoryRoutesConfig { lifetime, ..HistoryRoutesConfig::default() };
     let (server, _rpc, _) = live(HistoryConfig::default(), settings).await;
-    let mut stream = Stream::begun(&server, "", None).await;
+    let mut stream = Stream::start(&server, "", None).await;
     assert_eq!(stream.next().await, None);
 }
 
 #[tokio::test]
-async fn streams_are_bounded() {
+async fn limits_the_number_of_streams() {
     let settings = HistoryRoutesConfig { streams: 2, ..HistoryRoutesConfig::default() };
     let (server, _rpc, _) = live(HistoryConfig::default(), settings).await;
-    let first = Stream::begun(&server, "", None).await;
-    let _second = Stream::begun(&server, "", None).await;
+    let first = Stream::start(&server, "", None).await;
+    let _second = Stream::start(&server, "", None).await;
     assert_eq!(ask(&server, "", None).await.status, 503);
     drop(first);
-    // The server has to see that the client is gone.
+    // The server must first detect the closed connection.
     let mut status = 503;
-    in_time("a place", async {
+    in_time("a free stream", async {
         while status != 200 {
             status = ask(&server, "", None).await.status.as_u16();
         }
@@ -218,15 +221,15 @@ async fn streams_are_bounded() {
     .await;
 }
 
-/// Whoever does not read makes nobody wait, and costs no memory: what was not read is lost to them.
+/// A client that does not read delays no calls and uses no memory: it loses the entries that are removed.
 #[tokio::test]
-async fn a_slow_client_is_told_what_it_has_lost() {
+async fn a_slow_client_receives_the_number_of_lost_entries() {
     let (server, rpc, history) = live(
         HistoryConfig { entries: 8, ..HistoryConfig::default() },
         HistoryRoutesConfig::default(),
     )
     .await;
-    let mut stream = Stream::begun(&server, "", None).await;
+    let mut stream = Stream::start(&server, "", None).await;
     const CALLS: u64 = 5_000;
     let params = "x".repeat(4_000);
     for id in 1..=CALLS {
@@ -241,7 +244,7 @@ async fn a_slow_client_is_told_what_it_has_lost() {
         match stream.number().await {
             Ok(number) => {
                 read += 1;
-                assert_eq!(number, read + lost, "in order, and none twice");
+                assert_eq!(number, read + lost, "in order, without duplicates");
             }
             Err(count) => lost += count,
         }

@@ -1,18 +1,17 @@
-//! What becomes an entry, and what it tells.
+//! The entries of calls, and their members.
 
 use serde_json::{Value, json};
 use trunkline::history::{Filter, HistoryConfig, Status};
 use trunkline::{ErrorObject, Extensions, code};
 
-use super::{from, handle, recorded, recorded_as, reply_bytes, request, router, told};
+use super::{entries_of, from, handle, recorded, recorded_as, reply_bytes, request, router};
 use crate::support::{Client, in_time, on_loopback, post, post_with, serve_with};
 
-/// Handles `body`, and compares each entry with the members of a row; a row's `null` is for a member
-/// that is not there.
+/// Handles `body` and compares the members of each entry with a row. `null` in a row is for a missing member.
 async fn check(body: &str, expected: &[Value]) {
     let (rpc, history) = recorded(HistoryConfig::default());
     handle(&rpc, body).await;
-    let found = told(&history);
+    let found = entries_of(&history);
     assert_eq!(found.len(), expected.len(), "{body}: {found:#?}");
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
         assert_eq!(found["sequence"], json!(index + 1), "{body}");
@@ -45,8 +44,8 @@ async fn calls() {
         r#"{"jsonrpc":"2.0","error":{"code":7,"message":"it broke","#,
         r#""data":{"hint":"again","token":"[redacted]"}},"id":1.5}"#
     );
-    let kept = json!({ "text": response, "bytes": response.len() - 7, "cut": false });
-    check(call, &[json!({ "id": 1.5, "status": "error", "code": 7, "response": kept })]).await;
+    let text = json!({ "text": response, "bytes": response.len() - 7, "cut": false });
+    check(call, &[json!({ "id": 1.5, "status": "error", "code": 7, "response": text })]).await;
     let unknown = request("no.such", 1);
     let row = json!({ "method": "no.such", "status": "error", "code": code::METHOD_NOT_FOUND });
     check(&unknown, &[row]).await;
@@ -68,7 +67,7 @@ async fn notifications() {
 }
 
 #[tokio::test]
-async fn what_is_no_call() {
+async fn invalid_messages() {
     let (parse, invalid) = (code::PARSE_ERROR, code::INVALID_REQUEST);
     check("", &[json!({ "method": null, "code": parse, "request": whole("") })]).await;
     let cut = json!({ "text": r#"{"jsonrpc":"2.0""#, "bytes": 21, "cut": true });
@@ -80,7 +79,7 @@ async fn what_is_no_call() {
     check(reply, &[json!({ "code": invalid, "id": 3, "request": whole(reply) })]).await;
     let (rpc, history) = recorded(HistoryConfig::default());
     let sent = handle(&rpc, "no").await.unwrap();
-    assert_eq!(told(&history)[0]["response"], whole(&sent), "as it was sent");
+    assert_eq!(entries_of(&history)[0]["response"], whole(&sent), "the reply that was sent");
 }
 
 #[tokio::test]
@@ -107,21 +106,21 @@ async fn members_of_batches() {
 }
 
 #[tokio::test]
-async fn replies_that_are_too_large() {
+async fn large_replies() {
     let (rpc, history) = recorded_as(router().limits(reply_bytes(200)), HistoryConfig::default());
     let big = json!({ "jsonrpc": "2.0", "method": "echo", "params": ["x".repeat(300)], "id": 1 });
     let small = request("echo", 2);
     let single = handle(&rpc, big.to_string()).await.unwrap();
     let batch = handle(&rpc, format!("[{big},{small}]")).await.unwrap();
-    let found = told(&history);
+    let found = entries_of(&history);
     let sent: Vec<Value> =
         serde_json::from_str(&format!("[{single},{}]", &batch[1..batch.len() - 1])).unwrap();
     assert_eq!(found.len(), 3);
     for (found, sent) in found.iter().zip(&sent) {
         assert_eq!(found["code"], code::REPLY_TOO_LARGE, "{found:#}");
-        let kept: Value =
+        let recorded: Value =
             serde_json::from_str(found["response"]["text"].as_str().unwrap()).unwrap();
-        assert_eq!(kept, *sent, "as it was sent");
+        assert_eq!(recorded, *sent, "the reply that was sent");
     }
 }
 
@@ -130,7 +129,7 @@ async fn calls_in_this_process() {
     let (rpc, history) = recorded(HistoryConfig::default());
     assert_eq!(rpc.call::<i64>("add", &[1, 2]).await.unwrap(), 3);
     rpc.call::<()>("no.such", &()).await.unwrap_err();
-    let found = told(&history);
+    let found = entries_of(&history);
     assert_eq!(found.len(), 2, "{found:#?}");
     assert_eq!((&found[0]["door"], &found[0]["method"]), (&json!("in-process"), &json!("add")));
     let sent = r#"{"jsonrpc":"2.0","method":"add","params":[1,2],"id":1}"#;
@@ -140,7 +139,7 @@ async fn calls_in_this_process() {
 }
 
 #[tokio::test]
-async fn who_has_called_and_in_which_trace() {
+async fn principals_and_traces() {
     let (rpc, history) = recorded(HistoryConfig::default());
     rpc.handle(request("echo", 1).into(), from("stdio", Some("ada"))).await;
     let entry = &history.entries(&Filter::default()).entries[0];
@@ -167,7 +166,7 @@ async fn who_has_called_and_in_which_trace() {
 }
 
 #[tokio::test]
-async fn what_a_call_was_spoken_in() {
+async fn protocols() {
     let rows = [
         (Extensions::new(), ("in-process", "jsonrpc")),
         (Extensions::from_endpoint("stdio"), ("stdio", "jsonrpc")),
@@ -190,7 +189,7 @@ async fn what_a_call_was_spoken_in() {
 }
 
 #[tokio::test]
-async fn names_and_ids_are_bounded() {
+async fn truncates_names_and_ids() {
     let (rpc, history) = recorded(HistoryConfig::default());
     let long = "é".repeat(5_000);
     let body = json!({ "jsonrpc": "2.0", "method": long, "id": long }).to_string();
@@ -202,12 +201,12 @@ async fn names_and_ids_are_bounded() {
     let id = trunkline::Id::from(&*long);
     let by_id = history.entries(&Filter { id: Some(id), ..Filter::default() });
     assert_eq!(by_id.entries.len(), 1, "{:?}", entry.id);
-    let kept = entry.id.as_ref().unwrap().as_raw();
-    assert!(kept.len() < 140 && serde_json::from_str::<String>(kept).is_ok(), "{kept}");
+    let id_text = entry.id.as_ref().unwrap().as_raw();
+    assert!(id_text.len() < 140 && serde_json::from_str::<String>(id_text).is_ok(), "{id_text}");
 }
 
 #[tokio::test]
-async fn what_a_door_refuses() {
+async fn refusals_of_an_endpoint() {
     let (_, history) = recorded(HistoryConfig::default());
     history
         .refused(&from("mcp", None), &ErrorObject::new(code::UNAUTHENTICATED, "Unauthenticated"));

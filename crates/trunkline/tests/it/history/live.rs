@@ -1,4 +1,4 @@
-//! Entries as they come.
+//! Subscriptions.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use trunkline::history::{HistoryConfig, Subscription, Update};
 use super::{handle, recorded, request};
 use crate::support::in_time;
 
-/// The number of the next entry, or how many were lost.
+/// The sequence number of the next entry, or the number of lost ones.
 async fn next(subscription: &mut Subscription) -> Result<u64, u64> {
     match in_time("an entry", subscription.next()).await {
         Update::Entry(entry) => Ok(entry.sequence),
@@ -16,7 +16,7 @@ async fn next(subscription: &mut Subscription) -> Result<u64, u64> {
 }
 
 #[tokio::test]
-async fn entries_that_come() {
+async fn receives_new_entries() {
     let (rpc, history) = recorded(HistoryConfig::default());
     handle(&rpc, request("echo", 1)).await;
     let mut live = history.subscribe();
@@ -29,11 +29,11 @@ async fn entries_that_come() {
 }
 
 #[tokio::test]
-async fn waiting_for_one() {
+async fn waits_for_an_entry() {
     let (rpc, history) = recorded(HistoryConfig::default());
     let mut live = history.subscribe();
     let soon = tokio::time::timeout(Duration::from_millis(5), live.next()).await;
-    assert!(soon.is_err(), "there is none yet: {soon:?}");
+    assert!(soon.is_err(), "no entry yet: {soon:?}");
     let waiting = tokio::spawn(async move { next(&mut live).await });
     tokio::task::yield_now().await;
     handle(&rpc, request("echo", 1)).await;
@@ -56,7 +56,7 @@ async fn a_slow_subscriber_loses_the_oldest() {
 }
 
 #[tokio::test]
-async fn coming_again() {
+async fn continues_after_a_reconnect() {
     let (rpc, history) = recorded(HistoryConfig { entries: 3, ..HistoryConfig::default() });
     for id in 1..=5 {
         handle(&rpc, request("echo", id)).await;
@@ -64,7 +64,7 @@ async fn coming_again() {
     assert_eq!(next(&mut history.subscribe_after(4)).await, Ok(5));
     assert_eq!(next(&mut history.subscribe_after(2)).await, Ok(3));
     assert_eq!(next(&mut history.subscribe_after(1)).await, Err(1));
-    // From before a restart: of this history, nothing was read.
+    // The id of another history, before a restart: no entry of this one was read.
     assert_eq!(next(&mut history.subscribe_after(99)).await, Err(2));
     assert_eq!(next(&mut history.subscribe_after(u64::MAX)).await, Err(2));
 }
@@ -80,7 +80,7 @@ async fn each_entry_is_told_once() {
             match next(&mut live).await {
                 Ok(sequence) => {
                     read += 1;
-                    assert_eq!(sequence, read + lost, "in order, and none twice");
+                    assert_eq!(sequence, read + lost, "in order, without duplicates");
                 }
                 Err(count) => lost += count,
             }

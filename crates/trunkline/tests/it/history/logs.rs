@@ -1,4 +1,4 @@
-//! The record in files, and over `GET /logs`.
+//! Log files, and `GET /logs`.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn lines(text: &str) -> Vec<Value> {
     text.lines().map(read).collect()
 }
 
-/// All lines of a folder's logs, oldest first.
+/// All lines of the logs of a folder, oldest first.
 fn written(folder: &Path) -> Vec<Value> {
     let mut files: Vec<_> =
         fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
@@ -36,7 +36,7 @@ async fn ask(server: &ServerHandle, path: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn what_is_written() {
+async fn writes_entries() {
     let folder = tempfile::tempdir().unwrap();
     let (rpc, history) = recorded(HistoryConfig::default());
     handle(&rpc, request("echo", 1)).await;
@@ -49,9 +49,9 @@ async fn what_is_written() {
     assert!(log.close(Duration::ZERO), "it is closed");
     let found = written(log.folder());
     let entries = history.entries(&Default::default()).entries;
-    let kept: Vec<Value> =
+    let recorded: Vec<Value> =
         entries.iter().rev().skip(1).map(|entry| serde_json::to_value(&**entry).unwrap()).collect();
-    assert_eq!(found, kept, "as it is kept, from the start of the session on");
+    assert_eq!(found, recorded, "the entries of the session");
     let text = fs::read_to_string(log.folder().join(&log.files().unwrap()[0].name)).unwrap();
     assert!(text.contains("[redacted]") && !text.contains("hunter2"), "{text}");
     #[cfg(unix)]
@@ -63,12 +63,11 @@ async fn what_is_written() {
     }
 }
 
-/// Sends so many calls, and expects each to be counted, and to be written or told of as lost, while the
-/// oldest files make room.
+/// Makes calls and checks that each is counted, and written or reported as lost, while the oldest files are removed.
 async fn flood(queue_bytes: usize, may_lose: bool) {
     const CALLS: u64 = 3_000;
     let folder = tempfile::tempdir().unwrap();
-    // The log does not depend on what the history still keeps.
+    // The log does not depend on the entries of the history.
     let (rpc, history) = recorded(HistoryConfig { entries: 1, ..HistoryConfig::default() });
     let settings = LogConfig { file_bytes: 20_000, total_bytes: 60_000, files: 9, queue_bytes };
     let log = Log::open(folder.path(), &history, settings).unwrap();
@@ -97,7 +96,7 @@ async fn flood(queue_bytes: usize, may_lose: bool) {
 }
 
 #[tokio::test]
-async fn it_stays_bounded() {
+async fn limits_the_total_size() {
     flood(64 << 20, false).await;
     flood(5_000, true).await;
     flood(0, true).await;
@@ -159,7 +158,7 @@ async fn logs_through_a_socket() {
     assert!(echo["mean_ms"].as_f64() <= echo["max_ms"].as_f64(), "{echo}");
     assert!(stats["since"].as_str().unwrap().ends_with('Z'), "{stats:#}");
 
-    // Counted is before written.
+    // Calls are counted before they are written.
     let current = in_time("all lines", async {
         loop {
             let reply = ask(&server, "/logs/current").await;
@@ -193,7 +192,7 @@ async fn logs_through_a_socket() {
 }
 
 #[tokio::test]
-async fn who_may_read() {
+async fn restricts_readers() {
     let folder = tempfile::tempdir().unwrap();
     let (rpc, history) = recorded(HistoryConfig::default());
     let log = Log::open(folder.path(), &history, LogConfig::default()).unwrap();
@@ -206,7 +205,7 @@ async fn who_may_read() {
 }
 
 #[test]
-fn a_folder_that_cannot_be() {
+fn rejects_an_invalid_folder() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();

@@ -1,4 +1,4 @@
-//! The record of calls: what is in it, what is not, and its bounds.
+//! The history of calls: entries, limits, redaction and endpoints.
 
 mod bounds;
 mod cancelling;
@@ -27,7 +27,7 @@ fn router() -> Router {
         .function("login", ["user", "password"], |user: String, _password: String| user)
 }
 
-/// The methods above, with a record.
+/// A service with the methods above and a history.
 fn recorded(settings: HistoryConfig) -> (Rpc, History) {
     recorded_as(router(), settings)
 }
@@ -37,14 +37,14 @@ fn recorded_as(router: Router, settings: HistoryConfig) -> (Rpc, History) {
     (router.build().unwrap().with_history(history.clone()), history)
 }
 
-/// Limits under which a reply has at most so many bytes.
+/// Limits with this maximum size of a reply.
 fn reply_bytes(reply_bytes: usize) -> Limits {
     Limits { reply_bytes, ..Limits::default() }
 }
 
-/// What a door of this name knows of a call by this principal.
-fn from(door: &'static str, principal: Option<&str>) -> Extensions {
-    let mut extensions = Extensions::from_endpoint(door);
+/// The extensions of a call of `principal` through `endpoint`.
+fn from(endpoint: &'static str, principal: Option<&str>) -> Extensions {
+    let mut extensions = Extensions::from_endpoint(endpoint);
     if let Some(name) = principal {
         extensions.insert(Principal::new(name));
     }
@@ -60,8 +60,8 @@ fn request(method: &str, id: u64) -> String {
     json!({ "jsonrpc": "2.0", "method": method, "id": id }).to_string()
 }
 
-/// The entries as JSON, oldest first, without what differs from run to run.
-fn told(history: &History) -> Vec<Value> {
+/// The entries as JSON, oldest first, without members that vary between runs.
+fn entries_of(history: &History) -> Vec<Value> {
     let page = history.entries(&Filter { limit: usize::MAX, ..Filter::default() });
     let mut entries =
         serde_json::to_value(page.entries.iter().rev().map(|e| &**e).collect::<Vec<_>>());

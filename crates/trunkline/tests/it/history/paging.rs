@@ -1,4 +1,4 @@
-//! Which entries are wanted.
+//! Filters and pages.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,7 +8,7 @@ use trunkline::{Id, Rpc};
 
 use super::{from, recorded, request};
 
-/// Eight entries: of two doors, three methods, three ends.
+/// Eight entries with two endpoints, three methods and three statuses.
 async fn service() -> (Rpc, History) {
     let (rpc, history) = recorded(HistoryConfig::default());
     let rows = [
@@ -20,8 +20,8 @@ async fn service() -> (Rpc, History) {
         ("stdio", None, json!({ "jsonrpc": "2.0", "method": "echo" }).to_string()),
         ("stdio", None, request("echo.more", 3)),
     ];
-    for (door, principal, body) in rows {
-        rpc.handle(body.into(), from(door, principal)).await;
+    for (endpoint, principal, body) in rows {
+        rpc.handle(body.into(), from(endpoint, principal)).await;
     }
     drop(rpc.read(request("echo", 4).into(), from("stdio", None)));
     (rpc, history)

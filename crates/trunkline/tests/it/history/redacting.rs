@@ -1,18 +1,17 @@
-//! Secrets are removed before anything is kept.
+//! Redaction of secrets.
 
 use serde_json::{Value, json};
 use trunkline::Extensions;
 use trunkline::history::{Filter, HistoryConfig, Redaction, Update};
 
-use super::{handle, recorded, told};
+use super::{entries_of, handle, recorded};
 
-/// Sends `body`, in which all secrets are `hunter2`, and expects no trace of them, neither in what is
-/// kept nor in what subscribers are shown.
+/// Sends `body`, in which all secrets are `hunter2`, and checks that neither entries nor subscriptions contain them.
 async fn check(body: &str, entries: usize) {
     let (rpc, history) = recorded(HistoryConfig::default());
     let mut subscription = history.subscribe();
     handle(&rpc, body).await;
-    let found = told(&history);
+    let found = entries_of(&history);
     assert_eq!(found.len(), entries, "{body}");
     for entry in found {
         assert!(!entry.to_string().contains("hunter2"), "{body}: {entry:#}");
@@ -40,13 +39,13 @@ async fn secrets_in_params_and_results() {
 }
 
 #[tokio::test]
-async fn secrets_in_what_cannot_be_read() {
+async fn secrets_in_invalid_messages() {
     check(r#"{"jsonrpc":"2.0","method":"echo","params":{"password":"hunter2"#, 1).await;
     check(r#"{"jsonrpc":"2.0",,"params":{"password":"hunter2"}}"#, 1).await;
     check(r#"[{"jsonrpc":"2.0","params":{"token":"hunter2"}},{]"#, 1).await;
     check("password=hunter2", 1).await;
     check(&format!("{}{{\"password\":\"hunter2\"}}", "[".repeat(500)), 1).await;
-    // Longer than the limit.
+    // Over the limit.
     check(&echo(&json!({ "a": "x".repeat(20_000), "password": "hunter2" })), 1).await;
     check(&echo(&json!({ "password": "hunter2".repeat(5_000) })), 1).await;
 }
@@ -56,7 +55,7 @@ async fn invalid_bytes() {
     let (rpc, history) = recorded(HistoryConfig::default());
     let body = b"{\"jsonrpc\":\"2.0\",\"params\":{\"token\":\"hunter2\xff\"}}".as_slice();
     rpc.handle(body.into(), Extensions::new()).await;
-    let [entry] = &told(&history)[..] else { panic!("one entry") };
+    let [entry] = &entries_of(&history)[..] else { panic!("one entry") };
     assert_eq!(entry["request"]["text"], r#"{"jsonrpc":"2.0","params":{"token":"[redacted]""#);
 }
 

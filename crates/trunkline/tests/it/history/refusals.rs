@@ -1,16 +1,16 @@
-//! What HTTP refuses before it is read.
+//! Requests that HTTP refuses.
 
 use serde_json::json;
 use trunkline::history::{Entry, Filter, History, HistoryConfig, Update};
 use trunkline::server::ServerHandle;
 use trunkline::{ErrorObject, Extensions, code, http};
 
-use super::{handle, recorded, request, told};
+use super::{entries_of, handle, recorded, request};
 use crate::support::{Client, in_time, on_loopback, post, post_with, serve_with};
 
 const TOKEN: &str = "Authorization: Bearer b3arer\r\n";
 
-/// A server with a record, which only lets in those who have a token.
+/// A server with a history, which requires a token.
 async fn served() -> (ServerHandle, History) {
     let (rpc, history) = recorded(HistoryConfig::default());
     let mut settings = http::HttpConfig { max_body: 1_000, ..on_loopback() };
@@ -18,13 +18,13 @@ async fn served() -> (ServerHandle, History) {
     (serve_with(rpc.http_with(settings), Default::default()).await, history)
 }
 
-/// Sends a request, and expects one entry with this status, the error's code, and the reply.
+/// Sends a request and checks that there is one entry with this status, the error code and the reply.
 async fn check(request: impl AsRef<[u8]>, status: u16, code: i64) {
     let (server, history) = served().await;
     let mut client = Client::connect(server.local_addr()).await;
     let reply = client.ask(request).await;
     assert_eq!(reply.status, status, "{reply:?}");
-    let [entry] = &told(&history)[..] else { panic!("one entry of {status}") };
+    let [entry] = &entries_of(&history)[..] else { panic!("one entry of {status}") };
     assert_eq!((&entry["door"], &entry["status"]), (&json!("json-rpc"), &json!("error")));
     assert_eq!((&entry["code"], entry.get("request")), (&json!(code), None), "{entry:#}");
     let sent: serde_json::Value =
@@ -48,7 +48,7 @@ async fn refusals_through_a_socket() {
 }
 
 #[tokio::test]
-async fn who_was_let_in_is_known() {
+async fn refusals_have_the_authenticated_principal() {
     let (server, history) = served().await;
     let mut client = Client::connect(server.local_addr()).await;
     client.ask(post_with(TOKEN, " ".repeat(1_001))).await;
@@ -71,9 +71,9 @@ fn refuse(history: &History, times: usize, reason: &str) {
 }
 
 #[tokio::test]
-async fn a_flood_of_refusals_pushes_out_no_call() {
+async fn refusals_do_not_remove_calls() {
     let rows = [
-        // (entries, bytes, of the reason, refusals that are kept)
+        // (entries, bytes, bytes of the reason, kept refusals)
         (20, 8 << 20, 10, 5),
         (1_000, 64 << 10, 7_000, 2),
         (4, 8 << 20, 10, 1),
@@ -88,7 +88,7 @@ async fn a_flood_of_refusals_pushes_out_no_call() {
         let numbers: Vec<u64> = all(&history).iter().rev().map(|entry| entry.sequence).collect();
         let expected: Vec<u64> = [1].into_iter().chain(502 - kept..=502).collect();
         assert_eq!(numbers, expected, "{entries} entries, {bytes} bytes");
-        // A flood of calls is what pushes out the rest, refusals too.
+        // Many calls remove all other entries, including refusals.
         for id in 0..entries as u64 {
             handle(&rpc, request("echo", id)).await;
         }
@@ -99,7 +99,7 @@ async fn a_flood_of_refusals_pushes_out_no_call() {
 }
 
 #[tokio::test]
-async fn subscribers_are_told_of_refusals_that_are_gone() {
+async fn subscribers_receive_the_number_of_removed_refusals() {
     let (rpc, history) = recorded(HistoryConfig { entries: 8, ..HistoryConfig::default() });
     let mut subscription = history.subscribe();
     handle(&rpc, request("echo", 1)).await;

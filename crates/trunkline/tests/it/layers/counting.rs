@@ -1,4 +1,4 @@
-//! What is counted of calls.
+//! The metrics of calls.
 
 use std::borrow::Cow;
 use std::future::pending;
@@ -48,7 +48,7 @@ fn service() -> Rpc {
 }
 
 #[test]
-fn calls_are_counted_by_what_came_of_them() {
+fn counts_calls_by_outcome() {
     let rpc = service();
     let rows: [(&str, Counts); 10] = [
         ("ok", [1, 1, 0, 0, 0, 0]),
@@ -73,7 +73,7 @@ fn calls_are_counted_by_what_came_of_them() {
 }
 
 #[test]
-fn every_call_counts_and_nothing_else() {
+fn counts_all_calls_and_nothing_else() {
     let rpc = service();
     let ask = |body: &str| paused().block_on(rpc.handle(body.to_owned().into(), Extensions::new()));
     ask(r#"{"jsonrpc":"2.0","method":"ok"}"#);
@@ -93,7 +93,7 @@ fn every_call_counts_and_nothing_else() {
 }
 
 #[test]
-fn a_call_runs_until_it_ends_or_is_dropped() {
+fn counts_running_calls() {
     let rpc = service();
     let runtime = paused();
     let _entered = runtime.enter();
@@ -106,7 +106,7 @@ fn a_call_runs_until_it_ends_or_is_dropped() {
     check(&rpc, "later", [1, 1, 0, 0, 0, 0]);
 }
 
-/// A call that takes this long falls into this bucket.
+/// Checks the bucket of a call with this duration.
 #[track_caller]
 fn check_duration(took: Duration, bucket: usize) {
     let rpc = Router::new().method("sleep", move || sleep(took)).build().unwrap();
@@ -117,7 +117,7 @@ fn check_duration(took: Duration, bucket: usize) {
 }
 
 #[test]
-fn the_time_of_a_call_is_counted() {
+fn measures_durations() {
     let (milli, second) = (Duration::from_millis(1), Duration::from_secs(1));
     check_duration(Duration::ZERO, 0);
     check_duration(milli, 3);
@@ -133,7 +133,7 @@ fn the_time_of_a_call_is_counted() {
 }
 
 #[test]
-fn the_time_of_calls_that_end_otherwise_is_counted_too() {
+fn measures_timed_out_and_cancelled_calls() {
     let rpc = service();
     let durations = |method: &str| {
         let metrics = rpc.metrics();
@@ -152,7 +152,7 @@ fn the_time_of_calls_that_end_otherwise_is_counted_too() {
     });
 }
 
-/// A transport that reaches nobody.
+/// A transport that always fails.
 struct Nowhere;
 
 impl Transport for Nowhere {
@@ -167,7 +167,7 @@ impl Transport for Nowhere {
 }
 
 #[test]
-fn a_client_counts_the_methods_that_it_names() {
+fn a_client_counts_the_given_methods() {
     let layer = MetricsLayer::of(["ok", "own"]);
     let counts = || {
         let counted = layer.metrics().into_iter();
@@ -197,7 +197,7 @@ fn a_client_counts_the_methods_that_it_names() {
 }
 
 #[test]
-fn nothing_is_counted_when_counting_is_off() {
+fn counts_nothing_if_disabled() {
     let rpc = Router::new()
         .method("ok", || 1)
         .default_layers(Defaults { metrics: false, ..Defaults::default() })

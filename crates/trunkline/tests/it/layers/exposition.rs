@@ -1,4 +1,4 @@
-//! `GET /metrics`, as Prometheus reads it.
+//! `GET /metrics` in the text format of Prometheus.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,8 +10,9 @@ use trunkline::{ErrorObject, Extensions, Router, Rpc};
 
 use super::{body, paused};
 
-/// Names that have to be escaped in a label, and one that has not.
-const QUOTED: &str = r#"say "hi" \o/"#;
+/// Names that must be escaped in a label.
+const QUOTED: &str = r#"a "quoted" 
+ame/"#;
 const BROKEN: &str = "two\nlines";
 
 fn service() -> Rpc {
@@ -42,7 +43,7 @@ fn call(rpc: &Rpc, methods: &[&str]) {
     }
 }
 
-/// One line of the format: a name, labels in the order in which they stand, and a value.
+/// One line of the format: a name, labels in order, and a value.
 #[derive(Debug)]
 struct Sample {
     name: String,
@@ -57,7 +58,7 @@ impl Sample {
     }
 }
 
-/// The families of an exposition, each with its type. Anything that the format does not allow fails.
+/// The metric families of an exposition, with their types. Parsing panics on invalid text.
 #[derive(Debug)]
 struct Exposition(BTreeMap<String, (String, Vec<Sample>)>);
 
@@ -65,11 +66,11 @@ impl Exposition {
     fn parse(text: &str) -> Self {
         let mut families = BTreeMap::<String, (String, Vec<Sample>)>::new();
         let (mut current, mut helped) = (String::new(), None);
-        assert!(text.ends_with('\n'), "the last line ends, too");
+        assert!(text.ends_with('\n'), "the last line must end with a line break");
         for line in text.lines() {
             if let Some(help) = line.strip_prefix("# HELP ") {
-                let (name, words) = help.split_once(' ').expect("a name and words");
-                assert!(is_name(name) && !words.is_empty(), "{line}");
+                let (name, text) = help.split_once(' ').expect("a name and a text");
+                assert!(is_name(name) && !text.is_empty(), "{line}");
                 helped = Some(name.to_owned());
             } else if let Some(kind) = line.strip_prefix("# TYPE ") {
                 let (name, kind) = kind.split_once(' ').expect("a name and a type");
@@ -84,7 +85,7 @@ impl Exposition {
                 let suffixes: &[&str] =
                     if kind == "histogram" { &["_bucket", "_sum", "_count"] } else { &[""] };
                 let own = |suffix: &&str| sample.name == format!("{current}{suffix}");
-                assert!(suffixes.iter().any(own), "{line} is none of {current}");
+                assert!(suffixes.iter().any(own), "{line} does not belong to {current}");
                 assert!(sample.value >= 0.0, "{line}");
                 samples.push(sample);
             }
@@ -98,11 +99,11 @@ impl Exposition {
     fn check_unique(&self) {
         let mut seen = HashSet::new();
         for sample in self.0.values().flat_map(|(_, samples)| samples) {
-            assert!(seen.insert((&sample.name, &sample.labels)), "{sample:?} stands twice");
+            assert!(seen.insert((&sample.name, &sample.labels)), "duplicate sample: {sample:?}");
         }
     }
 
-    /// Buckets rise in bound and count, the last has no bound and counts all.
+    /// Checks that buckets increase in bound and count, and that the last one has no bound and counts all calls.
     fn check_histograms(&self) {
         for (family, (_, samples)) in self.0.iter().filter(|(_, (kind, _))| kind == "histogram") {
             let mut methods = BTreeMap::<&str, Vec<&Sample>>::new();
@@ -122,7 +123,7 @@ impl Exposition {
         }
     }
 
-    /// The value of the one sample of this name with these labels.
+    /// The value of the sample with this name and these labels.
     #[track_caller]
     fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let labels: Vec<_> =
@@ -135,7 +136,7 @@ impl Exposition {
 
 /// `name{label="value",…} value`
 fn sample(line: &str) -> Sample {
-    let (name, mut rest) = line.split_once('{').expect("all of ours have labels");
+    let (name, mut rest) = line.split_once('{').expect("labels");
     assert!(is_name(name), "{line}");
     let mut labels = Vec::new();
     loop {
@@ -154,7 +155,7 @@ fn sample(line: &str) -> Sample {
     }
 }
 
-/// The value of a label, unescaped, and what comes after its quotation mark.
+/// The unescaped value of a label, and the text after its quotation mark.
 fn quoted(text: &str) -> (String, &str) {
     let (mut value, mut chars) = (String::new(), text.chars());
     loop {
@@ -163,7 +164,7 @@ fn quoted(text: &str) -> (String, &str) {
             '\\' => match chars.next() {
                 Some('n') => '\n',
                 Some(plain @ ('\\' | '"')) => plain,
-                other => panic!("no escape: {other:?}"),
+                other => panic!("invalid escape: {other:?}"),
             },
             other => other,
         });
@@ -183,9 +184,9 @@ fn is_name(text: &str) -> bool {
 }
 
 #[test]
-fn the_format_is_that_of_prometheus() {
+fn writes_the_format_of_prometheus() {
     let rpc = service();
-    call(&rpc, &["ok", "ok", "refused", QUOTED, BROKEN, "nothing", "nobody\"{}"]);
+    call(&rpc, &["ok", "ok", "refused", QUOTED, BROKEN, "nothing", "unknown\"{}"]);
     let (status, headers, text) = get(&rpc, "/metrics", "GET");
     assert_eq!(status, 200);
     assert_eq!(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8");
@@ -221,7 +222,7 @@ fn the_format_is_that_of_prometheus() {
 }
 
 #[test]
-fn labels_are_of_a_closed_set() {
+fn unknown_methods_create_no_labels() {
     let rpc = service();
     let lines = || get(&rpc, "/metrics", "GET").2.lines().count();
     let before = lines();
@@ -231,7 +232,7 @@ fn labels_are_of_a_closed_set() {
 }
 
 #[test]
-fn a_running_call_is_counted_as_one() {
+fn counts_running_calls() {
     let rpc = Router::new().method("never", std::future::pending::<()>).build().unwrap();
     let runtime = paused();
     let _entered = runtime.enter();
@@ -260,7 +261,7 @@ fn bounds_are_in_seconds() {
 }
 
 #[test]
-fn only_get_is_answered() {
+fn allows_get_only() {
     for (path, method, expected) in
         [("/metrics", "POST", 405), ("/metrics", "DELETE", 405), ("/metrics?x", "GET", 200)]
     {

@@ -1,4 +1,4 @@
-//! What a client is told of the errors of layers.
+//! Errors of layers.
 
 use std::fmt;
 use std::future::{Ready, ready};
@@ -14,7 +14,7 @@ use trunkline::{Call, ErrorObject, Outcome, Router};
 
 use super::{check, paused};
 
-/// A layer whose service fails with what `E` makes.
+/// A layer whose service fails with the errors that the function makes.
 struct FailLayer<E>(fn() -> E);
 
 struct Fail<S, E> {
@@ -92,7 +92,7 @@ fn errors_of_layers_become_error_objects() {
 }
 
 #[test]
-fn the_cause_of_any_other_error_stays_here() {
+fn hides_the_causes_of_other_errors() {
     for rpc in [
         router().layer(FailLayer(|| Secret)).build().unwrap(),
         router().layer(FailLayer(|| BoxError::from(Secret))).build().unwrap(),
@@ -103,12 +103,12 @@ fn the_cause_of_any_other_error_stays_here() {
         let data: Value = serde_json::from_str(error.data().unwrap().get()).unwrap();
         let incident = data["incident"].as_str().unwrap();
         assert!(incident.len() == 16 && incident.bytes().all(|byte| byte.is_ascii_hexdigit()));
-        assert_eq!(data, json!({ "incident": incident }), "and nothing else");
+        assert_eq!(data, json!({ "incident": incident }), "only the incident is sent");
     }
 }
 
 #[test]
-fn a_policy_of_your_own_sees_the_error_first() {
+fn custom_policies_receive_errors_first() {
     let policy = HandleErrorLayer::new(|error: BoxError| match error.downcast::<Secret>() {
         Ok(_) => Outcome::result("never mind"),
         Err(error) => Outcome::error(ErrorObject::new(9, error.to_string())),
@@ -118,7 +118,7 @@ fn a_policy_of_your_own_sees_the_error_first() {
     let stack = Stack::new(FailLayer(|| BoxError::from("plain")), policy.clone());
     let error = json!({ "code": 9, "message": "plain" });
     check(&router().layer(stack).build().unwrap(), "m", Err(error));
-    // Outcomes are no errors: a policy does not see them.
+    // Error outcomes are not errors of a layer: the policy does not receive them.
     let rpc = Router::new()
         .method("m", || Err::<(), _>(ErrorObject::new(7, "no")))
         .layer(policy)

@@ -1,4 +1,4 @@
-//! Headers of responses and ids of requests, and layers around HTTP services.
+//! Response headers, request ids, and layers around HTTP services.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -27,14 +27,14 @@ fn request(ids: &[&[u8]]) -> HttpRequest {
     request.body(Full::new(body("id", 1).into())).unwrap()
 }
 
-/// Answers with the id that the handler sees.
+/// A service whose method returns the request id.
 fn service(headers: HeaderMap) -> HttpService {
     let id = |headers: Headers| headers["x-request-id"].to_str().unwrap().to_owned();
     let config = HttpConfig { headers, request_ids: true, ..HttpConfig::default() };
     Router::new().method("id", id).build().unwrap().http_with(config)
 }
 
-/// What `service` answers, and the response's headers.
+/// The headers and the body of the response of `service`.
 fn ask<S, B>(service: S, request: HttpRequest) -> (HeaderMap, Bytes)
 where
     S: Service<HttpRequest, Response = Response<B>, Error = Infallible>,
@@ -50,7 +50,7 @@ where
     })
 }
 
-/// A request with these ids has this one, or else one that is made for it.
+/// Checks that the id of a request with these headers is `expected`, or a generated one.
 #[track_caller]
 fn check_id(sent: &[&[u8]], expected: Option<&str>) {
     let Recorded { output: (headers, reply), spans, .. } =
@@ -61,12 +61,12 @@ fn check_id(sent: &[&[u8]], expected: Option<&str>) {
         None => assert!(id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}"),
     }
     let reply: serde_json::Value = serde_json::from_slice(&reply).unwrap();
-    assert_eq!(reply["result"], json!(id), "the handler's");
-    assert_eq!(spans[0]["http.request.id"], id, "the span's");
+    assert_eq!(reply["result"], json!(id), "in the handler");
+    assert_eq!(spans[0]["http.request.id"], id, "in the span");
 }
 
 #[test]
-fn a_request_keeps_a_sane_id_and_gets_one_else() {
+fn accepts_valid_request_ids_and_generates_others() {
     let longest = "x".repeat(128);
     check_id(&[b"seven"], Some("seven"));
     check_id(&[b"7b1c:/+=@~-_.Z"], Some("7b1c:/+=@~-_.Z"));
@@ -83,7 +83,7 @@ fn a_request_keeps_a_sane_id_and_gets_one_else() {
 }
 
 #[test]
-fn made_ids_differ() {
+fn generated_ids_are_unique() {
     let id = |_| {
         let (headers, _) = ask(service(HeaderMap::new()), request(&[]));
         headers["x-request-id"].clone()
@@ -100,7 +100,7 @@ const EXPECTED: [(&str, &str); 6] = [
     ("cross-origin-resource-policy", "same-origin"),
 ];
 
-/// A response has each of these headers once, besides the id.
+/// Checks that a response has exactly these headers and the request id.
 #[track_caller]
 fn check_headers((headers, _): (HeaderMap, Bytes), expected: &[(&str, &str)]) {
     for (name, value) in expected {
@@ -171,7 +171,7 @@ fn replies_of_routes_are_compressed_for_clients_that_accept_it() {
 }
 
 #[test]
-fn routes_of_an_axum_router_are_guarded() {
+fn checks_requests_to_routes() {
     let page = || axum::Router::new().route("/", get(|| async { "page" }));
     let app = axum::Router::new()
         .route("/page", get(|| async { "page" }))

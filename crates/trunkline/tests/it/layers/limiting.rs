@@ -1,4 +1,4 @@
-//! Deadlines and bounds, ours and tower's.
+//! Timeouts and concurrency limits, of this crate and of tower.
 
 use std::future::pending;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ fn busy() -> Value {
     json!({ "code": -32005, "message": "Server is busy" })
 }
 
-/// Methods that take no time, a while, and for ever.
+/// Methods that return at once, after a second, and never.
 fn methods() -> Router {
     Router::new()
         .method("now", || 1)
@@ -36,7 +36,7 @@ fn methods() -> Router {
 }
 
 #[test]
-fn a_call_ends_at_its_deadline() {
+fn calls_time_out() {
     for (after, second) in [(SECOND * 2, Ok(json!(null))), (SECOND / 2, Err(timed_out(SECOND / 2)))]
     {
         let by_limit = methods().limits(Limits { call_timeout: Some(after), ..Limits::default() });
@@ -59,7 +59,7 @@ fn a_call_ends_at_its_deadline() {
 }
 
 #[test]
-fn an_operation_may_have_a_time_of_its_own() {
+fn operations_can_override_the_timeout() {
     let own = |name: &str, after| Operation::new(name, pending::<()>).timeout(after);
     for limit in [Some(SECOND * 30), None] {
         let changing = DynamicOperations::new();
@@ -81,7 +81,7 @@ fn an_operation_may_have_a_time_of_its_own() {
 }
 
 #[test]
-fn the_deadline_is_kept_to_the_millisecond() {
+fn timeouts_are_accurate_to_a_millisecond() {
     let rpc = methods().layer(TimeoutLayer::new(SECOND)).build().unwrap();
     let took = paused().block_on(async {
         let started = Instant::now();
@@ -92,7 +92,7 @@ fn the_deadline_is_kept_to_the_millisecond() {
 }
 
 #[test]
-fn a_call_past_its_deadline_is_dropped_and_its_token_cancelled() {
+fn a_timeout_drops_the_call_and_cancels_its_token() {
     struct Dropped(Arc<Mutex<Option<Instant>>>);
 
     impl Drop for Dropped {
@@ -131,9 +131,9 @@ fn a_call_past_its_deadline_is_dropped_and_its_token_cancelled() {
 }
 
 #[test]
-fn a_call_that_ends_by_itself_does_not_cancel_its_token() {
-    let kept = Arc::new(Mutex::new(Vec::new()));
-    let (one, other) = (Arc::clone(&kept), Arc::clone(&kept));
+fn a_completed_call_does_not_cancel_its_token() {
+    let tokens = Arc::new(Mutex::new(Vec::new()));
+    let (one, other) = (Arc::clone(&tokens), Arc::clone(&tokens));
     let rpc = Router::new()
         .method("now", move |token: CancellationToken| one.lock().unwrap().push(token))
         .method("second", move |token: CancellationToken| {
@@ -145,11 +145,11 @@ fn a_call_that_ends_by_itself_does_not_cancel_its_token() {
     check(&rpc, "now", Ok(json!(null)));
     check(&rpc, "second", Ok(json!(null)));
     let cancelled: Vec<_> =
-        kept.lock().unwrap().iter().map(CancellationToken::is_cancelled).collect();
+        tokens.lock().unwrap().iter().map(CancellationToken::is_cancelled).collect();
     assert_eq!(cancelled, [false, false]);
 }
 
-/// Runs ten calls of `second` at once: how many ran together at most, and how long all took.
+/// Makes ten concurrent calls of `second`. Returns the maximum number of running calls, and the total time.
 fn rush(limit: impl FnOnce(Router) -> Router) -> (usize, Duration) {
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let seen = Arc::clone(&most);
@@ -183,25 +183,29 @@ fn rush(limit: impl FnOnce(Router) -> Router) -> (usize, Duration) {
 }
 
 #[test]
-fn as_many_calls_run_at_a_time_as_the_limit_says_and_the_others_wait() {
+fn limits_concurrent_calls() {
     for (calls, most, seconds) in [(1, 1, 10), (3, 3, 4), (10, 10, 1), (99, 10, 1)] {
         let expected = (most, SECOND * seconds);
         let limits = Limits { concurrent_calls: Some(calls), ..Limits::default() };
         assert_eq!(rush(|router| router.limits(limits)), expected, "{calls} by the limit");
         let layer = ConcurrencyLimitLayer::new(calls);
-        assert_eq!(rush(|router| router.layer(layer)), expected, "{calls} by our layer");
+        assert_eq!(
+            rush(|router| router.layer(layer)),
+            expected,
+            "{calls} by the layer of this crate"
+        );
         let layer = TowerLimitLayer::new(calls);
         assert_eq!(rush(|router| router.layer(layer)), expected, "{calls} by tower's layer");
         let layer = Stack::new(TowerLimitLayer::new(calls), ConcurrencyLimitLayer::new(calls));
-        assert_eq!(rush(|router| router.layer(layer)), expected, "{calls} by ours around tower's");
+        assert_eq!(rush(|router| router.layer(layer)), expected, "{calls} by both layers");
     }
     let limits = Limits { concurrent_calls: None, ..Limits::default() };
     assert_eq!(rush(|router| router.limits(limits)), (10, SECOND));
 }
 
 #[test]
-fn waiting_for_a_turn_counts_into_the_deadline() {
-    // The methods share one turn.
+fn the_timeout_includes_waiting_for_a_permit() {
+    // The methods share one permit.
     let rpc = methods()
         .layer(ConcurrencyLimitLayer::new(1))
         .route_layer("now", TimeoutLayer::new(SECOND))
@@ -212,14 +216,14 @@ fn waiting_for_a_turn_counts_into_the_deadline() {
     let running = start(&rpc, "never");
     let waiting = start(&rpc, "now");
     assert_eq!(json_of(runtime.block_on(waiting))["error"], timed_out(SECOND));
-    // The turn of a call that is dropped goes to the next.
+    // A dropped call releases its permit.
     let waiting = start(&rpc, "now");
     drop(running);
     assert_eq!(json_of(runtime.block_on(waiting))["result"], 1);
 }
 
 #[test]
-fn the_turn_of_a_call_that_timed_out_goes_to_the_next() {
+fn a_call_that_timed_out_releases_its_permit() {
     let limits =
         Limits { concurrent_calls: Some(1), call_timeout: Some(SECOND), ..Limits::default() };
     let rpc = methods().limits(limits).build().unwrap();
@@ -228,7 +232,7 @@ fn the_turn_of_a_call_that_timed_out_goes_to_the_next() {
 }
 
 #[test]
-fn towers_timeout_is_the_timeout_of_a_call() {
+fn maps_the_timeout_of_tower() {
     let rpc = methods().layer(TowerTimeoutLayer::new(SECOND / 2)).build().unwrap();
     check(&rpc, "now", Ok(json!(1)));
     let error = json!({ "code": -32004, "message": "Call timed out" });
@@ -236,14 +240,14 @@ fn towers_timeout_is_the_timeout_of_a_call() {
     check(&rpc, "never", Err(error));
 }
 
-/// Sheds what is over the limit: the two layers must be one, for the router makes each layer's
-/// service one that is always ready.
+/// Sheds calls over the limit. Both layers must be added as one, since the services that the router makes of layers
+/// are always ready.
 fn shedding(rpc: Router) -> Rpc {
     rpc.layer(Stack::new(TowerLimitLayer::new(1), LoadShedLayer::new())).build().unwrap()
 }
 
 #[test]
-fn towers_load_shedding_is_busy() {
+fn maps_the_load_shedding_of_tower() {
     let rpc = shedding(methods());
     let runtime = paused();
     let _entered = runtime.enter();
@@ -255,7 +259,7 @@ fn towers_load_shedding_is_busy() {
 }
 
 #[test]
-fn a_stack_of_layers_is_a_layer() {
+fn supports_stacks_of_layers() {
     let stack = Stack::new(TowerLimitLayer::new(1), TowerTimeoutLayer::new(SECOND / 2));
     let rpc = methods().layer(stack).build().unwrap();
     let timed_out = json!({ "code": -32004, "message": "Call timed out" });

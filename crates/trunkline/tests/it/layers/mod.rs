@@ -1,4 +1,4 @@
-//! Layers around calls: those that every router has, tower's, and ones of your own.
+//! Layers around calls: the default layers, those of tower, and custom ones.
 
 mod counting;
 mod exposition;
@@ -25,7 +25,7 @@ use tokio::runtime::{Builder, Runtime};
 use trunkline::protocol::Reply;
 use trunkline::{Extensions, Rpc};
 
-/// A clock that stands still while there is anything to do.
+/// A runtime with tokio's paused clock.
 fn paused() -> Runtime {
     Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
 }
@@ -38,7 +38,7 @@ fn json_of(reply: Reply) -> Value {
     serde_json::from_slice(&reply.into_json().expect("a reply")).unwrap()
 }
 
-/// Calls `method` without params. An error is compared as a whole.
+/// Calls `method` without params and compares the result or the whole error.
 #[track_caller]
 fn check(rpc: &Rpc, method: &str, expected: Result<Value, Value>) {
     let reply = paused().block_on(rpc.handle(body(method, 1).into(), Extensions::new()));
@@ -51,7 +51,7 @@ fn check(rpc: &Rpc, method: &str, expected: Result<Value, Value>) {
 
 type Pending = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
-/// A call that has been started and waits.
+/// Starts a call, which must be pending.
 #[track_caller]
 fn start(rpc: &Rpc, method: &str) -> Pending {
     let (rpc, body) = (rpc.clone(), body(method, 1));

@@ -1,4 +1,4 @@
-//! A handler that panics fails its own call, and only that.
+//! A panic fails only the call of the handler.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 
@@ -17,7 +17,7 @@ impl<S> FromCall<S> for Panics {
 }
 
 #[test]
-fn a_panic_is_an_internal_error_wherever_it_arises() {
+fn panics_are_internal_errors() {
     let rpc = Router::new()
         .method("now, &str", || -> () { panic!("a secret") })
         .method("now, String", || -> () { panic!("a secret {}", 1) })
@@ -48,13 +48,13 @@ fn a_panic_is_an_internal_error_wherever_it_arises() {
         assert_eq!((error.code(), error.message()), (-32603, "Internal error"), "{method}");
         let data: Value = serde_json::from_str(error.data().unwrap().get()).unwrap();
         assert_eq!(data, json!({ "incident": data["incident"] }), "{method}");
-        // The only turn there is has been given back.
+        // The only permit was released.
         assert_eq!(runtime.block_on(rpc.call::<i64>("fine", &[0; 0])), Ok(1), "after {method}");
     }
 }
 
 #[test]
-fn a_panic_goes_on_when_it_is_not_caught() {
+fn panics_propagate_if_not_caught() {
     let rpc = Router::new()
         .method("now", || -> () { panic!("not caught") })
         .method("later", async || -> () {

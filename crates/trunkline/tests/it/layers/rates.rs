@@ -1,4 +1,4 @@
-//! How often each caller may call.
+//! Rate limits.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -13,17 +13,17 @@ use trunkline::{Extensions, Router, Rpc};
 
 use super::{body, json_of, paused};
 
-/// Two calls at once, and ten a second.
+/// Bursts of two calls, and ten calls per second.
 const RATE: Rate = Rate { calls: 10, per: Duration::from_secs(1), burst: 2, callers: 1_000 };
 
-/// Who calls: a principal (`ann`), an address (`10.0.0.1`), both (`ann@10.0.0.1`), or nobody (``).
-fn caller(who: &str) -> Extensions {
+/// The extensions of a caller: a principal (`ann`), an address (`10.0.0.1`), both (`ann@10.0.0.1`), or neither (``).
+fn caller(name: &str) -> Extensions {
     let mut extensions = Extensions::new();
     let address = |text: &str| text.parse::<IpAddr>().ok();
-    let (name, peer) = match (address(who), who.split_once('@')) {
+    let (name, peer) = match (address(name), name.split_once('@')) {
         (Some(peer), _) => ("", Some(peer)),
         (None, Some((name, peer))) => (name, address(peer)),
-        (None, None) => (who, None),
+        (None, None) => (name, None),
     };
     if !name.is_empty() {
         extensions.insert(Principal::new(name));
@@ -40,23 +40,23 @@ fn service(rate: Rate) -> Rpc {
     limited.method("free", || 3).build().unwrap()
 }
 
-async fn call(rpc: &Rpc, who: &str, method: &str) -> Value {
-    json_of(rpc.handle(body(method, 1).into(), caller(who)).await)
+async fn call(rpc: &Rpc, name: &str, method: &str) -> Value {
+    json_of(rpc.handle(body(method, 1).into(), caller(name)).await)
 }
 
-/// Calls one after the other: milliseconds that pass before it, who calls, and after how many
-/// milliseconds there will be room if there is none.
+/// Makes calls in sequence: the milliseconds before each, the caller, and the expected `retry_after_ms` if it is
+/// refused.
 #[track_caller]
 fn check(rate: Rate, calls: &[(u64, &str, Option<u64>)]) {
     let rpc = service(rate);
     paused().block_on(async {
-        for (index, (pause, who, refused)) in calls.iter().enumerate() {
+        for (index, (pause, name, refused)) in calls.iter().enumerate() {
             advance(Duration::from_millis(*pause)).await;
             let expected = match refused {
                 None => json!({ "jsonrpc": "2.0", "result": 1, "id": 1 }),
                 Some(millis) => refusal(*millis),
             };
-            assert_eq!(call(&rpc, who, "one").await, expected, "call {index}, by {who:?}");
+            assert_eq!(call(&rpc, name, "one").await, expected, "call {index}, by {name:?}");
         }
     });
 }
@@ -68,23 +68,23 @@ fn refusal(millis: u64) -> Value {
 }
 
 #[test]
-fn a_bucket_empties_by_calls_and_fills_with_time() {
+fn buckets_empty_with_calls_and_fill_over_time() {
     check(RATE, &[(0, "", None), (0, "", None), (0, "", Some(100)), (0, "", Some(100))]);
     check(RATE, &[(0, "", None), (0, "", None), (99, "", Some(1)), (1, "", None)]);
     check(RATE, &[(0, "", None), (0, "", None), (150, "", None), (0, "", Some(50))]);
-    // It holds no more than the burst, however long nobody calls.
+    // A bucket holds at most the burst, however long there are no calls.
     check(RATE, &[(0, "", None), (9_000, "", None), (0, "", None), (0, "", Some(100))]);
     let single = Rate { burst: 1, ..RATE };
     check(single, &[(0, "", None), (0, "", Some(100)), (100, "", None), (0, "", Some(100))]);
     let slow = Rate { calls: 2, per: Duration::from_secs(3_600), burst: 1, ..RATE };
     check(slow, &[(0, "", None), (1, "", Some(1_799_999)), (1_799_999, "", None)]);
-    // A third of a second is told in whole milliseconds, and not too early.
+    // A third of a second is rounded up to milliseconds.
     let third = Rate { calls: 3, burst: 1, ..RATE };
     check(third, &[(0, "", None), (0, "", Some(334)), (333, "", Some(1)), (1, "", None)]);
 }
 
 #[test]
-fn rates_at_the_edge_are_rates() {
+fn supports_extreme_rates() {
     let least = Rate { calls: 0, burst: 0, ..RATE };
     check(least, &[(0, "", None), (0, "", Some(1_000)), (1_000, "", None)]);
     let free = Rate { per: Duration::ZERO, burst: 1, ..RATE };
@@ -122,7 +122,7 @@ fn each_caller_has_a_bucket() {
 }
 
 #[test]
-fn operations_share_what_one_layer_wraps() {
+fn operations_of_one_layer_share_buckets() {
     let rpc = service(Rate { burst: 1, ..RATE });
     paused().block_on(async {
         assert_eq!(call(&rpc, "", "one").await["result"], json!(1));
@@ -135,7 +135,7 @@ fn operations_share_what_one_layer_wraps() {
 }
 
 #[test]
-fn a_member_of_a_batch_counts_like_any_call() {
+fn counts_members_of_batches_and_notifications() {
     let rpc = service(RATE);
     let members: Vec<_> = (0..4).map(|id| body("one", id)).collect();
     let batch = format!("[{}]", members.join(","));
@@ -145,11 +145,11 @@ fn a_member_of_a_batch_counts_like_any_call() {
     });
     let codes: Vec<_> =
         replies.as_array().unwrap().iter().map(|reply| reply["error"]["code"].as_i64()).collect();
-    assert_eq!(codes, [None, Some(-32010), Some(-32010), Some(-32010)], "the notification was one");
+    assert_eq!(codes, [None, Some(-32010), Some(-32010), Some(-32010)], "the notification counts");
 }
 
 #[test]
-fn callers_without_room_share_one_bucket_until_others_are_full() {
+fn callers_over_the_capacity_share_one_bucket() {
     let single = Rate { burst: 1, callers: 2, ..RATE };
     check(
         single,
@@ -159,7 +159,7 @@ fn callers_without_room_share_one_bucket_until_others_are_full() {
             (0, "cid", None),
             (0, "dan", Some(100)),
             (0, "ann", Some(100)),
-            // All are full, but they were looked at less than a second ago.
+            // All buckets are full, but the last cleaning was less than a second ago.
             (100, "dan", None),
             (0, "cid", Some(100)),
             (0, "ann", None),

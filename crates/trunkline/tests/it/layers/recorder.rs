@@ -1,4 +1,4 @@
-//! What a program that listens to spans and events is told.
+//! A subscriber that records spans and events.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -12,10 +12,10 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
-/// What was recorded of a span or an event, by field.
+/// The fields of a span or an event.
 pub(super) type Fields = BTreeMap<String, String>;
 
-/// Keeps the spans that have closed and the events, up to a level.
+/// Records closed spans and events up to a level.
 #[derive(Clone)]
 struct Recorder {
     level: Level,
@@ -23,22 +23,22 @@ struct Recorder {
     events: Arc<Mutex<Vec<(Level, Fields)>>>,
 }
 
-/// What was recorded while some work was done.
+/// The spans and events during some work, and its output.
 pub(super) struct Recorded<T> {
     pub(super) output: T,
     pub(super) spans: Vec<Fields>,
     pub(super) events: Vec<(Level, Fields)>,
 }
 
-/// Does `work` and records what is told up to `level`.
+/// Runs `work` and records spans and events up to `level`.
 pub(super) fn record<T>(level: Level, work: impl Fn() -> T) -> Recorded<T> {
-    // A place in the code that another thread meets for the first time while this one begins to
-    // listen stays mute. So all places are met first; who begins to listen then asks them again.
-    listen(Level::TRACE, &work);
-    listen(level, &work)
+    // A callsite that another thread registers while this thread sets its subscriber may stay disabled. So register
+    // all callsites first; setting the subscriber then updates them.
+    subscribe(Level::TRACE, &work);
+    subscribe(level, &work)
 }
 
-fn listen<T>(level: Level, work: impl Fn() -> T) -> Recorded<T> {
+fn subscribe<T>(level: Level, work: impl Fn() -> T) -> Recorded<T> {
     let recorder = Recorder { level, spans: Arc::default(), events: Arc::default() };
     let output = with_default(Registry::default().with(recorder.clone()), work);
     let spans = recorder.spans.lock().unwrap().clone();

@@ -1,4 +1,4 @@
-//! Rules hold for all methods of a router, whenever and wherever they are registered.
+//! Rules apply to all methods of a router, whenever and wherever they are registered.
 
 use trunkline::access::Principal;
 use trunkline::layers::authorize::{AuthorizeLayer, Rules, principal};
@@ -11,7 +11,7 @@ fn rules(pattern: &str) -> Rules {
     Rules::new().require(pattern, principal("root"))
 }
 
-/// Calls as `caller`, if that is somebody.
+/// Sets the principal of all calls, if there is a caller.
 fn by(router: Router, caller: Option<&'static str>) -> Router {
     router.layer(from_fn(move |mut call: Call, next: Next| {
         if let Some(name) = caller {
@@ -21,7 +21,7 @@ fn by(router: Router, caller: Option<&'static str>) -> Router {
     }))
 }
 
-/// What a call of `method` ends with: nothing for a result.
+/// Checks the error codes of calls by no principal, by `ada` and by `root`. `None` is a result.
 #[track_caller]
 fn check(name: &str, router: fn() -> Router, method: &str, expected: [Option<i64>; 3]) {
     let runtime = super::paused();
@@ -38,7 +38,7 @@ const GUARDED: [Option<i64>; 3] = [Some(code::UNAUTHENTICATED), Some(code::FORBI
 const OPEN: [Option<i64>; 3] = [None; 3];
 
 #[test]
-fn whoever_is_registered_when() {
+fn rules_apply_whatever_the_order_of_registration() {
     let before = || Router::new().authorize(rules("stop")).method("stop", || 1).method("go", || 2);
     check("rules before methods", before, "stop", GUARDED);
     check("rules before methods", before, "go", OPEN);
@@ -48,28 +48,28 @@ fn whoever_is_registered_when() {
         let inner = Router::new().method("stop", || 1).method("go", || 2).authorize(rules("stop"));
         Router::new().nest("admin", inner).method("stop", || 3)
     };
-    check("a nested router's own names", nested, "admin.stop", GUARDED);
-    check("a nested router's own names", nested, "admin.go", OPEN);
-    check("a nested router's own names", nested, "stop", OPEN);
+    check("names in the nested router", nested, "admin.stop", GUARDED);
+    check("names in the nested router", nested, "admin.go", OPEN);
+    check("names in the nested router", nested, "stop", OPEN);
 
     let outer = || {
         let inner = Router::new().method("stop", || 1);
         Router::new().authorize(rules("admin.*")).nest("admin", inner)
     };
-    check("the outer router's names", outer, "admin.stop", GUARDED);
+    check("names in the outer router", outer, "admin.stop", GUARDED);
 
     let all = || Router::new().method("go", || 2).authorize(rules("*"));
     for method in ["go", "rpc.discover"] {
         check("all methods", all, method, GUARDED);
     }
     let discover = || Router::new().method("go", || 2).authorize(rules("rpc.discover"));
-    check("what the router answers by itself", discover, "rpc.discover", GUARDED);
+    check("the method of the router itself", discover, "rpc.discover", GUARDED);
 
-    let twice = || {
+    let both = || {
         Router::new().method("stop", || 1).authorize(rules("*").require("stop", principal("ada")))
     };
     let neither = [Some(code::UNAUTHENTICATED), Some(code::FORBIDDEN), Some(code::FORBIDDEN)];
-    check("all that match", twice, "stop", neither);
+    check("all matching rules", both, "stop", neither);
 
     let layer = || Router::new().method("stop", || 1).layer(AuthorizeLayer::new(principal("root")));
     check("the layer", layer, "stop", GUARDED);
@@ -77,7 +77,7 @@ fn whoever_is_registered_when() {
 }
 
 #[test]
-fn a_rule_for_no_method_is_an_error() {
+fn rejects_rules_that_match_no_method() {
     let nested = Router::new().method("stop", || 1).authorize(rules("halt"));
     for (pattern, router) in [
         ("admn.*", Router::new().method("admin.stop", || 1).authorize(rules("admn.*"))),

@@ -1,10 +1,10 @@
-//! Schemas that cost more than they show: references that multiply, with each other or with the value.
+//! Schemas of high cost: references that multiply, with each other or with the value.
 
 use serde_json::{Value, json};
 use trunkline::Schema;
 use trunkline::layers::validation::Validator;
 
-/// `levels` levels, each with ten of `branch` to the next, and an integer at the end.
+/// A schema of `levels` levels, each with ten times `branch` to the next, and an integer at the end.
 fn levels(levels: usize, branch: impl Fn(&str) -> Value) -> Value {
     let level = |number: usize| {
         let next = format!("#/$defs/l{}", number + 1);
@@ -20,12 +20,13 @@ fn reference(target: &str) -> Value {
     json!({ "$ref": target })
 }
 
-/// The value in as many objects, and arrays.
+/// The value nested in `levels` objects and arrays.
 fn nested(levels: usize, value: Value) -> Value {
     (0..levels).fold(value, |inner, _| json!({ "x": inner, "y": [inner] }))
 }
 
-/// A schema that can be used, and the answers for two values. A check that is not cheap does not end.
+/// Checks that a schema is accepted, and the results for a valid and an invalid value. An expensive check would not
+/// end.
 #[track_caller]
 fn check(name: &str, schema: Value, good: &Value, bad: &Value) {
     let validator = Validator::new(&Schema::from(schema)).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -42,7 +43,7 @@ fn check_refused(name: &str, schema: Value, expected: &str) {
 }
 
 #[test]
-fn schemas_that_cost_too_much_are_refused() {
+fn rejects_expensive_schemas() {
     let most = "more than 1000 subschemas";
     check_refused("a bomb of references", levels(8, reference), most);
     check_refused("three levels", levels(3, reference), most);
@@ -86,14 +87,14 @@ fn schemas_that_cost_too_much_are_refused() {
 }
 
 #[test]
-fn schemas_that_refer_to_themselves_stay_cheap() {
+fn accepts_recursive_schemas() {
     let tree = json!({
         "type": ["object", "array", "integer"],
         "properties": { "x": { "$ref": "#" } },
         "items": { "$ref": "#" },
     });
     check("a tree", tree, &nested(12, json!(1)), &nested(12, json!("x")));
-    // Each level is tried for each kind.
+    // Each level is checked for each kind.
     let kind = |name: &str| {
         json!({
             "required": ["kind", "x"],
@@ -106,18 +107,18 @@ fn schemas_that_refer_to_themselves_stay_cheap() {
     });
     let value = |leaf: Value| (0..40).fold(leaf, |inner, _| json!({ "kind": "not", "x": inner }));
     check("a union", union, &value(json!(1)), &json!({ "kind": "no", "x": 1 }));
-    let twice = json!({ "properties": { "x": { "$ref": "#/$defs/a" } } });
-    let twice = json!({ "$ref": "#/$defs/a", "$defs": {
-        "a": { "type": ["object", "integer"], "allOf": [twice, twice] },
+    let doubled = json!({ "properties": { "x": { "$ref": "#/$defs/a" } } });
+    let doubled = json!({ "$ref": "#/$defs/a", "$defs": {
+        "a": { "type": ["object", "integer"], "allOf": [doubled, doubled] },
     } });
     let value = |leaf: Value| (0..20).fold(leaf, |inner, _| json!({ "x": inner }));
-    check("twice at each level", twice, &value(json!(1)), &value(json!("x")));
+    check("doubled at each level", doubled, &value(json!(1)), &value(json!("x")));
     let generated = Schema::of_input::<Vec<Option<std::collections::BTreeMap<String, u8>>>>();
     check("generated", generated.as_value().clone(), &json!([{ "a": 1 }]), &json!([{ "a": "x" }]));
 }
 
 #[test]
-fn values_are_too_many_for_a_costly_schema() {
+fn rejects_too_many_values_for_an_expensive_schema() {
     let all: Vec<_> = (0..900).map(|_| json!({ "type": "integer" })).collect();
     let schema = json!({ "type": "array", "items": { "allOf": all } });
     let validator = Validator::new(&Schema::from(schema)).unwrap();
@@ -126,7 +127,7 @@ fn values_are_too_many_for_a_costly_schema() {
     let many: Value = (0..100_000).collect();
     let refused = validator.check(&many, many.to_string().len()).unwrap_err();
     assert!(refused.as_slice()[0].to_string().contains("too many values"), "{refused:?}");
-    // One large text is one value.
+    // A large text is a single value.
     let text = json!(["x".repeat(1 << 20)]);
     let faults = validator.check(&text, text.to_string().len()).unwrap_err();
     assert!(!faults.as_slice()[0].to_string().contains("too many values"), "{faults:?}");

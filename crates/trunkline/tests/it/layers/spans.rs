@@ -1,4 +1,4 @@
-//! Spans of calls, and what the log is told that the client is not.
+//! Spans of calls, and log events.
 
 use std::collections::HashSet;
 use std::io;
@@ -36,7 +36,7 @@ fn service() -> Rpc {
 #[error("cannot store")]
 struct Wrapped(#[source] io::Error);
 
-/// Answers `body` and records what is told up to `level`.
+/// Handles `body` and records spans and events up to `level`.
 fn record(level: Level, body: &str) -> Recorded<Option<Value>> {
     record_of(&service(), level, body)
 }
@@ -48,14 +48,14 @@ fn record_of(rpc: &Rpc, level: Level, body: &str) -> Recorded<Option<Value>> {
     })
 }
 
-/// Compares the spans of `body`, without those fields that all of them have.
+/// Compares the spans of `body`, without the fields that all spans have.
 #[track_caller]
 fn check(body: &str, expected: &[&[(&str, &str)]]) {
     let Recorded { mut spans, .. } = record(Level::DEBUG, body);
     for span in &mut spans {
-        // Random, and looked at with the traces.
-        span.remove("trace_id").expect("it belongs to a trace");
-        span.remove("span_id").expect("and has a place in it");
+        // Random ids, which `traces.rs` checks.
+        span.remove("trace_id").expect("a trace id");
+        span.remove("span_id").expect("a span id");
     }
     let common = [
         ("span", "call"),
@@ -73,7 +73,7 @@ fn check(body: &str, expected: &[&[(&str, &str)]]) {
 }
 
 #[test]
-fn each_call_has_one_span_with_the_names_of_opentelemetry() {
+fn opens_one_span_per_call_with_opentelemetry_names() {
     let method = |name| ("rpc.method", name);
     let id = |id| ("jsonrpc.request.id", id);
     let code = |code| ("rpc.response.status_code", code);
@@ -96,9 +96,9 @@ fn each_call_has_one_span_with_the_names_of_opentelemetry() {
     check("{}", &[]);
 }
 
-/// What JSON-RPC calls its version and its ids is told of nothing else.
+/// The version and the id are recorded for JSON-RPC only.
 #[test]
-fn a_call_in_another_protocol_is_told_so() {
+fn records_the_protocol() {
     let rpc = service();
     for (extensions, system, version, id) in [
         (Extensions::from_endpoint("stdio"), "jsonrpc", Some("2.0"), Some("1")),
@@ -124,7 +124,7 @@ fn a_call_in_another_protocol_is_told_so() {
 }
 
 #[test]
-fn params_are_told_at_trace_only() {
+fn records_params_at_trace_only() {
     let body = r#"{"jsonrpc":"2.0","method":"ok","params":["hunter2"],"id":1}"#;
     let Recorded { spans, events, .. } = record(Level::TRACE, body);
     let params = Fields::from([
@@ -141,7 +141,7 @@ fn params_are_told_at_trace_only() {
 }
 
 #[test]
-fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident() {
+fn logs_the_cause_of_an_internal_error_with_its_incident() {
     for (method, cause) in
         [("io", "cannot store: disk on fire"), ("panics", "a handler panicked: the cat walked in")]
     {
@@ -170,7 +170,7 @@ fn the_cause_of_an_internal_error_is_told_to_the_log_under_the_clients_incident(
 }
 
 #[test]
-fn the_request_id_of_http_is_recorded() {
+fn records_the_request_id_of_http() {
     let Recorded { output: status, spans, .. } = recorder::record(Level::DEBUG, || {
         let body = r#"{"jsonrpc":"2.0","method":"ok","id":1}"#;
         let request = Request::post("/")
@@ -186,7 +186,7 @@ fn the_request_id_of_http_is_recorded() {
 }
 
 #[test]
-fn there_is_no_span_when_tracing_is_off() {
+fn opens_no_span_if_disabled() {
     let rpc = |trace| {
         let defaults = Defaults { trace, ..Defaults::default() };
         Router::new().method("ok", || 1).default_layers(defaults).build().unwrap()

@@ -21,7 +21,7 @@ use super::{body, json_of, paused};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A layer outside of tower's layers, between them and inside of them.
+/// Adds a layer outside of, between and inside of layers of tower.
 macro_rules! stack {
     ($outer:expr, $middle:expr, $inner:expr) => {
         ServiceBuilder::new()
@@ -42,7 +42,7 @@ fn methods() -> Router {
     Router::new().method("now", || 1).method("never", pending::<()>)
 }
 
-/// Calls `never` and, while it runs, `now`, then `now` once more.
+/// Calls `never` and, while it runs, `now`. Then calls `now` again.
 #[track_caller]
 fn check(name: &str, router: Router) {
     let rpc = router.build().unwrap();

@@ -1,4 +1,4 @@
-//! Which trace a call belongs to, from whoever calls to whoever is called.
+//! Propagation of trace contexts from callers to handlers and clients.
 
 use bytes::Bytes;
 use http::Request;
@@ -21,10 +21,10 @@ const SENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OTHER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
-/// Methods that answer with the context that they see.
+/// Methods that return the current trace context.
 fn service() -> Rpc {
     Router::new()
-        .method("told", |Extension(context): Extension<TraceContext>| context.to_string())
+        .method("extension", |Extension(context): Extension<TraceContext>| context.to_string())
         .method("now", current)
         .method("later", async || {
             yield_now().await;
@@ -54,7 +54,7 @@ async fn answer(service: &HttpService, request: Request<Full<Bytes>>) -> Bytes {
     service.handle(request).await.into_body().collect().await.unwrap().to_bytes()
 }
 
-/// What `method` sees, and its span, when it is called with these headers.
+/// The trace context in `method`, and its span, if it is called with these headers.
 fn call(level: Level, method: &str, traceparents: &[&str]) -> (Option<TraceContext>, Vec<Fields>) {
     let rpc = service();
     let Recorded { output, spans, .. } = record(level, || {
@@ -65,21 +65,21 @@ fn call(level: Level, method: &str, traceparents: &[&str]) -> (Option<TraceConte
     (reply["result"].as_str().map(|text| text.parse().unwrap()), spans)
 }
 
-/// A call with these headers is a child of `SENT`, or begins a trace of its own.
+/// Checks that a call with these headers is a child of `SENT`, or begins a new trace.
 #[track_caller]
 fn check(traceparents: &[&str], is_child: bool) {
-    for method in ["told", "now", "later"] {
+    for method in ["extension", "now", "later"] {
         let (seen, spans) = call(Level::DEBUG, method, traceparents);
         let seen = seen.expect("the handler sees a context");
         assert_eq!(spans[0]["trace_id"], seen.trace_id().to_string(), "{traceparents:?} {method}");
         assert_eq!(spans[0]["span_id"], seen.span_id(), "{traceparents:?} {method}");
         assert_eq!(seen.trace_id().to_string() == TRACE, is_child, "{traceparents:?} {method}");
-        assert!(!SENT.contains(&seen.span_id()), "the span is its own");
+        assert!(!SENT.contains(&seen.span_id()), "the span has a new id");
     }
 }
 
 #[test]
-fn a_call_is_a_child_of_the_one_valid_traceparent() {
+fn continues_the_trace_of_a_single_valid_traceparent() {
     let unknown_version = SENT.replacen("00", "7a", 1);
     check(&[SENT], true);
     check(&[&unknown_version], true);
@@ -93,16 +93,16 @@ fn a_call_is_a_child_of_the_one_valid_traceparent() {
 }
 
 #[test]
-fn without_a_span_the_context_is_sent_on_as_it_came() {
+fn propagates_the_context_unchanged_without_a_span() {
     let sent: TraceContext = SENT.parse().unwrap();
-    for method in ["told", "now", "later"] {
+    for method in ["extension", "now", "later"] {
         assert_eq!(call(Level::WARN, method, &[SENT]), (Some(sent), vec![]), "{method}");
     }
     assert_eq!(call(Level::WARN, "now", &[]), (None, vec![]));
 }
 
 #[test]
-fn whether_the_trace_is_sampled_is_the_callers_to_say() {
+fn keeps_the_sampling_flag_of_the_caller() {
     for (flags, sampled) in [("00", false), ("01", true), ("03", true)] {
         let sent = format!("{}{flags}", &SENT[..SENT.len() - 2]);
         let (seen, _) = call(Level::DEBUG, "now", &[&sent]);
@@ -124,7 +124,7 @@ fn the_members_of_a_batch_are_siblings() {
 }
 
 #[test]
-fn what_a_layer_says_goes_before_what_the_header_says() {
+fn a_context_from_a_layer_overrides_the_header() {
     let inner = Router::new()
         .method("trace", |Extension(context): Extension<TraceContext>| {
             context.trace_id().to_string()
@@ -141,7 +141,7 @@ fn what_a_layer_says_goes_before_what_the_header_says() {
     assert_eq!(reply["result"], json!("0af7651916cd43dd8448eb211c80319c"));
 }
 
-/// A server whose handler `outer` calls `inner` of the one behind `client`.
+/// A server whose handler `outer` calls `now` through `client`.
 fn front(client: Client) -> Rpc {
     let outer = move || {
         let seen = client.call::<Option<String>>("now", ());
@@ -150,10 +150,10 @@ fn front(client: Client) -> Rpc {
     Router::new().method("outer", outer).build().unwrap()
 }
 
-/// What comes of `outer` when it is called as a child of `SENT`.
+/// The result of `outer` if it is called as a child of `SENT`.
 async fn ask(client: Client) -> Value {
-    let answered = answer(&front(client).http(), post(body("outer"), &[SENT])).await;
-    serde_json::from_slice::<Value>(&answered).unwrap()["result"].take()
+    let reply = answer(&front(client).http(), post(body("outer"), &[SENT])).await;
+    serde_json::from_slice::<Value>(&reply).unwrap()["result"].take()
 }
 
 fn in_memory(layer: Option<TraceLayer>) -> Value {
@@ -161,7 +161,7 @@ fn in_memory(layer: Option<TraceLayer>) -> Value {
     paused().block_on(ask(layer.into_iter().fold(client, Client::layer)))
 }
 
-/// The other server is a socket away. All is on one thread, which is listened to.
+/// The other server is called over HTTP, on the thread with the subscriber.
 fn over_http(layer: Option<TraceLayer>) -> Value {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -172,10 +172,10 @@ fn over_http(layer: Option<TraceLayer>) -> Value {
     })
 }
 
-/// Spans end in this order: `rpc.method` of each. All are of one trace.
+/// Checks the `rpc.method` of all spans in the order of their ends, and that they are of one trace.
 #[track_caller]
-fn check_chain(asked: impl Fn() -> Value, expected: &[&str]) {
-    let Recorded { spans, .. } = record(Level::DEBUG, asked);
+fn check_chain(ask: impl Fn() -> Value, expected: &[&str]) {
+    let Recorded { spans, .. } = record(Level::DEBUG, ask);
     let of = |field: &str| spans.iter().map(|span| span[field].clone()).collect::<Vec<_>>();
     assert_eq!(of("rpc.method"), expected);
     assert_eq!(of("trace_id"), vec![TRACE; expected.len()]);
@@ -186,7 +186,7 @@ fn check_chain(asked: impl Fn() -> Value, expected: &[&str]) {
 }
 
 #[test]
-fn a_call_of_a_handler_is_of_its_trace() {
+fn calls_of_a_handler_belong_to_its_trace() {
     for ask in [in_memory, over_http] {
         check_chain(|| ask(None), &["now", "outer"]);
         check_chain(|| ask(Some(TraceLayer::client())), &["now", "now", "outer"]);
@@ -195,7 +195,7 @@ fn a_call_of_a_handler_is_of_its_trace() {
 }
 
 #[test]
-fn a_server_without_spans_sends_the_trace_on() {
+fn a_server_without_spans_propagates_the_trace() {
     for ask in [in_memory, over_http] {
         let Recorded { output, spans, .. } = record(Level::WARN, || ask(None));
         let seen: TraceContext = output.as_str().unwrap().parse().unwrap();

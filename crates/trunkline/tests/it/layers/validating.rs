@@ -1,4 +1,4 @@
-//! Params against the schemas of operations that take them as they are.
+//! Validation of params against JSON Schemas.
 
 use serde_json::{Value, json};
 use trunkline::layers::ValidateLayer;
@@ -22,7 +22,7 @@ fn order() -> Value {
 }
 
 #[derive(serde::Deserialize)]
-#[expect(dead_code, reason = "read by nobody, as its operation only tells that it was called")]
+#[expect(dead_code, reason = "the handler only reports that it was called")]
 struct Order {
     item: String,
     counts: Option<Vec<i64>>,
@@ -43,11 +43,11 @@ struct Spread {
 }
 
 fn service() -> Rpc {
-    let raw = |name: &str| Operation::new(name, |_: RawParams| "taken");
-    let typed = Operation::new("typed", |_: Params<Order>| "taken").input_schema(order());
-    let variadic = Operation::new("variadic", |_: VariadicParams<Order>| "taken");
-    let placed = Operation::new("placed", |_: Params<Placed>| "taken");
-    let spread = Operation::new("spread", |_: VariadicParams<Spread>| "taken");
+    let raw = |name: &str| Operation::new(name, |_: RawParams| "accepted");
+    let typed = Operation::new("typed", |_: Params<Order>| "accepted").input_schema(order());
+    let variadic = Operation::new("variadic", |_: VariadicParams<Order>| "accepted");
+    let placed = Operation::new("placed", |_: Params<Placed>| "accepted");
+    let spread = Operation::new("spread", |_: VariadicParams<Spread>| "accepted");
     Router::new()
         .operation(raw("raw").input_schema(order()))
         .operation(raw("free"))
@@ -69,14 +69,14 @@ fn call(rpc: &Rpc, method: &str, params: Option<&str>) -> Value {
     json_of(paused().block_on(rpc.handle(body.into(), Extensions::new())))
 }
 
-/// The params are taken, or these pointers and reasons are told.
+/// Checks that params are accepted, or refused with these pointers and reasons.
 #[track_caller]
 fn check(method: &str, params: impl Into<Value>, expected: &[(&str, &str)]) {
     let params = params.into();
     let text = (!params.is_null()).then(|| params.to_string());
     let reply = call(&service(), method, text.as_deref());
     if expected.is_empty() {
-        assert_eq!(reply["result"], json!("taken"), "{method} {params}: {reply}");
+        assert_eq!(reply["result"], json!("accepted"), "{method} {params}: {reply}");
         return;
     }
     let error = |(pointer, reason): &(&str, &str)| json!({ "pointer": pointer, "reason": reason });
@@ -87,7 +87,7 @@ fn check(method: &str, params: impl Into<Value>, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn params_by_name_fit_or_are_told_where_not() {
+fn checks_params_by_name() {
     check("raw", json!({ "item": "tea" }), &[]);
     check("raw", json!({ "item": "tea", "counts": [1, 2], "a/b~c": 9 }), &[]);
     check("raw", json!({}), &[("", "\"item\" is a required property")]);
@@ -113,7 +113,7 @@ fn params_by_name_fit_or_are_told_where_not() {
 }
 
 #[test]
-fn params_by_position_are_looked_at_under_their_names() {
+fn checks_params_by_position_under_their_names() {
     check("typed", json!(["tea"]), &[]);
     check("typed", json!(["tea", [1]]), &[]);
     check("typed", json!([7]), &[("/item", "this value is not of type \"string\"")]);
@@ -139,14 +139,14 @@ fn params_by_position_are_looked_at_under_their_names() {
     );
 }
 
-/// Which of the two a handler would read, nobody knows.
+/// The handler might read either of two duplicate members.
 #[test]
-fn members_that_stand_twice_are_refused() {
+fn refuses_duplicate_members() {
     #[track_caller]
     fn check(method: &str, params: &str, expected: Option<&str>) {
         let reply = call(&service(), method, Some(params));
         let Some(pointer) = expected else {
-            assert_eq!(reply["result"], json!("taken"), "{params}: {reply}");
+            assert_eq!(reply["result"], json!("accepted"), "{params}: {reply}");
             return;
         };
         let errors = json!([{ "pointer": pointer, "reason": "duplicate member" }]);
@@ -166,7 +166,7 @@ fn members_that_stand_twice_are_refused() {
 }
 
 #[test]
-fn what_is_told_is_bounded() {
+fn limits_the_size_of_errors() {
     let counts: Vec<_> = (1..8).map(|count| -count).collect();
     let reply =
         call(&service(), "raw", Some(&json!({ "item": "tea", "counts": counts }).to_string()));
@@ -174,14 +174,14 @@ fn what_is_told_is_bounded() {
     assert_eq!(data["errors"].as_array().unwrap().len(), 5);
     assert_eq!(data["more"], json!(true));
 
-    // What was sent is not told, but for its names.
+    // Errors contain no values, and truncated names.
     let unknown = json!({ "item": "tea", ("é".repeat(301)): 1 });
     let reply = call(&service(), "raw", Some(&unknown.to_string()));
     let reason = reply["error"]["data"]["errors"][0]["reason"].as_str().unwrap();
     assert_eq!(reason.chars().count(), 201, "{reason}");
     assert!(reason.ends_with('…'), "{reason}");
 
-    // Of large params, only the names are told.
+    // Errors of large params contain only the names.
     check(
         "raw",
         json!({ "item": "tea", "counts": vec![-1; 10_000] }),
@@ -197,7 +197,7 @@ fn what_is_told_is_bounded() {
 }
 
 #[test]
-fn a_schema_that_is_none_fails_here_and_is_told_of_before() {
+fn an_invalid_schema_fails_calls_and_is_found_by_the_validator() {
     let rpc = service();
     for (method, params) in [("broken", "{}"), ("broken", "[]"), ("abroad", "{}")] {
         assert_eq!(call(&rpc, method, Some(params))["error"]["code"], json!(-32603), "{method}");
@@ -210,7 +210,7 @@ fn a_schema_that_is_none_fails_here_and_is_told_of_before() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_as_that() {
+fn params_outside_of_the_number_range() {
     let reply = call(&service(), "raw", Some(r#"{"item":1e999}"#));
     let error = &reply["error"]["data"]["errors"][0];
     assert_eq!(reply["error"]["code"], json!(-32602));

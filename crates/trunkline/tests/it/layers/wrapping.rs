@@ -1,4 +1,4 @@
-//! Layers of your own: a function, and a tower layer written by hand.
+//! Custom layers: a function, and a hand-written tower layer.
 
 use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex};
@@ -15,7 +15,7 @@ use trunkline::{Call, ErrorObject, Extensions, Outcome, Router, State};
 use super::{body, check, json_of, paused};
 
 #[test]
-fn a_function_may_look_at_the_call_and_at_what_came_of_it() {
+fn a_function_can_read_the_call_and_the_outcome() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let rpc = Router::new()
@@ -47,7 +47,7 @@ fn a_function_may_look_at_the_call_and_at_what_came_of_it() {
 }
 
 #[test]
-fn a_function_may_answer_instead_of_the_handler() {
+fn a_function_can_reply_instead_of_the_handler() {
     let called = Arc::new(Mutex::new(0));
     let count = Arc::clone(&called);
     let rpc = Router::new()
@@ -65,7 +65,7 @@ fn a_function_may_answer_instead_of_the_handler() {
     assert_eq!(*called.lock().unwrap(), 1);
 }
 
-/// Lets calls with even ids pass, and answers the others itself.
+/// Passes on calls with even ids, and replies to others itself.
 #[derive(Debug, Clone)]
 struct EvenLayer;
 
@@ -129,12 +129,12 @@ fn a_layer_makes_one_service_for_each_operation() {
         }
     }
 
-    let made = Arc::new(Mutex::new(0));
+    let services = Arc::new(Mutex::new(0));
     let router = Router::new().method("a", || 1).method("b", || 2);
-    let rpc = router.layer(CountLayer(Arc::clone(&made))).build().unwrap();
-    // One more is for rpc.discover.
-    assert_eq!(*made.lock().unwrap(), 3);
+    let rpc = router.layer(CountLayer(Arc::clone(&services))).build().unwrap();
+    // Including one for rpc.discover.
+    assert_eq!(*services.lock().unwrap(), 3);
     check(&rpc, "a", Ok(json!(1)));
     check(&rpc.clone(), "a", Ok(json!(1)));
-    assert_eq!(*made.lock().unwrap(), 3);
+    assert_eq!(*services.lock().unwrap(), 3);
 }

@@ -1,4 +1,4 @@
-//! What a description becomes in the document.
+//! Descriptions of operations in the document.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use super::document;
 
 #[derive(Deserialize, JsonSchema)]
 struct Divide {
-    /// What is divided.
+    /// The number to divide.
     dividend: f64,
     #[serde(default = "two")]
     divisor: f64,
@@ -22,7 +22,7 @@ fn two() -> f64 {
     2.0
 }
 
-/// One optional param stands before one that is required.
+/// An optional param before a required one.
 #[derive(Deserialize, JsonSchema)]
 struct Search {
     limit: Option<u8>,
@@ -37,12 +37,12 @@ struct Sum {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "only what it is read from matters")]
+#[expect(dead_code, reason = "only the schema matters")]
 enum Shape {
     Square { side: f64 },
 }
 
-/// Where something is.
+/// A position.
 #[derive(Serialize, JsonSchema)]
 struct Point {
     x: f64,
@@ -55,7 +55,7 @@ fn divide() -> Operation {
     })
 }
 
-/// Compares those members of the only method that are expected.
+/// Compares the expected members of the only method.
 #[track_caller]
 fn check(name: &str, operation: Operation, expected: &[(&str, Value)]) {
     let document = document([operation]);
@@ -70,7 +70,7 @@ fn params() {
     let none: fn() = || ();
     let dividend = json!({
         "name": "dividend",
-        "description": "What is divided.",
+        "description": "The number to divide.",
         "required": true,
         "schema": { "type": "number" },
     });
@@ -179,7 +179,7 @@ fn results() {
             "result",
             json!({
                 "name": "result",
-                "description": "Where something is.",
+                "description": "A position.",
                 "schema": {
                     "type": "object",
                     "properties": {
@@ -248,7 +248,7 @@ fn texts_tags_and_examples() {
 }
 
 #[test]
-fn written_in_lines_and_in_one() {
+fn formats_compact_and_indented() {
     let rpc = Router::new().info("Sums", "2").operation(divide()).build().unwrap();
     let (compact, indented) = (format!("{}", rpc.openrpc()), format!("{:#}", rpc.openrpc()));
     assert!(compact.starts_with(r#"{"openrpc":"1.3.2","info":{"title":"Sums","version":"2"},"#));
@@ -258,7 +258,7 @@ fn written_in_lines_and_in_one() {
     assert_eq!(compact, indented);
 }
 
-/// Two errors have one code, and each tells something else.
+/// Two errors with one code and different data.
 #[derive(Debug)]
 struct Refused;
 
@@ -287,7 +287,7 @@ fn errors_of_one_code_are_one_entry() {
     let refuse = || -> Result<(), Refused> { Err(Refused) };
     let data = json!({ "anyOf": [{ "type": "string" }, { "type": "integer" }] });
     check(
-        "in the order of their first",
+        "in the order of the first declaration",
         Operation::new("refuse", refuse).errors::<Refused>(),
         &[(
             "errors",

@@ -12,7 +12,7 @@ fn sums() -> Rpc {
     Router::new().function("add", ["a", "b"], |a: i64, b: i64| a + b).build().unwrap()
 }
 
-/// Asks a server with these settings, each time on a connection of its own.
+/// Sends requests to a server with this configuration, each on a new connection.
 async fn ask(http: HttpConfig, requests: &[String]) -> Vec<Reply> {
     let rpc = sums();
     let service = rpc.http_with(http).merge(rpc.openrpc_routes());
@@ -35,11 +35,11 @@ fn request(method: &str, headers: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_page_is_the_answer_of_rpc_discover() {
+async fn serves_the_result_of_rpc_discover() {
     let discover = post(r#"{"jsonrpc":"2.0","method":"rpc.discover","id":1}"#);
     let requests = [request("GET", ""), String::from_utf8(discover).unwrap()];
     let replies = ask(on_loopback(), &requests).await;
-    let [page, discovered] = replies.as_slice() else { panic!("there are two requests") };
+    let [page, discovered] = replies.as_slice() else { panic!("two replies") };
     assert_eq!(page.status, 200);
     assert_eq!(page.header("content-type"), Some("application/json"));
     assert_eq!(page.header("cache-control"), Some("no-cache"));
@@ -49,7 +49,7 @@ async fn the_page_is_the_answer_of_rpc_discover() {
 }
 
 #[tokio::test]
-async fn who_has_the_document_is_told_so() {
+async fn replies_with_304_to_a_matching_etag() {
     let first = ask(on_loopback(), &[request("GET", "")]).await.remove(0);
     let tag = first.header("etag").unwrap();
     let rows = [

@@ -1,4 +1,4 @@
-//! The OpenRPC document, as the operations make it and as clients get it.
+//! The OpenRPC document and its endpoint.
 
 mod described;
 mod endpoint;

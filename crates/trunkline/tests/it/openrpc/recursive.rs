@@ -1,4 +1,4 @@
-//! Schemas that refer to themselves, or to definitions of their own.
+//! Recursive schemas, and schemas with definitions.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ fn raw(name: &str, output: Value) -> Operation {
     Operation::new(name, |_: RawParams| ()).output_schema(output)
 }
 
-/// Each reference of the document leads to something in it, and `count` of them are there.
+/// Checks that all references of the document have a target in it, and that there are `count` of them.
 #[track_caller]
 fn check(name: &str, operations: impl IntoIterator<Item = Operation>, count: usize) -> Value {
     let document = document_of(operations);
@@ -40,7 +40,7 @@ fn check(name: &str, operations: impl IntoIterator<Item = Operation>, count: usi
     collect(&document, &mut references);
     for reference in &references {
         let target = reference.strip_prefix('#').and_then(|pointer| document.pointer(pointer));
-        assert!(target.is_some(), "{name}: {reference} leads nowhere in {document:#}");
+        assert!(target.is_some(), "{name}: {reference} has no target in {document:#}");
     }
     assert_eq!(references.len(), count, "{name}: {references:?}");
     document
@@ -62,7 +62,7 @@ fn collect(value: &Value, references: &mut Vec<String>) {
 }
 
 #[test]
-fn a_type_that_holds_itself() {
+fn recursive_types() {
     let document = check("a result", [tree("forest.tree")], 2);
     let name = json!({ "$ref": "#/components/schemas/ForestTreeResult" });
     assert_eq!(document["methods"][0]["result"]["schema"], name);
@@ -99,12 +99,12 @@ fn definitions() {
     let odd = json!({
         "definitions": { "a b/c~d": { "items": { "$ref": "#/definitions/a%20b~1c~0d" } } },
         "$ref": "#/definitions/a%20b~1c~0d/items",
-        "description": "beside a reference",
+        "description": "next to a reference",
     });
     let document = check("odd names", [raw("a", odd)], 2);
     assert_eq!(names(&document), ["a_b_c_d"]);
     let result = &document["methods"][0]["result"];
-    assert_eq!(result["description"], "beside a reference");
+    assert_eq!(result["description"], "next to a reference");
     assert_eq!(
         result["schema"],
         json!({ "allOf": [{ "$ref": "#/components/schemas/a_b_c_d/items" }] })
@@ -118,12 +118,12 @@ fn definitions() {
 
     let values = json!({ "default": { "$ref": "#/nowhere" }, "enum": [{ "$ref": "#" }] });
     let document = document_of([raw("a", values.clone())]);
-    assert_eq!(document["methods"][0]["result"]["schema"], values, "values are no references");
+    assert_eq!(document["methods"][0]["result"]["schema"], values, "values are not references");
     assert_eq!(document.get("components"), None);
 }
 
 #[test]
-fn params_behind_a_reference() {
+fn params_with_a_reference_as_the_schema() {
     let input = json!({
         "$defs": { "in": { "properties": { "a": { "type": "string" } }, "required": ["a"] } },
         "$ref": "#/$defs/in",

@@ -1,4 +1,4 @@
-//! What history and the limits see of messages in EDN: the JSON that they mean.
+//! History and limits of messages in EDN, which apply to the converted JSON.
 
 use serde_json::{Value, json};
 use trunkline::edn::{Edn, Value as EdnValue};
@@ -12,7 +12,7 @@ async fn handle(rpc: &trunkline::Rpc, body: &str) -> Option<String> {
     reply.into_text().map(|text| String::from_utf8(text).unwrap())
 }
 
-/// Method, id, code, request and response of each entry, oldest first.
+/// Compares the method, id, code, request and response of each entry, oldest first.
 async fn check(body: &str, expected: Value) {
     let router = Router::new().method("echo", |Edn(params): Edn<EdnValue>| params).function(
         "login",
@@ -23,7 +23,7 @@ async fn check(body: &str, expected: Value) {
     let rpc = router.build().unwrap().with_history(history.clone());
     handle(&rpc, body).await;
     let page = history.entries(&Filter::default());
-    let told = page.entries.iter().rev().map(|entry| {
+    let found = page.entries.iter().rev().map(|entry| {
         let entry = serde_json::to_value(&**entry).unwrap();
         json!([
             entry["method"],
@@ -33,7 +33,7 @@ async fn check(body: &str, expected: Value) {
             entry["response"]["text"]
         ])
     });
-    assert_eq!(Value::from_iter(told), expected, "{body}");
+    assert_eq!(Value::from_iter(found), expected, "{body}");
 }
 
 #[tokio::test]
@@ -71,7 +71,7 @@ async fn history_is_json_and_redacted() {
 }
 
 #[tokio::test]
-async fn history_says_what_was_sent() {
+async fn history_contains_the_errors_that_were_sent() {
     let raw = |text: &str| serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
     for (result, limit, code) in [
         (r#"{"a":1,"a":2}"#.to_owned(), 1_000, -32603),
@@ -90,7 +90,7 @@ async fn history_says_what_was_sent() {
 }
 
 #[tokio::test]
-async fn a_call_without_json_is_counted() {
+async fn counts_calls_without_json() {
     let rpc = Router::new().method("echo", |Edn(params): Edn<EdnValue>| params).build().unwrap();
     for params in ["[##Inf]", "[1]"] {
         handle(&rpc, &format!("{{:jsonrpc \"2.0\" :method echo :params {params} :id 1}}")).await;
@@ -100,7 +100,7 @@ async fn a_call_without_json_is_counted() {
 }
 
 #[tokio::test]
-async fn a_reply_has_so_many_bytes() {
+async fn limits_the_bytes_of_replies() {
     let limits = Limits { reply_bytes: 400, ..Limits::default() };
     let router = Router::new().method("echo", |Edn(params): Edn<EdnValue>| params);
     let rpc = router.limits(limits).build().unwrap();
